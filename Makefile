@@ -1,0 +1,41 @@
+# Two commands do it all on a fresh Debian 12: `make demo` and `make test`. Both set up what they need first.
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+NATIVE := $(wildcard harness/linkem/src/*.rs harness/linkem/src/*/*.rs harness/linkem/Cargo.*)
+
+.PHONY: demo demo-quick test check setup packages clean
+
+demo: setup
+	$(BIN)/coldload demo
+
+demo-quick: setup
+	$(BIN)/coldload demo --quick
+
+test: setup check
+	$(BIN)/pytest tests/system
+	$(BIN)/python hatch_build.py
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest tests/unit -q
+
+setup: packages $(STAMP)
+	@$(BIN)/coldload archive --shipped
+
+packages:
+	@sh configs/debian-setup.sh
+
+$(STAMP): pyproject.toml constraints.txt hatch_build.py $(NATIVE) | packages
+	@test -x $(BIN)/python || python3 -m venv $(VENV) || { echo "setup: python3 -m venv failed; on Debian: apt-get install python3-venv" >&2; exit 3; }
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "setup: Python 3.11 or newer is needed" >&2; exit 3; }
+	@echo "setup: Python packages and the link emulator"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev]' || { echo "setup: pip could not install the Python packages named above; is there a network?" >&2; exit 3; }
+	@touch $@
+
+clean:
+	rm -rf $(VENV) dist harness/linkem/target harness/linkem/bin

@@ -1,0 +1,98 @@
+"""Which trials enter an estimate: named mechanical rules, and a count of what each of them took away.
+
+A trial is never left out because its time looks odd. It is left out when it did not do what its condition
+says or when nothing was observed, by the first rule of the list that applies. Another rule is one more line:
+
+    RULES + (above("late-packets", "the emulator sent packets late", "link_reading_down_late_p99_us", 1000),)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from harness.model import Outcome
+
+MEANINGS = {
+    Outcome.PAGE_TIMEOUT: "the page did not finish loading in time",
+    Outcome.PAGE_ERROR: "the browser could not load the page",
+    Outcome.WRONG_PROTOCOL: "a request did not use the protocol of its condition",
+    Outcome.MISSING_OBJECTS: "objects of the page were not served",
+    Outcome.TESTBED_FAILED: "a part of the testbed failed",
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A reason to leave a trial out. `applies` maps records to one boolean per trial."""
+
+    name: str
+    meaning: str
+    applies: Callable[[pd.DataFrame], pd.Series[bool]]
+
+
+def outcome_is(outcome: str, meaning: str) -> Rule:
+    return Rule(outcome, meaning, lambda records: records["outcome"] == outcome)
+
+
+def above(name: str, meaning: str, column: str, limit: float) -> Rule:
+    """Trials whose `column` is above `limit`; where it was not observed, the rule does not apply."""
+
+    def applies(records: pd.DataFrame) -> pd.Series[bool]:
+        if column not in records:
+            return pd.Series(False, index=records.index)
+        return pd.to_numeric(records[column], errors="coerce") > limit
+
+    return Rule(name, meaning, applies)
+
+
+RULES: tuple[Rule, ...] = (
+    *(outcome_is(outcome, meaning) for outcome, meaning in MEANINGS.items()),
+    Rule(
+        "unknown-outcome",
+        "the record's outcome is not one this version knows",
+        lambda records: ~records["outcome"].isin([outcome.value for outcome in Outcome]),
+    ),
+    Rule(
+        "no-load-time",
+        "the load ended, but its page-load time was not observed",
+        lambda records: ~(records["plt_ms"] > 0),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Sifted:
+    """All trials, split. `excluded` has the column `excluded_by`; `rules` are those that were asked."""
+
+    kept: pd.DataFrame
+    excluded: pd.DataFrame
+    rules: tuple[Rule, ...]
+
+    def by_rule(self) -> dict[str, int]:
+        """Every rule with its count, also when it is 0."""
+        counts = self.excluded["excluded_by"].value_counts()
+        return {rule.name: int(counts.get(rule.name, 0)) for rule in self.rules}
+
+    def by_condition(self, columns: Sequence[str]) -> pd.DataFrame:
+        """One row per condition and rule that took something: columns, excluded_by, excluded, recorded."""
+        everything = pd.concat([self.kept, self.excluded])
+        everything["recorded"] = everything.groupby(list(columns), dropna=False)["trial"].transform("size")
+        excluded = everything[everything["excluded_by"].notna()]
+        reasons = excluded.groupby([*columns, "excluded_by"], dropna=False)["recorded"]
+        return reasons.agg(excluded="size", recorded="first").reset_index()
+
+
+def sift(records: pd.DataFrame, rules: Sequence[Rule] = RULES) -> Sifted:
+    """Split records into kept and excluded; the first rule that applies names the reason."""
+    reason = pd.Series("", index=records.index, dtype="str")
+    for rule in rules:
+        reason = reason.mask((reason == "") & rule.applies(records), rule.name)
+    kept = reason == ""
+    return Sifted(
+        kept=records[kept],
+        excluded=records[~kept].assign(excluded_by=reason[~kept]),
+        rules=tuple(rules),
+    )

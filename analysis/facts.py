@@ -1,0 +1,117 @@
+"""The head of a report: what was run, when, on what, how far it got, and what a reader should know first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from analysis import words
+from analysis.results import Results
+
+
+def title(results: Results) -> str:
+    return _each((run.title for run in results.runs), " + ")
+
+
+def facts(results: Results) -> list[tuple[str, str]]:
+    """Label and value, in reading order; what is not known is left out."""
+    runs, records = results.runs, results.records
+    design = [
+        words.count(records["page"].nunique(), "page"),
+        words.count(records["variant"].nunique(), "variant"),
+        words.count(len(results.protocols), "protocol"),
+        words.count(records.groupby(["down_mbps", "up_mbps"], dropna=False).ngroups, "rate"),
+        words.count(records["rtt_ms"].nunique(), "RTT"),
+    ]
+    found = [
+        ("Study", _each(run.study for run in runs)),
+        ("Design", ", ".join(design)),
+        ("Trials", f"{len(records):,} recorded, {len(results.sifted.kept):,} of them in the estimates"),
+        ("Measured", _dates(records)),
+        ("Seed", _each(str(run.plan.seed) for run in runs if run.plan.seed is not None)),
+        ("Browser", "; ".join(filter(None, (_programs(results, "chromium"), _steered(records))))),
+        ("Server", _programs(results, "apache") or _each(records["server"].dropna().astype(str))),
+        ("Machine", _each((machine(run.environment) for run in runs), "; ")),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+def progress(results: Results) -> str:
+    """How far the run got; empty when every planned trial has a record, or the plan is not known."""
+    recorded, planned = len(results.records), results.planned
+    if planned is None or recorded >= planned:
+        return ""
+    return f"{recorded:,} of {planned:,} trials are recorded. The run is not complete: estimates may change."
+
+
+def notes(results: Results) -> list[str]:
+    """What was odd about reading the runs."""
+    several = len(results.runs) > 1
+    said = [
+        f"{run.directory.resolve().name}: {note}" if several else note
+        for run in results.runs
+        for note in run.notes
+    ]
+    if several:
+        said.append(
+            f"Trials of {len(results.runs)} runs are pooled; blocks are paired within their run only."
+        )
+    return said
+
+
+def machine(environment: Mapping[str, Any]) -> str:
+    """The machine in one line, from whatever the environment says under `machine`."""
+    found = environment.get("machine")
+    if not isinstance(found, dict):
+        return str(found or "")
+    parts = [found.get("processor"), found.get("system")]
+    if found.get("cores"):
+        parts.insert(1, words.count(int(found["cores"]), "core"))
+    if words.is_number(found.get("memory_kib")):
+        parts.insert(-1, f"{found['memory_kib'] / 2**20:.0f} GiB")
+    if found.get("kernel"):
+        parts.append(f"kernel {found['kernel']}")
+    known = ", ".join(str(part) for part in parts if part)
+    return known or ", ".join(str(value) for _, value in leaves(found))
+
+
+def leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested JSON as (dotted key, text)."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from leaves(value, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(data, list) and any(isinstance(value, dict | list) for value in data):
+        for number, value in enumerate(data, start=1):
+            yield from leaves(value, f"{prefix}.{number}")
+    elif isinstance(data, list):
+        yield prefix, ", ".join(map(str, data)) or words.DASH
+    else:
+        yield prefix, words.DASH if data is None else str(data)
+
+
+def _programs(results: Results, name: str) -> str:
+    programs = (run.environment.get("programs") for run in results.runs)
+    return _each(str(found[name]) for found in programs if isinstance(found, dict) and found.get(name))
+
+
+def _steered(records: pd.DataFrame) -> str:
+    return f"driven by {_each(sorted(records['driver'].dropna().astype(str).unique()))}"
+
+
+def _dates(records: pd.DataFrame) -> str:
+    """First and last start, to the minute, in UTC."""
+    if "started_utc" not in records:
+        return ""
+    started = pd.to_datetime(records["started_utc"], errors="coerce", utc=True, format="ISO8601").dropna()
+    if started.empty:
+        return ""
+    first, last = started.min(), started.max()
+    same_day = first.date() == last.date()
+    until = f"{last:%H:%M}" if same_day else f"{last:%Y-%m-%d %H:%M}"
+    return f"{first:%Y-%m-%d %H:%M} to {until} UTC"
+
+
+def _each(values: Iterable[str], between: str = ", ") -> str:
+    return between.join(dict.fromkeys(value for value in values if value))

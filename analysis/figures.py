@@ -1,0 +1,172 @@
+"""The figures of a report: one function each, from results to `Drawing`s. A further one joins `FIGURES`.
+
+Engines never share a figure: the engine is one of the columns that split panels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis import conditions, plots, protocols, words
+from analysis.results import PAGE_AND_RATE, Results
+
+PAGES_PER_FIGURE = 6
+RTT_AXIS = "Round-trip time (ms)"
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """`name` is the stem of its files."""
+
+    name: str
+    caption: str
+    figure: Figure
+
+
+def draw(results: Results) -> Iterator[Drawing]:
+    """Every figure, one at a time; names are unique. Use each inside `plots.look()`."""
+    seen: dict[str, int] = {}
+    for function in FIGURES:
+        for drawing in function(results):
+            seen[drawing.name] = number = seen.get(drawing.name, 0) + 1
+            name = drawing.name if number == 1 else f"{drawing.name}_{number}"
+            yield Drawing(name, drawing.caption, drawing.figure)
+
+
+def panels(results: Results) -> Iterator[Drawing]:
+    """One figure per panel: median page-load time against RTT, or a row per protocol when there is one RTT."""
+    for _, cells in results.cells.groupby("panel", sort=False):
+        if cells["median"].isna().all():
+            continue
+        place = cells.iloc[0].to_dict()
+        title = conditions.title(place, results.split_columns)
+        name = "plt_" + conditions.file_name(place, results.split_columns)
+        if cells["rtt_ms"].nunique() > 1:
+            what, figure = "Median page-load time against RTT", _against_rtt(cells, title)
+        else:
+            at = f"{title}, {words.plain(place['rtt_ms'])} ms RTT"
+            what, figure = (
+                f"Median page-load time at {words.plain(place['rtt_ms'])} ms RTT",
+                _at_one_rtt(cells, at),
+            )
+        yield Drawing(name, f"{what}: {title}. {_reading(results, cells)}", figure)
+
+
+def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
+    styles = protocols.styles(cells["protocol"])
+    rows = math.ceil(len(styles) / 2)
+    figure = plots.new(plots.COLUMN_INCHES, 2.35 + 0.16 * rows)
+    axes = figure.subplots()
+    unit = plots.unit_of(cells["median"])
+    plots.lines(axes, cells, styles, unit)
+    axes.set_title(title)
+    axes.set_xlabel(RTT_AXIS)
+    axes.set_ylabel(f"Median page-load time ({unit.name})")
+    plots.legend(figure, styles, columns=2)
+    return figure
+
+
+def _at_one_rtt(cells: pd.DataFrame, title: str) -> Figure:
+    styles = protocols.styles(cells["protocol"])
+    figure = plots.new(plots.COLUMN_INCHES, 0.8 + 0.24 * len(styles))
+    axes = figure.subplots()
+    unit = plots.unit_of(cells["median"])
+    plots.dots(axes, cells, styles, unit, rows=[str(cells["page"].iloc[0])])
+    axes.set_yticks(
+        [(n + 1) / (len(styles) + 1) for n in range(len(styles))], [protocols.label(s) for s in styles]
+    )
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_title(title)
+    axes.set_xlabel(f"Median page-load time ({unit.name})")
+    return figure
+
+
+def overviews(results: Results) -> Iterator[Drawing]:
+    """All pages and rates that are alike in everything else, as small multiples."""
+    alike = [column for column in results.panel_columns if column not in PAGE_AND_RATE]
+    for _, group in results.cells.groupby(alike, dropna=False, sort=False):
+        if group["panel"].nunique() < 2 or group["median"].isna().all():
+            continue
+        place = group.iloc[0].to_dict()
+        rest = [conditions.value_text(column, place[column]) for column in results.split_columns]
+        pages = list(group["page"].unique())
+        parts = [pages[i : i + PAGES_PER_FIGURE] for i in range(0, len(pages), PAGES_PER_FIGURE)]
+        one_rtt = group.groupby("panel")["rtt_ms"].nunique().max() == 1
+        for part, some in enumerate([pages] if one_rtt else parts, start=1):
+            cells = group[group["page"].isin(some)]
+            figure = _dots_by_page(cells) if one_rtt else _grid(cells)
+            name = "_".join(
+                ["overview", *(words.slug(text) for text in rest), *([str(part)] if part > 1 else [])]
+            )
+            about = f" ({', '.join(rest)})" if rest else ""
+            caption = f"Median page-load time of every page and rate{about}. {_reading(results, cells)}"
+            yield Drawing(name, caption, figure)
+
+
+def _grid(cells: pd.DataFrame) -> Figure:
+    """Pages down, rates across; each panel has its own y axis, since rates differ by orders of magnitude."""
+    cells, pages, rates = _with_rates(cells)
+    styles = protocols.styles(cells["protocol"])
+    width = plots.PAGE_INCHES if len(rates) > 1 else plots.COLUMN_INCHES
+    columns = max(2, min(4, len(styles))) if len(rates) > 1 else 2
+    legend_rows = math.ceil(len(styles) / columns)
+    figure = plots.new(width, 0.4 + 1.75 * len(pages) + 0.16 * legend_rows)
+    grid = figure.subplots(len(pages), len(rates), squeeze=False, sharex=True)
+    unit = plots.unit_of(cells["median"])
+    for row, page in zip(grid, pages, strict=True):
+        for axes, rate in zip(row, rates, strict=True):
+            here = cells[(cells["page"] == page) & (cells["rate"] == rate)]
+            if here["median"].notna().any():
+                plots.lines(axes, here, styles, unit)
+            axes.set_title(f"{page}, {rate}")
+    figure.supxlabel(RTT_AXIS, fontsize="medium")
+    figure.supylabel(f"Median page-load time ({unit.name})", fontsize="medium")
+    plots.legend(figure, styles, columns=columns)
+    return figure
+
+
+def _dots_by_page(cells: pd.DataFrame) -> Figure:
+    """One RTT: rates across, and in each a row per page."""
+    cells, pages, rates = _with_rates(cells)
+    styles = protocols.styles(cells["protocol"])
+    columns = max(2, min(4, len(styles)))
+    figure = plots.new(
+        plots.PAGE_INCHES,
+        0.8 + len(pages) * (0.12 * len(styles) + 0.14) + 0.16 * math.ceil(len(styles) / columns),
+    )
+    row = figure.subplots(1, len(rates), squeeze=False, sharey=True)[0]
+    unit = plots.unit_of(cells["median"])
+    for axes, rate in zip(row, rates, strict=True):
+        here = cells[cells["rate"] == rate]
+        plots.dots(axes, here, styles, unit, rows=pages)
+        axes.set_title(f"{rate}, {words.plain(here['rtt_ms'].iloc[0])} ms RTT")
+        axes.tick_params(axis="y", length=0)
+    row[0].set_yticks([n + 0.5 for n in range(len(pages))], pages)
+    figure.supxlabel(f"Median page-load time ({unit.name})", fontsize="medium")
+    plots.legend(figure, styles, columns=columns)
+    return figure
+
+
+def _with_rates(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """The cells with a column `rate`, their pages and their rates, slow ones first."""
+    cells = cells.sort_values(["down_mbps", "up_mbps"], kind="stable")
+    named = cells.assign(rate=list(map(words.rate_with_unit, cells["down_mbps"], cells["up_mbps"])))
+    pages = sorted(str(page) for page in named["page"].unique())
+    return named, pages, [str(rate) for rate in named["rate"].unique()]
+
+
+def _reading(results: Results, cells: pd.DataFrame) -> str:
+    """How many trials a point stands for and what its bar is."""
+    n = cells.loc[cells["n"] > 0, "n"]
+    size = f"n = {n.min()}" if n.min() == n.max() else f"n = {n.min()} to {n.max()}"
+    few = " Hollow markers: fewer than five trials, bars show the range." if results.few else ""
+    return f"{size} per point; bars are 95 % bootstrap intervals.{few}"
+
+
+FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (overviews, panels)

@@ -1,0 +1,177 @@
+"""Axes filled with medians and intervals, and figures saved for a paper.
+
+Everything goes through matplotlib's objects, never through pyplot, so nothing is left behind in the process.
+Text stays text in SVG and PDF; the same results give the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from analysis import protocols, words
+from analysis.estimate import IntervalKind
+from analysis.protocols import Style
+
+COLUMN_INCHES = 3.5  # one column of a two-column paper
+PAGE_INCHES = 7.16  # both columns
+PNG_DPI = 300
+GUIDE = "#DDDDDD"
+LOOK = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
+    "font.size": 7.5,
+    "axes.titlesize": 7.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.frameon": False,
+    "legend.handlelength": 3.2,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "coldload",
+    "pdf.fonttype": 42,
+    "text.parse_math": False,
+}
+NO_DATE: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What times are drawn in."""
+
+    name: str
+    ms: float
+
+
+def unit_of(times_ms: pd.Series[float]) -> Unit:
+    """Seconds as soon as milliseconds would need a thousands separator on most of the axis."""
+    return Unit("s", 1e3) if times_ms.max() >= 2_000 else Unit("ms", 1.0)
+
+
+def look() -> contextlib.AbstractContextManager[None]:
+    """Figures are made and saved inside this context."""
+    return mpl.rc_context(LOOK)  # type: ignore[arg-type, unused-ignore]  # matplotlib 3.11 names every key
+
+
+def lines(axes: Axes, cells: pd.DataFrame, styles: Mapping[str, Style], unit: Unit) -> None:
+    """Median against RTT, one line per protocol; a line breaks where an RTT has no estimate."""
+    times = sorted(cells["rtt_ms"].unique())
+    for protocol, style in styles.items():
+        mine = (
+            cells[cells["protocol"] == protocol].drop_duplicates("rtt_ms").set_index("rtt_ms").reindex(times)
+        )
+        if mine["median"].isna().all():
+            continue
+        axes.plot(times, mine["median"] / unit.ms, color=style.colour, linestyle=style.dash, linewidth=1.1)
+        for few, part in mine.groupby(mine["interval"] != IntervalKind.BOOTSTRAP):
+            _points(axes, part.index.to_numpy(), part, style, unit, hollow=bool(few), vertical=True)
+    axes.grid(axis="y", color=GUIDE, linewidth=0.5)
+    axes.set_xlim(0, max(times) * 1.04)
+    axes.set_ylim(0, _top(cells) / unit.ms * 1.05)
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words.thousands(value)))
+    if min(np.diff(times), default=0) >= max(times) / 12:
+        axes.set_xticks(times)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.thousands(value)))
+
+
+def dots(
+    axes: Axes, cells: pd.DataFrame, styles: Mapping[str, Style], unit: Unit, rows: Sequence[str]
+) -> None:
+    """Medians at one RTT along the x axis; a row per page of `rows`, in each the protocols below each other."""
+    step = 1 / (len(styles) + 1)
+    for row, page in enumerate(rows):
+        for place, (protocol, style) in enumerate(styles.items(), start=1):
+            mine = cells[(cells["page"] == page) & (cells["protocol"] == protocol)].head(1)
+            y = row + place * step
+            axes.axhline(y, color=GUIDE, linewidth=0.5)
+            few = (mine["interval"] != IntervalKind.BOOTSTRAP).any()
+            _points(axes, np.full(len(mine), y), mine, style, unit, hollow=bool(few), vertical=False)
+    axes.set_ylim(len(rows), 0)
+    axes.set_xlim(0, _top(cells) / unit.ms * 1.05)
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.thousands(value)))
+
+
+def _points(
+    axes: Axes,
+    along: np.ndarray,
+    cells: pd.DataFrame,
+    style: Style,
+    unit: Unit,
+    *,
+    hollow: bool,
+    vertical: bool,
+) -> None:
+    """Markers with their intervals; hollow ones stand for fewer trials than an interval needs."""
+    median = cells["median"].to_numpy(dtype=float) / unit.ms
+    spread = np.nan_to_num(
+        [
+            median - cells["low"].to_numpy(dtype=float) / unit.ms,
+            cells["high"].to_numpy(dtype=float) / unit.ms - median,
+        ]
+    )
+    axes.errorbar(
+        along if vertical else median,
+        median if vertical else along,
+        yerr=spread if vertical else None,
+        xerr=None if vertical else spread,
+        fmt=style.marker,
+        color=style.colour,
+        markersize=4 if style.marker != "*" else 6,
+        markerfacecolor="white" if hollow else style.colour,
+        markeredgewidth=0.8,
+        elinewidth=0.8,
+        capsize=2,
+        capthick=0.8,
+    )
+
+
+def _top(cells: pd.DataFrame) -> float:
+    return float(np.nanmax(cells[["median", "high"]].to_numpy(dtype=float)))
+
+
+def legend(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
+    """The protocols in their fixed order, above everything."""
+    handles = [
+        Line2D(
+            [],
+            [],
+            color=style.colour,
+            linestyle=style.dash,
+            linewidth=1.1,
+            marker=style.marker,
+            markersize=4 if style.marker != "*" else 6,
+            label=protocols.label(name),
+        )
+        for name, style in styles.items()
+    ]
+    figure.legend(handles=handles, loc="outside upper left", ncols=columns)
+
+
+def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:
+    """name.svg, name.pdf and name.png in `directory`, by suffix."""
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = {suffix: directory / f"{name}.{suffix}" for suffix in NO_DATE}
+    for suffix, path in paths.items():
+        figure.savefig(path, format=suffix, dpi=PNG_DPI, metadata=NO_DATE[suffix])
+    return paths
+
+
+def new(width: float, height: float) -> Figure:
+    return Figure(figsize=(width, height), layout="constrained")

@@ -1,0 +1,105 @@
+"""report.html, figures and tables from one or more run directories, and from nothing else."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import jinja2
+
+from analysis import facts, figures, plots, protocols, summary, table
+from analysis.estimate import RESAMPLES
+from analysis.load import load, write_parquet
+from analysis.results import IDS, Results, evaluate
+from analysis.tables import TABLES
+from harness.errors import RecordsError
+
+TEMPLATE = "report.html.j2"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as the report shows it; `files` are paths relative to the report, by suffix."""
+
+    name: str
+    caption: str
+    wide: bool
+    data_uri: str
+    files: Mapping[str, str]
+
+
+def build(run_dirs: Sequence[Path], out: Path | None = None) -> Path:
+    """Write report.html, figures/, tables/ and records.parquet into `out`; returns the path of report.html.
+
+    `out` is the directory of the first run unless given. Works on a run that is still going. Raises RecordsError
+    when a run directory is empty, damaged or given twice.
+    """
+    if not run_dirs:
+        raise RecordsError("no run was named; give the directory of at least one run")
+    if len({path.resolve() for path in run_dirs}) < len(run_dirs):
+        raise RecordsError(
+            f"the same run is given twice: {', '.join(map(str, run_dirs))}; name each run once"
+        )
+    results = evaluate([load(path) for path in run_dirs])
+    directory = out or run_dirs[0]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        return _write(results, directory)
+    except OSError as error:
+        raise RecordsError(
+            f"cannot write the report to {directory}: {error.strerror}; make room or choose another place"
+        ) from error
+
+
+def _write(results: Results, directory: Path) -> Path:
+    tables = [made for function in TABLES if (made := function(results))]
+    for made in tables:
+        table.write(made, directory / "tables")
+    write_parquet(results.records.drop(columns=list(IDS)), directory / "records.parquet")
+    drawn = _draw(results, directory / "figures")
+    path = directory / "report.html"
+    path.write_text(render(results, tables, drawn), encoding="utf-8")
+    return path
+
+
+def _draw(results: Results, directory: Path) -> list[Figure]:
+    drawn = []
+    with plots.look():
+        for drawing in figures.draw(results):
+            files = plots.save(drawing.figure, directory, drawing.name)
+            svg = base64.b64encode(files["svg"].read_bytes()).decode("ascii")
+            links = {suffix: f"{directory.name}/{path.name}" for suffix, path in files.items()}
+            wide = drawing.figure.get_figwidth() > plots.COLUMN_INCHES
+            uri = f"data:image/svg+xml;base64,{svg}"
+            drawn.append(Figure(drawing.name, drawing.caption, wide, uri, links))
+    return drawn
+
+
+def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figure]) -> str:
+    """The page as text: self-contained, nothing is fetched from anywhere."""
+    source = (resources.files("analysis") / TEMPLATE).read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    counts = results.sifted.by_rule()
+    return environment.from_string(source).render(
+        title=facts.title(results),
+        facts=facts.facts(results),
+        progress=facts.progress(results),
+        notes=facts.notes(results),
+        tally=summary.tally(results),
+        by_panel=summary.by_panel(results),
+        figures=drawn,
+        tables={made.name: made for made in tables},
+        recorded=len(results.records),
+        rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
+        protocols=results.protocols,
+        baseline=protocols.label(results.baseline or ""),
+        margin=f"{results.margin * 100:g}",
+        few=results.few,
+        resamples=f"{RESAMPLES:,}",
+        runs=[(run, list(facts.leaves(run.environment))) for run in results.runs],
+    )

@@ -1,0 +1,98 @@
+"""Runs evaluated: what every table, figure and sentence of a report is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from analysis import protocols
+from analysis.compare import MARGIN, comparisons
+from analysis.conditions import POINT, in_order, panel_columns, varying
+from analysis.estimate import IntervalKind, estimates
+from analysis.exclude import RULES, Rule, Sifted, sift
+from analysis.load import Run
+
+METRIC = "plt_ms"
+IDS = ("panel", "place", "cell")
+PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
+
+
+@dataclass(frozen=True)
+class Results:
+    """`cells` has one row per condition (also one whose trials were all excluded), in reading order, with the
+    fields of `Estimate`; `comparisons` every pair of protocols, both ways round. Three columns number things:
+    `cell` the condition, `place` where protocols meet (a panel at one RTT), `panel` what one figure shows.
+
+    `split_columns` are those panel columns (page and rate aside) that take more than one value.
+    """
+
+    runs: tuple[Run, ...]
+    records: pd.DataFrame
+    sifted: Sifted
+    condition_columns: tuple[str, ...]
+    panel_columns: tuple[str, ...]
+    split_columns: tuple[str, ...]
+    protocols: tuple[str, ...]
+    baseline: str | None
+    cells: pd.DataFrame
+    comparisons: pd.DataFrame
+    margin: float
+
+    @property
+    def planned(self) -> int | None:
+        """Planned trials of all runs, None when one of them does not know."""
+        numbers = [run.planned for run in self.runs]
+        return None if None in numbers else sum(number or 0 for number in numbers)
+
+    @property
+    def trials(self) -> tuple[int, int]:
+        """The least and the most trials in a condition that has an estimate; (0, 0) when none has."""
+        n = self.cells.loc[self.cells["n"] > 0, "n"]
+        return (int(n.min()), int(n.max())) if len(n) else (0, 0)
+
+    @property
+    def few(self) -> bool:
+        """Whether some condition has too few trials for a bootstrap interval."""
+        return bool(((self.cells["interval"] != IntervalKind.BOOTSTRAP) & (self.cells["n"] > 0)).any())
+
+
+def evaluate(runs: Sequence[Run], rules: Sequence[Rule] = RULES, margin: float = MARGIN) -> Results:
+    """Pool the records of the runs, sift them, estimate every condition and compare the protocols.
+
+    Blocks pair within their own run only. `margin` (> 0) is the difference that is declared not to matter.
+    """
+    condition = tuple(dict.fromkeys(column for run in runs for column in run.condition_columns))
+    records = pool(runs)
+    panel = panel_columns(records, condition)
+    for name, columns in zip(IDS, (panel, (*panel, "rtt_ms"), condition), strict=True):
+        records[name] = records.groupby(list(columns), dropna=False).ngroup()
+    sifted = sift(records, rules)
+    observed = records.assign(**{METRIC: records[METRIC].where(records.index.isin(sifted.kept.index))})
+    cells = estimates(observed, (*condition, *IDS), METRIC)
+    names = protocols.ordered(records["protocol"])
+    followers = [column for column in condition if column not in panel and column not in POINT]
+    return Results(
+        runs=tuple(runs),
+        records=records,
+        sifted=sifted,
+        condition_columns=condition,
+        panel_columns=panel,
+        split_columns=tuple(c for c in varying(records, panel) if c not in PAGE_AND_RATE),
+        protocols=names,
+        baseline=protocols.baseline(names),
+        cells=in_order(cells, [*panel, "rtt_ms", "protocol", *followers]),
+        comparisons=comparisons(sifted.kept, ("panel", "place", "rtt_ms"), names, METRIC, margin),
+        margin=margin,
+    )
+
+
+def pool(runs: Sequence[Run]) -> pd.DataFrame:
+    """The records of all runs below each other; runs of the same name are told apart by their number."""
+    names = [run.directory.resolve().name for run in runs]
+    frames = [
+        run.records if names.count(name) == 1 else run.records.assign(run=f"{name} ({number})")
+        for number, (run, name) in enumerate(zip(runs, names, strict=True), start=1)
+    ]
+    return pd.concat(frames, ignore_index=True)

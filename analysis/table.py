@@ -1,0 +1,120 @@
+"""One table in three formats: CSV with the numbers as they are, Markdown and LaTeX as a reader wants them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from analysis.words import DASH
+
+LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    DASH: "--",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+
+
+class Shown(NamedTuple):
+    """What stands in a cell, and beside it in small."""
+
+    text: str
+    aside: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text} {self.aside}".strip()
+
+
+@dataclass(frozen=True)
+class Table:
+    """`data` goes to the CSV in full precision; `head` and `rows` are shown.
+
+    The first `keys` columns say where a row belongs: they are aligned left and not repeated below each other.
+    `left` are further columns of words.
+    """
+
+    name: str
+    title: str
+    note: str
+    data: pd.DataFrame
+    head: tuple[str, ...]
+    rows: tuple[tuple[Shown, ...], ...]
+    keys: int
+    left: frozenset[int] = frozenset()
+
+    def is_text(self, column: int) -> bool:
+        return column < self.keys or column in self.left
+
+    def grouped(self) -> Iterator[tuple[bool, tuple[Shown, ...]]]:
+        """(whether a group starts here, the row with the keys it shares with the row above left blank).
+
+        A group is all but the last key.
+        """
+        above: tuple[Shown, ...] = ()
+        for row in self.rows:
+            same = 0
+            while above and same < self.keys and row[same] == above[same]:
+                same += 1
+            starts = bool(above) and self.keys > 1 and same < self.keys - 1
+            yield starts, (Shown(""),) * min(same, self.keys - 1) + row[min(same, self.keys - 1) :]
+            above = row
+
+
+def to_csv(table: Table) -> str:
+    return table.data.to_csv(index=False, lineterminator="\n")
+
+
+def to_markdown(table: Table) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+    rule = ["---" if table.is_text(column) else "---:" for column in range(len(table.head))]
+    body = [line([str(cell) for cell in row]) for row in table.rows]
+    note = [table.note, ""] if table.note else []
+    return "\n".join([f"**{table.title}**", "", *note, line(table.head), line(rule), *body, ""])
+
+
+def to_latex(table: Table) -> str:
+    """A `table` environment in the style of booktabs (it needs that package)."""
+    columns = "".join("l" if table.is_text(column) else "r" for column in range(len(table.head)))
+    body: list[str] = []
+    for starts, row in table.grouped():
+        body += [r"\addlinespace"] if starts else []
+        body.append(" & ".join(escape_latex(str(cell)) for cell in row) + r" \\")
+    caption = " ".join(f"{part.removesuffix('.')}." for part in (table.title, table.note) if part)
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{escape_latex(caption)}}}",
+            rf"\label{{tab:{table.name}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            " & ".join(escape_latex(cell) for cell in table.head) + r" \\",
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def escape_latex(text: str) -> str:
+    return re.sub(rf"[\\~^{DASH}<>&%$#_{{}}]", lambda found: LATEX_SPECIAL[found[0]], text)
+
+
+def write(table: Table, directory: Path) -> None:
+    """name.csv, name.md and name.tex in `directory`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for suffix, text in (("csv", to_csv(table)), ("md", to_markdown(table)), ("tex", to_latex(table))):
+        (directory / f"{table.name}.{suffix}").write_text(text, encoding="utf-8")

@@ -1,0 +1,235 @@
+"""The tables of a report: one function each, from results to a `Table`; None when there is nothing to show.
+
+A further table is one more function, named in `TABLES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from analysis import protocols, words
+from analysis.calibration import calibration
+from analysis.compare import MOST_TRIALS_FORETOLD, Verdict
+from analysis.results import IDS, Results
+from analysis.table import Shown, Table
+
+Rows = tuple[tuple[Shown, ...], ...]
+WIDEST = 5  # protocols that fit side by side on a page
+HEADS = {"page": "Page", "variant": "Variant", "engine": "Engine", "driver": "Driver", "server": "Server"}
+TRAFFIC = {
+    "bytes_down": "Down (kB)",
+    "bytes_up": "Up (kB)",
+    "bytes_body": "Bodies (kB)",
+    "requests": "Requests",
+    "missed_requests": "Not archived",
+    "failed_requests": "Failed",
+    "connections": "Connections",
+    "link_reading_down_drops_queue": "Lost in queue",
+}
+TIMES = {
+    "navigate_ms": "navigate() (ms)",
+    "ttfb_ms": "First byte (ms)",
+    "dcl_ms": "DOM ready (ms)",
+    "fcp_ms": "First paint (ms)",
+    "lcp_ms": "Largest paint (ms)",
+    "speed_index_ms": "Speed index (ms)",
+    "tbt_ms": "Blocked (ms)",
+    "cls": "Layout shift",
+}
+
+
+def median_times(results: Results) -> Table:
+    """Median page-load time of every condition: protocols side by side as long as they fit a page."""
+    least, most = results.trials
+    n = f"n = {least}" if least == most else f"n = {least} to {most}"
+    few = "; below five trials the brackets hold the range" if results.few else ""
+    side_by_side = len(results.protocols) <= WIDEST
+    head, rows = (_side_by_side if side_by_side else _below_each_other)(results)
+    return Table(
+        name="median-times",
+        title="Median page-load time in ms [95 % bootstrap interval]",
+        note=f"{n} trials per condition{few}.",
+        data=results.cells.drop(columns=list(IDS)),
+        head=head,
+        rows=rows,
+        keys=len(_place_heads(results)) + (not side_by_side),
+    )
+
+
+def _side_by_side(results: Results) -> tuple[tuple[str, ...], Rows]:
+    least, most = results.trials
+    rows = []
+    for _, cells in results.cells.groupby("place", sort=False):
+        by_protocol = {str(cell["protocol"]): cell for cell in cells.to_dict("records")}
+        row = _place(results, cells.iloc[0].to_dict())
+        for protocol in results.protocols:
+            cell = by_protocol.get(protocol)
+            row += (_median(cell, with_n=least != most) if cell else Shown(words.DASH),)
+        rows.append(row)
+    return (*_place_heads(results), *(protocols.label(name) for name in results.protocols)), tuple(rows)
+
+
+def _below_each_other(results: Results) -> tuple[tuple[str, ...], Rows]:
+    rows = [
+        (*_cell(results, cell), _median(cell), Shown(words.number(cell["n"])))
+        for cell in results.cells.to_dict("records")
+    ]
+    return (*_cell_heads(results), "Median (ms)", "n"), tuple(rows)
+
+
+def _median(cell: Mapping[Any, Any], *, with_n: bool = False) -> Shown:
+    bounds = words.span(cell["low"], cell["high"], words.decimals(cell["median"]))
+    aside = f"{bounds} n={cell['n']}" if with_n else bounds
+    return Shown(words.milliseconds(cell["median"]), aside.strip())
+
+
+def against_baseline(results: Results) -> Table | None:
+    """Each protocol against the baseline, wherever both were measured."""
+    found = results.comparisons[results.comparisons["reference"] == results.baseline]
+    if found.empty:
+        return None
+    where = list(results.panel_columns)
+    places = results.cells.drop_duplicates("place")[["place", *where]]
+    data = places.merge(found, on="place", how="inner").drop(columns=["panel", "place"])
+    data = data[[*where, "rtt_ms", *(column for column in found if column in data and column != "rtt_ms")]]
+    name = protocols.label(str(results.baseline))
+    rows = [
+        (
+            *_cell(results, row),
+            Shown(words.number(row["ratio"], 3), words.span(row["low"], row["high"], 3)),
+            Shown(words.number(row["n"]), "" if row["paired"] else "unpaired"),
+            Shown(words.number(row["delta"], 2)),
+            Shown(words.probability(row["q"])),
+            Shown(verdict_text(row["verdict"], row["more"], results.margin)),
+        )
+        for row in data.to_dict("records")
+    ]
+    tests = " and ".join(sorted(str(test) for test in found["test"].unique()))
+    return Table(
+        name="comparisons",
+        title=f"Page-load time relative to {name} [95 % bootstrap interval]",
+        note=f"Below 1: faster than {name}. n: blocks that hold both. q: p-value ({tests}), corrected for "
+        "all comparisons between protocols of this report (Benjamini-Hochberg).",
+        data=data,
+        head=(*_cell_heads(results), "Ratio", "n", "Cliff's delta", "q", "Verdict"),
+        rows=tuple(rows),
+        keys=len(_cell_heads(results)),
+        left=frozenset({len(_cell_heads(results)) + 4}),
+    )
+
+
+def verdict_text(verdict: str, more: int, margin: float) -> str:
+    """A verdict as a reader is told it. A column of verdicts holds their values (pandas makes them plain text)."""
+    if verdict == Verdict.NO_DIFFERENCE:
+        return f"no difference larger than {margin * 100:g} %"
+    if verdict == Verdict.INCONCLUSIVE:
+        about = f"over {more:,}" if more >= MOST_TRIALS_FORETOLD else f"about {more:,}"
+        return f"inconclusive ({about} more trials needed)"
+    return str(verdict)
+
+
+def traffic(results: Results) -> Table | None:
+    """Median bytes, requests and connections of every condition."""
+    note = "Down and up: packets on the link with their headers. Bodies: as the browser counts. 1 kB = 1,000 bytes."
+    return _medians(results, "traffic", "Traffic of one load (medians)", note, TRAFFIC)
+
+
+def other_times(results: Results) -> Table | None:
+    """Medians of the other times that were observed."""
+    note = "Since navigation start, as the browser reports them; navigate() is the driver's own call."
+    return _medians(results, "other-times", "Other times (medians)", note, TIMES)
+
+
+def _medians(results: Results, name: str, title: str, note: str, shown: dict[str, str]) -> Table | None:
+    """Medians per condition of those columns of `shown` that were observed at all."""
+    kept = results.sifted.kept
+    metrics = [column for column in shown if column in kept and kept[column].notna().any()]
+    if not metrics:
+        return None
+    cells = results.cells[[*results.condition_columns, "cell"]]
+    data = cells.join(kept.groupby("cell")[metrics].median(), on="cell").drop(columns="cell")
+    rows = [
+        (*_cell(results, row), *(Shown(_metric(column, row[column])) for column in metrics))
+        for row in data.to_dict("records")
+    ]
+    return Table(
+        name=name,
+        title=title,
+        note=note,
+        data=data,
+        head=(*_cell_heads(results), *(shown[column] for column in metrics)),
+        rows=tuple(rows),
+        keys=len(_cell_heads(results)),
+    )
+
+
+def _metric(column: str, value: float) -> str:
+    if column.startswith("bytes_"):
+        return words.kilobytes(value)
+    if column.endswith("_ms"):
+        return words.milliseconds(value)
+    return words.number(value, 3 if column == "cls" else 0 if value % 1 == 0 else 1)
+
+
+def exclusions(results: Results) -> Table | None:
+    """Excluded trials per condition and rule; None when every trial counts."""
+    cells = results.cells[[*results.condition_columns, "cell"]]
+    data = cells.merge(results.sifted.by_condition(["cell"]), on="cell", how="inner").drop(columns="cell")
+    if data.empty:
+        return None
+    meanings = {rule.name: rule.meaning for rule in results.sifted.rules}
+    rows = [
+        (
+            *_cell(results, row),
+            Shown(row["excluded_by"]),
+            Shown(meanings[row["excluded_by"]]),
+            Shown(words.number(row["excluded"])),
+            Shown(words.number(row["recorded"])),
+        )
+        for row in data.to_dict("records")
+    ]
+    keys = len(_cell_heads(results))
+    return Table(
+        name="exclusions",
+        title="Excluded trials",
+        note="By the first rule that applies.",
+        data=data,
+        head=(*_cell_heads(results), "Rule", "Meaning", "Excluded", "Of"),
+        rows=tuple(rows),
+        keys=keys,
+        left=frozenset({keys, keys + 1}),
+    )
+
+
+def _place_heads(results: Results) -> tuple[str, ...]:
+    heads = (HEADS.get(column, column.replace("_", " ")) for column in ("page", *results.split_columns))
+    return (*heads, "Rate (Mbit/s)", "RTT (ms)")
+
+
+def _cell_heads(results: Results) -> tuple[str, ...]:
+    return (*_place_heads(results), "Protocol")
+
+
+def _place(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
+    where = (_setting(row[column]) for column in ("page", *results.split_columns))
+    speed = words.rate(row["down_mbps"], row.get("up_mbps"))
+    return (*(Shown(text) for text in where), Shown(speed), Shown(words.plain(row["rtt_ms"])))
+
+
+def _cell(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
+    return (*_place(results, row), Shown(protocols.label(str(row["protocol"]))))
+
+
+def _setting(value: Any) -> str:
+    return value if isinstance(value, str) else words.plain(value)
+
+
+TABLES: tuple[Callable[[Results], Table | None], ...] = (
+    median_times,
+    against_baseline,
+    traffic,
+    other_times,
+    exclusions,
+    calibration,
+)

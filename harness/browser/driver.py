@@ -1,0 +1,49 @@
+"""What a driver offers to a trial: start a browser, load one page in it, close it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.browser.policy import Launch
+
+METRICS_SCRIPT = resources.files("harness.browser").joinpath("metrics.js").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A finished load: the driver's own navigate call, and the page's timeline (see metrics.js)."""
+
+    navigate_ms: float
+    timeline: Mapping[str, Any]
+
+
+class Browser(Protocol):
+    """A started browser with one empty tab."""
+
+    def load(self, url: str, timeout_s: float) -> float:
+        """Load a page up to its load event; returns the wall time in ms.
+
+        Raises TrialFailed with `page-timeout` when the load event does not come within `timeout_s`, and with
+        `page-error` when the page cannot be loaded or the browser died.
+        """
+
+    def timeline(self) -> Mapping[str, Any]:
+        """The page's timeline after its load event, see metrics.js; raises TrialFailed like `load`."""
+
+    def screenshot(self, path: Path) -> None:
+        """The visible part of the page as PNG."""
+
+    def close(self) -> None:
+        """End the browser in order, so that its NetLog is whole."""
+
+
+class Driver(Protocol):
+    """Steers Chromium. One instance serves all trials of a run, one browser at a time."""
+
+    def start(self, launch: Launch) -> contextlib.AbstractContextManager[Browser]:
+        """A fresh browser process for the length of the block; raises TestbedFailed when it does not start."""

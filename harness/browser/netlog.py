@@ -1,0 +1,241 @@
+"""Chromium's NetLog, read into what a proof needs: each request with its protocol, each connection, each TLS session.
+
+The format is Chromium's (net/log, `--log-net-log`): a JSON object with `constants` that name the numbers, and
+`events` of sources. The log covers the whole process, so it also shows what the browser asked for by itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.errors import TestbedFailed
+
+# Which event sends the request's headers tells the protocol that carried it.
+SENT_BY = {
+    "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": "http/1.1",
+    "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": "h2",
+    "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
+}
+ABORTED = -3
+CACHE_MISS = -400  # a look into the empty cache, not a request on the wire
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request on the wire. `protocol` is None when no headers were sent; times are NetLog ticks in ms."""
+
+    url: str
+    method: str
+    of_page: bool
+    main_frame: bool
+    started_ms: int
+    protocol: str | None
+    status: int | None
+    net_error: int | None
+    body_bytes: int
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def failed(self) -> bool:
+        """No response, or one of an error status."""
+        return self.net_error not in (None, 0) or self.status is None or self.status >= 400
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One TCP connection that was established."""
+
+    remote: str
+    local: str
+    tls: str | None
+    alpn: str | None
+    resumed: bool | None
+
+
+@dataclass(frozen=True)
+class NetLog:
+    """What one browser process did on the network."""
+
+    requests: tuple[Request, ...]
+    connections: tuple[Connection, ...]
+
+    @property
+    def page_requests(self) -> tuple[Request, ...]:
+        return tuple(request for request in self.requests if request.of_page)
+
+    @property
+    def service_requests(self) -> tuple[Request, ...]:
+        """What the browser asked for by itself."""
+        return tuple(request for request in self.requests if not request.of_page)
+
+    def document(self, url: str) -> Request | None:
+        """The request for the page's own address."""
+        return next((request for request in self.requests if request.main_frame and request.url == url), None)
+
+
+def read_netlog(path: Path) -> NetLog:
+    """Read a NetLog, also one cut off by the browser's death; raises TestbedFailed when there is none."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise TestbedFailed(f"Chromium wrote no NetLog: {error}") from error
+    return parse_netlog(text)
+
+
+def parse_netlog(text: str) -> NetLog:
+    """`read_netlog` on text."""
+    data = _load(text)
+    names = _Names(data["constants"])
+    sources: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    for event in data["events"]:
+        sources[event["source"]["id"]].append(event)
+    hops: list[_Hop] = []
+    connections: list[Connection] = []
+    for events in sources.values():
+        kind = names.source(events[0])
+        if kind == "URL_REQUEST":
+            hops.extend(_hops(events, names))
+        elif kind == "SOCKET":
+            connections.extend(_connections(events, names))
+    hops.sort(key=lambda hop: hop.started_ms)
+    sites = {hop.top_site for hop in hops if hop.main_frame}
+    requests = [hop.finished(of_page=hop.top_site in sites) for hop in hops if hop.counts]
+    return NetLog(tuple(requests), tuple(connections))
+
+
+def _load(text: str) -> Mapping[str, Any]:
+    """Parse the log; a cut-off one is read up to its last whole event (one event stands on a line)."""
+    try:
+        data: Mapping[str, Any] = json.loads(text)
+    except ValueError:
+        head, marker, tail = text.partition('"events": [')
+        whole = tail[: tail.rfind("},\n") + 1] if marker else ""
+        try:
+            data = json.loads(f"{head}{marker}{whole}]}}")
+        except ValueError as error:
+            raise TestbedFailed(f"Chromium's NetLog cannot be read: {error}") from error
+    return data
+
+
+@dataclass
+class _Names:
+    """The names behind the numbers of this Chromium version."""
+
+    constants: Mapping[str, Any]
+    events: dict[int, str] = field(init=False)
+    sources: dict[int, str] = field(init=False)
+    begin: int = field(init=False)
+    end: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.events = {number: name for name, number in self.constants["logEventTypes"].items()}
+        self.sources = {number: name for name, number in self.constants["logSourceType"].items()}
+        self.begin = self.constants["logEventPhase"]["PHASE_BEGIN"]
+        self.end = self.constants["logEventPhase"]["PHASE_END"]
+
+    def event(self, event: Mapping[str, Any]) -> str:
+        return self.events.get(event["type"], "")
+
+    def source(self, event: Mapping[str, Any]) -> str:
+        return self.sources.get(event["source"]["type"], "")
+
+
+@dataclass
+class _Hop:
+    """A request being put together; a redirect starts another hop on the same source."""
+
+    url: str
+    method: str
+    top_site: str
+    main_frame: bool
+    started_ms: int
+    protocol: str | None = None
+    status: int | None = None
+    net_error: int | None = None
+    raw_bytes: int = 0
+    filtered_bytes: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether this is a request for the network at all."""
+        looked_in_cache = self.protocol is None and self.net_error == CACHE_MISS
+        return self.url.startswith(("http://", "https://")) and not looked_in_cache
+
+    def finished(self, *, of_page: bool) -> Request:
+        return Request(
+            url=self.url,
+            method=self.method,
+            of_page=of_page,
+            main_frame=self.main_frame,
+            started_ms=self.started_ms,
+            protocol=self.protocol,
+            status=self.status,
+            net_error=self.net_error,
+            body_bytes=self.raw_bytes or self.filtered_bytes,
+        )
+
+
+def _hops(events: Iterable[Mapping[str, Any]], names: _Names) -> list[_Hop]:
+    hops: list[_Hop] = []
+    for event in events:
+        name = names.event(event)
+        parameters = event.get("params") or {}
+        if name == "URL_REQUEST_START_JOB" and event["phase"] == names.begin:
+            hops.append(_hop(parameters, int(event["time"])))
+        elif hops:
+            _note(hops[-1], name, parameters, ended=event["phase"] == names.end)
+    return hops
+
+
+def _hop(parameters: Mapping[str, Any], time_ms: int) -> _Hop:
+    """A request belongs to the page whose site tops its network isolation key, also from within a frame."""
+    return _Hop(
+        url=parameters.get("url", ""),
+        method=parameters.get("method", ""),
+        top_site=parameters.get("network_isolation_key", "").partition(" ")[0],
+        main_frame=parameters.get("request_type") == "main frame",
+        started_ms=time_ms,
+    )
+
+
+def _note(hop: _Hop, name: str, parameters: Mapping[str, Any], *, ended: bool) -> None:
+    if name in SENT_BY:
+        hop.protocol = SENT_BY[name]
+    elif name == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
+        hop.status = _status(parameters.get("headers", []))
+    elif name == "URL_REQUEST_JOB_BYTES_READ":
+        hop.raw_bytes += parameters.get("byte_count", 0)
+    elif name == "URL_REQUEST_JOB_FILTERED_BYTES_READ":
+        hop.filtered_bytes += parameters.get("byte_count", 0)
+    elif ended and parameters.get("net_error") and name in ("REQUEST_ALIVE", "URL_REQUEST_START_JOB"):
+        hop.net_error = parameters["net_error"]
+
+
+def _status(headers: list[str]) -> int | None:
+    words = headers[0].split() if headers else []
+    return int(words[1]) if len(words) > 1 and words[1].isdigit() else None
+
+
+def _connections(events: Iterable[Mapping[str, Any]], names: _Names) -> list[Connection]:
+    remote = local = tls = alpn = None
+    resumed = None
+    for event in events:
+        name = names.event(event)
+        parameters = event.get("params") or {}
+        if event["phase"] != names.end:
+            continue
+        if name == "TCP_CONNECT" and "remote_address" in parameters:
+            remote, local = parameters["remote_address"], parameters.get("local_address", "")
+        elif name == "SSL_CONNECT" and "version" in parameters:
+            tls, alpn = parameters["version"], parameters.get("next_proto")
+            resumed = parameters.get("is_resumed")
+    return [Connection(remote, local or "", tls, alpn, resumed)] if remote else []

@@ -1,0 +1,114 @@
+"""How Chromium is launched: the same flags and first preferences whatever drives it.
+
+Both drivers' own default flags are dropped; what a driver adds all the same (chromedriver's two timer flags and
+two feature flags) is part of the policy, so that the other driver has it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+WINDOW = (1280, 800)
+
+# The names Chromium asks for by itself. `--disable-background-networking` alone silences only part of them, so they
+# get no address. A name that the page itself needs is taken off the list, see `service_names`.
+SERVICE_NAMES = (
+    "accounts.google.com",
+    "android.clients.google.com",
+    "clients1.google.com",
+    "clients2.google.com",
+    "clients3.google.com",
+    "clients4.google.com",
+    "clients2.googleusercontent.com",
+    "clientservices.googleapis.com",
+    "content-autofill.googleapis.com",
+    "edgedl.me.gvt1.com",
+    "mtalk.google.com",
+    "optimizationguide-pa.googleapis.com",
+    "redirector.gvt1.com",
+    "safebrowsing.googleapis.com",
+    "sb-ssl.google.com",
+    "start.duckduckgo.com",
+    "update.googleapis.com",
+    "www.google.com",
+    "www.googleapis.com",
+)
+
+DISABLED_FEATURES = (
+    "HttpsUpgrades",  # would turn http:// into https:// by itself
+    "HttpsFirstBalancedModeAutoEnable",
+    "OptimizationHints",
+    "MediaRouter",
+    "Translate",
+    "AutofillServerCommunication",
+    "CertificateTransparencyComponentUpdater",
+    "IgnoreDuplicateNavs",  # chromedriver's own two
+    "Prewarm",
+)
+
+# The browser's preload list would turn http:// requests to many real names into https://; with this feature it
+# does so for the page's own address only.
+ENABLED_FEATURES = ("HstsTopLevelNavigationsOnly",)
+
+FLAGS = (
+    "--headless",
+    f"--window-size={WINDOW[0]},{WINDOW[1]}",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-breakpad",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-field-trial-config",
+    "--disable-sync",
+    "--disable-search-engine-choice-screen",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--no-pings",
+    "--password-store=basic",
+    f"--disable-features={','.join(DISABLED_FEATURES)}",
+    f"--enable-features={','.join(ENABLED_FEATURES)}",
+)
+
+FIRST_PREFERENCES: dict[str, Any] = {
+    "browser": {"enable_spellchecking": False},
+    "spellcheck": {"dictionaries": [], "use_spelling_service": False},
+    "signin": {"allowed": False, "allowed_on_next_startup": False},
+    "search": {"suggest_enabled": False},
+    "safebrowsing": {"enabled": False},
+    "autofill": {"enabled": False, "profile_enabled": False, "credit_card_enabled": False},
+    "credentials_enable_service": False,
+    "translate": {"enabled": False},
+    "session": {"restore_on_startup": 4, "startup_urls": ["about:blank"]},  # Debian's start page is a live site
+    "homepage": "about:blank",
+    "profile": {"password_manager_enabled": False},
+}
+
+
+def service_names(page_hosts: Iterable[str]) -> tuple[str, ...]:
+    """The service names to leave without an address while a page with these hosts is loaded."""
+    needed = {name.lower() for name in page_hosts}
+    return tuple(name for name in SERVICE_NAMES if name not in needed)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One start of Chromium: where its profile and NetLog go, which hosts the page has."""
+
+    profile: Path
+    netlog: Path
+    page_hosts: tuple[str, ...]
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Every flag, but those by which a driver names the profile and opens its channel."""
+        rules = ",".join(f"MAP {name} ~NOTFOUND" for name in service_names(self.page_hosts))
+        return (*FLAGS, f"--host-resolver-rules={rules}", f"--log-net-log={self.netlog}")

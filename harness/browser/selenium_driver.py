@@ -1,0 +1,149 @@
+"""Chromium by Selenium WebDriver through one chromedriver kept for the whole run, over a pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import urllib3.exceptions
+from selenium.common.exceptions import TimeoutException, WebDriverException
+from selenium.webdriver import ChromeOptions, Remote
+
+from harness.browser.driver import METRICS_SCRIPT
+from harness.browser.policy import Launch
+from harness.command import Command
+from harness.errors import TestbedFailed, TrialFailed
+from harness.model import Outcome
+from harness.process import Process, running
+
+# The enclosure has a network namespace of its own: nobody else can have this port.
+PORT = 9515
+COLLECT_TIMEOUT_S = 10
+
+# chromedriver's default switches, dropped so that the launch policy alone decides.
+DRIVER_SWITCHES = (
+    "allow-pre-commit-input",
+    "disable-background-networking",
+    "disable-client-side-phishing-detection",
+    "disable-default-apps",
+    "disable-hang-monitor",
+    "disable-popup-blocking",
+    "disable-prompt-on-repost",
+    "disable-sync",
+    "enable-automation",
+    "enable-logging",
+    "log-level",
+    "no-first-run",
+    "no-service-autorun",
+    "password-store",
+    "test-type",
+    "use-mock-keychain",
+)
+
+DRIVER_FAILURES = (WebDriverException, urllib3.exceptions.HTTPError, ConnectionError)
+
+
+class SeleniumBrowser:
+    """A WebDriver session: one browser with one tab."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+        self._open = True
+
+    def load(self, url: str, timeout_s: float) -> float:
+        try:
+            self._remote.set_page_load_timeout(timeout_s)
+            before = time.perf_counter()
+            self._remote.get(url)
+        except TimeoutException as error:
+            raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
+        return (time.perf_counter() - before) * 1000
+
+    def timeline(self) -> Mapping[str, Any]:
+        script = f"const done = arguments[0]; ({METRICS_SCRIPT.strip()})().then(done)"
+        try:
+            self._remote.set_script_timeout(COLLECT_TIMEOUT_S)
+            found: Mapping[str, Any] = self._remote.execute_async_script(script)
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
+        return found
+
+    def screenshot(self, path: Path) -> None:
+        try:
+            path.write_bytes(self._remote.get_screenshot_as_png())
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            with contextlib.suppress(
+                *DRIVER_FAILURES
+            ):  # the browser may have died: the trial has its outcome
+                self._remote.quit()
+
+
+class SeleniumDriver:
+    """One chromedriver process, kept for the whole run."""
+
+    def __init__(self, chromedriver: Process, launcher: Path) -> None:
+        self._chromedriver = chromedriver
+        self._launcher = launcher
+
+    @contextlib.contextmanager
+    def start(self, launch: Launch) -> Iterator[SeleniumBrowser]:
+        self._chromedriver.check()
+        options = ChromeOptions()
+        options.binary_location = str(self._launcher)
+        options.add_experimental_option("excludeSwitches", list(DRIVER_SWITCHES))
+        for flag in (
+            *launch.flags,
+            f"--user-data-dir={launch.profile}",
+            "--remote-debugging-pipe",
+        ):
+            options.add_argument(flag)
+        try:
+            remote = Remote(f"http://127.0.0.1:{PORT}", options=options)
+        except DRIVER_FAILURES as error:
+            raise TestbedFailed(f"Chromium did not start: {_first_line(error)}") from error
+        browser = SeleniumBrowser(remote)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextlib.contextmanager
+def selenium_driver(launcher: Path, log: Path) -> Iterator[SeleniumDriver]:
+    """Start chromedriver; `launcher` is the program it takes for Chromium."""
+
+    def ready() -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/status", timeout=1) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    with running(Command.of("chromedriver", f"--port={PORT}"), log, ready=ready) as chromedriver:
+        yield SeleniumDriver(chromedriver, launcher)
+
+
+def _page_error(error: BaseException) -> TrialFailed:
+    text = _first_line(error)
+    if any(
+        sign in text
+        for sign in ("disconnected", "crashed", "invalid session", "not reachable", "no such window")
+    ):
+        text = f"the browser died: {text}"
+    return TrialFailed(Outcome.PAGE_ERROR, text)
+
+
+def _first_line(error: BaseException) -> str:
+    text = error.msg if isinstance(error, WebDriverException) else str(error)
+    return ((text or "").strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,164 @@
+"""`coldload archive` and `coldload pages`."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rich.console import Console
+from rich.table import Table
+from sites.capture import archive_with_httrack
+
+from harness.cli.common import Subcommands, console, in_enclosure
+from harness.enclosure import WORKSPACE
+from harness.errors import UsageError
+from harness.model import NAME_PATTERN, Link, Protocol
+from harness.testbed import testbed
+from sites.archive import Archive, archives_root, list_archives, open_archive, write_archive
+from sites.recipes import RECIPES, Recipe
+
+# Shipped pages are crawled inside the testbed, as a live site is outside; nothing is measured over this link.
+CRAWL_LINK = Link.of(1000, 0, name="crawl")
+
+
+def add_commands(commands: Subcommands) -> None:
+    archive = commands.add_parser("archive", help="archive a live page with everything it needs")
+    archive.add_argument("url", nargs="?", metavar="URL")
+    archive.add_argument("--name", help="name of the archive (default: the host's name)")
+    archive.add_argument("--with", dest="tool", choices=["httrack"], default="httrack")
+    archive.add_argument("--user-agent", default="desktop", help="desktop, mobile, or the string itself")
+    archive.add_argument("--shipped", action="store_true", help="make the pages that ship with the project")
+    archive.set_defaults(run=run_archive)
+    pages = commands.add_parser("pages", help="list archives; for one: hosts, bytes by type, notes")
+    pages.add_argument("name", nargs="?", metavar="NAME")
+    pages.set_defaults(run=run_pages)
+
+
+def run_archive(arguments: argparse.Namespace) -> int:
+    out = console()
+    if arguments.shipped:
+        return in_enclosure(arguments, lambda: make_shipped_archives(archives_root(), out))
+    if not arguments.url:
+        raise UsageError("name the URL to archive, or --shipped for the pages that ship with the project")
+    name = arguments.name or urlsplit(arguments.url).hostname or ""
+    if not NAME_PATTERN.fullmatch(name):
+        raise UsageError(
+            f"cannot name an archive {name!r} after {arguments.url}; give --name (letters, digits, . _ -)"
+        )
+    with tempfile.TemporaryDirectory(prefix="coldload-") as work:
+        made = archive_with_httrack(
+            arguments.url,
+            archives_root(),
+            name,
+            user_agent=arguments.user_agent,
+            network=None,
+            work=Path(work),
+        )
+    _print_made(out, made)
+    return 0
+
+
+def make_shipped_archives(root: Path, out: Console) -> int:
+    """Make the pages that ship which are not there yet; `agency` by really crawling its site with HTTrack."""
+    existing = {archive.name for archive in list_archives(root)}
+    for name, recipe in RECIPES.items():
+        if name in existing:
+            continue
+        out.print(f"archiving {name}: {recipe.summary}")
+        made = _crawled(recipe, root) if recipe.crawl else _generated(recipe, root)
+        _print_made(out, made)
+    return 0
+
+
+def _generated(recipe: Recipe, root: Path) -> Archive:
+    return write_archive(
+        root,
+        recipe.name,
+        recipe.start_url,
+        recipe.responses(),
+        captured_with="recipe",
+        user_agent="",
+        notes=[recipe.licence],
+    )
+
+
+def _crawled(recipe: Recipe, root: Path) -> Archive:
+    """Serve the recipe's site in a testbed under its real host names and archive it as a live site is."""
+    origin = _generated(recipe, WORKSPACE / "origins")
+    protocol = Protocol.H2 if recipe.start_url.startswith("https://") else Protocol.HTTP1
+    with testbed() as made:
+        made.serve(origin, [protocol, Protocol.HTTPS1])
+        endpoint = made.endpoint_of(origin.name, Protocol.HTTPS1)
+        with made.client(CRAWL_LINK) as client:
+            made.resolver.use(endpoint.address)
+            return archive_with_httrack(
+                recipe.start_url,
+                root,
+                recipe.name,
+                user_agent="desktop",
+                network=client.host.path,
+                work=WORKSPACE / "crawl",
+                notes=[recipe.licence],
+            )
+
+
+def _print_made(out: Console, archive: Archive) -> None:
+    out.print(
+        f"archived {archive.start_url} as {archive.name}: {len(archive.entries)} responses of "
+        f"{len(archive.hosts)} host(s), {_total(archive) / 1000:,.0f} kB ({archive.folder})"
+    )
+
+
+def _total(archive: Archive) -> int:
+    return sum(entry.body_bytes for entry in archive.entries)
+
+
+def run_pages(arguments: argparse.Namespace) -> int:
+    if arguments.name:
+        _print_page(open_archive(archives_root(), arguments.name))
+        return 0
+    archives = list_archives(archives_root())
+    out = console()
+    if not archives:
+        out.print(
+            f"nothing is archived in {archives_root()}; `coldload archive URL` or `coldload archive --shipped`"
+        )
+        return 0
+    table = Table("name", "start URL", "responses", "hosts", "kB", "with", box=None, pad_edge=False)
+    for archive in archives:
+        table.add_row(
+            archive.name,
+            archive.start_url,
+            str(len(archive.entries)),
+            str(len(archive.hosts)),
+            f"{_total(archive) / 1000:,.0f}",
+            archive.captured_with,
+        )
+    out.print(table)
+    return 0
+
+
+def _print_page(archive: Archive) -> None:
+    out = console()
+    out.print(
+        f"{archive.name}: {archive.start_url}, archived with {archive.captured_with} on {archive.captured_utc}"
+    )
+    for title in ("host", "type"):
+        counts: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
+        for entry in archive.entries:
+            group = (urlsplit(entry.url).hostname if title == "host" else entry.mime) or "-"
+            counts[group] += 1
+            sizes[group] += entry.body_bytes
+        table = Table(title, "responses", "kB", box=None, pad_edge=False)
+        for name, size in sizes.most_common():
+            table.add_row(name, str(counts[name]), f"{size / 1000:,.1f}")
+        out.print()
+        out.print(table)
+    if archive.notes:
+        out.print("\nnotes")
+        for note in archive.notes:
+            out.print(f"  {note}", markup=False)

@@ -1,0 +1,39 @@
+"""What the commands share: the enclosure with error reporting inside it, and the console."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+
+from harness.enclosure import enclosed
+from harness.errors import ColdloadError
+
+Subcommands = Any  # argparse has no public type for what add_subparsers returns
+
+
+def console() -> Console:
+    """The console for people; machine-readable output is printed plainly."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def in_enclosure(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
+    """Run the command in private namespaces; its errors become one line and an exit code in there."""
+
+    def reporting() -> int:
+        try:
+            return command()
+        except ColdloadError as error:
+            if arguments.verbose:
+                traceback.print_exc()
+            print(f"coldload {arguments.command}: {error}", file=sys.stderr)
+            return error.exit_code
+        except KeyboardInterrupt:
+            print(f"\ncoldload {arguments.command}: interrupted", file=sys.stderr)
+            return 130
+
+    return enclosed(reporting)

@@ -1,0 +1,221 @@
+"""`coldload plan`, `run` and `demo`."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from harness.cli.archives import make_shipped_archives
+from harness.cli.common import Subcommands, console, in_enclosure
+from harness.errors import StudyError
+from harness.model import Condition, Link, Outcome
+from harness.plan import Plan, make_plan
+from harness.progress import progress
+from harness.records import RunDirectory, open_run
+from harness.runner import Summary, run_study
+from harness.study import Study, read_study, shipped_studies
+from sites.archive import archives_root, open_archive
+
+RUNS = Path("runs")
+# A rough guess for `plan`: what a trial costs beyond its load, and the round trips a load waits for.
+TYPICAL_OVERHEAD_S = {"playwright": 0.8, "selenium": 1.3}
+TYPICAL_ROUND_TRIPS = 12
+
+
+def add_commands(commands: Subcommands) -> None:
+    demo = commands.add_parser(
+        "demo", help="the main job on what ships with the project; ends with report.html"
+    )
+    demo.add_argument("--quick", action="store_true", help="2 round-trip times, 3 trials: a few minutes")
+    demo.add_argument(
+        "--out", type=Path, metavar="DIR", help="run directory (default: a new one under runs/)"
+    )
+    demo.set_defaults(run=run_demo)
+    plan = commands.add_parser(
+        "plan", help="the conditions, the order, the number of trials, the estimated time"
+    )
+    _add_study_options(plan)
+    plan.add_argument("--order", action="store_true", help="list every trial in its order")
+    plan.set_defaults(run=run_plan)
+    execute = commands.add_parser(
+        "run", help="run a study; goes on where a run of it was interrupted", description=run_run.__doc__
+    )
+    _add_study_options(execute)
+    execute.add_argument(
+        "--out", type=Path, metavar="DIR", help="run directory (default: a new one under runs/)"
+    )
+    execute.add_argument(
+        "--new", action="store_true", help="start anew even if an unfinished run of the study exists"
+    )
+    execute.set_defaults(run=run_run)
+
+
+def _add_study_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", metavar="STUDY.toml", help="a study file, or the name of one that ships")
+    parser.add_argument(
+        "--trials", type=int, metavar="N", help="trials per condition, instead of the study's"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="KEY=VALUE",
+        default=[],
+        help="keep the conditions with page=, variant=, protocol=, link= or driver= this value (may be repeated)",
+    )
+
+
+def run_demo(arguments: argparse.Namespace) -> int:
+    path = shipped_studies()["demo-quick" if arguments.quick else "demo"]
+    code = in_enclosure(arguments, lambda: make_shipped_archives(archives_root(), console()))
+    if code != 0:
+        return code
+    arguments.new = False
+    return _run(arguments, path, path.read_text(encoding="utf-8"), read_study(path))
+
+
+def run_plan(arguments: argparse.Namespace) -> int:
+    _, _, study = _chosen(arguments)
+    plan = make_plan(study, study.seed if study.seed is not None else secrets.randbits(32))
+    out = console()
+    table = Table("page", "variant", "link", "protocol", "driver", box=None, pad_edge=False)
+    for condition in study.conditions:
+        table.add_row(*_words(condition).values())
+    out.print(table)
+    if arguments.order:
+        for planned in plan.trials:
+            out.print(f"{planned.trial} block {planned.block}: {planned.condition}")
+    seed = study.seed if study.seed is not None else "drawn when the run starts"
+    out.print(
+        f"\n{study.title}: {plan.conditions} conditions x {study.trials} trials = {len(plan.trials)} trials "
+        f"in {plan.blocks} blocks, each in random order (seed {seed})"
+    )
+    out.print(f"estimated time: {_estimate(plan)}")
+    return 0
+
+
+def run_run(arguments: argparse.Namespace) -> int:
+    """Run a study. The same command goes on where an interrupted run of the study stopped."""
+    path, text, study = _chosen(arguments)
+    return _run(arguments, path, text, study)
+
+
+def _chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
+    """The study of the command line, its text with the options noted, and the study with them applied."""
+    path = shipped_studies().get(arguments.study, Path(arguments.study))
+    study = read_study(path)
+    text = path.read_text(encoding="utf-8")
+    if arguments.trials is not None:
+        if arguments.trials < 1:
+            raise StudyError(f"--trials is {arguments.trials}; it must be at least 1")
+        study = replace(study, trials=arguments.trials)
+        text += f"\n# run with --trials {arguments.trials}\n"
+    for condition in arguments.only:
+        study = _only(study, condition)
+        text += f"# run with --only {condition}\n"
+    return path, text, study
+
+
+def _only(study: Study, choice: str) -> Study:
+    key, _, value = choice.partition("=")
+    lists: dict[str, tuple[Any, ...]] = {
+        "page": study.pages,
+        "variant": study.variants,
+        "protocol": study.protocols,
+        "link": study.links,
+        "driver": study.drivers,
+    }
+    if key not in lists:
+        raise StudyError(f"--only {choice}: the key must be one of {', '.join(lists)}")
+    names = [item.name if isinstance(item, Link) else str(item) for item in lists[key]]
+    if value not in names:
+        raise StudyError(f"--only {choice}: the study has no such {key}; it has: {', '.join(names)}")
+    kept: dict[str, Any] = {f"{key}s": (lists[key][names.index(value)],)}
+    return replace(study, **kept)
+
+
+def _words(condition: Condition) -> dict[str, str]:
+    return {
+        "page": condition.page,
+        "variant": condition.variant,
+        "link": condition.link.name,
+        "protocol": condition.protocol,
+        "driver": condition.driver,
+    }
+
+
+def _run(arguments: argparse.Namespace, path: Path, text: str, study: Study) -> int:
+    for page in study.pages:
+        open_archive(archives_root(), page)  # refuses before anything is written
+    folder = arguments.out or _folder(study, text, fresh=arguments.new)
+    seed = study.seed if study.seed is not None else secrets.randbits(32)
+    with open_run(folder, text, make_plan(study, seed)) as opened:
+        return in_enclosure(arguments, lambda: _run_and_report(study, opened, path))
+
+
+def _folder(study: Study, text: str, *, fresh: bool) -> Path:
+    """The latest unfinished run of this very study, else a new folder."""
+    if not fresh:
+        for folder in sorted(RUNS.glob(f"{study.name}-*Z"), reverse=True):
+            if _unfinished_run_of(folder, text):
+                return folder
+    return RUNS / f"{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+
+
+def _unfinished_run_of(folder: Path, text: str) -> bool:
+    plan, stored = folder / "plan.jsonl", folder / "study.toml"
+    if not plan.exists() or not stored.exists() or stored.read_text(encoding="utf-8") != text:
+        return False
+    records = folder / "records.jsonl"
+    count = records.read_bytes().count(b"\n") if records.exists() else 0
+    return count < plan.read_bytes().count(b"\n") - 1
+
+
+def _run_and_report(study: Study, run: RunDirectory, path: Path) -> int:
+    from analysis.report import build  # noqa: PLC0415  # pandas and matplotlib take a second to import
+
+    out = console()
+    total, done = len(run.plan.trials), len(run.recorded_trials())
+    verb = "going on with" if done else "starting"
+    out.print(
+        f"{verb} {run.folder}: {total - done} of {total} trials to do (study {path.name}, seed {run.plan.seed})"
+    )
+    with progress(out, total, done) as listener:
+        summary = run_study(study, run, archives_root(), listener)
+    out.print(_described(summary))
+    out.print(f"report: {build([run.folder])}")
+    return 0
+
+
+def _described(summary: Summary) -> str:
+    ok = summary.outcomes[Outcome.OK]
+    others = ", ".join(
+        f"{count} {outcome}" for outcome, count in summary.outcomes.items() if outcome is not Outcome.OK
+    )
+    new = sum(summary.outcomes.values())
+    return (
+        f"{new} trials: {ok} ok"
+        + (f", {others}" if others else "")
+        + (f" ({summary.already} were recorded before)" if summary.already else "")
+    )
+
+
+def _estimate(plan: Plan) -> str:
+    """A rough time from the archives' bytes; says so when a page is not archived yet."""
+    sizes: dict[str, int] = {}
+    for page in {trial.condition.page for trial in plan.trials}:
+        archive = open_archive(archives_root(), page)
+        sizes[page] = sum(entry.body_bytes for entry in archive.entries)
+    seconds = 0.0
+    for trial in plan.trials:
+        condition = trial.condition
+        seconds += TYPICAL_OVERHEAD_S[condition.driver]
+        seconds += sizes[condition.page] * 8 / (condition.link.down_mbps * 1e6)
+        seconds += TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
+    minutes = seconds / 60
+    return f"about {minutes:.0f} min" if minutes >= 2 else f"about {seconds:.0f} s"

@@ -1,0 +1,56 @@
+"""A command as a value: argument list, environment and the host (namespace) it runs on. Nothing runs here."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Command:
+    """An argument list (never a shell string) and what it needs around it.
+
+    `environment` is added to the parent's. `network` is the namespace file of the host to run on; None is the
+    caller's own. `unprivileged` gives the process a user namespace of its own in which it is an ordinary user
+    (uid 1000): daemons that drop privileges and Chromium's sandbox then behave alike for root and for a user.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    network: Path | None = None
+    unprivileged: bool = False
+
+    @classmethod
+    def of(cls, *argv: str | Path | int | float) -> Command:
+        return cls(tuple(str(word) for word in argv))
+
+    def plus(self, *words: str | Path | int | float) -> Command:
+        return replace(self, argv=(*self.argv, *(str(word) for word in words)))
+
+    def on(self, network: Path | None) -> Command:
+        return replace(self, network=network)
+
+    def with_environment(self, **variables: str) -> Command:
+        return replace(self, environment={**self.environment, **variables})
+
+    def as_ordinary_user(self) -> Command:
+        return replace(self, unprivileged=True)
+
+    @property
+    def full_argv(self) -> tuple[str, ...]:
+        """What is executed: the command behind the programs that enter its namespaces."""
+        words: tuple[str, ...] = ()
+        if self.network is not None:
+            words += ("nsenter", f"--net={self.network}")
+        if self.unprivileged:
+            words += ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+        return (*words, *self.argv)
+
+    @property
+    def program(self) -> str:
+        return self.argv[0]
+
+    def __str__(self) -> str:
+        return shlex.join(self.argv)

@@ -1,0 +1,70 @@
+"""Every error coldload raises on purpose.
+
+ColdloadError                 one line: what was tried, what was found, what to do
+├── UsageError                exit 2: wrong input or usage
+│   ├── StudyError            a study file, a link file or an option that makes no sense
+│   ├── ArchiveError          an archive or a recording that is missing, damaged or refused
+│   └── RecordsError          a run directory that cannot be read, continued or written
+├── EnvironmentLacks          exit 3: a program, a permission or a kernel feature is missing
+│   └── TestbedFailed         a part of the testbed did not start, or died
+├── MeasurementRefused        exit 1: the measurement says no (the link is off, a budget is exceeded)
+└── TrialFailed               one trial failed; it is recorded with its outcome and the run goes on
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.model import Outcome
+
+
+class ColdloadError(Exception):
+    """Base of all errors that are reported as one line, without a traceback."""
+
+    exit_code = 1
+
+
+class UsageError(ColdloadError):
+    """The user's input is wrong; nothing was changed."""
+
+    exit_code = 2
+
+
+class StudyError(UsageError):
+    """A study, a link or an option names something impossible."""
+
+
+class ArchiveError(UsageError):
+    """An archive is missing, damaged, or a recording cannot become one."""
+
+
+class RecordsError(UsageError):
+    """A run directory cannot be read, continued or written."""
+
+
+class EnvironmentLacks(ColdloadError):
+    """The machine lacks something coldload needs; `coldload doctor` tells how to get it."""
+
+    exit_code = 3
+
+
+class TestbedFailed(EnvironmentLacks):
+    """A part of the testbed (namespace, link, DNS, server) did not start or died."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+
+
+class MeasurementRefused(ColdloadError):
+    """The measurement itself says no: it would not be trustworthy."""
+
+    exit_code = 1
+
+
+class TrialFailed(ColdloadError):
+    """One trial failed. `outcome` says how; the runner records it and goes on."""
+
+    def __init__(self, outcome: Outcome, reason: str) -> None:
+        super().__init__(reason)
+        self.outcome = outcome
+        self.reason = reason

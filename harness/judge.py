@@ -1,0 +1,180 @@
+"""From raw observations to one record: what the load showed, and whether it may count. Pure.
+
+A trial counts only when the browser's NetLog and the server's log agree that every request used the protocol of
+the condition, nothing of the page was lost on the way, and nothing but the page used the link.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sites.servers import ServedRequest
+
+from harness.browser.netlog import ABORTED, NetLog, Request
+from harness.model import Outcome, Protocol
+from harness.records import Observation
+
+# Chromium's net errors (net_error_list.h) that mean the transport failed, not the page's own rules:
+# time-out, network change, connection (100s), certificate (200s), HTTP and its framing (300s).
+TRANSPORT_ERRORS = frozenset({-7, -21, *range(-399, -99)})
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that one trial left behind; None for what it did not get to."""
+
+    protocol: Protocol
+    start_url: str
+    page_hosts: frozenset[str]
+    navigate_ms: float | None = None
+    timeline: Mapping[str, Any] | None = None
+    netlog: NetLog | None = None
+    served: tuple[ServedRequest, ...] = ()
+    link_reading: Mapping[str, Any] | None = None
+    client_cpu_s: float | None = None
+    server_cpu_s: float | None = None
+
+    @property
+    def page_requests(self) -> tuple[Request, ...]:
+        return self.netlog.page_requests if self.netlog else ()
+
+    @property
+    def load_requests(self) -> tuple[Request, ...]:
+        """The page's requests that started before its load event ended; all when there was none."""
+        document = self.netlog.document(self.start_url) if self.netlog else None
+        if document is None or self.timeline is None or self.timeline.get("plt_ms") is None:
+            return self.page_requests
+        end = document.started_ms + self.timeline["plt_ms"] - (self.timeline.get("fetch_start_ms") or 0)
+        return tuple(request for request in self.page_requests if request.started_ms <= end)
+
+
+def observe(evidence: Evidence) -> Observation:
+    """The numbers of a record."""
+    timeline = evidence.timeline or {}
+    requests = evidence.load_requests
+    failed = [request for request in requests if request.failed and request.net_error != ABORTED]
+    missed = missed_targets(evidence)
+    reading = evidence.link_reading or {}
+    seen = evidence.netlog is not None
+    return Observation(
+        navigate_ms=evidence.navigate_ms,
+        **{
+            name: timeline.get(name)
+            for name in ("plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "cls", "tbt_ms")
+        },
+        requests=len(requests) if seen else None,
+        requests_after_load=len(evidence.page_requests) - len(requests) if seen else None,
+        failed_requests=len(failed) if seen else None,
+        missed_requests=len(missed) if seen else None,
+        connections=len(evidence.netlog.connections) if evidence.netlog else None,
+        bytes_down=reading.get("down", {}).get("bytes_out"),
+        bytes_up=reading.get("up", {}).get("bytes_out"),
+        bytes_body=sum(request.body_bytes for request in requests) if seen else None,
+        protocols=dict(Counter(request.protocol for request in requests if request.protocol)),
+        missed=tuple(missed),
+        failed=tuple(f"{request.url} ({request.net_error or request.status})" for request in failed),
+        service_requests=sum(1 for each in evidence.netlog.service_requests if each.protocol)
+        if evidence.netlog
+        else None,
+        server_requests=len(evidence.served),
+        server_connections=len({request.client_port for request in evidence.served}),
+        link_reading=evidence.link_reading,
+        client_cpu_s=evidence.client_cpu_s,
+        server_cpu_s=evidence.server_cpu_s,
+    )
+
+
+def missed_targets(evidence: Evidence) -> list[str]:
+    """The URLs the page asked for before its load event that the archive does not hold."""
+    asked = {request.url.partition("#")[0] for request in evidence.load_requests}
+    missed = [request.url for request in evidence.served if not request.hit]
+    return [url for url in dict.fromkeys(missed) if url in asked]
+
+
+def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
+    """Whether a load that reached its load event may count; else the outcome with its reason."""
+    for outcome, find in (
+        (Outcome.PAGE_ERROR, _broken_timeline),
+        (Outcome.TESTBED_FAILED, _foreign_traffic),
+        (Outcome.WRONG_PROTOCOL, _wrong_in_browser),
+        (Outcome.WRONG_PROTOCOL, _wrong_at_server),
+        (Outcome.MISSING_OBJECTS, _lost),
+    ):
+        reason = find(evidence)
+        if reason:
+            return outcome, reason
+    return Outcome.OK, None
+
+
+def _broken_timeline(evidence: Evidence) -> str | None:
+    if not evidence.timeline or not evidence.timeline.get("plt_ms"):
+        return "the page's timeline holds no load event"
+    main = evidence.netlog.document(evidence.start_url) if evidence.netlog else None
+    if main is None:
+        return "the browser's NetLog holds no request for the page"
+    if main.failed:
+        return f"the page itself was answered with {main.status or main.net_error}"
+    return None
+
+
+def _foreign_traffic(evidence: Evidence) -> str | None:
+    if evidence.netlog is None:
+        return "no NetLog"
+    foreign = [request.url for request in evidence.netlog.service_requests if request.protocol]
+    return _listed("the browser used the link for itself", foreign)
+
+
+def _wrong_in_browser(evidence: Evidence) -> str | None:
+    protocol = evidence.protocol
+    wrong = [
+        f"{request.url} by {request.protocol}"
+        for request in evidence.page_requests
+        if request.protocol
+        and (request.protocol != protocol.wire or not request.url.startswith(f"{protocol.scheme}://"))
+    ]
+    resumed = [
+        f"{connection.remote} resumed a TLS session"
+        for connection in (evidence.netlog.connections if evidence.netlog else ())
+        if connection.resumed
+    ]
+    return _listed(f"the browser did not use {protocol} for", wrong) or _listed("not cold:", resumed)
+
+
+def _wrong_at_server(evidence: Evidence) -> str | None:
+    protocol = evidence.protocol
+    wrong = [
+        f"{request.url} by {request.protocol}"
+        for request in evidence.served
+        if request.protocol != protocol.wire
+    ]
+    if not protocol.keep_alive:
+        ports = Counter(request.client_port for request in evidence.served)
+        wrong += [f"{count} requests on one connection" for count in ports.values() if count > 1]
+    answered = Counter(
+        request.url.partition("#")[0] for request in evidence.load_requests if request.status is not None
+    )
+    logged = Counter(request.url for request in evidence.served)
+    unseen = [url for url, count in answered.items() if logged[url] < count]
+    return _listed(f"the server did not use {protocol} for", wrong) or _listed(
+        "answered, but not by the testbed's server:", unseen
+    )
+
+
+def _lost(evidence: Evidence) -> str | None:
+    lost = [
+        f"{request.url} ({request.net_error})"
+        for request in evidence.load_requests
+        if request.net_error in TRANSPORT_ERRORS and request.host in evidence.page_hosts
+    ]
+    return _listed("lost on the way:", lost)
+
+
+def _listed(what: str, items: Sequence[str] | Iterable[str]) -> str | None:
+    found = list(items)
+    if not found:
+        return None
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return f"{what} {', '.join(found[:3])}{more}"

@@ -1,0 +1,118 @@
+//! The loop that joins model and devices: one thread, both directions.
+
+use std::io;
+
+use crate::clock;
+use crate::device::{Device, Ends};
+use crate::direction::Direction;
+use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::json::Object;
+use crate::link::Link;
+use crate::path::{Path, BUFFER_BYTES};
+use crate::pcap::Capture;
+use crate::process;
+use crate::{Ns, NS_PER_S};
+
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
+
+/// A running link.
+pub struct Emulator {
+    client: Box<dyn Device>,
+    server: Box<dyn Device>,
+    down: Path,
+    up: Path,
+    events: Events,
+    capture: Option<Capture>,
+    started: Ns,
+}
+
+impl Emulator {
+    /// The link exists from here on: this is time zero of traces and step lists.
+    pub fn new(
+        ends: Ends,
+        down: &Direction,
+        up: &Direction,
+        capture: Option<Capture>,
+        events: Events,
+    ) -> Result<Emulator> {
+        let started = clock::now();
+        events.watch_device(ends.client.fd(), CLIENT)?;
+        events.watch_device(ends.server.fd(), SERVER)?;
+        Ok(Emulator {
+            client: ends.client,
+            server: ends.server,
+            down: Path::new(Link::new(down, started, 0)),
+            up: Path::new(Link::new(up, started, 1)),
+            events,
+            capture,
+            started,
+        })
+    }
+
+    /// Carries packets until a signal ends it. `say` gets one object per report.
+    pub fn run(&mut self, say: impl Fn(Object)) -> Result<()> {
+        let mut buffer = [0; BUFFER_BYTES];
+        loop {
+            let busy = self.turn(&mut buffer)?;
+            let found = self.events.wait(self.next_wake(), busy)?;
+            for number in found.broken {
+                let device = if number == CLIENT { &mut self.client } else { &mut self.server };
+                device.recover().map_err(|error| lost_device(number, &error))?;
+            }
+            if found.report {
+                say(self.describe("stats"));
+            }
+            if found.stop {
+                if let Some(capture) = &mut self.capture {
+                    capture.finish();
+                }
+                say(self.describe("final"));
+                return Ok(());
+            }
+        }
+    }
+
+    /// One round over both directions. True when a batch was full, so that more may be waiting.
+    fn turn(&mut self, buffer: &mut [u8]) -> Result<bool> {
+        let (client, server) = (self.client.as_mut(), self.server.as_mut());
+        let mut more = false;
+        more |= self.down.ingest(server, buffer).map_err(|error| lost_device(SERVER, &error))?;
+        more |= self.down.deliver(client, self.capture.as_mut(), clock::now);
+        more |= self.up.ingest(client, buffer).map_err(|error| lost_device(CLIENT, &error))?;
+        more |= self.up.deliver(server, self.capture.as_mut(), clock::now);
+        Ok(more)
+    }
+
+    fn next_wake(&self) -> Option<Ns> {
+        match (self.down.next_wake(), self.up.next_wake()) {
+            (Some(down), Some(up)) => Some(down.min(up)),
+            (down, up) => down.or(up),
+        }
+    }
+
+    fn describe(&mut self, event: &str) -> Object {
+        let cpu = process::cpu_time();
+        let elapsed_s = (clock::now() - self.started) as f64 / NS_PER_S as f64;
+        let (packets, error) = match &self.capture {
+            Some(capture) => (Some(capture.packets()), capture.error()),
+            None => (None, None),
+        };
+        Object::event(event)
+            .object("down", self.down.describe(self.server.drops()))
+            .object("up", self.up.describe(self.client.drops()))
+            .number_or_null("pcap_packets", packets)
+            .text_or_null("pcap_error", error.as_deref())
+            .number("cpu_user_s", format!("{:.6}", cpu.user_s))
+            .number("cpu_system_s", format!("{:.6}", cpu.system_s))
+            .number("elapsed_s", format!("{elapsed_s:.6}"))
+    }
+}
+
+fn lost_device(number: usize, error: &io::Error) -> Error {
+    let host = if number == CLIENT { "client" } else { "server" };
+    Error::Failure(format!(
+        "receive from the {host}'s device: {error}; it was removed while the link was running"
+    ))
+}

@@ -1,0 +1,41 @@
+//! A link emulator between two network namespaces, in user space.
+//!
+//! The model is pure: `Link` and everything below it (`queue`, `codel`, `rate`, `loss`, `jitter`)
+//! receive time and seed from outside and never look at a clock. Devices, clock, timers and signals
+//! stand at the edge, and `emulator` joins the two.
+
+pub mod cli;
+pub mod clock;
+pub mod codel;
+pub mod decimal;
+pub mod device;
+pub mod direction;
+pub mod emulator;
+pub mod error;
+pub mod events;
+pub mod histogram;
+pub mod interface;
+pub mod jitter;
+pub mod json;
+pub mod link;
+pub mod loss;
+pub mod namespace;
+pub mod path;
+pub mod pcap;
+pub mod process;
+pub mod queue;
+pub mod random;
+pub mod rate;
+pub mod schedule;
+pub mod stats;
+
+/// A point in time or a span, in nanoseconds. Points are CLOCK_MONOTONIC.
+pub type Ns = u64;
+
+pub const NS_PER_MS: Ns = 1_000_000;
+pub const NS_PER_S: Ns = 1_000_000_000;
+
+/// Largest IP packet the link carries, in bytes: what an Ethernet access link carries.
+pub const MTU: usize = 1500;
+
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,132 @@
+//! What the link says about itself: lateness, JSON, captures.
+
+use std::fs;
+
+use linkem::device::{sent_but_dropped, trusted_stamp};
+use linkem::histogram::Histogram;
+use linkem::json::Object;
+use linkem::pcap::Capture;
+use linkem::NS_PER_S;
+
+#[test]
+fn an_empty_histogram_knows_nothing() {
+    let histogram = Histogram::default();
+    assert_eq!((histogram.quantile_us(0.5), histogram.max_us()), (None, None));
+}
+
+#[test]
+fn short_spans_are_kept_to_the_microsecond() {
+    let mut histogram = Histogram::default();
+    for us in 1..=1000 {
+        histogram.add(us * 1000 + 999);
+    }
+    assert_eq!(histogram.quantile_us(0.5), Some(500));
+    assert_eq!(histogram.quantile_us(0.99), Some(990));
+    assert_eq!(histogram.quantile_us(1.0), Some(1000));
+    assert_eq!(histogram.max_us(), Some(1000));
+}
+
+#[test]
+fn long_spans_are_kept_to_two_percent() {
+    for us in [2047_u64, 2048, 2049, 5000, 65_535, 65_536, 1_000_000, 86_400_000_000] {
+        let mut histogram = Histogram::default();
+        histogram.add(us * 1000);
+        histogram.add(u64::MAX);
+        let read = histogram.quantile_us(0.5).unwrap();
+        assert!(read <= us && us - read <= us / 50, "{us} read as {read}");
+    }
+}
+
+#[test]
+fn late_means_later_than_the_threshold() {
+    let mut histogram = Histogram::default();
+    for span in [0, 1_000_000, 1_000_001, 5_000_000, 5_000_001] {
+        histogram.add(span);
+    }
+    assert_eq!((histogram.over_1ms(), histogram.over_5ms()), (3, 1));
+}
+
+#[test]
+fn json_is_escaped_and_absent_is_null() {
+    let object = Object::event("x")
+        .text("quote", "a\"b\\c\n\u{e9}")
+        .number_or_null("none", None::<u64>)
+        .text_or_null("some", Some("y"))
+        .object("empty", Object::default());
+    let expected = "{\"event\":\"x\",\"quote\":\"a\\\"b\\\\c\\u000a\u{e9}\",\"none\":null,\
+                    \"some\":\"y\",\"empty\":{}}";
+    assert_eq!(object.finish(), expected);
+}
+
+#[test]
+fn the_drop_column_is_found_for_the_right_device() {
+    let table = "\
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo
+    lo:       0       0    0    0    0     0          0         0        0       0    0    5    0
+  lk01:       0       0    0    0    0     0          0         0        0       0    0    6    0
+   lk0:      10       1    2    3    4     5          6         7        8       9   10   11   12
+";
+    assert_eq!(sent_but_dropped(table, "lk0"), Some(11));
+    assert_eq!(sent_but_dropped(table, "lk"), None);
+}
+
+#[test]
+fn a_stamp_from_a_clock_that_was_set_is_not_believed() {
+    let now = 100 * NS_PER_S;
+    assert_eq!(trusted_stamp(now as i64 - 5000, now), now - 5000);
+    assert_eq!(trusted_stamp(now as i64 + 1, now), now);
+    assert_eq!(trusted_stamp(now as i64 - 2_000_000_000, now), now);
+    assert_eq!(trusted_stamp(-5, now), now);
+}
+
+fn word(bytes: &[u8], index: usize) -> u32 {
+    u32::from_le_bytes(bytes[index * 4..index * 4 + 4].try_into().unwrap())
+}
+
+#[test]
+fn a_capture_holds_ip_packets_without_framing_cut_to_the_snaplen() {
+    let name = std::env::temp_dir().join(format!("linkem-{}.pcap", std::process::id()));
+    let mut capture = Capture::create(name.to_str().unwrap(), 20).unwrap();
+    let mut framed = vec![0; 12];
+    framed.extend([0x08, 0x00]);
+    framed.extend([0x45; 40]);
+    capture.add(1, &framed, 14);
+    framed[13] = 0x06;
+    capture.add(2, &framed, 14);
+    capture.add(3, &[0x60; 8], 0);
+    capture.finish();
+    assert_eq!((capture.packets(), capture.error()), (2, None));
+
+    let bytes = fs::read(&name).unwrap();
+    fs::remove_file(&name).unwrap();
+    let header = [0xa1b2_3c4d, 4 << 16 | 2, 0, 0, 20, 101];
+    assert_eq!((0..6).map(|index| word(&bytes, index)).collect::<Vec<_>>(), header);
+    assert_eq!((word(&bytes, 8), word(&bytes, 9)), (20, 40));
+    assert_eq!(bytes[40..60], [0x45; 20]);
+    assert_eq!((word(&bytes[60..], 2), word(&bytes[60..], 3)), (8, 8));
+    assert_eq!(bytes[76..], [0x60; 8]);
+}
+
+#[test]
+fn a_long_capture_is_complete_and_in_order() {
+    let name = std::env::temp_dir().join(format!("linkem-long-{}.pcap", std::process::id()));
+    let mut capture = Capture::create(name.to_str().unwrap(), 65535).unwrap();
+    for number in 0..3000_u64 {
+        capture.add(number, &[number as u8; 1000], 0);
+    }
+    capture.finish();
+    let bytes = fs::read(&name).unwrap();
+    fs::remove_file(&name).unwrap();
+    assert_eq!((capture.packets(), bytes.len()), (3000, 24 + 3000 * 1016));
+    assert!((0..3000).all(|number| bytes[24 + number * 1016 + 16] == number as u8));
+}
+
+#[test]
+fn a_full_disk_ends_the_capture_and_says_so() {
+    let name = std::env::temp_dir().join(format!("linkem-full-{}.pcap", std::process::id()));
+    // /dev/full refuses even the header.
+    let error = Capture::create("/dev/full", 65535).err().unwrap();
+    assert_eq!(error.exit_code(), 3);
+    drop(name);
+}

@@ -1,0 +1,168 @@
+"""The one door to external programs: `run` to completion, or `running` as a supervised background process.
+
+Every process gets its own session, so that Ctrl-C reaches coldload alone, which then ends its children in
+order. Standard output and error of a background process go to a log file whose last lines stand in the error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from harness.command import Command
+from harness.errors import EnvironmentLacks, TestbedFailed
+
+POLL_SECONDS = 0.002
+SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/chromium")
+
+
+def find_program(name: str) -> str:
+    """Absolute path of a program, also from the system folders an ordinary user's PATH leaves out."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), *SYSTEM_PATHS])
+    found = shutil.which(name, path=path)
+    if found is None:
+        raise EnvironmentLacks(f"the program {name} is not installed; `coldload doctor` tells how to get it")
+    return found
+
+
+def _popen_arguments(command: Command) -> tuple[list[str], dict[str, str]]:
+    words = list(command.full_argv)
+    prefix = len(words) - len(command.argv)
+    words[prefix] = find_program(command.program)
+    if prefix:
+        words[0] = find_program(words[0])
+    return words, {**os.environ, **command.environment}
+
+
+def run(
+    command: Command,
+    *,
+    stdin: str | None = None,
+    timeout_s: float | None = None,
+    cwd: Path | None = None,
+    ok_codes: Sequence[int] = (0,),
+) -> str:
+    """Run a command to its end and return its standard output; raise TestbedFailed when it fails."""
+    words, environment = _popen_arguments(command)
+    try:
+        done = subprocess.run(
+            words,
+            env=environment,
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            cwd=cwd,
+            start_new_session=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TestbedFailed(f"{command.program} did not end within {timeout_s:g} s: {command}") from error
+    if done.returncode not in ok_codes:
+        said = " | ".join((done.stderr or done.stdout).strip().splitlines()[-3:]) or "it printed nothing"
+        raise TestbedFailed(f"`{command}` failed with exit code {done.returncode}: {said}")
+    return done.stdout
+
+
+class Process:
+    """A background process of ours. Made by `running`; ended there too."""
+
+    def __init__(self, command: Command, popen: subprocess.Popen[bytes], log: Path) -> None:
+        self.command = command
+        self.log = log
+        self._popen = popen
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._popen.poll() is None
+
+    def last_lines(self, count: int = 3) -> str:
+        """The end of the log, on one line."""
+        try:
+            lines = self.log.read_text(errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return " | ".join(lines[-count:]) or "it printed nothing"
+
+    def check(self) -> None:
+        """Raise TestbedFailed when the process has died."""
+        if not self.alive:
+            code = self._popen.returncode
+            raise TestbedFailed(f"{self.command.program} died (exit code {code}): {self.last_lines()}")
+
+    def wait_until(self, ready: Callable[[], bool], timeout_s: float = 20.0) -> None:
+        """Wait until `ready()` is true, which must be a real probe of the service, never a guess."""
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            self.check()
+            if time.monotonic() > deadline:
+                raise TestbedFailed(
+                    f"{self.command.program} was not ready after {timeout_s:g} s: {self.last_lines()}"
+                )
+            time.sleep(POLL_SECONDS)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process itself."""
+        if self.alive:
+            self._popen.send_signal(number)
+
+    def end(self, grace_s: float = 3.0) -> int:
+        """TERM to the process, KILL to its whole group after `grace_s`; returns the exit code."""
+        if self.alive:
+            self._popen.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(grace_s)
+        self.kill()
+        return self._popen.returncode
+
+    def kill(self) -> None:
+        """KILL to the whole group, at once, and wait for the process."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._popen.pid, signal.SIGKILL)
+        self._popen.wait()
+
+
+@contextlib.contextmanager
+def running(
+    command: Command,
+    log: Path,
+    *,
+    ready: Callable[[], bool] | None = None,
+    ready_timeout_s: float = 20.0,
+    cwd: Path | None = None,
+) -> Iterator[Process]:
+    """A background process for the length of the block, ready when the block starts, gone when it ends."""
+    words, environment = _popen_arguments(command)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        try:
+            popen = subprocess.Popen(
+                words,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise TestbedFailed(f"cannot start {command.program}: {error}") from error
+    process = Process(command, popen, log)
+    try:
+        if ready is not None:
+            process.wait_until(ready, ready_timeout_s)
+        yield process
+    finally:
+        process.end()

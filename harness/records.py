@@ -1,0 +1,225 @@
+"""A run directory: plan, environment, calibration and the append-only records. The layout is the contract of
+docs/record-format.md; figures are made from these files alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.errors import RecordsError
+from harness.model import Outcome
+from harness.plan import Plan, PlannedTrial
+
+RECORD_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one load showed. Anything not observed is None, never 0. Times are ms since navigation start."""
+
+    navigate_ms: float | None = None
+    plt_ms: float | None = None
+    ttfb_ms: float | None = None
+    dcl_ms: float | None = None
+    fcp_ms: float | None = None
+    lcp_ms: float | None = None
+    cls: float | None = None
+    tbt_ms: float | None = None
+    speed_index_ms: float | None = None
+    requests: int | None = None
+    requests_after_load: int | None = None
+    failed_requests: int | None = None
+    missed_requests: int | None = None
+    connections: int | None = None
+    bytes_down: int | None = None
+    bytes_up: int | None = None
+    bytes_body: int | None = None
+    protocols: Mapping[str, int] = field(default_factory=dict)
+    missed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    service_requests: int | None = None
+    server_requests: int | None = None
+    server_connections: int | None = None
+    link_reading: Mapping[str, Any] | None = None
+    client_cpu_s: float | None = None
+    server_cpu_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """One trial as it is stored: what was planned, how it ended, what was observed."""
+
+    planned: PlannedTrial
+    outcome: Outcome
+    reason: str | None
+    started_utc: str
+    observation: Observation
+    overhead_ms: float | None
+    archive_digest: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": RECORD_SCHEMA,
+            **self.planned.to_json(),
+            "outcome": self.outcome.value,
+            "reason": self.reason,
+            "started_utc": self.started_utc,
+            **asdict(self.observation),
+            "overhead_ms": self.overhead_ms,
+            "archive_digest": self.archive_digest,
+        }
+
+
+class RunDirectory:
+    """The files of one run. `open_run` gives one that nobody else writes to."""
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self.folder = folder
+        self.plan = plan
+
+    @property
+    def records_path(self) -> Path:
+        return self.folder / "records.jsonl"
+
+    @property
+    def log_path(self) -> Path:
+        return self.folder / "run.log"
+
+    def trial_folder(self, trial: str) -> Path:
+        return self.folder / "trials" / trial
+
+    def recorded_trials(self) -> set[str]:
+        """The ids of the trials that have a record; a last line cut off by a kill is removed first."""
+        _drop_cut_line(self.records_path)
+        known = {trial.trial for trial in self.plan.trials}
+        seen: set[str] = set()
+        for number, line in enumerate(_lines(self.records_path), start=1):
+            try:
+                trial = json.loads(line)["trial"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise RecordsError(
+                    f"{self.records_path} line {number} is damaged ({error}); mend or remove it"
+                ) from error
+            if trial not in known or trial in seen:
+                what = "is recorded twice" if trial in seen else "is not in plan.jsonl"
+                raise RecordsError(f"{self.records_path} line {number}: trial {trial} {what}")
+            seen.add(trial)
+        return seen
+
+    def append(self, record: Record) -> None:
+        """Store a record and flush it to disk before returning."""
+        append_line(self.records_path, record.to_json())
+
+    def append_calibration(self, reading: Mapping[str, Any]) -> None:
+        append_line(self.folder / "calibration.jsonl", reading)
+
+    def write_environment(self, environment: Mapping[str, Any]) -> None:
+        """Store the environment; a continued run keeps the first one and lists each later one below it."""
+        path = self.folder / "environment.json"
+        if path.exists():
+            stored = json.loads(path.read_text())
+            stored.setdefault("continued", []).append(dict(environment))
+        else:
+            stored = dict(environment)
+        write_whole(path, json.dumps(stored, indent=1) + "\n")
+
+
+@contextlib.contextmanager
+def open_run(folder: Path, study_text: str, plan: Plan) -> Iterator[RunDirectory]:
+    """Start or continue the run in `folder`, locked against a second writer.
+
+    A folder that holds a run of the same study goes on with the plan it has; that of another study is refused.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        study_path, plan_path = folder / "study.toml", folder / "plan.jsonl"
+        if plan_path.exists():
+            if study_path.read_text(encoding="utf-8") != study_text:
+                raise RecordsError(
+                    f"{folder} holds a run of another study (see its study.toml); choose another --out"
+                )
+            stored = Plan.from_lines(plan_path.read_text(), str(plan_path))
+            if {trial.condition for trial in stored.trials} != {trial.condition for trial in plan.trials}:
+                raise RecordsError(
+                    f"{folder} was planned with other options (conditions differ); choose another --out"
+                )
+            plan = stored
+        else:
+            if any(path.name not in {".lock", "study.toml"} for path in folder.iterdir()):
+                raise RecordsError(f"{folder} is not empty and holds no run; choose another --out")
+            write_whole(study_path, study_text)
+            write_whole(plan_path, plan.to_lines())
+        yield RunDirectory(folder, plan)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with (folder / ".lock").open("a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RecordsError(
+                f"another coldload is writing to {folder}; wait for it or choose another --out"
+            ) from error
+        yield
+
+
+def append_line(path: Path, data: Mapping[str, Any]) -> None:
+    """Append one JSON line and flush it to disk; on failure the file is as it was before."""
+    line = (json.dumps(data) + "\n").encode()
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        before = os.fstat(descriptor).st_size
+        try:
+            _write_all(descriptor, line)
+            os.fsync(descriptor)
+        except OSError as error:
+            os.ftruncate(descriptor, before)
+            raise RecordsError(
+                f"cannot append to {path}: {error.strerror}; earlier records are intact, "
+                "make room and give the same command again"
+            ) from error
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is either whole or not there."""
+    temporary = path.with_name(path.name + ".new")
+    try:
+        with temporary.open("w", encoding="utf-8") as handle:
+            handle.write(text)
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise RecordsError(
+            f"cannot write {path}: {error.strerror}; make room or choose another --out"
+        ) from error
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def _drop_cut_line(path: Path) -> None:
+    if not path.exists():
+        return
+    data = path.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole != len(data):
+        with path.open("r+b") as handle:
+            handle.truncate(whole)

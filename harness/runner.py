@@ -1,0 +1,140 @@
+"""Runs a plan: testbed up, links measured, trials in their order, every record on disk before the next trial."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol as Interface
+
+from harness.calibrate import LinkReading, calibrate, refuse_if_off
+from harness.enclosure import WORKSPACE
+from harness.environment import describe_environment
+from harness.errors import TestbedFailed
+from harness.model import Link, Outcome
+from harness.model import Protocol as WireProtocol
+from harness.plan import PlannedTrial
+from harness.records import Record, RunDirectory
+from harness.study import Study
+from harness.testbed import Testbed, testbed
+from harness.trial import Drivers, TrialOptions, run_trial
+from sites.archive import Archive, open_archive
+
+FAILURES_IN_A_ROW = 3
+
+
+class Listener(Interface):
+    """What the runner tells about its progress."""
+
+    def preparing(self, what: str) -> None: ...
+
+    def calibrated(self, reading: LinkReading) -> None: ...
+
+    def trial_started(self, planned: PlannedTrial) -> None: ...
+
+    def trial_ended(self, record: Record) -> None: ...
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How the trials of this call ended, by outcome; `already` were recorded before it."""
+
+    already: int
+    outcomes: Counter[Outcome]
+
+
+class Bench:
+    """Testbed and drivers together, renewed after a failure of either."""
+
+    def __init__(self, archives: Mapping[str, Archive], protocols: Iterable[WireProtocol]) -> None:
+        self._archives = archives
+        self._protocols = tuple(protocols)
+        self._stack = contextlib.ExitStack()
+        self.testbed: Testbed
+        self.drivers: Drivers
+
+    def open(self) -> None:
+        """Bring everything up."""
+        self.testbed = self._stack.enter_context(testbed())
+        for archive in self._archives.values():
+            self.testbed.serve(archive, self._protocols)
+        self.drivers = Drivers(WORKSPACE, self._stack)
+
+    def renew(self) -> None:
+        """Take everything down and bring it up again."""
+        self.close()
+        self.open()
+
+    def close(self) -> None:
+        """Take everything down, in reverse order."""
+        self._stack.close()
+
+
+@contextlib.contextmanager
+def bench(archives: Mapping[str, Archive], protocols: Iterable[WireProtocol]) -> Iterator[Bench]:
+    """A testbed that serves the archives, and drivers. Must run inside an enclosure."""
+    made = Bench(archives, protocols)
+    try:
+        made.open()
+        yield made
+    finally:
+        made.close()
+
+
+def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Listener) -> Summary:
+    """Run what is left of the plan. Raises MeasurementRefused before the first trial when a link is off."""
+    done = run.recorded_trials()
+    left = [planned for planned in run.plan.trials if planned.trial not in done]
+    if not left:
+        return Summary(len(done), Counter())
+    archives = {page: open_archive(archives_root, page) for page in study.pages}
+    listener.preparing(f"servers for {len(archives)} page(s), {len(study.protocols)} protocol(s)")
+    with bench(archives, study.protocols) as opened:
+        run.write_environment(describe_environment(opened.testbed, archives, study))
+        _measure_links(opened.testbed, _links_of(left), run, listener)
+        return Summary(len(done), _run_trials(opened, left, study, run, listener))
+
+
+def _links_of(trials: Iterable[PlannedTrial]) -> list[Link]:
+    return sorted(
+        {planned.condition.link for planned in trials}, key=lambda link: (link.down_mbps, link.rtt_ms)
+    )
+
+
+def _measure_links(testbed: Testbed, links: list[Link], run: RunDirectory, listener: Listener) -> None:
+    """Measure each link, once more when it is off: a single disturbance of the machine is no verdict."""
+    readings = []
+    for link in links:
+        listener.preparing(f"measuring link {link.name}")
+        reading = calibrate(testbed, link)
+        if reading.complaints:
+            run.append_calibration(reading.to_json())
+            reading = calibrate(testbed, link)
+        run.append_calibration(reading.to_json())
+        listener.calibrated(reading)
+        readings.append(reading)
+    refuse_if_off(readings)
+
+
+def _run_trials(
+    opened: Bench, left: Iterable[PlannedTrial], study: Study, run: RunDirectory, listener: Listener
+) -> Counter[Outcome]:
+    options = TrialOptions(study.timeout_s, study.keep)
+    outcomes: Counter[Outcome] = Counter()
+    failures = 0
+    for planned in left:
+        listener.trial_started(planned)
+        record = run_trial(opened.testbed, opened.drivers, planned, options, run.trial_folder(planned.trial))
+        run.append(record)
+        outcomes[record.outcome] += 1
+        listener.trial_ended(record)
+        if record.outcome is not Outcome.TESTBED_FAILED:
+            failures = 0
+            continue
+        failures += 1
+        if failures == FAILURES_IN_A_ROW:
+            raise TestbedFailed(f"the testbed failed {failures} times in a row, last: {record.reason}")
+        opened.renew()
+    return outcomes

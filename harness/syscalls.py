@@ -1,0 +1,54 @@
+"""The few Linux calls Python 3.11 lacks (unshare, setns, mount, prctl), each raising OSError on failure."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_NOSUID = 0x2
+MS_NODEV = 0x4
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 0x40000
+MNT_DETACH = 0x2
+
+PR_SET_PDEATHSIG = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def unshare(flags: int) -> None:
+    """unshare(2): new namespaces for the calling thread."""
+    _checked(_libc.unshare(flags), "unshare")
+
+
+def setns(descriptor: int, kind: int) -> None:
+    """setns(2): move the calling thread into the namespace behind an open file."""
+    _checked(_libc.setns(descriptor, kind), "setns")
+
+
+def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
+    """mount(2)."""
+    arguments = (source.encode(), target.encode(), kind.encode() or None, flags, data.encode() or None)
+    _checked(_libc.mount(*arguments[:3], ctypes.c_ulong(flags), arguments[4]), f"mount {target}")
+
+
+def unmount(target: str) -> None:
+    """umount2(2) with MNT_DETACH."""
+    _checked(_libc.umount2(target.encode(), MNT_DETACH), f"umount {target}")
+
+
+def die_with_parent(signal_number: int) -> None:
+    """prctl(PR_SET_PDEATHSIG): the kernel sends the signal when the parent thread ends."""
+    _checked(_libc.prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0), "prctl")

@@ -1,0 +1,182 @@
+"""The private network of a run: a server host with name servers and replay servers, and a fresh client per trial.
+
+    client host ──[ emulated link, fresh per trial ]── server host
+    (browser)                                          10.0.x.y, one address per archive and protocol:
+                                                       a replay server and a name server that answers with it
+
+Everything is made on an ExitStack inside the enclosure and undone in reverse, whatever happens.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sites.servers import ServedRequest, Service
+from sites.servers.apache import Server, serving
+
+from dnsredirect.dnsmasq import NameServer, name_server
+from dnsredirect.resolver import Resolver
+from dnsredirect.zone import Zone
+from harness import syscalls
+from harness.enclosure import WORKSPACE
+from harness.errors import TestbedFailed
+from harness.link import Address, Backend, EmulatedLink, TcpSettings, emulated_link, usable_backend
+from harness.model import Condition, Link, Protocol
+from harness.netns import NETNS_FOLDER, Host, host
+from sites.archive import Archive
+from sites.certificates import Authority, trust_database
+from sites.materialise import materialise
+
+SERVER_NETWORK = "10.0"
+# The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
+SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where one archive is served by one protocol."""
+
+    protocol: Protocol
+    archive: Archive
+    start_url: str
+    hosts: frozenset[str]
+    address: str
+    server: Server
+    name_server: NameServer
+
+
+@dataclass(frozen=True)
+class Client:
+    """The client host of one trial and the link that joins it to the server host."""
+
+    host: Host
+    address: str
+    link: EmulatedLink
+
+
+class Testbed:
+    """A running testbed. Made by `testbed`."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+
+    def __init__(self, server: Host, folder: Path, stack: contextlib.ExitStack, tcp: TcpSettings) -> None:
+        self.server = server
+        self.folder = folder
+        self.tcp = tcp
+        self.backend: Backend = usable_backend()
+        self.authority = Authority.create(folder / "authority")
+        self.trust = trust_database(self.authority, folder / "trust")
+        self.resolver = Resolver(folder / "resolver", _bind)
+        self._stack = stack
+        self._endpoints: dict[tuple[str, Protocol], Endpoint] = {}
+        self._server_numbers = itertools.count(1)
+        self._client_numbers = itertools.count(1)
+
+    def serve(self, archive: Archive, protocols: Sequence[Protocol]) -> None:
+        """Serve an archive by each of the protocols, each on an address of its own."""
+        services = [Service(protocol, self._server_address()) for protocol in protocols]
+        self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in services))
+        sites = {
+            scheme: materialise(archive, scheme) for scheme in sorted({each.scheme for each in protocols})
+        }
+        folder = self.folder / "servers" / archive.name
+        server = self._stack.enter_context(
+            serving(
+                sites, services, self.authority, folder, network=self.server.path, on_host=self.server.entered
+            )
+        )
+        for service in services:
+            site = sites[service.protocol.scheme]
+            names = self._stack.enter_context(
+                name_server(
+                    Zone(service.address),
+                    service.address,
+                    folder / f"dns-{service.protocol}.log",
+                    network=self.server.path,
+                    on_host=self.server.entered,
+                )
+            )
+            self._endpoints[archive.name, service.protocol] = Endpoint(
+                protocol=service.protocol,
+                archive=archive,
+                start_url=site.start_url,
+                hosts=frozenset(site.hosts),
+                address=service.address,
+                server=server,
+                name_server=names,
+            )
+
+    def endpoint(self, condition: Condition) -> Endpoint:
+        """Where the page of a condition is served; raises TestbedFailed when its server has died."""
+        return self.endpoint_of(condition.page, condition.protocol)
+
+    def endpoint_of(self, page: str, protocol: Protocol) -> Endpoint:
+        """`endpoint` by the archive's name."""
+        found = self._endpoints[page, protocol]
+        found.server.process.check()
+        found.name_server.process.check()
+        return found
+
+    @contextlib.contextmanager
+    def client(self, link: Link, *, pcap: Path | None = None) -> Iterator[Client]:
+        """A fresh client host behind a fresh link. Its address was never used before in this testbed."""
+        address = str(Address(next(self._client_numbers)))
+        folder = self.folder / "client"
+        folder.mkdir(exist_ok=True)
+        with host("client") as made:
+            made.set_kernel(self.tcp.kernel_settings)
+            with emulated_link(
+                link,
+                made,
+                self.server,
+                folder,
+                address=address,
+                tcp=self.tcp,
+                backend=self.backend,
+                pcap=pcap,
+            ) as emulated:
+                yield Client(made, address, emulated)
+        shutil.rmtree(folder)
+
+    def server_settings(self) -> dict[str, Mapping[str, object]]:
+        """The replay servers' settings that matter, by archive."""
+        return {name: endpoint.server.settings for (name, _), endpoint in self._endpoints.items()}
+
+    def _server_address(self) -> str:
+        number = next(self._server_numbers)
+        if number >= 2**16:
+            raise TestbedFailed("more than 65,535 addresses are needed; split the study")
+        return f"{SERVER_NETWORK}.{number // 256}.{number % 256}"
+
+
+@contextlib.contextmanager
+def testbed(tcp: TcpSettings | None = None) -> Iterator[Testbed]:
+    """A testbed with an empty server host. Must run inside an enclosure."""
+    settings = tcp or TcpSettings()
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(host("server"))
+        server.set_kernel({**SERVER_KERNEL, **settings.kernel_settings})
+        yield Testbed(server, WORKSPACE, stack, settings)
+
+
+def client_network_path() -> Path:
+    """The namespace file of the client host, the same for each trial's fresh one."""
+    return NETNS_FOLDER / "client"
+
+
+def _bind(source: Path, target: Path) -> None:
+    """Cover a file with another one in the enclosure's own mount namespace."""
+    try:
+        syscalls.mount(str(source), str(target), "", syscalls.MS_BIND)
+    except OSError as error:
+        raise TestbedFailed(f"cannot cover {target}: {error}") from error
+
+
+def served_to(requests: Iterable[ServedRequest], client: str) -> tuple[ServedRequest, ...]:
+    """The requests of one client: of one trial, as each has an address of its own."""
+    return tuple(request for request in requests if request.client_address == client)

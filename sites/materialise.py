@@ -1,0 +1,134 @@
+"""An archive as what a web server serves under one scheme: server-neutral, with notes on what was changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from sites import rewrite
+from sites.archive import Archive, Entry, Response
+from sites.served import Draft, ServedObject, draft
+from sites.urls import DEFAULT_PORTS, Url, ascii_host, parse_url, resolve
+
+MENTIONED_HOSTS_LIMIT = 200
+INTEGRITY_ROUNDS = 5  # a script that names the digest of a script that names ...; real pages need one or two
+
+
+@dataclass(frozen=True)
+class Site:
+    """Everything one server serves of one archive under one scheme.
+
+    `hosts` are names the archive holds, `mentioned_hosts` others that its texts refer to: those need a
+    certificate and an answer, too. `ports` are the recorded ports beside the scheme's own.
+    """
+
+    start_url: str
+    scheme: str
+    hosts: tuple[str, ...]
+    mentioned_hosts: tuple[str, ...]
+    ports: tuple[int, ...]
+    objects: tuple[ServedObject, ...]
+    notes: tuple[str, ...]
+
+
+def materialise(archive: Archive, scheme: str) -> Site:
+    """The site that `archive` is under `scheme` (`http` or `https`), whatever it was recorded under."""
+    changes: Counter[str] = Counter()
+    drafts = [draft(url, archive, entry, changes) for url, entry in _choose(archive, scheme, changes).items()]
+    _settle_integrity(drafts, changes)
+    objects = _with_aliases([made.finish() for made in drafts], scheme, archive.hosts, changes)
+    return Site(
+        start_url=str(parse_url(archive.start_url).under(scheme)),
+        scheme=scheme,
+        hosts=archive.hosts,
+        mentioned_hosts=_mentioned_hosts(drafts, archive.hosts, changes),
+        ports=tuple(sorted({made.url.port for made in drafts} - {DEFAULT_PORTS[scheme]})),
+        objects=objects,
+        notes=tuple(f"{count} {what}" for what, count in sorted(changes.items()) if count),
+    )
+
+
+def _choose(archive: Archive, scheme: str, changes: Counter[str]) -> dict[Url, Entry]:
+    """One entry for each URL as it is under `scheme`.
+
+    Of several captures the last with status 200 counts, else the last; of the two recorded schemes the start
+    URL's. A redirect that only changes the scheme would lead to itself and is left out.
+    """
+    preferred = parse_url(archive.start_url).scheme
+    chosen: dict[Url, Entry] = {}
+    ranks: dict[Url, tuple[bool, bool, int]] = {}
+    for number, entry in enumerate(archive.entries):
+        recorded = parse_url(entry.url)
+        url = recorded.under(scheme)
+        if 300 <= entry.status < 400 and _leads_to_itself(archive.read(entry), url):
+            changes["redirects from one scheme to the other left out"] += 1
+            continue
+        rank = (entry.status == 200, recorded.scheme == preferred, number)
+        changes["captures left out in favour of another one of the same URL"] += url in chosen
+        if url not in chosen or rank > ranks[url]:
+            chosen[url], ranks[url] = entry, rank
+    return chosen
+
+
+def _leads_to_itself(redirect: Response, url: Url) -> bool:
+    location = redirect.header("Location")
+    target = resolve(redirect.url, location) if location else None
+    return target is not None and parse_url(target).under(url.scheme) == url
+
+
+def _settle_integrity(drafts: list[Draft], changes: Counter[str]) -> None:
+    """Digests of changed scripts and style sheets follow the change, wherever they are written.
+
+    HTML loses the integrity attributes that no archived body meets (a recorder changed the body, say).
+    """
+    naming = {
+        number: made.text
+        for number, made in enumerate(drafts)
+        if made.text is not None and rewrite.names_digests(made.text)
+    }
+    renewed: dict[bytes, bytes] = {}
+    followed = 0
+    for _ in range(INTEGRITY_ROUNDS if naming else 0):
+        before = dict(renewed)
+        for made in drafts:
+            if made.changed and made.text is not None and made.recorded_digests:
+                renewed.update(zip(made.recorded_digests, rewrite.integrity_digests(made.text), strict=True))
+        if renewed == before:
+            break
+        followed = 0
+        for number, text in naming.items():
+            made = drafts[number]
+            made.text, count = rewrite.follow_digests(text, renewed)
+            made.changed |= count > 0
+            followed += count
+    changes["integrity digests renewed because the body they protect was changed"] += followed
+    served = {renewed.get(digest, digest) for made in drafts for digest in made.recorded_digests}
+    for number in naming:
+        made = drafts[number]
+        if made.mime in rewrite.HTML_TYPES and made.text is not None:
+            made.text, dropped = rewrite.drop_integrity(made.text, served)
+            made.changed |= dropped > 0
+            changes["integrity attributes dropped that no archived body meets"] += dropped
+
+
+def _with_aliases(
+    objects: list[ServedObject], scheme: str, hosts: tuple[str, ...], changes: Counter[str]
+) -> tuple[ServedObject, ...]:
+    """Also each object under the target that pages ask for once the links inside it follow the scheme."""
+    known = {made.key: made for made in objects}
+    for made in objects:
+        alias = replace(made, target=rewrite.rewrite_target(made.target, scheme, hosts))
+        if alias.key not in known:
+            known[alias.key] = alias
+            changes[f"addresses with a link inside also answered with that link moved to {scheme}"] += 1
+    return tuple(known.values())
+
+
+def _mentioned_hosts(
+    drafts: Iterable[Draft], archived: tuple[str, ...], changes: Counter[str]
+) -> tuple[str, ...]:
+    named = dict.fromkeys(ascii_host(host) for made in drafts for host in made.mentioned_hosts)
+    others = [host for host in named if host and host not in archived]
+    changes["mentioned hosts without a certificate"] += max(0, len(others) - MENTIONED_HOSTS_LIMIT)
+    return tuple(others[:MENTIONED_HOSTS_LIMIT])

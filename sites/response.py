@@ -1,0 +1,42 @@
+"""One recorded response: the noun everything else in `sites` is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from harness.errors import ArchiveError
+from sites.urls import canonical_url
+
+
+@dataclass(frozen=True)
+class Response:
+    """One recorded response. `body` is as it travelled: Content-Encoding applied, transfer coding removed."""
+
+    url: str
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    date: datetime | None = None
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "url", canonical_url(self.url))
+        if not 200 <= self.status <= 599:
+            raise ArchiveError(
+                f"{self.url} was recorded with status {self.status}; leave it out, 200 to 599 can be archived"
+            )
+
+    def header(self, name: str) -> str | None:
+        """The first header of that name, in any case."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+    @property
+    def mime(self) -> str:
+        """The media type without its parameters; "" when none was recorded."""
+        return (self.header("Content-Type") or "").partition(";")[0].strip().lower()
+
+    @property
+    def location(self) -> str | None:
+        """What a redirect names as its target, as recorded; None for everything else."""
+        return self.header("Location") if 300 <= self.status < 400 else None

@@ -1,0 +1,52 @@
+"""Production web servers that serve a materialised site, one module each; this one holds what they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.model import Protocol
+
+
+@dataclass(frozen=True)
+class Service:
+    """One protocol on one address of the server host."""
+
+    protocol: Protocol
+    address: str
+
+
+@dataclass(frozen=True)
+class ServedRequest:
+    """One request as the server logged it, at its end. Fields the server does not log are None.
+
+    `protocol` is named as ALPN does (`http/1.1`, `h2`). A connection is told by the client's address and port.
+    `bytes_sent` and `bytes_received` are HTTP bytes with headers, `body_bytes` those of the body alone.
+    """
+
+    started_us: int
+    duration_us: int
+    client_address: str
+    client_port: int
+    server_address: str
+    server_port: int
+    protocol: str
+    method: str
+    host: str
+    target: str
+    status: int
+    body_bytes: int
+    bytes_sent: int
+    bytes_received: int
+    requests_before: int | None
+    tls: str | None
+    resumed: bool
+    hit: bool
+    preflight: bool
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.tls else 'http'}://{self.host}{self.target}"
+
+    @property
+    def connection(self) -> tuple[str, int]:
+        return self.client_address, self.client_port

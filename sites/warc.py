@@ -1,0 +1,187 @@
+"""The recording of an archive as a WARC file: one warcinfo record with the metadata, then the responses.
+
+Every record is a gzip member of its own, so that one response is read without its neighbours. The same input
+gives the same bytes: record ids are made of the content and dates are the recorded ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import BytesIO
+from typing import IO, Any
+from urllib.parse import quote
+
+from warcio.archiveiterator import ArchiveIterator
+from warcio.exceptions import ArchiveLoadFailed
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from sites.response import Response
+
+# Never stored: the recorder's cookies, and transfer coding, which has been removed from the body.
+DROPPED_HEADERS = frozenset({"set-cookie", "set-cookie2", "transfer-encoding"})
+UNDATED = datetime(1970, 1, 1, tzinfo=UTC)  # a WARC record must have a date
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_BREAKS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
+_ASCII = "".join(map(chr, range(0x20, 0x7F)))
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A response as it stands in a WARC. `offset` and `length` are its gzip member."""
+
+    response: Response
+    head_sha256: str
+    offset: int
+    length: int
+
+
+class WarcDamagedError(Exception):
+    """The file is not what `write` wrote."""
+
+
+class Writer:
+    """Writes one WARC from its metadata and responses."""
+
+    def __init__(self, file: IO[bytes], about: Mapping[str, Any]) -> None:
+        self._writer = WARCWriter(file, gzip=True, warc_version="1.1")
+        self._written = 0
+        said = json.dumps(about, sort_keys=True)
+        block = f"software: coldload\r\nformat: WARC File Format 1.1\r\ncoldload: {said}\r\n".encode()
+        headers = {"WARC-Record-ID": _record_id(said), "WARC-Date": iso_date(UNDATED)}
+        record = self._writer.create_warc_record(
+            "", "warcinfo", payload=BytesIO(block), length=len(block), warc_headers_dict=headers
+        )
+        self._writer.write_record(record)
+
+    def add(self, response: Response) -> None:
+        head = StatusAndHeaders(
+            f"{response.status} {_clean(response.reason)}".strip(),
+            _kept_headers(response),
+            protocol="HTTP/1.1",
+        )
+        content = f"{self._written} {response.url} {_head_sha256(head)} {sha256(response.body)}"
+        record = self._writer.create_warc_record(
+            response.url,
+            "response",
+            payload=BytesIO(response.body),
+            length=len(response.body),
+            http_headers=head,
+            warc_headers_dict={
+                "WARC-Record-ID": _record_id(content),
+                "WARC-Date": iso_date(response.date or UNDATED),
+            },
+        )
+        self._writer.write_record(record)
+        self._written += 1
+
+
+def read(file: IO[bytes]) -> tuple[dict[str, Any], Iterable[Recorded]]:
+    """The metadata and the responses, in order; WarcDamagedError when the file is damaged."""
+    records = _records(file)
+    iterator, first = next(records, (None, None))
+    about = _about(first.raw_stream.read()) if first is not None and first.rec_type == "warcinfo" else None
+    if iterator is None or about is None:
+        raise WarcDamagedError("it does not start with coldload's metadata")
+    return about, _responses(iterator, records)
+
+
+def read_at(file: IO[bytes], offset: int) -> Response:
+    """The response whose gzip member starts at `offset`; WarcDamagedError when there is none."""
+    file.seek(offset)
+    _, record = next(_records(file), (None, None))
+    response = None if record is None else _response(record)
+    if response is None:
+        raise WarcDamagedError(f"there is no response at offset {offset}")
+    return response
+
+
+def iso_date(date: datetime) -> str:
+    """UTC with microseconds, as WARC and the metadata write it; a date without zone is UTC."""
+    aware = date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
+    return aware.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _records(file: IO[bytes]) -> Iterator[tuple[Any, Any]]:
+    """Pairs of warcio's iterator, which knows the offsets, and the record it is at."""
+    try:
+        iterator = ArchiveIterator(file)
+        for record in iterator:
+            yield iterator, record
+    except (ArchiveLoadFailed, EOFError, OSError, ValueError) as error:
+        raise WarcDamagedError(" ".join(str(error).split()) or type(error).__name__) from error
+
+
+def _responses(iterator: Any, records: Iterator[tuple[Any, Any]]) -> Iterator[Recorded]:
+    for _, record in records:
+        response = _response(record)
+        if response is not None:
+            where = (iterator.get_record_offset(), iterator.get_record_length())
+            yield Recorded(response, _head_sha256(record.http_headers), *where)
+
+
+def _response(record: Any) -> Response | None:
+    if record.rec_type != "response" or record.http_headers is None:
+        return None
+    status, _, reason = record.http_headers.statusline.partition(" ")
+    body = record.raw_stream.read()
+    if len(body) != record.length - record.http_headers.total_len:
+        raise WarcDamagedError("it ends within a response")
+    try:
+        date = datetime.fromisoformat(record.rec_headers.get_header("WARC-Date"))
+        return Response(
+            url=record.rec_headers.get_header("WARC-Target-URI"),
+            status=int(status),
+            headers=tuple(record.http_headers.headers),
+            body=body,
+            date=None if date == UNDATED else date,
+            reason=reason,
+        )
+    except (ValueError, TypeError) as error:
+        raise WarcDamagedError(f"a response record is not coldload's: {error}") from error
+
+
+def _about(block: bytes) -> dict[str, Any] | None:
+    for line in block.decode(errors="replace").splitlines():
+        key, _, value = line.partition(": ")
+        if key == "coldload":
+            try:
+                about: dict[str, Any] = json.loads(value)
+            except ValueError:
+                return None
+            return about
+    return None
+
+
+def _kept_headers(response: Response) -> list[tuple[str, str]]:
+    """Headers that can be written and read back unchanged; Content-Length agrees with the stored body."""
+    return [
+        (name, str(len(response.body)) if name.lower() == "content-length" else _clean(value))
+        for name, value in response.headers
+        if name.lower() not in DROPPED_HEADERS and _TOKEN.fullmatch(name)
+    ]
+
+
+def _clean(text: str) -> str:
+    """One line of ASCII: what does not fit is percent-encoded."""
+    line = _BREAKS.sub(" ", text).strip()
+    return line if line.isascii() else quote(line, safe=_ASCII)
+
+
+def _head_sha256(head: StatusAndHeaders) -> str:
+    lines = [head.statusline, *(f"{name}: {value}" for name, value in head.headers)]
+    return sha256("\n".join(lines).encode())
+
+
+def _record_id(content: str) -> str:
+    return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, content)}>"

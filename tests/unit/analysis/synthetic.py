@@ -1,0 +1,171 @@
+"""Run directories with plausible numbers, for testing the analysis alone. Nothing here was ever measured."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROUND_TRIPS = {"http1-close": 13.0, "http1": 7.5, "https1": 9.5, "h2": 6.0, "h3": 5.0}
+CONNECTIONS = {"http1-close": 24, "http1": 6, "https1": 6, "h2": 1, "h3": 1}
+BODY_BYTES = {"dummy-2012": 1_120_000, "news-mobile": 38_500}
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """What to make up. `outcomes` overrides the outcome of single trials, by id."""
+
+    pages: tuple[str, ...] = ("dummy-2012", "news-mobile")
+    variants: tuple[str, ...] = ("plain",)
+    protocols: tuple[str, ...] = ("http1-close", "http1", "https1", "h2")
+    rates_mbps: tuple[float, ...] = (1.0, 10.0)
+    rtts_ms: tuple[float, ...] = (20.0, 50.0, 100.0, 200.0)
+    trials: int = 5
+    drivers: tuple[str, ...] = ("playwright",)
+    engine: str = "chromium"
+    noise: float = 0.015
+    seed: int = 2012
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+
+    def conditions(self) -> list[dict[str, Any]]:
+        every = product(
+            self.pages, self.variants, self.protocols, self.rates_mbps, self.rtts_ms, self.drivers
+        )
+        return [
+            {
+                "page": page,
+                "variant": variant,
+                "protocol": protocol,
+                "link": link(rate, rtt),
+                "engine": self.engine,
+                "driver": driver,
+                "origins": "single",
+                "server": "apache",
+            }
+            for page, variant, protocol, rate, rtt, driver in every
+        ]
+
+    def records(self) -> list[dict[str, Any]]:
+        random = np.random.default_rng(self.seed)
+        made: list[dict[str, Any]] = []
+        for block in range(1, self.trials + 1):
+            drift = random.normal(0, 0.01)
+            for condition in random.permutation(np.array(self.conditions(), dtype=object)):
+                order = len(made) + 1
+                trial = f"{order:05d}"
+                ms = plausible_ms(condition) * math.exp(drift + random.normal(0, self.noise))
+                head = {"schema": 1, "trial": trial, "block": block, "order": order, "condition": condition}
+                made.append(head | observed(condition, ms, self.outcomes.get(trial, "ok"), order))
+        return made
+
+    def write(self, directory: Path) -> Path:
+        """Make the run directory and return it."""
+        directory.mkdir(parents=True, exist_ok=True)
+        records = self.records()
+        header = {
+            "schema": 1,
+            "study": "made-up",
+            "seed": self.seed,
+            "trials": len(records),
+            "blocks": self.trials,
+            "conditions": len(self.conditions()),
+        }
+        planned = [{key: r[key] for key in ("trial", "block", "order", "condition")} for r in records]
+        links = {c["link"]["name"]: c["link"] for c in self.conditions()}
+        write_lines(directory / "plan.jsonl", [header, *planned])
+        write_lines(directory / "records.jsonl", records)
+        write_lines(directory / "calibration.jsonl", [calibration(found) for found in links.values()])
+        (directory / "study.toml").write_text('name = "made-up"\ntitle = "A made-up study"\n')
+        (directory / "environment.json").write_text(json.dumps(ENVIRONMENT))
+        return directory
+
+
+def link(rate_mbps: float, rtt_ms: float) -> dict[str, Any]:
+    queue = max(45_000, math.ceil(rate_mbps * 1e6 / 8 * rtt_ms / 1e3))
+    return {
+        "name": f"{rate_mbps:g}mbps-{rtt_ms:g}ms",
+        "down_mbps": rate_mbps,
+        "up_mbps": rate_mbps,
+        "rtt_ms": rtt_ms,
+        "queue_down_bytes": queue,
+        "queue_up_bytes": queue,
+    }
+
+
+def plausible_ms(condition: Mapping[str, Any]) -> float:
+    """Start-up, round trips and serialisation; a variant halves the bytes."""
+    size = BODY_BYTES.get(condition["page"], 400_000) / (1 if condition["variant"] == "plain" else 2)
+    trips = ROUND_TRIPS.get(condition["protocol"], 8.0) * (0.45 + 0.55 * min(1, size / 1e6))
+    return 90 + trips * condition["link"]["rtt_ms"] + size * 8 / condition["link"]["down_mbps"] / 1e3
+
+
+def observed(condition: Mapping[str, Any], ms: float, outcome: str, order: int) -> dict[str, Any]:
+    size = BODY_BYTES.get(condition["page"], 400_000)
+    seen = outcome == "ok"
+    connections = CONNECTIONS.get(condition["protocol"], 6)
+    return {
+        "outcome": outcome,
+        "reason": None if seen else "made up",
+        "started_utc": f"2026-01-{1 + order // 1000:02d}T{order // 60 % 24:02d}:{order % 60:02d}:00.000Z",
+        "navigate_ms": ms * 1.01 if seen else None,
+        "plt_ms": ms if seen else None,
+        "ttfb_ms": 2.2 * condition["link"]["rtt_ms"] + 6 if seen else None,
+        "dcl_ms": ms * 0.4 if seen else None,
+        "fcp_ms": ms * 0.45 if seen else None,
+        "lcp_ms": ms * 0.9 if seen else None,
+        "cls": 0.012 if seen else None,
+        "tbt_ms": None,
+        "speed_index_ms": None,
+        "requests": 24 if seen else None,
+        "failed_requests": 0 if seen else None,
+        "missed_requests": 0 if seen else None,
+        "connections": connections if seen else None,
+        "bytes_down": size + 1_200 * connections + size // 40 if seen else None,
+        "bytes_up": size // 30 if seen else None,
+        "bytes_body": size if seen else None,
+        "protocols": {"http/1.1": 24} if seen else {},
+        "missed": [],
+        "link_reading": {
+            "backend": "tun",
+            "scheduling": "fifo",
+            "down": {"packets_out": 820, "drops_queue": 2, "late_p99_us": 40.0, "late_max_us": 310.0},
+        },
+        "client_cpu_s": 1.4,
+        "server_cpu_s": 0.03,
+        "overhead_ms": 820.0,
+    }
+
+
+def calibration(of: Mapping[str, Any]) -> dict[str, Any]:
+    def rate(mbps: float) -> dict[str, Any]:
+        return {"configured": mbps, "measured": mbps * 0.9991, "n": 60, "p99": None}
+
+    rtt = of["rtt_ms"]
+    return {
+        "schema": 1,
+        "link": dict(of),
+        "backend": "tun",
+        "scheduling": "fifo",
+        "rtt_ms": {"configured": rtt, "measured": rtt + 0.06, "p99": rtt + 0.21, "n": 20},
+        "down_mbps": rate(of["down_mbps"]),
+        "up_mbps": rate(of["up_mbps"]),
+        "ok": True,
+        "taken_utc": "2026-01-01T00:00:00Z",
+    }
+
+
+ENVIRONMENT = {
+    "machine": {"processor": "Made-up CPU 3000", "cores": 2, "memory_kib": 8_388_608, "kernel": "6.1.0"},
+    "programs": {"chromium": "Chromium 999.0", "apache": None},
+    "browser": {"flags": ["--one", "--two"]},
+}
+
+
+def write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))

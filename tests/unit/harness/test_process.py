@@ -1,0 +1,94 @@
+"""The one door to external programs: real processes, ended with all their children."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.command import Command
+from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.process import find_program, run, running
+from harness.processtree import family
+
+
+def _runs(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().split()[2] != "Z"
+
+
+def python(code: str) -> Command:
+    return Command.of(sys.executable, "-c", code)
+
+
+def test_run_returns_what_was_printed() -> None:
+    assert run(python("print(6 * 7)")) == "42\n"
+    assert run(python("import sys; print(sys.stdin.read().upper())"), stdin="ab") == "AB\n"
+
+
+def test_failure_shows_the_last_words() -> None:
+    with pytest.raises(TestbedFailed, match=r"exit code 3: .*no luck"):
+        run(python("import sys; print('no luck', file=sys.stderr); sys.exit(3)"))
+
+
+def test_missing_program_is_named() -> None:
+    with pytest.raises(EnvironmentLacks, match="no-such-program-here"):
+        find_program("no-such-program-here")
+
+
+def test_background_process_is_ready_before_and_gone_after_the_block(tmp_path: Path) -> None:
+    flag = tmp_path / "ready"
+    code = f"import time, pathlib; time.sleep(0.1); pathlib.Path({str(flag)!r}).touch(); time.sleep(60)"
+    with running(python(code), tmp_path / "log", ready=flag.exists) as process:
+        assert flag.exists()
+        assert process.alive
+        pid = process.pid
+    assert family(pid) == []
+
+
+def test_children_of_a_background_process_go_with_it(tmp_path: Path) -> None:
+    pids = tmp_path / "pid"
+    code = (
+        "import subprocess, sys, time, pathlib\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"pathlib.Path({str(pids)!r}).write_text(str(child.pid)); time.sleep(60)"
+    )
+    with running(python(code), tmp_path / "log", ready=lambda: pids.exists() and bool(pids.read_text())):
+        child = int(pids.read_text())
+        assert family(child)
+    while _runs(child):  # it was sent KILL; a test that hangs here says that it was not
+        time.sleep(0.01)
+
+
+def test_death_before_ready_shows_the_log(tmp_path: Path) -> None:
+    code = "import sys; print('port 80 is taken'); sys.exit(1)"
+    with (
+        pytest.raises(TestbedFailed, match="port 80 is taken"),
+        running(python(code), tmp_path / "log", ready=lambda: False),
+    ):
+        pass
+
+
+def test_stubborn_process_is_killed(tmp_path: Path) -> None:
+    flag = tmp_path / "ready"
+    code = (
+        "import signal, time, pathlib; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+        f"pathlib.Path({str(flag)!r}).touch(); time.sleep(60)"
+    )
+    with running(python(code), tmp_path / "log", ready=flag.exists) as process:
+        assert process.end(grace_s=0.1) == -9
+
+
+def test_command_knows_its_host_and_user() -> None:
+    command = Command.of("ip", "addr").on(Path("/run/netns/x")).as_ordinary_user()
+    assert command.full_argv[:2] == ("nsenter", "--net=/run/netns/x")
+    assert "--map-user=1000" in command.full_argv
+    assert command.full_argv[-2:] == ("ip", "addr")
+    assert os.environ.get("NOT_SET_HERE") is None
+    assert (
+        run(python("import os; print(os.environ['NOT_SET_HERE'])").with_environment(NOT_SET_HERE="1"))
+        == "1\n"
+    )

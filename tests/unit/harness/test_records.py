@@ -1,0 +1,112 @@
+"""A run directory is append-only, goes on after a kill at any byte, and is written by one process at a time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.errors import RecordsError
+from harness.model import Outcome
+from harness.plan import Plan, make_plan
+from harness.records import Observation, Record, open_run
+from harness.study import parse_study
+
+STUDY = """
+name = "mine"
+pages = ["one"]
+protocols = ["http1", "h2"]
+trials = 2
+[[links]]
+down_mbps = 10
+rtt_ms = 20
+"""
+PLAN = make_plan(parse_study(STUDY, "mine.toml"), 1)
+
+
+def record(number: int, plan: Plan = PLAN) -> Record:
+    return Record(
+        planned=plan.trials[number],
+        outcome=Outcome.OK,
+        reason=None,
+        started_utc="2026-01-01T00:00:00.000Z",
+        observation=Observation(plt_ms=100.5 + number),
+        overhead_ms=500.0,
+    )
+
+
+def test_records_are_lines_with_nulls_for_what_was_not_observed(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+        run.append(record(0))
+    (line,) = (tmp_path / "run" / "records.jsonl").read_text().splitlines()
+    stored = json.loads(line)
+    assert stored["plt_ms"] == 100.5
+    assert stored["fcp_ms"] is None
+    assert stored["condition"]["link"]["rtt_ms"] == 20
+    assert stored["outcome"] == "ok"
+
+
+def test_a_run_cut_at_any_byte_goes_on_with_what_was_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with open_run(folder, STUDY, PLAN) as run:
+        for number in range(3):
+            run.append(record(number))
+    whole = (folder / "records.jsonl").read_bytes()
+    first_end = whole.index(b"\n") + 1
+    for cut in range(first_end, len(whole) + 1, 37):
+        (folder / "records.jsonl").write_bytes(whole[:cut])
+        with open_run(folder, STUDY, PLAN) as run:
+            done = run.recorded_trials()
+            assert len(done) == whole[:cut].count(b"\n")
+            run.append(record(len(done)))
+            assert len(run.recorded_trials()) == len(done) + 1
+
+
+def test_the_stored_plan_wins_over_a_new_seed(tmp_path: Path) -> None:
+    other = make_plan(parse_study(STUDY, "mine.toml"), 99)
+    with open_run(tmp_path / "run", STUDY, PLAN):
+        pass
+    with open_run(tmp_path / "run", STUDY, other) as run:
+        assert run.plan == PLAN
+
+
+def test_a_folder_of_another_study_is_refused(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", STUDY, PLAN):
+        pass
+    with pytest.raises(RecordsError, match="another study"), open_run(tmp_path / "run", STUDY + "#", PLAN):
+        pass
+
+
+def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(RecordsError, match="not empty"), open_run(tmp_path, STUDY, PLAN):
+        pass
+    assert (tmp_path / "thesis.tex").read_text() == "x"
+
+
+def test_two_writers_are_refused(tmp_path: Path) -> None:
+    with (
+        open_run(tmp_path / "run", STUDY, PLAN),
+        pytest.raises(RecordsError, match="another coldload"),
+        open_run(tmp_path / "run", STUDY, PLAN),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    "damage", ['{"trial": "00001"}\nnot json\n', '{"trial": "99999"}\n', '{"trial": "00001"}\n' * 2]
+)
+def test_damage_in_the_middle_is_named_with_its_line(tmp_path: Path, damage: str) -> None:
+    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+        run.records_path.write_text(damage)
+        with pytest.raises(RecordsError, match=r"line [12]"):
+            run.recorded_trials()
+
+
+def test_a_continued_run_keeps_both_environments(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+        run.write_environment({"kernel": "1"})
+        run.write_environment({"kernel": "2"})
+        stored = json.loads((run.folder / "environment.json").read_text())
+    assert stored == {"kernel": "1", "continued": [{"kernel": "2"}]}

@@ -1,0 +1,119 @@
+"""A study file is read once, and every mistake in it is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import StudyError
+from harness.model import Driver, Link, Protocol
+from harness.study import named_link, parse_study, read_study, shipped_studies
+
+GOOD = """
+name = "mine"
+pages = ["one", "two"]
+protocols = ["http1", "h2"]
+drivers = ["selenium", "playwright"]
+trials = 3
+[[links]]
+down_mbps = 10
+up_mbps = 1.5
+rtt_ms = [20, 50]
+"""
+
+
+def broken(old: str, new: str) -> str:
+    """The message for the good study with one thing replaced."""
+    assert old in GOOD
+    with pytest.raises(StudyError) as caught:
+        parse_study(GOOD.replace(old, new), "mine.toml")
+    message = str(caught.value)
+    assert message.startswith("mine.toml")
+    assert "\n" not in message
+    return message
+
+
+def test_conditions_are_the_product() -> None:
+    study = parse_study(GOOD, "mine.toml")
+    assert len(study.conditions) == 2 * 2 * 2 * 2
+    assert len(set(study.conditions)) == 16
+    assert study.protocols == (Protocol.HTTP1, Protocol.H2)
+    assert study.drivers == (Driver.SELENIUM, Driver.PLAYWRIGHT)
+    assert study.links[0].name == "10-1.5mbps-20ms"
+
+
+def test_defaults_are_filled_in() -> None:
+    study = parse_study(GOOD, "mine.toml")
+    assert study.seed is None
+    assert study.title == "mine"
+    assert study.timeout_s == 60
+    assert study.variants == ("plain",)
+
+
+def test_default_queue_is_one_bandwidth_delay_product_with_a_floor() -> None:
+    assert Link.of(10, 100).queue_down_bytes == 125_000
+    assert Link.of(1, 20).queue_down_bytes == 45_000
+
+
+def test_unknown_key_is_named_with_the_nearest_one() -> None:
+    assert "'protocol'" in broken("protocols", "protocol")
+    assert "did you mean protocols" in broken("protocols", "protocol")
+
+
+def test_unit_that_we_do_not_use_is_refused_by_key() -> None:
+    message = broken("down_mbps = 10", "down_kbps = 10000")
+    assert "'down_kbps'" in message
+    assert "down_mbps" in message
+
+
+@pytest.mark.parametrize("value", ['"10Mbps"', '"1.5"', "true", "[10, 1]"])
+def test_rate_must_be_a_bare_number(value: str) -> None:
+    assert "down_mbps must be a number" in broken("down_mbps = 10", f"down_mbps = {value}")
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "1e9"])
+def test_impossible_rates(value: str) -> None:
+    broken("down_mbps = 10", f"down_mbps = {value}")
+
+
+@pytest.mark.parametrize("value", ["-1", "nan", "1e9", "[]", '"50ms"'])
+def test_impossible_round_trip_times(value: str) -> None:
+    assert "rtt_ms" in broken("rtt_ms = [20, 50]", f"rtt_ms = {value}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("trials = 3", "trials = 0", "trials"),
+        ("trials = 3", "trials = 2.5", "trials"),
+        ('["one", "two"]', "[]", "pages"),
+        ('["one", "two"]', '["one", "one"]', "twice"),
+        ('["one", "two"]', '["../one"]', "pages"),
+        ('["http1", "h2"]', '["http2"]', "h2"),
+        ('"selenium"', '"puppeteer"', "selenium"),
+        ('name = "mine"', 'name = "a/b"', "name"),
+        ("up_mbps = 1.5", "queue_down_bytes = 1000", "one packet"),
+        ('name = "mine"', 'name = "mine"\nserver = "iis"', "apache"),
+        ('name = "mine"', 'name = "mine', "not TOML"),
+    ],
+)
+def test_mistakes_are_named(old: str, new: str, word: str) -> None:
+    assert word in broken(old, new)
+
+
+def test_missing_file_names_the_shipped_studies(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="demo"):
+        read_study(tmp_path / "nothing.toml")
+
+
+def test_every_shipped_study_is_valid() -> None:
+    assert {"demo", "demo-quick"} <= set(shipped_studies())
+    for path in shipped_studies().values():
+        assert read_study(path).conditions
+
+
+def test_named_links_come_from_configs() -> None:
+    assert named_link("cable").rtt_ms == 28
+    with pytest.raises(StudyError, match="cable"):
+        named_link("cabel")
