@@ -30,7 +30,6 @@ def calibration(results: Results) -> Table | None:
         ),
         rows=tuple(_reading(reading) for reading in readings),
         keys=1,
-        left=frozenset({8, 9}),
     )
 
 

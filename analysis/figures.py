@@ -6,6 +6,7 @@ Engines never share a figure: the engine is one of the columns that split panels
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -13,9 +14,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis import conditions, plots, protocols, words
+from analysis.estimate import LEAST_TRIALS, IntervalKind
 from analysis.results import PAGE_AND_RATE, Results
 
 PAGES_PER_FIGURE = 6
+TITLE_CHARACTERS = 46  # of bold text across one column of a paper
 RTT_AXIS = "Round-trip time (ms)"
 
 
@@ -54,7 +57,7 @@ def panels(results: Results) -> Iterator[Drawing]:
                 f"Median page-load time at {words.plain(place['rtt_ms'])} ms RTT",
                 _at_one_rtt(cells, at),
             )
-        yield Drawing(name, f"{what}: {title}. {_reading(results, cells)}", figure)
+        yield Drawing(name, f"{what}: {title}. {_reading(cells)}", figure)
 
 
 def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
@@ -64,7 +67,7 @@ def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
     axes = figure.subplots()
     unit = plots.unit_of(cells["median"])
     plots.lines(axes, cells, styles, unit)
-    axes.set_title(title)
+    axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
     axes.set_xlabel(RTT_AXIS)
     axes.set_ylabel(f"Median page-load time ({unit.name})")
     plots.legend(figure, styles, columns=2)
@@ -82,7 +85,9 @@ def _at_one_rtt(cells: pd.DataFrame, title: str) -> Figure:
     )
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.set_title(title)
+    figure.suptitle(
+        textwrap.fill(title, TITLE_CHARACTERS), x=0.01, ha="left", fontsize="medium", weight="bold"
+    )
     axes.set_xlabel(f"Median page-load time ({unit.name})")
     return figure
 
@@ -105,7 +110,7 @@ def overviews(results: Results) -> Iterator[Drawing]:
                 ["overview", *(words.slug(text) for text in rest), *([str(part)] if part > 1 else [])]
             )
             about = f" ({', '.join(rest)})" if rest else ""
-            caption = f"Median page-load time of every page and rate{about}. {_reading(results, cells)}"
+            caption = f"Median page-load time of every page and rate{about}. {_reading(cells)}"
             yield Drawing(name, caption, figure)
 
 
@@ -161,12 +166,16 @@ def _with_rates(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[str]
     return named, pages, [str(rate) for rate in named["rate"].unique()]
 
 
-def _reading(results: Results, cells: pd.DataFrame) -> str:
+def _reading(cells: pd.DataFrame) -> str:
     """How many trials a point stands for and what its bar is."""
-    n = cells.loc[cells["n"] > 0, "n"]
-    size = f"n = {n.min()}" if n.min() == n.max() else f"n = {n.min()} to {n.max()}"
-    few = " Hollow markers: fewer than five trials, bars show the range." if results.few else ""
-    return f"{size} per point; bars are 95 % bootstrap intervals.{few}"
+    known = cells[cells["n"] > 0]
+    least, most = known["n"].min(), known["n"].max()
+    size = f"n = {least} per point" if least == most else f"n = {least} to {most} per point"
+    if (known["interval"] == IntervalKind.BOOTSTRAP).all():
+        return f"{size}; bars: 95 % bootstrap intervals."
+    if most < LEAST_TRIALS:
+        return f"{size}, too few for an interval; bars: range of the trials."
+    return f"{size}; bars: 95 % bootstrap intervals, at hollow markers (fewer than five trials) the range."
 
 
 FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (overviews, panels)

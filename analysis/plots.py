@@ -15,6 +15,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -83,11 +84,10 @@ def lines(axes: Axes, cells: pd.DataFrame, styles: Mapping[str, Style], unit: Un
     axes.grid(axis="y", color=GUIDE, linewidth=0.5)
     axes.set_xlim(0, max(times) * 1.04)
     axes.set_ylim(0, _top(cells) / unit.ms * 1.05)
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words.thousands(value)))
+    _ticks(axes.yaxis)
     if min(np.diff(times), default=0) >= max(times) / 12:
         axes.set_xticks(times)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.thousands(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.number(value, 1 if value % 1 else 0)))
 
 
 def dots(
@@ -104,8 +104,15 @@ def dots(
             _points(axes, np.full(len(mine), y), mine, style, unit, hollow=bool(few), vertical=False)
     axes.set_ylim(len(rows), 0)
     axes.set_xlim(0, _top(cells) / unit.ms * 1.05)
-    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.thousands(value)))
+    _ticks(axes.xaxis)
+
+
+def _ticks(axis: Axis) -> None:
+    """Round steps, thousands separated, every label with the same decimals."""
+    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    steps = np.asarray(axis.get_majorticklocs())
+    digits = next(d for d in range(4) if d == 3 or np.allclose(steps, steps.round(d)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: words.number(value, digits)))
 
 
 def _points(

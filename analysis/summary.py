@@ -29,7 +29,7 @@ def _tally(results: Results, protocol: str) -> str:
         return f"{name} was not measured where {other} was."
     counts = mine["verdict"].value_counts()
     said = [
-        f"{verdict_text(verdict, 0, results.margin) if verdict is not Verdict.INCONCLUSIVE else 'inconclusive'}"
+        f"{verdict if verdict == Verdict.INCONCLUSIVE else verdict_text(verdict, 0, results.margin)}"
         f" in {counts[verdict]}"
         for verdict in Verdict
         if verdict in counts
@@ -64,28 +64,23 @@ def _extremes(results: Results, cells: pd.DataFrame) -> str:
         & (every["protocol"] == slow["protocol"])
         & (every["reference"] == fast["protocol"])
     ]
-    where = f"At {words.plain(fast['rtt_ms'])} ms RTT"
-    return _sentence(where, fast, slow, seen.iloc[0].to_dict(), results.margin)
+    return _sentence(fast, slow, seen.iloc[0].to_dict(), results.margin)
 
 
 def _sentence(
-    where: str, fast: Mapping[Any, Any], slow: Mapping[Any, Any], seen: Mapping[Any, Any], margin: float
+    fast: Mapping[Any, Any], slow: Mapping[Any, Any], seen: Mapping[Any, Any], margin: float
 ) -> str:
-    quick = f"{protocols.label(fast['protocol'])} ({words.duration(fast['median'])})"
-    late = f"{protocols.label(slow['protocol'])} ({words.duration(slow['median'])})"
-    ratio = f"{words.number(seen['ratio'], 2)} times as long{_bounds(seen)}"
+    times = " and ".join(
+        f"{words.duration(cell['median'])} with {protocols.label(cell['protocol'])}" for cell in (slow, fast)
+    )
+    told = f"At {words.plain(fast['rtt_ms'])} ms RTT a load took {times}"
+    method = "block by block" if seen["paired"] else "by their medians"
+    digits = 2 if seen["ratio"] > 1.1 else 3
+    ratio, bounds = words.number(seen["ratio"], digits), ""
+    if seen["interval"] != IntervalKind.NONE:
+        kind = "95 % interval" if seen["interval"] == IntervalKind.BOOTSTRAP else "range"
+        bounds = f" ({kind} {words.number(seen['low'], digits)} to {words.number(seen['high'], digits)})"
     if seen["verdict"] == Verdict.SLOWER:
-        return f"{where}, {late} took {ratio} as {quick}."
-    if seen["verdict"] == Verdict.NO_DIFFERENCE:
-        return (
-            f"{where}, the extremes {quick} and {late} show {verdict_text(Verdict.NO_DIFFERENCE, 0, margin)}."
-        )
-    verdict = verdict_text(Verdict.INCONCLUSIVE, seen["more"], margin)
-    return f"{where}, {late} took {ratio} as {quick} in the sample, which is {verdict}."
-
-
-def _bounds(seen: Mapping[Any, Any]) -> str:
-    if seen["interval"] == IntervalKind.NONE:
-        return ""
-    name = "95 % interval" if seen["interval"] == IntervalKind.BOOTSTRAP else "range"
-    return f" ({name} {words.number(seen['low'], 2)} to {words.number(seen['high'], 2)})"
+        return f"{told}; {method} the former took {ratio} times as long{bounds}."
+    verdict = verdict_text(seen["verdict"], seen["more"], margin)
+    return f"{told}; {method} their ratio is {ratio}{bounds}: {verdict}."

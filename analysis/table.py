@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from analysis.words import DASH
+from analysis.words import DASH, MINUS
 
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     DASH: "--",
+    MINUS: "$-$",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -37,8 +38,7 @@ class Shown(NamedTuple):
 class Table:
     """`data` goes to the CSV in full precision; `head` and `rows` are shown.
 
-    The first `keys` columns say where a row belongs: they are aligned left and not repeated below each other.
-    `left` are further columns of words.
+    The first `keys` columns say where a row belongs; they are not repeated below each other.
     """
 
     name: str
@@ -48,10 +48,14 @@ class Table:
     head: tuple[str, ...]
     rows: tuple[tuple[Shown, ...], ...]
     keys: int
-    left: frozenset[int] = frozenset()
 
     def is_text(self, column: int) -> bool:
-        return column < self.keys or column in self.left
+        """Words are aligned left, numbers right."""
+        return any(character.isalpha() for row in self.rows for character in row[column].text)
+
+    def has_aside(self, column: int) -> bool:
+        """Whether the column needs a second one beside it, so that its numbers stay aligned."""
+        return any(row[column].aside for row in self.rows)
 
     def grouped(self) -> Iterator[tuple[bool, tuple[Shown, ...]]]:
         """(whether a group starts here, the row with the keys it shares with the row above left blank).
@@ -84,11 +88,23 @@ def to_markdown(table: Table) -> str:
 
 def to_latex(table: Table) -> str:
     """A `table` environment in the style of booktabs (it needs that package)."""
-    columns = "".join("l" if table.is_text(column) else "r" for column in range(len(table.head)))
+    numbers = range(len(table.head))
+    layout = "".join(
+        "l" if table.is_text(column) else "r@{~}l" if table.has_aside(column) else "r" for column in numbers
+    )
+    head = [
+        rf"\multicolumn{{2}}{{r}}{{{escape_latex(text)}}}" if table.has_aside(column) else escape_latex(text)
+        for column, text in enumerate(table.head)
+    ]
     body: list[str] = []
     for starts, row in table.grouped():
+        cells = [
+            text
+            for column, cell in enumerate(row)
+            for text in ((cell.text, cell.aside) if table.has_aside(column) else (cell.text,))
+        ]
         body += [r"\addlinespace"] if starts else []
-        body.append(" & ".join(escape_latex(str(cell)) for cell in row) + r" \\")
+        body.append(" & ".join(map(escape_latex, cells)) + r" \\")
     caption = " ".join(f"{part.removesuffix('.')}." for part in (table.title, table.note) if part)
     return "\n".join(
         [
@@ -96,9 +112,9 @@ def to_latex(table: Table) -> str:
             r"\centering",
             rf"\caption{{{escape_latex(caption)}}}",
             rf"\label{{tab:{table.name}}}",
-            rf"\begin{{tabular}}{{{columns}}}",
+            rf"\begin{{tabular}}{{{layout}}}",
             r"\toprule",
-            " & ".join(escape_latex(cell) for cell in table.head) + r" \\",
+            " & ".join(head) + r" \\",
             r"\midrule",
             *body,
             r"\bottomrule",
@@ -110,7 +126,7 @@ def to_latex(table: Table) -> str:
 
 
 def escape_latex(text: str) -> str:
-    return re.sub(rf"[\\~^{DASH}<>&%$#_{{}}]", lambda found: LATEX_SPECIAL[found[0]], text)
+    return re.sub(rf"[\\~^{DASH}{MINUS}<>&%$#_{{}}]", lambda found: LATEX_SPECIAL[found[0]], text)
 
 
 def write(table: Table, directory: Path) -> None:

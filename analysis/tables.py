@@ -16,6 +16,7 @@ from analysis.table import Shown, Table
 
 Rows = tuple[tuple[Shown, ...], ...]
 WIDEST = 5  # protocols that fit side by side on a page
+IN_MS = {name: f"{name}_ms" for name in ("median", "low", "high", "q1", "q3")}
 HEADS = {"page": "Page", "variant": "Variant", "engine": "Engine", "driver": "Driver", "server": "Server"}
 TRAFFIC = {
     "bytes_down": "Down (kB)",
@@ -50,7 +51,7 @@ def median_times(results: Results) -> Table:
         name="median-times",
         title="Median page-load time in ms [95 % bootstrap interval]",
         note=f"{n} trials per condition{few}.",
-        data=results.cells.drop(columns=list(IDS)),
+        data=results.cells.drop(columns=list(IDS)).rename(columns=lambda name: IN_MS.get(name, name)),
         head=head,
         rows=rows,
         keys=len(_place_heads(results)) + (not side_by_side),
@@ -115,7 +116,6 @@ def against_baseline(results: Results) -> Table | None:
         head=(*_cell_heads(results), "Ratio", "n", "Cliff's delta", "q", "Verdict"),
         rows=tuple(rows),
         keys=len(_cell_heads(results)),
-        left=frozenset({len(_cell_heads(results)) + 4}),
     )
 
 
@@ -124,8 +124,8 @@ def verdict_text(verdict: str, more: int, margin: float) -> str:
     if verdict == Verdict.NO_DIFFERENCE:
         return f"no difference larger than {margin * 100:g} %"
     if verdict == Verdict.INCONCLUSIVE:
-        about = f"over {more:,}" if more >= MOST_TRIALS_FORETOLD else f"about {more:,}"
-        return f"inconclusive ({about} more trials needed)"
+        about = "over" if more >= MOST_TRIALS_FORETOLD else "about"
+        return f"inconclusive ({about} {words.count(more, 'more trial')} needed)"
     return str(verdict)
 
 
@@ -189,7 +189,6 @@ def exclusions(results: Results) -> Table | None:
         )
         for row in data.to_dict("records")
     ]
-    keys = len(_cell_heads(results))
     return Table(
         name="exclusions",
         title="Excluded trials",
@@ -197,8 +196,7 @@ def exclusions(results: Results) -> Table | None:
         data=data,
         head=(*_cell_heads(results), "Rule", "Meaning", "Excluded", "Of"),
         rows=tuple(rows),
-        keys=keys,
-        left=frozenset({keys, keys + 1}),
+        keys=len(_cell_heads(results)),
     )
 
 

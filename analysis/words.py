@@ -8,6 +8,7 @@ from numbers import Real
 from typing import TypeGuard
 
 DASH = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
 SECONDS_FROM_MS = 1_000.0
 
 
@@ -18,12 +19,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def number(value: object, digits: int = 0) -> str:
     """`1,234.5`; a dash for None and NaN."""
-    return f"{float(value):,.{digits}f}" if is_number(value) else DASH
-
-
-def thousands(value: object) -> str:
-    """On an axis: `0`, `2.5`, `1,500`."""
-    return f"{float(value):,.10g}" if is_number(value) else DASH
+    return f"{float(value):,.{digits}f}".replace("-", MINUS) if is_number(value) else DASH
 
 
 def plain(value: object) -> str:
@@ -52,10 +48,10 @@ def duration(ms: float) -> str:
     """In a sentence: `640 ms`, `2.35 s`, `12.4 s`."""
     if math.isnan(ms):
         return DASH
-    if ms < SECONDS_FROM_MS:
+    if ms < SECONDS_FROM_MS - 0.5:
         return f"{ms:.0f} ms"
     seconds = ms / 1e3
-    return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:,.1f} s"
+    return f"{seconds:.2f} s" if seconds < 9.995 else f"{seconds:,.1f} s"
 
 
 def kilobytes(value: float) -> str:

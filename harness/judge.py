@@ -32,7 +32,7 @@ class Evidence:
     navigate_ms: float | None = None
     timeline: Mapping[str, Any] | None = None
     netlog: NetLog | None = None
-    served: tuple[ServedRequest, ...] = ()
+    served: tuple[ServedRequest, ...] | None = None
     link_reading: Mapping[str, Any] | None = None
     client_cpu_s: float | None = None
     server_cpu_s: float | None = None
@@ -58,6 +58,7 @@ def observe(evidence: Evidence) -> Observation:
     failed = [request for request in requests if request.failed and request.net_error != ABORTED]
     missed = missed_targets(evidence)
     reading = evidence.link_reading or {}
+    served = evidence.served
     seen = evidence.netlog is not None
     return Observation(
         navigate_ms=evidence.navigate_ms,
@@ -79,8 +80,8 @@ def observe(evidence: Evidence) -> Observation:
         service_requests=sum(1 for each in evidence.netlog.service_requests if each.protocol)
         if evidence.netlog
         else None,
-        server_requests=len(evidence.served),
-        server_connections=len({request.client_port for request in evidence.served}),
+        server_requests=None if served is None else len(served),
+        server_connections=None if served is None else len({request.connection for request in served}),
         link_reading=evidence.link_reading,
         client_cpu_s=evidence.client_cpu_s,
         server_cpu_s=evidence.server_cpu_s,
@@ -90,7 +91,7 @@ def observe(evidence: Evidence) -> Observation:
 def missed_targets(evidence: Evidence) -> list[str]:
     """The URLs the page asked for before its load event that the archive does not hold."""
     asked = {request.url.partition("#")[0] for request in evidence.load_requests}
-    missed = [request.url for request in evidence.served if not request.hit]
+    missed = [request.url for request in evidence.served or () if not request.hit]
     return [url for url in dict.fromkeys(missed) if url in asked]
 
 
@@ -147,16 +148,16 @@ def _wrong_at_server(evidence: Evidence) -> str | None:
     protocol = evidence.protocol
     wrong = [
         f"{request.url} by {request.protocol}"
-        for request in evidence.served
+        for request in evidence.served or ()
         if request.protocol != protocol.wire
     ]
     if not protocol.keep_alive:
-        ports = Counter(request.client_port for request in evidence.served)
+        ports = Counter(request.client_port for request in evidence.served or ())
         wrong += [f"{count} requests on one connection" for count in ports.values() if count > 1]
     answered = Counter(
         request.url.partition("#")[0] for request in evidence.load_requests if request.status is not None
     )
-    logged = Counter(request.url for request in evidence.served)
+    logged = Counter(request.url for request in evidence.served or ())
     unseen = [url for url, count in answered.items() if logged[url] < count]
     return _listed(f"the server did not use {protocol} for", wrong) or _listed(
         "answered, but not by the testbed's server:", unseen

@@ -99,6 +99,10 @@ class EmulatedLink:
             self.ready = lines[-1]
         return bool(lines)
 
+    @property
+    def alive(self) -> bool:
+        return self._process.alive
+
     def check(self) -> None:
         """Raise TestbedFailed when the emulator has died."""
         self._process.check()

@@ -5,7 +5,7 @@
 //! or is full, the capture ends, the counts say so, and the link goes on.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::mem;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -51,25 +51,23 @@ pub struct Capture {
 impl Capture {
     /// Creates `name`, replacing what was there. At most `snaplen` bytes of each packet are kept.
     pub fn create(name: &str, snaplen: usize) -> Result<Capture> {
-        let create = || -> io::Result<File> {
-            let mut file = File::create(name)?;
-            file.write_all(&file_header(snaplen))?;
-            Ok(file)
-        };
-        let file = create().map_err(|error| {
+        let file = File::create(name).map_err(|error| {
             Error::Environment(format!("create capture '{name}': {error}; choose another --pcap"))
         })?;
         let (sender, receiver) = sync_channel(CHUNKS);
         let progress = Arc::new(Mutex::new(Progress::default()));
         let shared = Arc::clone(&progress);
         let thread = thread::spawn(move || write_chunks(file, &receiver, &shared));
-        Ok(Capture {
+        let mut capture = Capture {
             snaplen,
             offset: clock::realtime_offset(),
-            chunk: Chunk::default(),
+            chunk: Chunk { bytes: file_header(snaplen), packets: 0 },
             writer: Some((sender, thread)),
             progress,
-        })
+        };
+        // At once, so that even the capture of a link that is killed can be read.
+        capture.hand_over();
+        Ok(capture)
     }
 
     /// Records a packet delivered at `at`. Of framed packets only IPv4 and IPv6 are recorded.
@@ -122,7 +120,7 @@ impl Capture {
 }
 
 fn write_chunks(mut file: File, chunks: &Receiver<Chunk>, progress: &Mutex<Progress>) {
-    let mut whole = 24;
+    let mut whole = 0;
     for chunk in chunks {
         if let Err(error) = file.write_all(&chunk.bytes) {
             // Cut the torn chunk off, so that readers find whole records only.

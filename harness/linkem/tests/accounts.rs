@@ -124,9 +124,17 @@ fn a_long_capture_is_complete_and_in_order() {
 
 #[test]
 fn a_full_disk_ends_the_capture_and_says_so() {
-    let name = std::env::temp_dir().join(format!("linkem-full-{}.pcap", std::process::id()));
-    // /dev/full refuses even the header.
-    let error = Capture::create("/dev/full", 65535).err().unwrap();
+    let mut capture = Capture::create("/dev/full", 65535).unwrap();
+    for number in 0..1000 {
+        capture.add(number, &[0; 1500], 0);
+    }
+    capture.finish();
+    assert_eq!(capture.packets(), 0);
+    assert!(capture.error().unwrap().starts_with("No space left on device"));
+}
+
+#[test]
+fn a_capture_that_cannot_be_created_is_the_environments_fault() {
+    let error = Capture::create("/does/not/exist", 65535).err().unwrap();
     assert_eq!(error.exit_code(), 3);
-    drop(name);
 }

@@ -1,0 +1,339 @@
+"""Archiving a live page with the real HTTrack.
+
+HTTrack crawls in rounds. The first takes the page and what its own parser finds, limited by type of file, so
+that no <a> link leads it on into the site. Then the page is read as a browser would: what it needs and HTTrack
+did not take (no telling file name, srcset, frames, redirects) is given to HTTrack by URL, until nothing is missing.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+from harness.command import Command
+from harness.errors import ArchiveError
+from harness.process import running
+from sites.archive import Archive, Response, write_archive
+from sites.htcache import Cached, gzip_encoded, is_mirror, read_cache, recompress, url_key
+from sites.urls import parse_url, resolve
+
+_CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0"
+USER_AGENTS: Mapping[str, str] = {
+    "desktop": f"Mozilla/5.0 (X11; Linux x86_64) {_CHROME} Safari/537.36",
+    "mobile": f"Mozilla/5.0 (Linux; Android 10; K) {_CHROME} Mobile Safari/537.36",
+}
+LONGEST_USER_AGENT = 125  # HTTrack refuses more
+LONGEST_URL = 1000  # HTTrack's buffers hold 1024
+MAX_ROUNDS = 8
+ASK_TWICE = 2  # now and then HTTrack drops an object of unknown type while another host fails
+MAX_SECONDS = 900  # for one round
+POLL_SECONDS = 0.1
+FILE_TYPES = ("css js mjs png jpg jpeg gif svg webp avif ico bmp woff woff2 ttf otf webmanifest").split()
+
+FLAGS = (
+    *("-O", ".", "-%L", "urls.txt", "-q", "-I0"),  # here, these URLs, no questions, no index page
+    *("-r9", "-e"),  # style sheets of style sheets; on every host
+    *("-k", "-%p", "-o0", "-%u0", "-%N1"),  # all bodies kept, nothing changed or added
+    "-s0",  # a browser does not read robots.txt either, and this is one page, not a site
+    *("-T30", "-R0", "-H1", f"-E{MAX_SECONDS}", "-m100000000,20000000"),  # dead hosts, endless downloads
+    *("-%l", "en-US,en;q=0.9", "-%a", "text/html,image/avif,image/webp,*/*;q=0.8"),  # as Chrome asks
+)
+# HTTrack's limit on connections per second computes with a clock of whole seconds: whatever the number, it lets
+# one request through per second. Only 0 turns it off, and the built-in limits put it back unless -%! is given.
+UNLIMITED_FLAGS = ("-%!", "-%c0", "-A0", "-c8")
+FILTERS = ("-*", *(f"+*.{kind}" for kind in FILE_TYPES))
+
+NOTES = (
+    "HTTrack keeps status, Content-Type, Last-Modified, ETag and Location; caching, CORS and all other headers "
+    "are lost. Access-Control-Allow-Origin: * was added to the responses of hosts other than the page's.",
+    "HTTrack keeps decoded bodies: what travelled gzip-encoded was gzip-encoded again, at level 6.",
+    "URLs that scripts put together are not known to HTTrack and not in the archive.",
+)
+
+Progress = Callable[[int, str], None]
+"""Called with the number of objects fetched so far and the URL of the last one."""
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A finished mirror. `unanswered` are URLs the page needs and nobody answered for."""
+
+    url: str
+    folder: Path
+    user_agent: str
+    rounds: int
+    seconds: float
+    unanswered: tuple[str, ...]
+
+
+def archive_with_httrack(
+    url: str,
+    root: Path,
+    name: str,
+    *,
+    work: Path,
+    user_agent: str = "desktop",
+    network: Path | None = None,
+    progress: Progress | None = None,
+) -> Archive:
+    """Mirror the page at `url` with HTTrack into the new folder `work` and store it as the archive `name`."""
+    made = mirror(url, work, user_agent=user_agent, network=network, progress=progress)
+    notes = list(NOTES)
+    if made.unanswered:
+        notes.append(f"Needed by the page, but nobody answered: {' '.join(made.unanswered)}")
+    return write_archive(
+        root,
+        name,
+        made.url,
+        responses_of(made.folder),
+        captured_with="httrack",
+        user_agent=made.user_agent,
+        notes=notes,
+    )
+
+
+def mirror(
+    url: str,
+    folder: Path,
+    *,
+    user_agent: str = "desktop",
+    network: Path | None = None,
+    polite: bool | None = None,
+    progress: Progress | None = None,
+) -> Mirror:
+    """Fetch a page and what it needs into `folder`, which must be new or empty.
+
+    `user_agent` is "desktop", "mobile" or the string itself. `network` is the namespace file of the host to work
+    on; names must resolve there. `polite` keeps HTTrack's limits (1 request and 100 kB per second); when not
+    given, a namespace of ours is not spared and the live web is. ArchiveError when the page cannot be had.
+    """
+    start = url_key(url)
+    agent = _user_agent(user_agent)
+    if folder.exists() and any(folder.iterdir()):
+        raise ArchiveError(f"cannot mirror {start} into {folder}: it is not empty; give a new folder")
+    politely = network is None if polite is None else polite
+    flags = (*FLAGS, *(() if politely else UNLIMITED_FLAGS), "-F", agent, *FILTERS)
+    began = time.monotonic()
+    asked: Counter[str] = Counter()
+    had: dict[str, Response] = {}
+    wanted = [start]
+    for number in range(1, MAX_ROUNDS + 1):
+        part = folder / f"round-{number}"
+        _httrack(part, wanted, Command.of("httrack", *flags).on(network), _counting_from(len(had), progress))
+        asked.update(wanted)
+        had = {cached.response.url: cached.response for cached in _cached(folder)}
+        _check_page(start, had, part)
+        lost = _read_rounds
+        wanted = [u for u in missing(had, start) if asked[u] < ASK_TWICE and len(u) <= LONGEST_URL]
+        if not wanted:
+            break
+    return Mirror(start, folder, agent, number, time.monotonic() - began, tuple(missing(had, start)))
+
+
+def responses_of(folder: Path) -> Iterator[Response]:
+    """The responses of a mirror folder (ours, or any that HTTrack wrote), the page first, ready for an archive.
+
+    What travelled gzip-encoded is encoded again; of text that HTTrack says nothing about, all is. Other hosts
+    than the page's get Access-Control-Allow-Origin, without which fonts and modules do not load.
+    """
+    cached = _cached(folder)
+    known = {each.response.url: each.response for each in cached}
+    host = parse_url(_page(cached[0].response.url, known)).host if cached else ""
+    for each in cached:
+        response = each.response
+        if parse_url(response.url).host != host:
+            response = replace(response, headers=(*response.headers, ("Access-Control-Allow-Origin", "*")))
+        if each.gzipped:
+            yield gzip_encoded(response)
+        else:
+            yield from [response] if each.gzipped is False else recompress([response])
+
+
+def missing(responses: Mapping[str, Response], start: str) -> list[str]:
+    """What the page at `start` needs and `responses` (by URL, bodies decoded) do not hold, in page order."""
+    absent: list[str] = []
+    queue = [(start, True)]
+    known = {start}
+    for url, is_document in queue:  # grows while it is walked
+        response = responses.get(url)
+        if response is None:
+            absent.append(url)
+            continue
+        base, references = _references(response, is_document)
+        for reference, leads_to_document in references:
+            found = resolve(base, reference) if reference.strip() else None
+            if found is None or _LEGACY_FONT.search(found) or url_key(found) in known:
+                continue
+            known.add(url_key(found))
+            queue.append((url_key(found), leads_to_document))
+    return absent
+
+
+def _references(response: Response, is_document: bool) -> tuple[str, list[tuple[str, bool]]]:
+    """The base URL and the references a browser follows by itself, each with whether it is a document."""
+    location = response.header("Location") if 300 <= response.status < 400 else None
+    if location:
+        return response.url, [(location, is_document)]
+    if response.status != 200:
+        return response.url, []
+    if is_document and "html" in response.mime:
+        page = _Page()
+        page.feed(_text(response))
+        return resolve(response.url, page.base) or response.url, page.references
+    if response.mime == "text/css":
+        return response.url, [(reference, False) for reference in _css_references(_text(response))]
+    return response.url, []
+
+
+_LEGACY_FONT = re.compile(r"\.eot(?:\?|$)", re.IGNORECASE)
+_CHARSET = re.compile(r"charset=[\"']?([\w-]+)", re.IGNORECASE)
+_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_CSS_REFERENCE = re.compile(
+    r"""url\(\s*(?:"([^"]*)"|'([^']*)'|([^\s"')]*))\s*\)|@import\s+(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
+)
+_SRCSET_URL = re.compile(r"([^\s,]\S*[^\s,]|[^\s,])(?:,+(?=\s|$)|\s+[^,]*|$)")
+_LOADED_LINKS = frozenset({"stylesheet", "icon", "preload", "modulepreload", "manifest"})
+_LOADED_ATTRIBUTES: Mapping[str, Sequence[str]] = {
+    "script": ("src",),
+    "img": ("src",),
+    "source": ("src",),
+    "input": ("src",),
+    "audio": ("src",),
+    "video": ("src", "poster"),
+    "track": ("src",),
+    "embed": ("src",),
+    "object": ("data",),
+    "image": ("href", "xlink:href"),
+    "use": ("href", "xlink:href"),
+    "body": ("background",),
+    "table": ("background",),
+    "td": ("background",),
+}
+
+
+class _Page(HTMLParser):
+    """What a document has a browser load: `references`, each with whether it is a document; and its base."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = ""
+        self.references: list[tuple[str, bool]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
+        if tag == "base":
+            self.base = self.base or attributes.get("href", "")
+        if tag in ("iframe", "frame"):
+            self.references.append((attributes.get("src", ""), True))
+        files = [attributes.get(name, "") for name in _LOADED_ATTRIBUTES.get(tag, ())]
+        if tag == "link" and _LOADED_LINKS & set(attributes.get("rel", "").lower().split()):
+            files.append(attributes.get("href", ""))
+        for name in ("srcset", "imagesrcset"):
+            files += _SRCSET_URL.findall(attributes.get(name, ""))
+        files += _css_references(attributes.get("style", ""))
+        self.references += [(file, False) for file in files]
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem == "style":
+            self.references += [(file, False) for file in _css_references(data)]
+
+
+def _css_references(text: str) -> list[str]:
+    return ["".join(groups) for groups in _CSS_REFERENCE.findall(_CSS_COMMENT.sub("", text))]
+
+
+def _text(response: Response) -> str:
+    named = _CHARSET.search(response.header("Content-Type") or "")
+    try:
+        return response.body.decode(named[1] if named else "utf-8", "replace")
+    except LookupError:
+        return response.body.decode("utf-8", "replace")
+
+
+def _user_agent(asked: str) -> str:
+    agent = USER_AGENTS.get(asked, asked)
+    if not agent.isprintable() or not agent.isascii() or not 0 < len(agent) <= LONGEST_USER_AGENT:
+        raise ArchiveError(
+            f"HTTrack cannot send the user agent {agent[:60]!r}; give {', '.join(USER_AGENTS)} "
+            f"or at most {LONGEST_USER_AGENT} printable ASCII characters"
+        )
+    return agent
+
+
+def _httrack(folder: Path, urls: Sequence[str], command: Command, report: Callable[[str], None]) -> None:
+    """One run of HTTrack over `urls` in the new folder; ArchiveError when it fails or does not end."""
+    folder.mkdir(parents=True)
+    (folder / "urls.txt").write_text("".join(f"{url}\n" for url in urls))
+    # Its own settings file (~/.httrackrc) must not change what is archived; its log must tell UTC.
+    quiet = command.with_environment(HOME=str(folder), TZ="UTC", LC_ALL="C")
+    deadline = time.monotonic() + MAX_SECONDS + 60
+    with running(quiet, folder / "httrack.log", cwd=folder) as process:
+        while process.alive and time.monotonic() < deadline:
+            report(_read(folder / "hts-cache" / "new.txt"))
+            time.sleep(POLL_SECONDS)
+        late = process.alive
+        code = process.end()
+    report(_read(folder / "hts-cache" / "new.txt"))
+    log = _read(folder / "hts-log.txt")
+    if late or "giving up" in log:
+        raise ArchiveError(f"HTTrack did not finish {urls[0]} within {MAX_SECONDS} s (log: {folder}/hts-log.txt)")
+    if code != 0 or not is_mirror(folder):
+        raise ArchiveError(f"httrack failed on {urls[0]} with exit code {code}: {process.last_lines()}")
+
+
+def _counting_from(before: int, progress: Progress | None) -> Callable[[str], None]:
+    """A reporter that reads HTTrack's new.txt (one line per object, after a heading)."""
+
+    def report(listing: str) -> None:
+        lines = [line.split("\t") for line in listing.splitlines()[1:]]
+        if progress is not None and lines and len(lines[-1]) > 7:
+            progress(before + len(lines), lines[-1][7])
+
+    return report
+
+
+def _cached(folder: Path) -> list[Cached]:
+    """The responses of all rounds (or of the one mirror that `folder` is), each URL as first recorded."""
+    parts = [folder] if is_mirror(folder) else sorted(folder.glob("round-*"), key=str)
+    entries: dict[str, Cached] = {}
+    for part in parts or [folder]:
+        for each in read_cache(part).entries:
+            entries.setdefault(each.response.url, each)
+    return list(entries.values())
+
+
+def _page(start: str, responses: Mapping[str, Response]) -> str:
+    """Where `start` leads after its redirects, as far as they are recorded."""
+    url, seen = start, {start}
+    while (response := responses.get(url)) is not None and 300 <= response.status < 400:
+        target = resolve(url, response.header("Location") or "")
+        if target is None or url_key(target) in seen:
+            break
+        url = url_key(target)
+        seen.add(url)
+    return url
+
+
+def _check_page(start: str, responses: Mapping[str, Response], part: Path) -> None:
+    """ArchiveError unless the page itself, or a redirect still to be followed, was recorded."""
+    page = _page(start, responses)
+    response = responses.get(page)
+    if response is None and page != start:
+        return  # asked for in the next round
+    if response is not None and response.status < 400:
+        return
+    found = re.search(r'Error:\s+"(.*?)" \(-?\d+\)', _read(part / "hts-log.txt"))
+    said = f"{response.status} {response.reason}" if response else found[1] if found else "nothing was recorded"
+    raise ArchiveError(f"HTTrack could not fetch {page}: {said}; check the address and the network")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

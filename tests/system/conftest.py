@@ -1,0 +1,153 @@
+"""System tests run the real thing: namespaces, link, servers, browser, all inside an enclosure of their own."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from PIL import Image
+
+from harness.enclosure import enclosed
+from harness.model import Condition, Driver, Engine, Link, Origins, Protocol
+from harness.plan import PlannedTrial
+from sites.archive import Archive, Response, write_archive
+
+Result = TypeVar("Result")
+START_URL = "https://site.example/"
+OTHER_HOST = "cdn.example"
+MARK = "COLDLOAD_TEST_MARK"
+
+
+def inside(function: Callable[[], Result]) -> Result:
+    """Call the function inside a fresh enclosure; its result, or its exception, comes back."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "answer"
+
+        def command() -> int:
+            try:
+                outcome: tuple[bool, object] = (True, function())
+            except Exception as error:
+                outcome = (False, error)
+            answer.write_bytes(pickle.dumps(outcome))
+            return 0
+
+        code = enclosed(command)
+        assert answer.exists(), f"the enclosed function ended with exit code {code} and no answer"
+        good, value = pickle.loads(answer.read_bytes())  # noqa: S301  # our own file
+    if not good:
+        raise value
+    return value  # type: ignore[no-any-return]  # what the function returned
+
+
+def picture() -> bytes:
+    """A small real PNG, another one each time."""
+    file = io.BytesIO()
+    Image.effect_noise((64, 64), 60).convert("RGB").save(file, "PNG")
+    return file.getvalue()
+
+
+def html(url: str, body: str) -> Response:
+    """A page of the small site."""
+    text = f"<!doctype html><html><head><title>t</title></head><body>{body}</body></html>"
+    return Response(url=url, status=200, headers=(("Content-Type", "text/html"),), body=text.encode())
+
+
+def small_site(root: Path, name: str = "small", extra: str = "") -> Archive:
+    """Two hosts, a style sheet, eight pictures and one that is not archived, recorded over https."""
+    png = (("Content-Type", "image/png"),)
+    pictures = [(START_URL, f"p{number}.png") for number in range(4)]
+    pictures += [(f"https://{OTHER_HOST}/", f"q{number}.png") for number in range(4)]
+    body = "".join(f'<img src="{base}{file}">' for base, file in pictures)
+    body += f'<img src="https://{OTHER_HOST}/missing.png">{extra}'
+    style = Response(
+        url=f"https://{OTHER_HOST}/s.css",
+        status=200,
+        headers=(("Content-Type", "text/css"),),
+        body=b"body{color:#333}",
+    )
+    page = html(START_URL, f'<link rel="stylesheet" href="https://{OTHER_HOST}/s.css">{body}')
+    images = [Response(url=base + file, status=200, headers=png, body=picture()) for base, file in pictures]
+    return write_archive(
+        root, name, START_URL, [page, style, *images], captured_with="test", user_agent="test"
+    )
+
+
+def condition(
+    page: str,
+    protocol: Protocol,
+    driver: Driver = Driver.PLAYWRIGHT,
+    link: Link | None = None,
+) -> Condition:
+    """A condition with everything else at its default."""
+    return Condition(
+        page=page,
+        variant="plain",
+        protocol=protocol,
+        link=link or Link.of(50, 10),
+        engine=Engine.CHROMIUM,
+        driver=driver,
+        origins=Origins.SINGLE,
+        server="apache",
+    )
+
+
+def planned(number: int, cell: Condition) -> PlannedTrial:
+    """The trial with this number."""
+    return PlannedTrial(f"{number:05d}", 1, number, cell)
+
+
+@dataclass
+class Coldload:
+    """The command line, run as a user runs it, in a folder of its own."""
+
+    folder: Path
+    mark: str
+
+    def start(self, *words: str, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+        """Start a command; its standard output and error are pipes."""
+        return subprocess.Popen(
+            [*prefix, sys.executable, "-P", "-m", "harness.cli", *words],
+            cwd=self.folder,
+            env={**os.environ, MARK: self.mark},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *words: str, prefix: tuple[str, ...] = ()) -> tuple[int, str, str]:
+        """Run a command to its end: exit code, standard output, standard error."""
+        process = self.start(*words, prefix=prefix)
+        out, err = process.communicate()
+        return process.returncode, out, err
+
+    def left_behind(self) -> list[str]:
+        """The command lines of processes that were started by these commands and still run."""
+        found = []
+        for folder in Path("/proc").iterdir():
+            if not folder.name.isdigit():
+                continue
+            try:
+                if f"{MARK}={self.mark}".encode() in (folder / "environ").read_bytes():
+                    found.append((folder / "cmdline").read_text().replace("\0", " "))
+            except (OSError, UnicodeDecodeError):
+                continue
+        return found
+
+
+@pytest.fixture
+def coldload(tmp_path: Path) -> Iterator[Coldload]:
+    made = Coldload(tmp_path, uuid.uuid4().hex)
+    yield made
+    assert made.left_behind() == []

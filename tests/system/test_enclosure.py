@@ -1,0 +1,79 @@
+"""Whatever ends a run, nothing of it remains: no process, no namespace, no file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.enclosure import WORKSPACE, enclosed
+from harness.errors import TestbedFailed
+from harness.netns import host
+from harness.process import run
+from harness.processtree import family
+from tests.system.conftest import Coldload, inside
+
+SLEEPER = ("shell", "--rtt-ms", "10", "--", "sh", "-c", "echo up; sleep 600")
+
+
+def test_the_exit_code_comes_out() -> None:
+    assert enclosed(lambda: 7) == 7
+
+
+def test_hosts_are_private_and_vanish() -> None:
+    def names() -> tuple[int, bool, bool]:
+        with host("client") as made:
+            with made.entered():
+                interfaces = len(list(Path("/sys/class/net").iterdir())) and len(os.listdir("/proc/net/dev_snmp6"))
+            there = made.path.exists()
+        return interfaces, there, made.path.exists()
+
+    interfaces, there, later = inside(names)
+    assert (interfaces, there, later) == (1, True, False)
+    assert not WORKSPACE.exists()
+
+
+def test_a_taken_host_name_is_refused() -> None:
+    def twice() -> str:
+        with host("client"):
+            try:
+                with host("client"):
+                    return "made twice"
+            except TestbedFailed as error:
+                return str(error)
+
+    assert "a host named client exists already" in inside(twice)
+
+
+def test_nothing_can_leave() -> None:
+    def route() -> str:
+        from harness.command import Command
+
+        return run(Command.of("ip", "route", "show", "table", "all"))
+
+    assert "default" not in inside(route)
+
+
+def started_family(coldload: Coldload) -> tuple[list[int], object]:
+    """A command under way: its processes from the outermost on, once the inner program runs."""
+    process = coldload.start(*SLEEPER)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    return family(process.pid), process
+
+
+@pytest.mark.parametrize("position", [0, 1, 2, 3])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_remains_after_a_signal_to_any_of_its_processes(
+    coldload: Coldload, position: int, number: signal.Signals
+) -> None:
+    """Outermost, supervisor, first process of the enclosure, the command itself."""
+    pids, process = started_family(coldload)
+    assert len(pids) >= 6
+    os.kill(pids[position], number)
+    process.communicate()  # type: ignore[attr-defined]  # a Popen
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        time.sleep(0.01)  # a test that hangs here says that something remained

@@ -1,0 +1,67 @@
+"""The emulated link does what it is configured to do, and no reading can hide that it does not."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from harness.calibrate import LinkReading, calibrate, refuse_if_off
+from harness.errors import MeasurementRefused, TestbedFailed
+from harness.link import Backend
+from harness.model import Link
+from harness.processtree import family
+from harness.testbed import testbed
+from tests.system.conftest import inside
+
+
+def reading(link: Link, backend: Backend, configured: Link | None = None) -> LinkReading:
+    """Calibrate `link`, or compare a link made as `configured` with it."""
+
+    def measure() -> LinkReading:
+        with testbed() as made:
+            made.backend = backend
+            taken = calibrate(made, configured or link)
+        return taken
+
+    return inside(measure)
+
+
+@pytest.mark.parametrize("backend", list(Backend))
+@pytest.mark.parametrize("link", [Link.of(10, 50), Link.of(1.6, 150, 0.768)], ids=lambda link: link.name)
+def test_round_trip_time_and_rates_are_as_configured(link: Link, backend: Backend) -> None:
+    taken = reading(link, backend)
+    assert taken.complaints == ()
+    assert taken.backend == backend
+    assert taken.rtt_ms.measured == pytest.approx(link.rtt_ms, abs=1.0)
+    assert taken.down_mbps.measured == pytest.approx(link.down_mbps, rel=0.02)
+    assert taken.up_mbps.measured == pytest.approx(link.up_mbps, rel=0.02)
+
+
+def test_a_link_that_is_off_is_refused_with_how_much() -> None:
+    from dataclasses import replace
+
+    taken = reading(Link.of(10, 50), Backend.TUN)
+    off = replace(taken, rtt_ms=replace(taken.rtt_ms, configured=80.0), link=Link.of(10, 80))
+    with pytest.raises(MeasurementRefused, match=r"10mbps-80ms: round-trip time 5\d\.\d+ ms instead of 80 ms"):
+        refuse_if_off([off])
+
+
+def test_a_dead_emulator_is_noticed() -> None:
+    def kill() -> str:
+        with testbed() as made, made.client(Link.of(10, 10)) as client:
+            emulators = [
+                pid for pid in family(os.getpid()) if b"linkem" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            ]
+            os.kill(emulators[0], signal.SIGKILL)
+            while client.link.alive:
+                pass
+            try:
+                client.link.check()
+            except TestbedFailed as error:
+                return str(error)
+            return "not noticed"
+
+    assert "died" in inside(kill)

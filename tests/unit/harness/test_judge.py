@@ -1,0 +1,184 @@
+"""Which loads may count: every way in which one may not, changed one at a time from a good one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.browser.netlog import Connection, NetLog, Request
+from harness.judge import Evidence, observe, verdict
+from harness.model import Outcome, Protocol
+from sites.servers import ServedRequest
+
+START = "https://site.example/"
+PICTURE = "https://cdn.example/p.png"
+TIMELINE: dict[str, Any] = {"plt_ms": 500.0, "fetch_start_ms": 2.0, "ttfb_ms": 50.0, "fcp_ms": None}
+
+
+def request(url: str, **changes: Any) -> Request:
+    made = Request(
+        url=url,
+        method="GET",
+        of_page=True,
+        main_frame=url == START,
+        started_ms=1000 if url == START else 1100,
+        protocol="h2",
+        status=200,
+        net_error=None,
+        body_bytes=100,
+    )
+    return replace(made, **changes)
+
+
+def served(url: str, **changes: Any) -> ServedRequest:
+    host, _, target = url.partition("://")[2].partition("/")
+    made = ServedRequest(
+        started_us=0,
+        duration_us=1,
+        client_address="10.64.0.1",
+        client_port=4000,
+        server_address="10.0.0.1",
+        server_port=443,
+        protocol="h2",
+        method="GET",
+        host=host,
+        target=f"/{target}",
+        status=200,
+        body_bytes=100,
+        bytes_sent=300,
+        bytes_received=200,
+        requests_before=0,
+        tls="TLSv1.3",
+        resumed=False,
+        hit=True,
+        preflight=False,
+    )
+    return replace(made, **changes)
+
+
+def evidence(**changes: Any) -> Evidence:
+    connection = Connection("10.0.0.1:443", "10.64.0.1:4000", "TLS 1.3", "h2", resumed=False)
+    made = Evidence(
+        protocol=Protocol.H2,
+        start_url=START,
+        page_hosts=frozenset({"site.example", "cdn.example"}),
+        navigate_ms=510.0,
+        timeline=TIMELINE,
+        netlog=NetLog((request(START), request(PICTURE)), (connection,)),
+        served=(served(START), served(PICTURE)),
+        link_reading={"down": {"bytes_out": 9000}, "up": {"bytes_out": 900}},
+    )
+    return replace(made, **changes)
+
+
+def with_requests(*requests: Request) -> Evidence:
+    return evidence(netlog=NetLog(requests, ()))
+
+
+def test_a_good_load_counts() -> None:
+    assert verdict(evidence()) == (Outcome.OK, None)
+    seen = observe(evidence())
+    assert seen.plt_ms == 500
+    assert seen.fcp_ms is None
+    assert (seen.requests, seen.failed_requests, seen.missed_requests) == (2, 0, 0)
+    assert seen.protocols == {"h2": 2}
+    assert (seen.bytes_down, seen.bytes_up, seen.bytes_body) == (9000, 900, 200)
+    assert seen.server_connections == 1
+
+
+def test_what_was_not_observed_is_none() -> None:
+    nothing = Evidence(Protocol.H2, START, frozenset())
+    seen = observe(nothing)
+    assert seen.requests is None
+    assert seen.bytes_down is None
+    assert seen.plt_ms is None
+    assert seen.connections is None
+    assert seen.server_requests is None
+    assert verdict(nothing)[0] is Outcome.PAGE_ERROR
+
+
+def test_a_miss_is_counted_but_counts() -> None:
+    missing = "https://cdn.example/missing.png"
+    seen = evidence(
+        netlog=NetLog((request(START), request(missing, status=404)), ()),
+        served=(served(START), served(missing, status=404, hit=False)),
+    )
+    assert verdict(seen) == (Outcome.OK, None)
+    assert observe(seen).missed == (missing,)
+    assert observe(seen).failed_requests == 1
+
+
+def test_requests_after_the_load_event_are_counted_apart() -> None:
+    late = request(PICTURE, started_ms=1499)
+    seen = observe(with_requests(request(START), late))
+    assert (seen.requests, seen.requests_after_load) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words", "found"),
+    [
+        (Outcome.PAGE_ERROR, "no load event", evidence(timeline={**TIMELINE, "plt_ms": None})),
+        (Outcome.PAGE_ERROR, "no request for the page", with_requests(request(PICTURE))),
+        (Outcome.PAGE_ERROR, "answered with 404", with_requests(request(START, status=404))),
+        (
+            Outcome.TESTBED_FAILED,
+            "used the link for itself https://update.example/",
+            with_requests(request(START), request("https://update.example/", of_page=False)),
+        ),
+        (
+            Outcome.WRONG_PROTOCOL,
+            "the browser did not use h2 for https://cdn.example/p.png by http/1.1",
+            with_requests(request(START), request(PICTURE, protocol="http/1.1")),
+        ),
+        (
+            Outcome.WRONG_PROTOCOL,
+            "by http/1.1",
+            evidence(served=(served(START), served(PICTURE, protocol="http/1.1"))),
+        ),
+        (
+            Outcome.WRONG_PROTOCOL,
+            "http://cdn.example/p.png",
+            with_requests(request(START), request("http://cdn.example/p.png", protocol="h2")),
+        ),
+        (Outcome.WRONG_PROTOCOL, "not by the testbed's server", evidence(served=(served(START),))),
+        (
+            Outcome.WRONG_PROTOCOL,
+            "resumed a TLS session",
+            evidence(netlog=NetLog((request(START),), (Connection("a", "b", "TLS 1.3", "h2", resumed=True),))),
+        ),
+        (
+            Outcome.MISSING_OBJECTS,
+            "lost on the way: https://cdn.example/p.png (-101)",
+            with_requests(request(START), request(PICTURE, status=None, net_error=-101)),
+        ),
+    ],
+)
+def test_a_load_that_may_not_count(outcome: Outcome, words: str, found: Evidence) -> None:
+    judged, reason = verdict(found)
+    assert judged is outcome
+    assert reason is not None
+    assert words in reason
+
+
+def test_a_connection_used_twice_is_no_close() -> None:
+    page, picture = "http://site.example/", "http://cdn.example/p.png"
+    both = [replace(served(url), tls=None, protocol="http/1.1") for url in (page, picture)]
+    requests = [
+        request(page, protocol="http/1.1", main_frame=True, started_ms=1000),
+        request(picture, protocol="http/1.1"),
+    ]
+    found = evidence(
+        protocol=Protocol.HTTP1_CLOSE, start_url=page, netlog=NetLog(tuple(requests), ()), served=tuple(both)
+    )
+    assert "2 requests on one connection" in (verdict(found)[1] or "")
+    apart = (both[0], replace(both[1], client_port=4001))
+    assert verdict(replace(found, served=apart)) == (Outcome.OK, None)
+
+
+def test_a_request_cancelled_by_the_page_is_not_lost() -> None:
+    cancelled = request(PICTURE, status=None, net_error=-3)
+    seen = with_requests(request(START), cancelled)
+    assert verdict(seen) == (Outcome.OK, None)
+    assert observe(seen).failed_requests == 0

@@ -1,0 +1,63 @@
+"""Reading real NetLogs (Chromium 156, the agency page, cut to the events that are read)."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.browser.netlog import parse_netlog
+from harness.errors import TestbedFailed
+
+DATA = Path(__file__).parents[2] / "data" / "netlog"
+
+
+def text_of(name: str) -> str:
+    return gzip.decompress((DATA / f"{name}.json.gz").read_bytes()).decode()
+
+
+@pytest.mark.parametrize(("name", "protocol", "scheme"), [("h2", "h2", "https"), ("http1", "http/1.1", "http")])
+def test_every_request_of_the_page_with_its_protocol(name: str, protocol: str, scheme: str) -> None:
+    log = parse_netlog(text_of(name))
+    assert {request.protocol for request in log.page_requests} == {protocol}
+    assert {request.url.partition(":")[0] for request in log.page_requests} == {scheme}
+    assert Counter(request.status for request in log.page_requests) == {200: 32, 404: 1}
+    document = log.document(f"{scheme}://agency.example/")
+    assert document is not None
+    assert document.main_frame
+    assert document.started_ms == min(request.started_ms for request in log.page_requests)
+
+
+def test_what_the_browser_asks_by_itself_is_told_apart() -> None:
+    log = parse_netlog(text_of("h2"))
+    assert log.service_requests
+    assert all(request.protocol is None for request in log.service_requests)  # no name, no connection
+    assert not {request.host for request in log.page_requests} & {request.host for request in log.service_requests}
+
+
+def test_connections_with_their_tls() -> None:
+    secure = parse_netlog(text_of("h2")).connections
+    assert {connection.tls for connection in secure if connection.tls} == {"TLS 1.3"}
+    assert {connection.alpn for connection in secure if connection.tls} == {"h2"}
+    assert not any(connection.resumed for connection in secure)
+    assert {connection.tls for connection in parse_netlog(text_of("http1")).connections} == {None}
+
+
+def test_compressed_bodies_count_as_they_travelled() -> None:
+    log = parse_netlog(text_of("h2"))
+    script = next(request for request in log.page_requests if request.url.endswith("/js/all.js"))
+    assert 300_000 < script.body_bytes < 700_000  # 1.4 MB unpacked
+
+
+def test_a_log_cut_off_by_the_browsers_death_is_read_up_to_there() -> None:
+    whole = text_of("h2")
+    cut = parse_netlog(whole[: len(whole) // 2])
+    assert 0 < len(cut.page_requests) < len(parse_netlog(whole).page_requests)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"constants": {}'])
+def test_a_log_without_anything_is_refused(text: str) -> None:
+    with pytest.raises(TestbedFailed, match="NetLog"):
+        parse_netlog(text)
