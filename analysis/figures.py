@@ -66,7 +66,7 @@ def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
     figure = plots.new(plots.COLUMN_INCHES, 2.35 + 0.16 * rows)
     axes = figure.subplots()
     unit = plots.unit_of(cells["median"])
-    plots.lines(axes, cells, styles, unit)
+    plots.lines(axes, cells, styles, unit, list(cells["rtt_ms"].unique()))
     axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
     axes.set_xlabel(RTT_AXIS)
     axes.set_ylabel(f"Median page-load time ({unit.name})")
@@ -123,12 +123,13 @@ def _grid(cells: pd.DataFrame) -> Figure:
     legend_rows = math.ceil(len(styles) / columns)
     figure = plots.new(width, 0.4 + 1.75 * len(pages) + 0.16 * legend_rows)
     grid = figure.subplots(len(pages), len(rates), squeeze=False, sharex=True)
+    rtts = list(cells["rtt_ms"].unique())
     unit = plots.unit_of(cells["median"])
     for row, page in zip(grid, pages, strict=True):
         for axes, rate in zip(row, rates, strict=True):
             here = cells[(cells["page"] == page) & (cells["rate"] == rate)]
             if here["median"].notna().any():
-                plots.lines(axes, here, styles, unit)
+                plots.lines(axes, here, styles, unit, rtts)
             axes.set_title(f"{page}, {rate}")
     figure.supxlabel(RTT_AXIS, fontsize="medium")
     figure.supylabel(f"Median page-load time ({unit.name})", fontsize="medium")

@@ -162,11 +162,17 @@ def _flat_record(data: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _frame(rows: list[dict[str, Any]], run: str) -> pd.DataFrame:
-    """One row per trial; every metric is a float column, NaN where it was not observed."""
+    """One row per trial; every metric is a float column, NaN where it was not observed.
+
+    A column that holds values of several types becomes text, so that it sorts and can be stored.
+    """
     frame = pd.DataFrame(rows)
     for column in METRICS:
         frame[column] = frame[column].astype(float) if column in frame else math.nan
     frame.insert(0, "run", run)
+    for name in list(frame):
+        if pd.api.types.is_object_dtype(frame[name]) and frame[name].dropna().map(type).nunique() > 1:
+            frame[name] = frame[name].map(str, na_action="ignore")
     return frame.copy()
 
 
@@ -210,7 +216,10 @@ def _json_lines(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, A
     """(line number, object) of each line; a last line without its newline may be torn and is then noted."""
     if not path.is_file():
         return
-    lines = path.read_bytes().split(b"\n")
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise RecordsError(f"cannot read {path}: {error.strerror}") from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

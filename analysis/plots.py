@@ -69,8 +69,13 @@ def look() -> contextlib.AbstractContextManager[None]:
     return mpl.rc_context(LOOK)  # type: ignore[arg-type, unused-ignore]  # matplotlib 3.11 names every key
 
 
-def lines(axes: Axes, cells: pd.DataFrame, styles: Mapping[str, Style], unit: Unit) -> None:
-    """Median against RTT, one line per protocol; a line breaks where an RTT has no estimate."""
+def lines(
+    axes: Axes, cells: pd.DataFrame, styles: Mapping[str, Style], unit: Unit, rtts: Sequence[float]
+) -> None:
+    """Median against RTT, one line per protocol; a line breaks where an RTT has no estimate.
+
+    `rtts` are those of the whole figure: the x axis is the same for all its axes.
+    """
     times = sorted(cells["rtt_ms"].unique())
     for protocol, style in styles.items():
         mine = (
@@ -82,11 +87,11 @@ def lines(axes: Axes, cells: pd.DataFrame, styles: Mapping[str, Style], unit: Un
         for few, part in mine.groupby(mine["interval"] != IntervalKind.BOOTSTRAP):
             _points(axes, part.index.to_numpy(), part, style, unit, hollow=bool(few), vertical=True)
     axes.grid(axis="y", color=GUIDE, linewidth=0.5)
-    axes.set_xlim(0, max(times) * 1.04)
+    axes.set_xlim(0, max(rtts) * 1.04)
     axes.set_ylim(0, _top(cells) / unit.ms * 1.05)
     _ticks(axes.yaxis)
-    if min(np.diff(times), default=0) >= max(times) / 12:
-        axes.set_xticks(times)
+    if min(np.diff(sorted(rtts)), default=0) >= max(rtts) / 12:
+        axes.set_xticks(sorted(rtts))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.number(value, 1 if value % 1 else 0)))
 
 
@@ -109,7 +114,7 @@ def dots(
 
 def _ticks(axis: Axis) -> None:
     """Round steps, thousands separated, every label with the same decimals."""
-    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
     steps = np.asarray(axis.get_majorticklocs())
     digits = next(d for d in range(4) if d == 3 or np.allclose(steps, steps.round(d)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: words.number(value, digits)))
@@ -150,7 +155,9 @@ def _points(
 
 
 def _top(cells: pd.DataFrame) -> float:
-    return float(np.nanmax(cells[["median", "high"]].to_numpy(dtype=float)))
+    """The highest time to draw, in ms; 1 when there is none."""
+    times = cells[["median", "high"]].to_numpy(dtype=float)
+    return float(np.nanmax(times)) if np.isfinite(times).any() else 1.0
 
 
 def legend(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
@@ -177,6 +184,7 @@ def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:
     paths = {suffix: directory / f"{name}.{suffix}" for suffix in NO_DATE}
     for suffix, path in paths.items():
         figure.savefig(path, format=suffix, dpi=PNG_DPI, metadata=NO_DATE[suffix])
+        figure.set_layout_engine("none")  # what the first save laid out also holds for the others
     return paths
 
 

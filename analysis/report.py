@@ -50,7 +50,7 @@ def build(run_dirs: Sequence[Path], out: Path | None = None) -> Path:
         return _write(results, directory)
     except OSError as error:
         raise RecordsError(
-            f"cannot write the report to {directory}: {error.strerror}; make room or choose another place"
+            f"cannot write the report to {directory}: {error.strerror or error}; make room or choose another place"
         ) from error
 
 

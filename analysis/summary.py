@@ -16,7 +16,7 @@ from analysis.tables import verdict_text
 
 def tally(results: Results) -> list[str]:
     """Each protocol against the baseline over all places, one sentence each."""
-    if results.baseline is None or results.comparisons.empty:
+    if len(results.protocols) < 2:
         return ["One protocol only: there is nothing to compare."]
     return [_tally(results, protocol) for protocol in results.protocols if protocol != results.baseline]
 
@@ -70,7 +70,7 @@ def _extremes(results: Results, cells: pd.DataFrame) -> str:
 def _sentence(
     fast: Mapping[Any, Any], slow: Mapping[Any, Any], seen: Mapping[Any, Any], margin: float
 ) -> str:
-    times = " and ".join(
+    times = ", and ".join(
         f"{words.duration(cell['median'])} with {protocols.label(cell['protocol'])}" for cell in (slow, fast)
     )
     told = f"At {words.plain(fast['rtt_ms'])} ms RTT a load took {times}"

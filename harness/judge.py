@@ -11,11 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sites.servers import ServedRequest
-
 from harness.browser.netlog import ABORTED, NetLog, Request
 from harness.model import Outcome, Protocol
 from harness.records import Observation
+from sites.servers import ServedRequest
 
 # Chromium's net errors (net_error_list.h) that mean the transport failed, not the page's own rules:
 # time-out, network change, connection (100s), certificate (200s), HTTP and its framing (300s).

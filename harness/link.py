@@ -24,6 +24,7 @@ from harness.process import Process, running
 LINKEM_FOLDER = Path(__file__).parent / "linkem"
 TUN_DEVICE = Path("/dev/net/tun")
 MTU = 1500
+DEVICE_PACKETS = 10_000  # room for a burst while the emulator waits for a core; the emulated queue is its own
 # Both ends of the veth path share one hardware address and do no ARP: no packet but the traffic itself
 # crosses the link, and the first one waits for nobody.
 SHARED_MAC = "02:00:00:00:00:01"
@@ -192,11 +193,11 @@ def _veth_pairs(client: Host, server: Host, device: str) -> Iterator[Host]:
 
 def _route(client: Host, server: Host, device: str, address: str, tcp: TcpSettings) -> None:
     client.configure(
-        f"link set {device} up mtu {MTU}",
+        f"link set {device} up mtu {MTU} txqueuelen {DEVICE_PACKETS}",
         f"addr add {address}/32 dev {device}",
         f"route add default dev {device} src {address} {tcp.route_options}",
     )
     server.configure(
-        f"link set {device} up mtu {MTU}",
+        f"link set {device} up mtu {MTU} txqueuelen {DEVICE_PACKETS}",
         f"route add {address}/32 dev {device} {tcp.route_options}",
     )

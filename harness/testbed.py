@@ -16,9 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sites.servers import ServedRequest, Service
-from sites.servers.apache import Server, serving
-
 from dnsredirect.dnsmasq import NameServer, name_server
 from dnsredirect.resolver import Resolver
 from dnsredirect.zone import Zone
@@ -31,6 +28,8 @@ from harness.netns import NETNS_FOLDER, Host, host
 from sites.archive import Archive
 from sites.certificates import Authority, trust_database
 from sites.materialise import materialise
+from sites.servers import ServedRequest, Service
+from sites.servers.apache import Server, serving
 
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
@@ -73,7 +72,7 @@ class Testbed:
         self.trust = trust_database(self.authority, folder / "trust")
         self.resolver = Resolver(folder / "resolver", _bind)
         self._stack = stack
-        self._endpoints: dict[tuple[str, Protocol], Endpoint] = {}
+        self.endpoints: dict[tuple[str, Protocol], Endpoint] = {}
         self._server_numbers = itertools.count(1)
         self._client_numbers = itertools.count(1)
 
@@ -101,7 +100,7 @@ class Testbed:
                     on_host=self.server.entered,
                 )
             )
-            self._endpoints[archive.name, service.protocol] = Endpoint(
+            self.endpoints[archive.name, service.protocol] = Endpoint(
                 protocol=service.protocol,
                 archive=archive,
                 start_url=site.start_url,
@@ -117,7 +116,7 @@ class Testbed:
 
     def endpoint_of(self, page: str, protocol: Protocol) -> Endpoint:
         """`endpoint` by the archive's name."""
-        found = self._endpoints[page, protocol]
+        found = self.endpoints[page, protocol]
         found.server.process.check()
         found.name_server.process.check()
         return found
@@ -145,7 +144,7 @@ class Testbed:
 
     def server_settings(self) -> dict[str, Mapping[str, object]]:
         """The replay servers' settings that matter, by archive."""
-        return {name: endpoint.server.settings for (name, _), endpoint in self._endpoints.items()}
+        return {name: endpoint.server.settings for (name, _), endpoint in self.endpoints.items()}
 
     def _server_address(self) -> str:
         number = next(self._server_numbers)

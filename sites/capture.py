@@ -19,8 +19,8 @@ from harness.command import Command
 from harness.errors import ArchiveError
 from harness.process import running
 from sites.archive import Archive, Response, write_archive
-from sites.htcache import Cached, gzip_encoded, is_mirror, read_cache, recompress, url_key
-from sites.urls import parse_url, resolve
+from sites.htcache import Cache, Cached, gzip_encoded, is_mirror, read_cache, recompress, url_key
+from sites.urls import canonical_url, resolve
 
 _CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0"
 USER_AGENTS: Mapping[str, str] = {
@@ -30,10 +30,12 @@ USER_AGENTS: Mapping[str, str] = {
 LONGEST_USER_AGENT = 125  # HTTrack refuses more
 LONGEST_URL = 1000  # HTTrack's buffers hold 1024
 MAX_ROUNDS = 8
-ASK_TWICE = 2  # now and then HTTrack drops an object of unknown type while another host fails
 MAX_SECONDS = 900  # for one round
 POLL_SECONDS = 0.1
-FILE_TYPES = ("css js mjs png jpg jpeg gif svg webp avif ico bmp woff woff2 ttf otf webmanifest").split()
+FILE_TYPES = (
+    *("css", "js", "mjs", "webmanifest", "woff", "woff2", "ttf", "otf"),
+    *("png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "ico", "bmp"),
+)
 
 FLAGS = (
     *("-O", ".", "-%L", "urls.txt", "-q", "-I0"),  # here, these URLs, no questions, no index page
@@ -49,8 +51,7 @@ UNLIMITED_FLAGS = ("-%!", "-%c0", "-A0", "-c8")
 FILTERS = ("-*", *(f"+*.{kind}" for kind in FILE_TYPES))
 
 NOTES = (
-    "HTTrack keeps status, Content-Type, Last-Modified, ETag and Location; caching, CORS and all other headers "
-    "are lost. Access-Control-Allow-Origin: * was added to the responses of hosts other than the page's.",
+    "HTTrack keeps status, Content-Type, Last-Modified, ETag and Location; caching, CORS and other headers are lost.",
     "HTTrack keeps decoded bodies: what travelled gzip-encoded was gzip-encoded again, at level 6.",
     "URLs that scripts put together are not known to HTTrack and not in the archive.",
 )
@@ -112,7 +113,7 @@ def mirror(
     on; names must resolve there. `polite` keeps HTTrack's limits (1 request and 100 kB per second); when not
     given, a namespace of ours is not spared and the live web is. ArchiveError when the page cannot be had.
     """
-    start = url_key(url)
+    start = canonical_url(url)
     agent = _user_agent(user_agent)
     if folder.exists() and any(folder.iterdir()):
         raise ArchiveError(f"cannot mirror {start} into {folder}: it is not empty; give a new folder")
@@ -120,58 +121,68 @@ def mirror(
     flags = (*FLAGS, *(() if politely else UNLIMITED_FLAGS), "-F", agent, *FILTERS)
     began = time.monotonic()
     asked: Counter[str] = Counter()
-    had: dict[str, Response] = {}
+    count = 0
     wanted = [start]
     for number in range(1, MAX_ROUNDS + 1):
         part = folder / f"round-{number}"
-        _httrack(part, wanted, Command.of("httrack", *flags).on(network), _counting_from(len(had), progress))
+        _httrack(part, wanted, Command.of("httrack", *flags).on(network), _counting_from(count, progress))
         asked.update(wanted)
-        had = {cached.response.url: cached.response for cached in _cached(folder)}
+        cache = _read_rounds(folder)
+        count = len(cache.entries)
+        had = {each.key: each.response for each in cache.entries}
         _check_page(start, had, part)
-        lost = _read_rounds
-        wanted = [u for u in missing(had, start) if asked[u] < ASK_TWICE and len(u) <= LONGEST_URL]
+        absent = missing(had, start)
+        again = {url for url in absent if url_key(url) in cache.lost}
+        wanted = [u for u in absent if len(u) <= LONGEST_URL and asked[u] < (2 if u in again else 1)]
         if not wanted:
             break
-    return Mirror(start, folder, agent, number, time.monotonic() - began, tuple(missing(had, start)))
+    return Mirror(start, folder, agent, number, time.monotonic() - began, tuple(absent))
 
 
 def responses_of(folder: Path) -> Iterator[Response]:
-    """The responses of a mirror folder (ours, or any that HTTrack wrote), the page first, ready for an archive.
+    """The responses of a mirror folder (ours, or any that HTTrack wrote), ready for an archive.
 
-    What travelled gzip-encoded is encoded again; of text that HTTrack says nothing about, all is. Other hosts
-    than the page's get Access-Control-Allow-Origin, without which fonts and modules do not load.
+    First what the page needs, in page order and under the very URLs that it names, then the rest. What travelled
+    gzip-encoded is so encoded again; of text that HTTrack says nothing about, all is.
     """
-    cached = _cached(folder)
-    known = {each.response.url: each.response for each in cached}
-    host = parse_url(_page(cached[0].response.url, known)).host if cached else ""
-    for each in cached:
-        response = each.response
-        if parse_url(response.url).host != host:
-            response = replace(response, headers=(*response.headers, ("Access-Control-Allow-Origin", "*")))
-        if each.gzipped:
-            yield gzip_encoded(response)
+    entries = {each.key: each for each in _read_rounds(folder).entries}
+    known = {key: each.response for key, each in entries.items()}
+    start = next(iter(known.values())).url if known else ""
+    needed = [response for _, response in _walk(known, start) if response is not None]
+    others = known.keys() - {url_key(response.url) for response in needed}
+    for response in (*needed, *(response for key, response in known.items() if key in others)):
+        gzipped = entries[url_key(response.url)].gzipped
+        if gzipped is None:
+            yield from recompress([response])
         else:
-            yield from [response] if each.gzipped is False else recompress([response])
+            yield gzip_encoded(response) if gzipped else response
 
 
 def missing(responses: Mapping[str, Response], start: str) -> list[str]:
-    """What the page at `start` needs and `responses` (by URL, bodies decoded) do not hold, in page order."""
-    absent: list[str] = []
+    """What the page at `start` needs and `responses` (by `url_key`, bodies decoded) do not hold, in page order."""
+    return [url for url, response in _walk(responses, start) if response is None]
+
+
+def _walk(responses: Mapping[str, Response], start: str) -> Iterator[tuple[str, Response | None]]:
+    """Every URL a browser requests by itself for the page at `start`, in page order, with its response.
+
+    URLs are as the page writes them, responses are found whatever the case of percent escapes.
+    """
     queue = [(start, True)]
     known = {start}
     for url, is_document in queue:  # grows while it is walked
-        response = responses.get(url)
-        if response is None:
-            absent.append(url)
+        found = responses.get(url_key(url))
+        if found is None:
+            yield url, None
             continue
+        response = replace(found, url=url)
+        yield url, response
         base, references = _references(response, is_document)
         for reference, leads_to_document in references:
-            found = resolve(base, reference) if reference.strip() else None
-            if found is None or _LEGACY_FONT.search(found) or url_key(found) in known:
-                continue
-            known.add(url_key(found))
-            queue.append((url_key(found), leads_to_document))
-    return absent
+            target = resolve(base, reference) if reference.strip() else None
+            if target is not None and target not in known and not _LEGACY_FONT.search(target):
+                known.add(target)
+                queue.append((target, leads_to_document))
 
 
 def _references(response: Response, is_document: bool) -> tuple[str, list[tuple[str, bool]]]:
@@ -281,7 +292,9 @@ def _httrack(folder: Path, urls: Sequence[str], command: Command, report: Callab
     report(_read(folder / "hts-cache" / "new.txt"))
     log = _read(folder / "hts-log.txt")
     if late or "giving up" in log:
-        raise ArchiveError(f"HTTrack did not finish {urls[0]} within {MAX_SECONDS} s (log: {folder}/hts-log.txt)")
+        raise ArchiveError(
+            f"HTTrack did not finish {urls[0]} within {MAX_SECONDS} s (log: {folder}/hts-log.txt)"
+        )
     if code != 0 or not is_mirror(folder):
         raise ArchiveError(f"httrack failed on {urls[0]} with exit code {code}: {process.last_lines()}")
 
@@ -297,38 +310,32 @@ def _counting_from(before: int, progress: Progress | None) -> Callable[[str], No
     return report
 
 
-def _cached(folder: Path) -> list[Cached]:
-    """The responses of all rounds (or of the one mirror that `folder` is), each URL as first recorded."""
-    parts = [folder] if is_mirror(folder) else sorted(folder.glob("round-*"), key=str)
+def _read_rounds(folder: Path) -> Cache:
+    """The caches of all rounds (or of the one mirror that `folder` is) in one, each URL as first recorded."""
+    parts = [folder] if is_mirror(folder) else sorted(folder.glob("round-*")) or [folder]
     entries: dict[str, Cached] = {}
-    for part in parts or [folder]:
-        for each in read_cache(part).entries:
-            entries.setdefault(each.response.url, each)
-    return list(entries.values())
-
-
-def _page(start: str, responses: Mapping[str, Response]) -> str:
-    """Where `start` leads after its redirects, as far as they are recorded."""
-    url, seen = start, {start}
-    while (response := responses.get(url)) is not None and 300 <= response.status < 400:
-        target = resolve(url, response.header("Location") or "")
-        if target is None or url_key(target) in seen:
-            break
-        url = url_key(target)
-        seen.add(url)
-    return url
+    lost: set[str] = set()
+    for cache in map(read_cache, parts):
+        lost |= cache.lost
+        for each in cache.entries:
+            entries.setdefault(each.key, each)
+    return Cache(tuple(entries.values()), frozenset(lost - entries.keys()))
 
 
 def _check_page(start: str, responses: Mapping[str, Response], part: Path) -> None:
     """ArchiveError unless the page itself, or a redirect still to be followed, was recorded."""
-    page = _page(start, responses)
-    response = responses.get(page)
-    if response is None and page != start:
-        return  # asked for in the next round
-    if response is not None and response.status < 400:
+    page, response = start, responses.get(url_key(start))
+    for _ in range(MAX_ROUNDS):
+        if response is None or not 300 <= response.status < 400:
+            break
+        page = resolve(page, response.header("Location") or "") or page
+        response = responses.get(url_key(page))
+    if (response is None and page != start) or (response is not None and response.status < 400):
         return
     found = re.search(r'Error:\s+"(.*?)" \(-?\d+\)', _read(part / "hts-log.txt"))
-    said = f"{response.status} {response.reason}" if response else found[1] if found else "nothing was recorded"
+    said = (
+        f"{response.status} {response.reason}" if response else found[1] if found else "nothing was recorded"
+    )
     raise ArchiveError(f"HTTrack could not fetch {page}: {said}; check the address and the network")
 
 

@@ -1,16 +1,16 @@
 """What HTTrack recorded, from its own cache: original URL, status, headers and body of every response.
 
-A mirror folder holds `hts-cache/new.zip`. Each entry's headers stand in the extra field of the LOCAL zip header
-(Python's zipfile shows only the central one); its data is the body as HTTrack received it, decoded, before
-any link was rewritten. Without HTTrack's -k the cache holds the bodies of HTML and CSS alone, which are those
-it rewrites; the others lie unchanged in the mirror. `hts-cache/new.txt` tells which bodies travelled gzip-encoded.
+A mirror folder holds `hts-cache/new.zip`. Each entry's headers stand in the extra field of the LOCAL zip
+header (Python's zipfile shows only the central one); its data is the body as HTTrack received it, decoded,
+before any link was rewritten. Without HTTrack's -k the cache holds the bodies of HTML and CSS alone, which are
+those it rewrites; the others lie unchanged in the mirror. `hts-cache/new.txt` lists every request and tells
+which bodies travelled gzip-encoded.
 
-Kept by HTTrack: status, Content-Type, Last-Modified, ETag, Location, Content-Disposition. All else is lost.
+HTTrack keeps status, Content-Type, Last-Modified, ETag, Location, Content-Disposition. All else is lost.
 """
 
 from __future__ import annotations
 
-import gzip
 import re
 import struct
 import zipfile
@@ -25,10 +25,10 @@ from urllib.parse import quote
 
 from harness.errors import ArchiveError
 from sites.archive import Response
+from sites.coding import encode
 from sites.urls import canonical_url
 
-CACHE_FOLDER = "hts-cache"
-GZIP_LEVEL = 6  # the default of Apache's mod_deflate and of zlib
+CACHE_FILE, LIST_FILE, LOG_FILE = Path("hts-cache/new.zip"), Path("hts-cache/new.txt"), Path("hts-log.txt")
 KEPT_HEADERS = ("Location", "Last-Modified", "ETag", "Content-Disposition")
 # HTTrack puts the Date header where Last-Modified is missing; a real one is older than the visit.
 NOT_MODIFIED_BEFORE = timedelta(minutes=10)
@@ -40,6 +40,7 @@ _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 _ESCAPE = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
 _LAUNCHED = re.compile(r" launched on (\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2}) at ")
+_UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, struct.error, ValueError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -49,56 +50,45 @@ class Cached:
     response: Response
     gzipped: bool | None
 
+    @property
+    def key(self) -> str:
+        return url_key(self.response.url)
+
 
 @dataclass(frozen=True)
 class Cache:
-    """A cache as read: its responses, first requested first, and URLs that were fetched but have no body here."""
+    """A cache as read: its responses, first requested first, and the keys of those whose bodies are nowhere."""
 
     entries: tuple[Cached, ...]
-    lost: tuple[str, ...]
+    lost: frozenset[str]
 
 
 def is_mirror(folder: Path) -> bool:
     """Whether HTTrack made this folder."""
-    return (folder / CACHE_FOLDER / "new.zip").is_file()
+    return (folder / CACHE_FILE).is_file()
 
 
 def read_cache(mirror: Path) -> Cache:
     """Everything a mirror folder holds; ArchiveError when its cache is missing or damaged.
 
-    The dates are those of HTTrack's launch, read as UTC (its log names no time zone; `sites.capture` sets UTC).
+    Dates are those of HTTrack's launch, read as UTC (its log names no time zone; `sites.capture` sets UTC).
     """
-    path = mirror / CACHE_FOLDER / "new.zip"
     launched = _launched(mirror)
     listed = _listed(mirror)
     entries: dict[str, Cached] = {}
-    lost: list[str] = []
-    try:
-        with path.open("rb") as raw, zipfile.ZipFile(raw) as cache:
-            for info in sorted(cache.infolist(), key=lambda info: info.header_offset):
-                headers = _local_headers(raw, info)
-                response = _response(headers, launched)
-                if response is None:
-                    continue
-                body = cache.read(info) if headers.get("X-In-Cache") == "1" else _mirrored(mirror, headers)
-                if body is None:
-                    lost.append(response.url)
-                else:
-                    line = listed.get(response.url)
-                    entries[response.url] = Cached(replace(response, body=body), line and line.gzipped)
-    except FileNotFoundError as error:
-        raise ArchiveError(
-            f"{mirror} is no HTTrack mirror: {CACHE_FOLDER}/new.zip is missing; "
-            "give the folder that HTTrack wrote (the one with hts-cache in it)"
-        ) from error
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, struct.error, ValueError, RuntimeError) as error:
-        raise ArchiveError(f"HTTrack's cache {path} is damaged ({error}); mirror the page again") from error
-    for url, line in listed.items():
-        if url not in entries and line.has_no_body:
+    lost = {key for key, line in listed.items() if 200 <= line.status <= 399}
+    for response, body in _stored(mirror, launched):
+        key = url_key(response.url)
+        if body is None:
+            lost.add(key)
+        else:
+            gzipped = listed[key].gzipped if key in listed else None
+            entries[key] = Cached(replace(response, body=body), gzipped)
+    for key, line in listed.items():
+        if key not in entries and line.needs_no_body:
             headers = (("Content-Type", line.mime),) if line.mime else ()
-            entries[url] = Cached(Response(url, line.status, headers, b"", launched), False)
-    lost += [url for url, line in listed.items() if line.status == 200]
-    return Cache(tuple(entries.values()), tuple(dict.fromkeys(url for url in lost if url not in entries)))
+            entries[key] = Cached(Response(line.url, line.status, headers, b"", launched), False)
+    return Cache(tuple(entries.values()), frozenset(lost - entries.keys()))
 
 
 def recompress(responses: Iterable[Response]) -> Iterator[Response]:
@@ -111,23 +101,46 @@ def gzip_encoded(response: Response) -> Response:
     """The response with its body gzip-encoded (level 6); unchanged when it is encoded or would not shrink."""
     if response.header("Content-Encoding") is not None:
         return response
-    body = gzip.compress(response.body, GZIP_LEVEL, mtime=0)
+    body = encode(response.body, "gzip", len(response.body))
     if len(body) >= len(response.body):
         return response
     headers = tuple(h for h in response.headers if h[0].lower() not in ("content-length", "vary"))
-    added = (
-        ("Content-Encoding", "gzip"),
-        ("Vary", "Accept-Encoding"),
-        ("Content-Length", str(len(body))),
-    )
-    return replace(response, headers=headers + added, body=body)
+    coding = (("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"), ("Content-Length", str(len(body))))
+    return replace(response, headers=headers + coding, body=body)
+
+
+def url_key(url: str) -> str:
+    """What tells two URLs apart: the canonical URL, whatever the case of its percent escapes.
+
+    HTTrack decodes and encodes URLs on its way, so that the case it shows is not always the page's.
+    """
+    return _ESCAPE.sub(lambda escape: escape[0].upper(), canonical_url(url))
+
+
+def _stored(mirror: Path, launched: datetime | None) -> Iterator[tuple[Response, bytes | None]]:
+    """Each entry of the cache in the order of writing: the response, and its body when there is one."""
+    path = mirror / CACHE_FILE
+    if not path.is_file():
+        raise ArchiveError(
+            f"{mirror} is no HTTrack mirror: {CACHE_FILE} is missing; "
+            "give the folder that HTTrack wrote (the one with hts-cache in it)"
+        )
+    try:
+        with path.open("rb") as raw, zipfile.ZipFile(raw) as cache:
+            for info in sorted(cache.infolist(), key=lambda info: info.header_offset):
+                headers = _local_headers(raw, info)
+                response = _response(headers, launched)
+                if response is not None:
+                    inside = headers.get("X-In-Cache") == "1"
+                    yield response, cache.read(info) if inside else _mirrored(mirror, headers)
+    except _UNREADABLE as error:
+        raise ArchiveError(f"HTTrack's cache {path} is damaged ({error}); mirror the page again") from error
 
 
 def _local_headers(raw: IO[bytes], info: zipfile.ZipInfo) -> dict[str, str]:
     """The `Name: value` lines in the extra field of an entry's local header."""
     raw.seek(info.header_offset)
-    head = raw.read(_LOCAL_HEADER.size)
-    signature, name_length, extra_length = _LOCAL_HEADER.unpack(head)
+    signature, name_length, extra_length = _LOCAL_HEADER.unpack(raw.read(_LOCAL_HEADER.size))
     if signature != b"PK\x03\x04":
         raise zipfile.BadZipFile(f"no local header for {info.filename}")
     raw.seek(name_length, 1)
@@ -138,38 +151,24 @@ def _local_headers(raw: IO[bytes], info: zipfile.ZipInfo) -> dict[str, str]:
 
 def _response(headers: Mapping[str, str], launched: datetime | None) -> Response | None:
     """The response without its body; None for what no page asks for or no archive can hold."""
-    status = int(headers.get("X-StatusCode") or 0)
-    path = headers.get("X-Fil", "")
+    status, path = int(headers.get("X-StatusCode") or 0), headers.get("X-Fil", "")
     if not 200 <= status <= 599 or not path.startswith("/") or path == "/robots.txt":
         return None
-    kept = [("Content-Type", _content_type(headers)), *((name, headers.get(name, "")) for name in KEPT_HEADERS)]
-    date = headers.get("Last-Modified", "")
-    if launched is not None and _is_after(date, launched - NOT_MODIFIED_BEFORE):
-        kept.remove(("Last-Modified", date))
-    return Response(
-        url=_url(headers.get("X-Addr", ""), path),
-        status=status,
-        headers=tuple((name, value) for name, value in kept if value),
-        body=b"",
-        date=launched,
-        reason=headers.get("X-StatusMessage", ""),
-    )
-
-
-def _content_type(headers: Mapping[str, str]) -> str:
-    mime, charset = headers.get("Content-Type", ""), headers.get("X-Charset", "")
-    return f"{mime}; charset={charset}" if mime and charset else mime
-
-
-def _url(address: str, path: str) -> str:
-    """The URL as a browser requests it: HTTrack drops http:// and decodes what it takes for harmless."""
-    scheme = "" if "://" in address else "http://"
-    return url_key(scheme + address + quote(path, safe=_PRINTABLE, errors="surrogateescape"))
-
-
-def url_key(url: str) -> str:
-    """The canonical URL with upper-case percent escapes, which is how browsers write those they add."""
-    return _ESCAPE.sub(lambda escape: escape[0].upper(), canonical_url(url))
+    kept = {"Content-Type": headers.get("Content-Type", "")}
+    if kept["Content-Type"] and headers.get("X-Charset"):
+        kept["Content-Type"] += f"; charset={headers['X-Charset']}"
+    kept |= {name: headers.get(name, "") for name in KEPT_HEADERS}
+    if launched is not None and _is_after(kept["Last-Modified"], launched - NOT_MODIFIED_BEFORE):
+        kept["Last-Modified"] = ""
+    # HTTrack drops http:// and decodes, in the path, what it takes for harmless.
+    address = headers.get("X-Addr", "")
+    start = address if "://" in address else f"http://{address}"
+    try:
+        url = canonical_url(start + quote(path, safe=_PRINTABLE, errors="surrogateescape"))
+    except ArchiveError:
+        return None
+    given = tuple((name, value) for name, value in kept.items() if value)
+    return Response(url, status, given, b"", launched, headers.get("X-StatusMessage", ""))
 
 
 def _is_after(http_date: str, moment: datetime) -> bool:
@@ -190,41 +189,41 @@ def _mirrored(mirror: Path, headers: Mapping[str, str]) -> bytes | None:
 
 
 def _launched(mirror: Path) -> datetime | None:
-    try:
-        first = (mirror / "hts-log.txt").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    found = _LAUNCHED.search(first)
+    found = _LAUNCHED.search(_text(mirror / LOG_FILE))
     return parsedate_to_datetime(found[1]).replace(tzinfo=UTC) if found else None
 
 
 @dataclass(frozen=True)
-class _Listed:
-    """A line of new.txt: what HTTrack says of one URL."""
+class _Line:
+    """A line of new.txt: what HTTrack says of one request."""
 
+    url: str
     status: int
     mime: str
     size: int
     gzipped: bool
 
     @property
-    def has_no_body(self) -> bool:
-        """Whether the body is empty, or one that HTTrack does not keep (of an error or a redirect)."""
-        return 200 <= self.status <= 599 and (self.size == 0 or self.status >= 300)
+    def needs_no_body(self) -> bool:
+        """Whether the response is whole without a body: it was empty, or the page of an error."""
+        return 400 <= self.status <= 599 or (200 <= self.status <= 299 and self.size == 0)
 
 
-def _listed(mirror: Path) -> dict[str, _Listed]:
-    """new.txt by URL: time, size, flags, status, message, type, validator, URL, file; empty when it is missing."""
-    try:
-        text = (mirror / CACHE_FOLDER / "new.txt").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return {}
-    listed: dict[str, _Listed] = {}
-    for line in text.splitlines()[1:]:
+def _listed(mirror: Path) -> dict[str, _Line]:
+    """new.txt by key: time, size, flags, status, message, type, validator, URL, file. Empty when missing."""
+    listed: dict[str, _Line] = {}
+    for line in _text(mirror / LIST_FILE).splitlines()[1:]:
         try:
             _, size, flags, status, _, mime, _, url, *_ = line.split("\t")
-            size = size.partition("/")[0]
-            listed[url_key(url)] = _Listed(int(status), mime, int(size), "Z" in flags)
+            shown = _Line(canonical_url(url), int(status), mime, int(size.partition("/")[0]), "Z" in flags)
         except (ValueError, ArchiveError):
             continue  # a line cut short, or what is no http URL
+        listed[url_key(url)] = shown
     return listed
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
+from sites.coding import BROWSER_CODINGS
 from sites.served import Draft, ServedObject, draft
 from sites.urls import DEFAULT_PORTS, Url, ascii_host, parse_url, resolve
 
@@ -32,10 +33,16 @@ class Site:
     notes: tuple[str, ...]
 
 
-def materialise(archive: Archive, scheme: str) -> Site:
-    """The site that `archive` is under `scheme` (`http` or `https`), whatever it was recorded under."""
+def materialise(archive: Archive, scheme: str, codings: Collection[str] | None = None) -> Site:
+    """The site that `archive` is under `scheme` (`http` or `https`), whatever it was recorded under.
+
+    `codings` are the content codings to keep, at most those browsers take under the scheme, which is the default.
+    For a comparison of protocols of both schemes give those of http (BROWSER_CODINGS), so that the bodies are alike.
+    """
     changes: Counter[str] = Counter()
-    drafts = [draft(url, archive, entry, changes) for url, entry in _choose(archive, scheme, changes).items()]
+    kept = BROWSER_CODINGS[scheme] if codings is None else BROWSER_CODINGS[scheme].intersection(codings)
+    chosen = _choose(archive, scheme, changes)
+    drafts = [draft(url, archive, entry, kept, changes) for url, entry in chosen.items()]
     _settle_integrity(drafts, changes)
     objects = _with_aliases([made.finish() for made in drafts], scheme, archive.hosts, changes)
     return Site(

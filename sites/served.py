@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
-from sites.coding import can_decode, coding_of, decode, encode, looks_coded
+from sites.coding import KNOWN, coding_of, decode, encode, looks_coded
 from sites.urls import Url
 
 # Hop-by-hop headers, and those that are the business of the server that replays.
@@ -88,10 +88,17 @@ class Draft:
         return ServedObject(self.url.authority, self.url.target, self.status, self.headers, load)
 
 
-def draft(url: Url, archive: Archive, entry: Entry, changes: Counter[str]) -> Draft:
-    """The draft of what `url` answers under its scheme; every kind of change is counted in `changes`."""
+def draft(url: Url, archive: Archive, entry: Entry, codings: Collection[str], changes: Counter[str]) -> Draft:
+    """The draft of what `url` answers under its scheme; every kind of change is counted in `changes`.
+
+    A body whose coding is not among `codings` is coded with gzip instead.
+    """
     response = archive.read(entry)
     coding, text = _decoded(response, changes)
+    recoded = bool(text and coding and coding not in codings)
+    if recoded:
+        changes[f"bodies coded with gzip instead of {coding}, which browsers do not take here"] += 1
+        coding = "gzip"
     made = Draft(
         url=url,
         status=response.status,
@@ -103,6 +110,9 @@ def draft(url: Url, archive: Archive, entry: Entry, changes: Counter[str]) -> Dr
     )
     if text and rewrite.is_text(response.mime):
         _move(made, text, archive.hosts, changes)
+    if recoded:
+        made.text = made.text or text
+        made.changed = True
     return made
 
 
@@ -125,7 +135,7 @@ def _move(made: Draft, recorded: bytes, hosts: tuple[str, ...], changes: Counter
 def _decoded(response: Response, changes: Counter[str]) -> tuple[str, bytes | None]:
     """The coding the body really has, and the body without it (None: it cannot be had)."""
     coding = coding_of(response.header("Content-Encoding"))
-    if not can_decode(coding):
+    if coding not in KNOWN:
         changes[f"bodies served as recorded because their coding {coding} is not known"] += 1
         return coding, None
     if not response.body:
@@ -146,7 +156,7 @@ def _headers(
     headers: list[tuple[str, str]] = []
     for name, value in response.headers:
         lower = name.lower()
-        if lower in SERVER_HEADERS or (lower == "content-encoding" and not coding):
+        if lower in SERVER_HEADERS or lower == "content-encoding":
             continue
         if lower in rewrite.POLICY_HEADERS:
             changes[f"{lower} headers dropped"] += 1
@@ -157,6 +167,8 @@ def _headers(
             changes[f"headers longer than {HEADER_LIMIT_CHARACTERS} characters dropped"] += 1
             continue
         headers.append((name, kept))
+    if coding:
+        headers.append(("Content-Encoding", coding))
     recorded = {name.lower() for name, _ in headers}
     for name in OPEN_HEADERS:
         if name.lower() not in recorded:

@@ -17,10 +17,11 @@ from io import BytesIO
 from typing import IO, Any
 from urllib.parse import quote
 
-from warcio.archiveiterator import ArchiveIterator
-from warcio.exceptions import ArchiveLoadFailed
-from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
+# warcio has no types.
+from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped, unused-ignore]
+from warcio.exceptions import ArchiveLoadFailed  # type: ignore[import-untyped, unused-ignore]
+from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped, unused-ignore]
+from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped, unused-ignore]
 
 from sites.response import Response
 

@@ -44,7 +44,6 @@ DISABLED_FEATURES = (
     "MediaRouter",
     "Translate",
     "AutofillServerCommunication",
-    "CertificateTransparencyComponentUpdater",
     "IgnoreDuplicateNavs",  # chromedriver's own two
     "Prewarm",
 )
@@ -87,7 +86,10 @@ FIRST_PREFERENCES: dict[str, Any] = {
     "autofill": {"enabled": False, "profile_enabled": False, "credit_card_enabled": False},
     "credentials_enable_service": False,
     "translate": {"enabled": False},
-    "session": {"restore_on_startup": 4, "startup_urls": ["about:blank"]},  # Debian's start page is a live site
+    "session": {
+        "restore_on_startup": 4,
+        "startup_urls": ["about:blank"],
+    },  # Debian's start page is a live site
     "homepage": "about:blank",
     "profile": {"password_manager_enabled": False},
 }

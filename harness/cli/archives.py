@@ -5,20 +5,21 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.table import Table
-from sites.capture import archive_with_httrack
 
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
 from harness.model import NAME_PATTERN, Link, Protocol
 from harness.testbed import testbed
-from sites.archive import Archive, archives_root, list_archives, open_archive, write_archive
-from sites.recipes import RECIPES, Recipe
+from sites.archive import Archive, archives_root, list_archives, open_archive
+from sites.capture import archive_with_httrack
+from sites.recipes import RECIPES, package_cache
 
 # Shipped pages are crawled inside the testbed, as a live site is outside; nothing is measured over this link.
 CRAWL_LINK = Link.of(1000, 0, name="crawl")
@@ -40,7 +41,7 @@ def add_commands(commands: Subcommands) -> None:
 def run_archive(arguments: argparse.Namespace) -> int:
     out = console()
     if arguments.shipped:
-        return in_enclosure(arguments, lambda: make_shipped_archives(archives_root(), out))
+        return make_shipped_archives(arguments, archives_root(), out)
     if not arguments.url:
         raise UsageError("name the URL to archive, or --shipped for the pages that ship with the project")
     name = arguments.name or urlsplit(arguments.url).hostname or ""
@@ -54,55 +55,44 @@ def run_archive(arguments: argparse.Namespace) -> int:
             archives_root(),
             name,
             user_agent=arguments.user_agent,
-            network=None,
-            work=Path(work),
+            work=Path(work) / "mirror",
         )
     _print_made(out, made)
     return 0
 
 
-def make_shipped_archives(root: Path, out: Console) -> int:
-    """Make the pages that ship which are not there yet; `agency` by really crawling its site with HTTrack."""
+def make_shipped_archives(arguments: argparse.Namespace, root: Path, out: Console) -> int:
+    """Make the pages that ship and are not there yet; the crawled ones by really archiving their site."""
     existing = {archive.name for archive in list_archives(root)}
-    for name, recipe in RECIPES.items():
-        if name in existing:
+    for recipe in RECIPES.values():
+        if recipe.name in existing:
             continue
-        out.print(f"archiving {name}: {recipe.summary}")
-        made = _crawled(recipe, root) if recipe.crawl else _generated(recipe, root)
-        _print_made(out, made)
+        out.print(f"archiving {recipe.name}: {recipe.summary}")
+        if not recipe.crawled:
+            _print_made(out, recipe.archive(root, package_cache()))
+            continue
+        with tempfile.TemporaryDirectory(prefix="coldload-") as folder:
+            # Packages are fetched here, outside: the enclosure has no network but its own.
+            origin = recipe.archive(Path(folder), package_cache())
+            code = in_enclosure(arguments, partial(_crawl, origin, root, out))
+            if code != 0:
+                return code
     return 0
 
 
-def _generated(recipe: Recipe, root: Path) -> Archive:
-    return write_archive(
-        root,
-        recipe.name,
-        recipe.start_url,
-        recipe.responses(),
-        captured_with="recipe",
-        user_agent="",
-        notes=[recipe.licence],
-    )
-
-
-def _crawled(recipe: Recipe, root: Path) -> Archive:
-    """Serve the recipe's site in a testbed under its real host names and archive it as a live site is."""
-    origin = _generated(recipe, WORKSPACE / "origins")
-    protocol = Protocol.H2 if recipe.start_url.startswith("https://") else Protocol.HTTP1
+def _crawl(origin: Archive, root: Path, out: Console) -> int:
+    """Serve a site in a testbed under its real host names and archive its page as a live one is."""
+    secure = origin.start_url.startswith("https://")
+    protocol = Protocol.HTTPS1 if secure else Protocol.HTTP1
     with testbed() as made:
-        made.serve(origin, [protocol, Protocol.HTTPS1])
-        endpoint = made.endpoint_of(origin.name, Protocol.HTTPS1)
+        made.serve(origin, [protocol])
+        made.resolver.use(made.endpoint_of(origin.name, protocol).address)
         with made.client(CRAWL_LINK) as client:
-            made.resolver.use(endpoint.address)
-            return archive_with_httrack(
-                recipe.start_url,
-                root,
-                recipe.name,
-                user_agent="desktop",
-                network=client.host.path,
-                work=WORKSPACE / "crawl",
-                notes=[recipe.licence],
+            archive = archive_with_httrack(
+                origin.start_url, root, origin.name, network=client.host.path, work=WORKSPACE / "crawl"
             )
+    _print_made(out, archive)
+    return 0
 
 
 def _print_made(out: Console, archive: Archive) -> None:

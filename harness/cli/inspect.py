@@ -44,12 +44,12 @@ def link_of(arguments: argparse.Namespace) -> Link:
 
 def run_doctor(_arguments: argparse.Namespace) -> int:
     found = checks()
-    table = Table("", "what", "found", "to mend it", box=None, pad_edge=False)
-    for check in found:
-        mark = "ok" if check.ok else ("--" if check.optional else "MISSING")
-        table.add_row(mark, check.what, check.found, "" if check.ok else check.remedy)
     out = console()
-    out.print(table)
+    for check in found:
+        mark = "ok" if check.ok else ("limits" if check.optional else "MISSING")
+        out.print(f"{mark:8} {check.what}: {check.found}", markup=False)
+        if not check.ok:
+            out.print(f"{'':8} to mend it: {check.remedy}", markup=False)
     lacking = missing(found)
     if lacking:
         out.print(f"\n{len(lacking)} missing; `make setup` installs everything, or use the commands above.")

@@ -72,7 +72,7 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
 
 def run_demo(arguments: argparse.Namespace) -> int:
     path = shipped_studies()["demo-quick" if arguments.quick else "demo"]
-    code = in_enclosure(arguments, lambda: make_shipped_archives(archives_root(), console()))
+    code = make_shipped_archives(arguments, archives_root(), console())
     if code != 0:
         return code
     arguments.new = False

@@ -20,7 +20,9 @@ class ServedRequest:
     """One request as the server logged it, at its end. Fields the server does not log are None.
 
     `protocol` is named as ALPN does (`http/1.1`, `h2`). A connection is told by the client's address and port.
-    `bytes_sent` and `bytes_received` are HTTP bytes with headers, `body_bytes` those of the body alone.
+    `bytes_sent` and `bytes_received` are bytes on the socket with headers (and, over TLS, the handshake in the first
+    request of a connection), `body_bytes` those of the body alone. `requests_before` is the number of earlier
+    requests on the connection.
     """
 
     started_us: int

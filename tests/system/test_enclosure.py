@@ -27,7 +27,9 @@ def test_hosts_are_private_and_vanish() -> None:
     def names() -> tuple[int, bool, bool]:
         with host("client") as made:
             with made.entered():
-                interfaces = len(list(Path("/sys/class/net").iterdir())) and len(os.listdir("/proc/net/dev_snmp6"))
+                interfaces = len(list(Path("/sys/class/net").iterdir())) and len(
+                    os.listdir("/proc/net/dev_snmp6")
+                )
             there = made.path.exists()
         return interfaces, there, made.path.exists()
 

@@ -45,7 +45,9 @@ def test_a_link_that_is_off_is_refused_with_how_much() -> None:
 
     taken = reading(Link.of(10, 50), Backend.TUN)
     off = replace(taken, rtt_ms=replace(taken.rtt_ms, configured=80.0), link=Link.of(10, 80))
-    with pytest.raises(MeasurementRefused, match=r"10mbps-80ms: round-trip time 5\d\.\d+ ms instead of 80 ms"):
+    with pytest.raises(
+        MeasurementRefused, match=r"10mbps-80ms: round-trip time 5\d\.\d+ ms instead of 80 ms"
+    ):
         refuse_if_off([off])
 
 

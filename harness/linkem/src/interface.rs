@@ -60,13 +60,6 @@ impl<'a> Interface<'a> {
         self.call(libc::SIOCSIFMTU as _, &mut request, "set the MTU of")
     }
 
-    /// Packets the kernel holds for a slow reader before it drops.
-    pub fn set_queue_length(&self, packets: i32) -> Result<()> {
-        let mut request = request_for(self.name);
-        request.ifr_ifru.ifru_metric = packets;
-        self.call(libc::SIOCSIFTXQLEN as _, &mut request, "set the queue length of")
-    }
-
     pub fn bring_up(&self) -> Result<()> {
         let mut request = request_for(self.name);
         self.call(libc::SIOCGIFFLAGS as _, &mut request, "read the flags of")?;

@@ -1,5 +1,5 @@
 //! A capture of what the link delivers, in the nanosecond pcap format
-//! (https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/).
+//! (<https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/>).
 //!
 //! A thread of its own writes to disk, so a slow disk never delays a packet. If the disk cannot follow
 //! or is full, the capture ends, the counts say so, and the link goes on.

@@ -1,6 +1,6 @@
 //! A small seeded generator: the same seed gives the same losses and the same jitter everywhere.
 //!
-//! xoshiro256** seeded through SplitMix64, both by Blackman and Vigna (https://prng.di.unimi.it/).
+//! xoshiro256** seeded through SplitMix64, both by Blackman and Vigna (<https://prng.di.unimi.it/>).
 
 /// SplitMix64: spreads a poor seed over 64 bits.
 #[derive(Clone, Debug)]

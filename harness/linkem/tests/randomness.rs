@@ -49,6 +49,15 @@ fn independent_loss_lies_within_its_binomial_interval() {
 }
 
 #[test]
+fn short_trials_of_many_seeds_lose_what_one_long_trial_does() {
+    let lost: usize = (0..500)
+        .map(|seed| fates(LossSpec::Independent(0.05), seed, 400).iter().filter(|l| **l).count())
+        .sum();
+    // 200000 packets at 5 %: 10000 with a standard deviation of 97.5; four of them.
+    assert!(lost.abs_diff(10_000) < 390, "{lost} lost");
+}
+
+#[test]
 fn the_same_seed_loses_the_same_packets() {
     let spec = LossSpec::Independent(0.1);
     assert_eq!(fates(spec.clone(), 7, 1000), fates(spec.clone(), 7, 1000));

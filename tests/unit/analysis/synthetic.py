@@ -102,7 +102,8 @@ def plausible_ms(condition: Mapping[str, Any]) -> float:
     """Start-up, round trips and serialisation; a variant halves the bytes."""
     size = BODY_BYTES.get(condition["page"], 400_000) / (1 if condition["variant"] == "plain" else 2)
     trips = ROUND_TRIPS.get(condition["protocol"], 8.0) * (0.45 + 0.55 * min(1, size / 1e6))
-    return 90 + trips * condition["link"]["rtt_ms"] + size * 8 / condition["link"]["down_mbps"] / 1e3
+    rtt_ms, rate_mbps = float(condition["link"]["rtt_ms"]), float(condition["link"]["down_mbps"])
+    return 90 + trips * rtt_ms + size * 8 / rate_mbps / 1e3
 
 
 def observed(condition: Mapping[str, Any], ms: float, outcome: str, order: int) -> dict[str, Any]:

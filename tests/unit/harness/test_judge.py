@@ -146,7 +146,9 @@ def test_requests_after_the_load_event_are_counted_apart() -> None:
         (
             Outcome.WRONG_PROTOCOL,
             "resumed a TLS session",
-            evidence(netlog=NetLog((request(START),), (Connection("a", "b", "TLS 1.3", "h2", resumed=True),))),
+            evidence(
+                netlog=NetLog((request(START),), (Connection("a", "b", "TLS 1.3", "h2", resumed=True),))
+            ),
         ),
         (
             Outcome.MISSING_OBJECTS,

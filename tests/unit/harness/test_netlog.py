@@ -18,7 +18,9 @@ def text_of(name: str) -> str:
     return gzip.decompress((DATA / f"{name}.json.gz").read_bytes()).decode()
 
 
-@pytest.mark.parametrize(("name", "protocol", "scheme"), [("h2", "h2", "https"), ("http1", "http/1.1", "http")])
+@pytest.mark.parametrize(
+    ("name", "protocol", "scheme"), [("h2", "h2", "https"), ("http1", "http/1.1", "http")]
+)
 def test_every_request_of_the_page_with_its_protocol(name: str, protocol: str, scheme: str) -> None:
     log = parse_netlog(text_of(name))
     assert {request.protocol for request in log.page_requests} == {protocol}
@@ -34,7 +36,9 @@ def test_what_the_browser_asks_by_itself_is_told_apart() -> None:
     log = parse_netlog(text_of("h2"))
     assert log.service_requests
     assert all(request.protocol is None for request in log.service_requests)  # no name, no connection
-    assert not {request.host for request in log.page_requests} & {request.host for request in log.service_requests}
+    assert not {request.host for request in log.page_requests} & {
+        request.host for request in log.service_requests
+    }
 
 
 def test_connections_with_their_tls() -> None:

@@ -9,7 +9,7 @@ use std::os::unix::io::RawFd;
 use crate::cli::{Backend, Options};
 use crate::error::Result;
 use crate::interface::Interface;
-use crate::namespace;
+use crate::namespace::Namespace;
 use crate::{Ns, MTU};
 
 pub use packet::{trusted_stamp, PacketRing};
@@ -50,20 +50,23 @@ pub struct Ends {
 
 /// Opens both ends. It leaves this process in the last namespace it had to enter.
 pub fn open(options: &Options) -> Result<Ends> {
+    let client_ns = Namespace::open(&options.client_ns)?;
+    let server_ns = Namespace::open(&options.server_ns)?;
     match &options.backend {
         Backend::Tun => {
-            namespace::enter(&options.client_ns)?;
+            client_ns.enter()?;
             let client = Box::new(Tun::create(&options.device)?);
-            namespace::enter(&options.server_ns)?;
+            server_ns.enter()?;
             let server = Box::new(Tun::create(&options.device)?);
             Ok(Ends { client, server })
         }
         Backend::Veth { middle_ns, client_peer, server_peer } => {
-            for host in [&options.client_ns, &options.server_ns] {
-                namespace::enter(host)?;
+            let middle_ns = Namespace::open(middle_ns)?;
+            for host in [client_ns, server_ns] {
+                host.enter()?;
                 prepare_veth(&options.device)?;
             }
-            namespace::enter(middle_ns)?;
+            middle_ns.enter()?;
             let client = Box::new(open_peer(client_peer)?);
             let server = Box::new(open_peer(server_peer)?);
             Ok(Ends { client, server })

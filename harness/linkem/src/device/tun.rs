@@ -15,9 +15,6 @@ const TUN_FILE: &str = "/dev/net/tun";
 /// _IOW('T', 202, int) of linux/if_tun.h.
 const TUNSETIFF: u64 = 0x4004_54ca;
 
-/// Room for a host that sends a burst while this process waits for a core.
-const QUEUE_PACKETS: i32 = 10_000;
-
 /// A TUN device in the namespace it was created in. It vanishes with this process.
 pub struct Tun {
     name: String,
@@ -27,7 +24,8 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Creates `name` in the current namespace. Addresses, routes and "up" are left to the caller.
+    /// Creates `name` in the current namespace. Addresses, routes, "up" and a `txqueuelen` with room for a
+    /// burst (which this ioctl family lets only the machine's root set) are left to the caller.
     pub fn create(name: &str) -> Result<Tun> {
         let file = OpenOptions::new()
             .read(true)
@@ -49,9 +47,7 @@ impl Tun {
                 "want a free name, and CAP_NET_ADMIN in the namespace",
             ));
         }
-        let interface = Interface::find(name)?;
-        interface.set_mtu(MTU)?;
-        interface.set_queue_length(QUEUE_PACKETS)?;
+        Interface::find(name)?.set_mtu(MTU)?;
         let counters = File::open("/proc/thread-self/net/dev").ok();
         Ok(Tun { name: name.to_string(), file, counters })
     }

@@ -1,0 +1,83 @@
+"""What a trial costs beyond its load, and how noisy a load is. Prints medians with their spread, for both drivers.
+
+    .venv/bin/python benchmarks/trial_overhead.py [--trials 15]
+
+Overhead: dummy page, http1, 100 Mbit/s, 2 ms. Noise: coefficient of variation of plt_ms at 10 Mbit/s, 100 ms.
+The drivers take turns, so that a disturbance of the machine meets both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+
+from harness.enclosure import WORKSPACE, enclosed
+from harness.environment import describe_machine
+from harness.model import Condition, Driver, Engine, Link, Origins, Outcome, Protocol
+from harness.plan import PlannedTrial
+from harness.records import Record
+from harness.runner import bench
+from harness.trial import TrialOptions, run_trial
+from sites.archive import archives_root, open_archive
+
+PAGE = "dummy-2012"
+FAST = Link.of(100, 2)
+SLOW = Link.of(10, 100)
+
+
+def measure(trials: int) -> dict[tuple[Driver, Link], list[Record]]:
+    """The records of `trials` loads per driver and link, taking turns."""
+    cells = [(driver, link) for link in (FAST, SLOW) for driver in Driver]
+    records: dict[tuple[Driver, Link], list[Record]] = {cell: [] for cell in cells}
+    with bench({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.HTTP1]) as opened:
+        for number in range(1, trials + 2):  # the first round warms the machine's own caches and is dropped
+            for driver, link in cells:
+                condition = Condition(
+                    PAGE, "plain", Protocol.HTTP1, link, Engine.CHROMIUM, driver, Origins.SINGLE, "apache"
+                )
+                planned = PlannedTrial(f"{number:05d}", number, number, condition)
+                record = run_trial(opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "kept")
+                if number > 1:
+                    records[driver, link].append(record)
+    return records
+
+
+def report(records: dict[tuple[Driver, Link], list[Record]]) -> None:
+    """Print one line per driver and link."""
+    print(f"{'driver':11} {'link':14} {'n':>3}  {'overhead_ms':>24}  {'plt_ms':>24}  {'CV':>6}")
+    for (driver, link), all_records in records.items():
+        good = [record for record in all_records if record.outcome is Outcome.OK]
+        overhead = sorted(record.overhead_ms or 0 for record in good)
+        plt = sorted(record.observation.plt_ms or 0 for record in good)
+        variation = statistics.stdev(plt) / statistics.mean(plt)
+        print(
+            f"{driver:11} {link.name:14} {len(good):3}  {spread(overhead):>24}  {spread(plt):>24}  {variation:6.1%}"
+        )
+        for record in all_records:
+            if record.outcome is not Outcome.OK:
+                print(f"  not counted: {record.outcome}: {record.reason}")
+
+
+def spread(values: list[float]) -> str:
+    """Median and range."""
+    return f"{statistics.median(values):.0f} ({values[0]:.0f}-{values[-1]:.0f})"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--trials", type=int, default=15)
+    trials = parser.parse_args().trials
+    machine = describe_machine()
+    print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}, load {os.getloadavg()[0]:.1f}")
+
+    def command() -> int:
+        report(measure(trials))
+        return 0
+
+    return enclosed(command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

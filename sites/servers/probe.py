@@ -1,0 +1,54 @@
+"""Whether a replay server answers by the protocol it is meant to: a real request to one of its services."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+
+from harness.errors import TestbedFailed
+from harness.model import Protocol
+from sites.certificates import Authority
+from sites.servers import Service
+from sites.urls import DEFAULT_PORTS
+
+TIMEOUT_S = 2.0
+HTTP1_REQUEST = b"HEAD /ready HTTP/1.1\r\nHost: coldload.invalid\r\nConnection: close\r\n\r\n"
+HTTP1_MISS = b"HTTP/1.1 404"
+H2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # and empty SETTINGS
+H2_SETTINGS = 4
+
+
+def answers(service: Service, host: str, authority: Authority) -> bool:
+    """False while nobody listens; TestbedFailed when somebody does with another certificate or protocol.
+
+    The caller must be on a host from which the service is reached. `host` has a certificate there.
+    """
+    address = (service.address, DEFAULT_PORTS[service.protocol.scheme])
+    try:
+        with contextlib.ExitStack() as stack:
+            connection = stack.enter_context(socket.create_connection(address, TIMEOUT_S))
+            if service.protocol.scheme == "https":
+                connection = stack.enter_context(_secured(connection, service, host, authority))
+            if service.protocol is Protocol.H2:
+                connection.sendall(H2_PREFACE)
+                return connection.recv(9)[3:4] == bytes((H2_SETTINGS,))
+            connection.sendall(HTTP1_REQUEST)
+            return connection.recv(len(HTTP1_MISS)) == HTTP1_MISS
+    except ssl.SSLError as error:
+        raise TestbedFailed(
+            f"TLS on {service.address} ({service.protocol}) does not work: {error}"
+        ) from error
+    except OSError:
+        return False
+
+
+def _secured(plain: socket.socket, service: Service, host: str, authority: Authority) -> ssl.SSLSocket:
+    context = ssl.create_default_context(cafile=str(authority.certificate_file))
+    context.set_alpn_protocols([service.protocol.wire])
+    secure = context.wrap_socket(plain, server_hostname=host)
+    if secure.selected_alpn_protocol() != service.protocol.wire:
+        offered = secure.selected_alpn_protocol() or "nothing"
+        secure.close()
+        raise TestbedFailed(f"{service.address} is to speak {service.protocol.wire}, but offers {offered}")
+    return secure

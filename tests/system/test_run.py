@@ -1,0 +1,218 @@
+"""The command line as a user sees it: a study from plan to report, killed and continued; bad input in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.errors import RecordsError
+from harness.records import append_line
+from harness.syscalls import mount
+from tests.system.conftest import Coldload, inside, small_site
+
+STUDY = """
+name = "tiny"
+pages = ["small"]
+protocols = ["http1", "h2"]
+drivers = ["playwright"]
+trials = 4
+seed = 1
+timeout_s = 20
+[[links]]
+down_mbps = 20
+rtt_ms = 10
+"""
+
+
+@pytest.fixture
+def study(coldload: Coldload) -> Coldload:
+    """A folder with an archive and a study of eight trials."""
+    small_site(coldload.folder / "archives")
+    (coldload.folder / "tiny.toml").write_text(STUDY)
+    return coldload
+
+
+def records(folder: Path) -> list[dict[str, object]]:
+    path = folder / "records.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_a_study_from_plan_to_report(study: Coldload) -> None:
+    code, out, err = study.run("plan", "tiny.toml")
+    assert (code, err) == (0, "")
+    assert "2 conditions x 4 trials = 8 trials in 4 blocks" in out
+    code, out, err = study.run("run", "tiny.toml", "--out", "out", "--trials", "2")
+    assert (code, err) == (0, "")
+    run = study.folder / "out"
+    assert [record["outcome"] for record in records(run)] == ["ok"] * 4
+    assert [record["order"] for record in records(run)] == [1, 2, 3, 4]
+    assert all(json.loads(line)["ok"] for line in (run / "calibration.jsonl").read_text().splitlines())
+    environment = json.loads((run / "environment.json").read_text())
+    assert "Chromium" in environment["programs"]["chromium"]
+    assert (run / "report.html").read_text().startswith("<!")
+    assert list((run / "figures").glob("*.svg"))
+    assert "report: out/report.html" in out.splitlines()[-1]
+    code, out, err = study.run("report", "out")
+    assert (code, err) == (0, "")
+
+
+def test_a_killed_run_goes_on_with_the_same_command(study: Coldload) -> None:
+    """Kill -9 at several instants; nothing is measured twice, nothing is lost."""
+    words = ("run", "tiny.toml")
+    for wanted in (1, 3, 6):
+        process = study.start(*words)
+        while True:
+            runs = list((study.folder / "runs").glob("tiny-*"))
+            if runs and len(records(runs[0])) >= wanted:
+                break
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.005)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        while study.left_behind():
+            time.sleep(0.01)
+    code, out, err = study.run(*words)
+    assert (code, err) == (0, "")
+    assert "going on with" in out
+    (run,) = (study.folder / "runs").glob("tiny-*")
+    trials = [record["trial"] for record in records(run)]
+    assert trials == [f"{number:05d}" for number in range(1, 9)]
+    assert {record["outcome"] for record in records(run)} == {"ok"}
+    environment = json.loads((run / "environment.json").read_text())
+    assert len(environment["continued"]) == 3
+
+
+def test_ctrl_c_ends_in_order(study: Coldload) -> None:
+    process = study.start("run", "tiny.toml", "--out", "out")
+    while not records(study.folder / "out"):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130
+    assert err.strip() == "coldload run: interrupted"
+
+
+def test_two_runs_side_by_side_do_not_disturb_each_other(study: Coldload) -> None:
+    both = [study.start("run", "tiny.toml", "--out", name, "--trials", "2") for name in ("a", "b")]
+    for process in both:
+        out, err = process.communicate()
+        assert (process.returncode, err) == (0, ""), out
+    for name in ("a", "b"):
+        assert {record["outcome"] for record in records(study.folder / name)} == {"ok"}
+
+
+def test_an_ordinary_user_gets_the_same(study: Coldload) -> None:
+    """Uid 1000 without any privilege outside its own user namespace."""
+    prefix = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+    code, out, err = study.run("run", "tiny.toml", "--out", "out", "--trials", "1", prefix=prefix)
+    assert (code, err) == (0, ""), out
+    assert [record["outcome"] for record in records(study.folder / "out")] == ["ok"] * 2
+    environment = json.loads((study.folder / "out" / "environment.json").read_text())
+    assert environment["machine"]["as_root"] is False
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("run", "nothing.toml"), 2, "no study file nothing.toml"),
+        (("run", "tiny.toml", "--only", "protocol=h3"), 2, "it has: http1, h2"),
+        (("run", "tiny.toml", "--trials", "0"), 2, "--trials is 0"),
+        (("load", "elsewhere"), 2, "elsewhere"),
+        (("load", "small", "--rtt-ms", "-5"), 2, "rtt_ms is -5"),
+        (("load", "small", "--down-mbps", "0"), 2, "down_mbps is 0"),
+        (("report", "nowhere"), 2, "nowhere"),
+        (("archive",), 2, "name the URL"),
+        (("archive", "http://127.0.0.1:9/", "--name", "x"), 2, "127.0.0.1:9"),
+        (("calibrate", "--link", "cabel"), 2, "did you mean cable"),
+    ],
+)
+def test_bad_input_gets_one_clear_line(study: Coldload, words: tuple[str, ...], code: int, said: str) -> None:
+    ended, _, err = study.run(*words)
+    assert ended == code
+    assert said in err
+    assert len(err.strip().splitlines()) == 1, err
+    assert not (study.folder / "runs").exists()
+
+
+def test_a_damaged_index_is_named(study: Coldload) -> None:
+    index = study.folder / "archives" / "small" / "index.jsonl"
+    index.write_text(index.read_text()[:-40])
+    code, _, err = study.run("load", "small")
+    assert code == 2
+    assert "index.jsonl" in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_missing_program_is_named_with_the_way_to_get_it(study: Coldload) -> None:
+    """A system without Apache: its program and its folder are covered by empty ones."""
+    cover = 'mount -t tmpfs none /usr/sbin && exec "$@"'
+    prefix = ("unshare", "--mount", "sh", "-c", cover, "sh")
+    code, _, err = study.run("load", "small", prefix=prefix)
+    assert code == 3
+    assert "apache2 is not installed" in err
+    assert "doctor" in err
+    code, out, _ = study.run("doctor", prefix=prefix)
+    assert code == 3
+    assert "apt-get install apache2-bin" in out
+
+
+def test_a_full_disk_leaves_earlier_records_intact() -> None:
+    def fill() -> tuple[str, str]:
+        folder = Path("/run/full")
+        folder.mkdir()
+        mount("tmpfs", str(folder), "tmpfs", 0, "size=8k")
+        path = folder / "records.jsonl"
+        kept = ""
+        try:
+            for number in range(1000):
+                kept = path.read_text() if path.exists() else ""
+                append_line(path, {"trial": number, "text": "x" * 100})
+        except RecordsError as error:
+            return str(error), kept if path.read_text() == kept else "changed"
+        return "never full", ""
+
+    said, kept = inside(fill)
+    assert "No space left on device" in said
+    assert "earlier records are intact" in said
+    assert len(kept.splitlines()) > 10
+    assert all(json.loads(line)["text"] for line in kept.splitlines())
+
+
+def test_doctor_finds_everything_here(coldload: Coldload) -> None:
+    code, out, err = coldload.run("doctor")
+    assert (code, err) == (0, "")
+    assert "MISSING" not in out
+
+
+def test_load_prints_one_line(study: Coldload) -> None:
+    code, out, err = study.run(
+        "load", "small", "--protocol", "https1", "--driver", "selenium", "--rtt-ms", "20"
+    )
+    assert (code, err) == (0, "")
+    (line,) = out.splitlines()
+    assert "small plain https1 10mbps-20ms selenium" in line
+    assert "11 requests (11 by http/1.1; 1 not archived)" in line
+
+
+def test_verify_lists_what_is_missing(study: Coldload) -> None:
+    code, out, err = study.run("verify", "small", "--screenshot", "shot.png")
+    assert (code, err) == (0, "")
+    assert "10 of 11 requests answered" in out
+    assert "not archived: https://cdn.example/missing.png" in out
+    assert (study.folder / "shot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_shell_runs_a_command_behind_the_link(coldload: Coldload) -> None:
+    code, out, err = coldload.run("shell", "--rtt-ms", "80", "--", "ip", "-br", "address")
+    assert (code, err) == (0, "")
+    assert "link0" in out
+    code, _, err = coldload.run("shell", "--", "false")
+    assert (code, err) == (1, "")
+    code, _, err = coldload.run("shell", "--", "no-such-program-here")
+    assert code == 2
+    assert "no-such-program-here" in err

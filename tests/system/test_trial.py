@@ -1,0 +1,245 @@
+"""Whole trials: every protocol by every driver is proved, and whatever breaks is recorded by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.enclosure import WORKSPACE
+from harness.model import Driver, Link, Outcome, Protocol
+from harness.processtree import family
+from harness.records import Record
+from harness.runner import Bench, bench
+from harness.trial import TrialOptions, run_trial
+from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, planned, small_site
+from sites.archive import write_archive
+
+ALL = tuple(Protocol)
+SHORT = TrialOptions(timeout_s=4)
+
+
+def trial(opened: Bench, number: int, protocol: Protocol, page: str = "small", **options: object) -> Record:
+    """One trial on an open bench."""
+    driver = options.pop("driver", Driver.PLAYWRIGHT)
+    link = options.pop("link", None)
+    cell = condition(page, protocol, driver, link)  # type: ignore[arg-type]  # given by name below
+    asked = replace(SHORT, **options) if options else SHORT  # type: ignore[arg-type]  # fields of TrialOptions
+    return run_trial(opened.testbed, opened.drivers, planned(number, cell), asked, WORKSPACE / "kept")
+
+
+@pytest.fixture(scope="module")
+def matrix(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+    """One trial of every protocol by every driver."""
+    archive = small_site(tmp_path_factory.mktemp("archives"))
+
+    def run() -> list[Record]:
+        with bench({"small": archive}, ALL) as opened:
+            cells = [(driver, protocol) for driver in Driver for protocol in ALL]
+            return [
+                trial(opened, number, protocol, driver=driver)
+                for number, (driver, protocol) in enumerate(cells, start=1)
+            ]
+
+    return inside(run)
+
+
+def test_every_protocol_counts_by_every_driver(matrix: list[Record]) -> None:
+    assert [(str(record.planned.condition), record.outcome, record.reason) for record in matrix] == [
+        (str(record.planned.condition), Outcome.OK, None) for record in matrix
+    ]
+
+
+def test_every_request_is_seen_by_browser_and_server_alike(matrix: list[Record]) -> None:
+    for record in matrix:
+        seen = record.observation
+        assert seen.requests == 11  # page, style sheet, eight pictures, one that is not archived
+        assert seen.missed_requests == 1
+        assert seen.failed_requests == 1
+        assert seen.protocols == {record.planned.condition.protocol.wire: 11}
+        assert seen.service_requests == 0
+        assert seen.server_requests is not None
+        assert 11 <= seen.server_requests <= 12  # the icon is asked for after the load
+
+
+def test_connections_follow_the_protocol(matrix: list[Record]) -> None:
+    for record in matrix:
+        used = record.observation.server_connections or 0
+        match record.planned.condition.protocol:
+            case Protocol.HTTP1_CLOSE:
+                assert used == record.observation.server_requests
+            case Protocol.H2:
+                assert used <= 4  # one per host, one more for requests without credentials
+            case _:
+                assert 2 < used <= 14  # at most six per host
+
+
+def test_times_are_there_and_in_order(matrix: list[Record]) -> None:
+    for record in matrix:
+        seen = record.observation
+        assert seen.ttfb_ms is not None
+        assert seen.dcl_ms is not None
+        assert seen.plt_ms is not None
+        assert seen.navigate_ms is not None
+        assert seen.fcp_ms is not None
+        assert 20 <= seen.ttfb_ms <= seen.dcl_ms <= seen.plt_ms <= seen.navigate_ms + 5
+        assert record.overhead_ms is not None
+        assert record.overhead_ms > 0
+
+
+def test_both_drivers_start_chromium_with_the_same_flags(tmp_path: Path) -> None:
+    archive = small_site(tmp_path)
+
+    def flags() -> list[set[str]]:
+        with bench({"small": archive}, [Protocol.HTTP1]) as opened:
+            endpoint = opened.testbed.endpoint(condition("small", Protocol.HTTP1))
+            found = []
+            for driver in Driver:
+                with (
+                    opened.testbed.client(Link.of(50, 10)),
+                    opened.drivers.fresh_home("flags", opened.testbed.trust) as home,
+                    opened.drivers.get(driver).start(home.launch(tuple(sorted(endpoint.hosts)))),
+                ):
+                    words = Path(f"/proc/{home.pid}/cmdline").read_text().split("\0")
+                found.append({flag for word in words[1:] for flag in _parts(word)})
+            return found
+
+    playwright, selenium = inside(flags)
+    assert playwright == selenium
+    assert not any("no-sandbox" in flag for flag in playwright)
+
+
+def _parts(word: str) -> list[str]:
+    """A flag; a list of features in any order is as many flags."""
+    name, _, value = word.partition("=")
+    return [f"{name}={part}" for part in value.split(",")] if "features" in name else [word]
+
+
+def test_nothing_but_the_page_touches_the_link(tmp_path: Path) -> None:
+    """A capture by the emulator itself: DNS for the page's names, TCP to the test server, nothing else."""
+    archive = small_site(tmp_path)
+
+    def capture() -> tuple[Record, str]:
+        with bench({"small": archive}, [Protocol.HTTPS1]) as opened:
+            record = trial(opened, 1, Protocol.HTTPS1, keep=("pcap",))
+            pcap = WORKSPACE / "kept" / "link.pcap"
+            text = subprocess.run(
+                ["tcpdump", "-nn", "-r", str(pcap)], capture_output=True, text=True, check=True
+            ).stdout
+        return record, text
+
+    record, text = inside(capture)
+    assert record.outcome is Outcome.OK
+    lines = text.splitlines()
+    assert len(lines) > 50
+    asked = {line.split("? ")[1].split(". ")[0] for line in lines if "? " in line}
+    assert asked == {"site.example", OTHER_HOST}
+    ours = (" 10.0.0.1.443", " 10.0.0.1.53")
+    assert [line for line in lines if not any(end in line for end in ours)] == []
+
+
+def failing(tmp_path: Path, body: str, protocol: Protocol, **options: object) -> list[Record]:
+    """A trial of a page with this body, and one of the good page after it, on the same bench."""
+    archives = {
+        "bad": write_archive(
+            tmp_path, "bad", START_URL, [html(START_URL, body)], captured_with="test", user_agent=""
+        ),
+        "small": small_site(tmp_path),
+    }
+
+    def run() -> list[Record]:
+        with bench(archives, [protocol]) as opened:
+            return [trial(opened, 1, protocol, "bad", **options), trial(opened, 2, protocol)]
+
+    return inside(run)
+
+
+@pytest.mark.parametrize("driver", list(Driver))
+def test_a_page_that_never_finishes_is_a_timeout(tmp_path: Path, driver: Driver) -> None:
+    bad, good = failing(tmp_path, "<script>while (true) {}</script>", Protocol.HTTP1, driver=driver)
+    assert bad.outcome is Outcome.PAGE_TIMEOUT
+    assert "no load event within 4 s" in (bad.reason or "")
+    assert bad.observation.plt_ms is None
+    assert bad.observation.requests == 1
+    assert bad.observation.bytes_down is not None
+    assert good.outcome is Outcome.OK
+
+
+def test_a_request_over_another_scheme_is_the_wrong_protocol(tmp_path: Path) -> None:
+    """A script that builds an http:// URL by parts, which no rewriting of text can see."""
+    script = "<script>fetch('ht' + 'tp:' + '//site.example/x', {mode: 'no-cors'}).catch(() => 0)</script>"
+    bad, good = failing(tmp_path, script, Protocol.HTTP1)
+    assert bad.outcome is Outcome.OK  # the same scheme here
+    script = "<script>new Image().src = 'ht' + 'tps:' + '//site.example/x'</script>"
+    bad, good = failing(tmp_path, script, Protocol.HTTP1)
+    assert bad.outcome is Outcome.MISSING_OBJECTS  # nothing answers https in a plain http condition
+    assert good.outcome is Outcome.OK
+
+
+def test_another_protocol_than_the_conditions_is_noticed(tmp_path: Path) -> None:
+    """The h2 condition gets a server that speaks HTTP/1.1 over TLS alone."""
+    archive = small_site(tmp_path)
+
+    def run() -> Record:
+        with bench({"small": archive}, [Protocol.HTTPS1, Protocol.H2]) as opened:
+            endpoints = opened.testbed.endpoints
+            wrong = replace(endpoints["small", Protocol.HTTPS1], protocol=Protocol.H2)
+            endpoints["small", Protocol.H2] = wrong
+            return trial(opened, 1, Protocol.H2)
+
+    record = inside(run)
+    assert record.outcome is Outcome.WRONG_PROTOCOL
+    assert "the browser did not use h2 for https://site.example/ by http/1.1" in (record.reason or "")
+
+
+def interrupted(tmp_path: Path, victim: str, driver: Driver = Driver.PLAYWRIGHT) -> list[Record]:
+    """Kill a part of the testbed while a slow page loads, then load the good page."""
+    archive = small_site(tmp_path)
+    slow = Link.of(0.2, 200)
+
+    def killer() -> None:
+        found: list[int] = []
+        while not found:
+            found = [pid for pid in family(os.getpid()) if victim in _command_line(pid)]
+            time.sleep(0.02)
+        time.sleep(1.5)
+        os.kill(found[0], signal.SIGKILL)
+
+    def run() -> list[Record]:
+        with bench({"small": archive}, [Protocol.HTTP1]) as opened:
+            started = threading.Thread(target=killer)
+            opened.drivers.get(driver)
+            started.start()
+            bad = trial(opened, 1, Protocol.HTTP1, link=slow, driver=driver, timeout_s=30)
+            started.join()
+            return [bad, trial(opened, 2, Protocol.HTTP1, driver=driver)]
+
+    return inside(run)
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+@pytest.mark.parametrize("driver", list(Driver))
+def test_a_browser_that_dies_is_recorded_and_the_next_trial_is_clean(tmp_path: Path, driver: Driver) -> None:
+    bad, good = interrupted(tmp_path, "/chromium --", driver)
+    assert bad.outcome is Outcome.PAGE_ERROR
+    assert "the browser died" in (bad.reason or "")
+    assert good.outcome is Outcome.OK
+
+
+def test_a_link_that_dies_is_recorded_and_the_next_trial_has_a_new_one(tmp_path: Path) -> None:
+    bad, good = interrupted(tmp_path, "linkem")
+    assert bad.outcome is Outcome.TESTBED_FAILED
+    assert "linkem" in (bad.reason or "")
+    assert good.outcome is Outcome.OK

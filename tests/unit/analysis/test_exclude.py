@@ -1,0 +1,71 @@
+"""Exclusions are named, counted, and never silent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from analysis.exclude import RULES, above, sift
+from analysis.load import load
+from harness.model import Outcome
+from tests.unit.analysis.synthetic import Synthetic
+
+
+def records(*outcomes: str, plt_ms: float | None = 100.0) -> pd.DataFrame:
+    count = len(outcomes)
+    return pd.DataFrame(
+        {
+            "trial": [str(n) for n in range(count)],
+            "page": ["a", "b"] * (count // 2) + ["a"] * (count % 2),
+            "outcome": outcomes,
+            "plt_ms": [plt_ms] * count,
+            "late_us": [float(n) for n in range(count)],
+        }
+    ).astype({"plt_ms": float})
+
+
+def test_every_outcome_but_ok_is_excluded_under_its_name() -> None:
+    sifted = sift(records(*Outcome))
+    assert sifted.kept["outcome"].tolist() == ["ok"]
+    assert dict(zip(sifted.excluded["outcome"], sifted.excluded["excluded_by"], strict=True)) == {
+        outcome.value: outcome.value for outcome in Outcome if outcome is not Outcome.OK
+    }
+
+
+def test_nothing_gets_lost() -> None:
+    sifted = sift(records("ok", "page-timeout", "page-timeout", "ok", "from-the-future"))
+    assert len(sifted.kept) + len(sifted.excluded) == 5
+    counts = sifted.by_rule()
+    assert counts["page-timeout"] == 2
+    assert counts["unknown-outcome"] == 1
+    assert counts["page-error"] == 0
+    assert sum(counts.values()) == len(sifted.excluded)
+
+
+def test_an_ok_trial_without_a_load_time_is_excluded_and_counted() -> None:
+    assert sift(records("ok", "ok", plt_ms=None)).by_rule()["no-load-time"] == 2
+
+
+def test_counts_per_condition_and_rule() -> None:
+    sifted = sift(records("page-timeout", "ok", "page-timeout", "page-error", "ok"))
+    assert sifted.by_condition(["page"]).to_dict("records") == [
+        {"page": "a", "excluded_by": "page-timeout", "excluded": 2, "recorded": 3},
+        {"page": "b", "excluded_by": "page-error", "excluded": 1, "recorded": 2},
+    ]
+
+
+def test_a_further_numeric_rule_is_one_more_line() -> None:
+    rules = (*RULES, above("late-packets", "packets left late", "late_us", 2.5))
+    sifted = sift(records("ok", "ok", "ok", "ok", "page-error"), rules)
+    assert (
+        sifted.by_rule()["late-packets"] == 1
+    )  # the first rule that applies counts: trial 4 is a page-error
+    missing = above("late-packets", "packets left late", "not_recorded", 1)
+    assert not missing.applies(records("ok")).any()
+
+
+def test_outcomes_of_a_run(tmp_path: Path) -> None:
+    small = Synthetic(trials=2, outcomes={"00001": "page-timeout", "00002": "wrong-protocol"})
+    sifted = sift(load(small.write(tmp_path)).records)
+    assert sifted.excluded["trial"].tolist() == ["00001", "00002"]

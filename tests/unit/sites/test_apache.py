@@ -1,0 +1,166 @@
+"""Apache's configuration, its files of answers and its log, without a running server."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from harness.errors import TestbedFailed
+from harness.model import Protocol
+from sites.materialise import Site
+from sites.served import ServedObject
+from sites.servers.apache import Service, Settings, as_is, configuration, object_name, serving
+from sites.servers.apachelog import FIELDS, parse_line
+
+
+def site(scheme: str, *ports: int) -> Site:
+    return Site(f"{scheme}://site.example/", scheme, ("site.example", "cdn.example"), (), ports, (), ())
+
+
+def served(status: int = 200, *headers: tuple[str, str], body: bytes = b"body") -> ServedObject:
+    return ServedObject("site.example", "/", status, headers, lambda: body)
+
+
+def conf(*protocols: Protocol, **options: object) -> str:
+    certificates = {name: Path(f"/x/{name}.pem") for name in ("site.example", "cdn.example")}
+    return configuration(
+        Path("/x"),
+        {"http": site("http"), "https": site("https", 8443)},
+        [Service(protocol, f"10.0.0.{number}") for number, protocol in enumerate(protocols, 1)],
+        certificates,
+        key_file=Path("/x/hosts.key"),
+        settings=Settings(**options),  # type: ignore[arg-type]  # fields of Settings
+    )
+
+
+def virtual_hosts(text: str) -> list[list[str]]:
+    return [
+        [line.strip() for line in part.partition("</VirtualHost>")[0].splitlines()]
+        for part in text.split("<VirtualHost ")[1:]
+    ]
+
+
+def test_each_protocol_has_an_address_of_its_own() -> None:
+    text = conf(*Protocol)
+    for number, protocol in enumerate(Protocol, 1):
+        port = 80 if protocol.scheme == "http" else 443
+        assert f"Listen 10.0.0.{number}:{port} {protocol.scheme}" in text
+    hosts = virtual_hosts(text)
+    plain = [host for host in hosts if "SSLEngine On" not in host]
+    secure = [host for host in hosts if "SSLEngine On" in host]
+    assert len(plain) == sum(protocol.scheme == "http" for protocol in Protocol)
+    assert len(secure) == 2 * sum(protocol.scheme == "https" for protocol in Protocol)
+
+
+def test_protocol_and_keep_alive_are_those_of_the_service() -> None:
+    (close,) = virtual_hosts(conf(Protocol.HTTP1_CLOSE))
+    assert {"KeepAlive Off", "Protocols http/1.1"} <= set(close)
+    first, second = virtual_hosts(conf(Protocol.H2))
+    assert {"KeepAlive On", "Protocols h2", "ServerName site.example"} <= set(first)
+    assert 'SSLCertificateFile "/x/cdn.example.pem"' in second
+    assert first[0] == "10.0.0.1:443 10.0.0.1:8443>"
+
+
+def test_settings_reach_the_configuration() -> None:
+    lines = conf(Protocol.HTTPS1, workers=77, tls="TLSv1.2", keep_alive_timeout_s=9).splitlines()
+    assert {"ThreadsPerChild 77", "SSLProtocol -all +TLSv1.2", "KeepAliveTimeout 9"} <= set(lines)
+
+
+def test_every_setting_is_explained_in_the_template() -> None:
+    template = (Path(__file__).parents[3] / "configs" / "servers" / "apache.template").read_text()
+    for name in Settings.__dataclass_fields__:
+        assert f"settings.{name}" in template, name
+
+
+def test_names_of_answers_depend_on_host_and_target_as_sent() -> None:
+    assert object_name("Site.Example", "/a?b") == hashlib.sha1(b"site.example/a?b").hexdigest()  # noqa: S324 - a name
+    names = {object_name("h", target) for target in ("/a?b=1", "/a?b=2", "/a%2F", "/a%2f", "/A", "/a")}
+    assert len(names) == 6
+
+
+def test_an_answer_is_status_headers_and_body() -> None:
+    made = as_is(served(404, ("Content-Type", "text/html"), ("X", "é"), body=b"\r\n\r\ngone"), "http")
+    assert made == b"Status: 404 Not Found\r\nContent-Type: text/html\r\nX: \xe9\r\n\r\n\r\n\r\ngone"
+    assert as_is(served(599), "http").startswith(b"Status: 599 ")
+    assert as_is(served(204), "http").endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("location", "sent"),
+    [
+        ("/home", "https://site.example/home"),
+        ("//cdn.example/x", "https://cdn.example/x"),
+        ("https://a.example/", "https://a.example/"),
+        ("home", "home"),
+    ],
+)
+def test_a_redirect_is_sent_never_followed(location: str, sent: str) -> None:
+    assert f"location: {sent}\r\n".encode() in as_is(served(302, ("location", location)), "https")
+
+
+LINE = {
+    "started_us": "1795230815760162",
+    "duration_us": "204",
+    "client_address": "10.1.0.2",
+    "client_port": "58874",
+    "server_address": "10.0.0.1",
+    "server_port": "443",
+    "protocol": "HTTP/1.1",
+    "host": "Site.Example",
+    "status": "200",
+    "body_bytes": "4325",
+    "bytes_sent": "4599",
+    "bytes_received": "78",
+    "requests_before": "3",
+    "tls": "TLSv1.3",
+    "resumed": "Initial",
+    "answer": "hit",
+    "request": r"GET /a?q=\"x\"\\\xc3\xa9 HTTP/1.1",
+}
+
+
+def log_line(**changes: str) -> str:
+    return "\t".join({**LINE, **changes}[name] for name in FIELDS) + "\n"
+
+
+def test_a_line_of_the_log_is_a_request() -> None:
+    request = parse_line(log_line())
+    assert (request.method, request.target) == ("GET", '/a?q="x"\\\xc3\xa9')
+    assert request.url == 'https://site.example/a?q="x"\\\xc3\xa9'
+    assert (request.protocol, request.tls, request.requests_before) == ("http/1.1", "TLSv1.3", 3)
+    assert request.connection == ("10.1.0.2", 58874)
+    assert request.hit
+    assert not request.resumed
+    assert not request.preflight
+
+
+def test_what_a_log_can_hold_beside_ordinary_requests() -> None:
+    plain = parse_line(log_line(tls="-", answer="miss", protocol="HTTP/1.0"))
+    assert (plain.url[:7], plain.hit, plain.protocol) == ("http://", False, "http/1.0")
+    multiplexed = parse_line(log_line(protocol="HTTP/2.0", request="OPTIONS /x HTTP/2.0", answer="preflight"))
+    assert (multiplexed.protocol, multiplexed.requests_before) == ("h2", None)
+    assert multiplexed.preflight
+    assert multiplexed.hit
+    assert parse_line(log_line(resumed="Resumed")).resumed
+    assert parse_line(log_line(request="-", status="408", answer="-")).target == ""
+
+
+@pytest.mark.parametrize("line", ["", "one\ttwo\n", log_line(status="ok")])
+def test_a_strange_line_is_shown(line: str) -> None:
+    with pytest.raises(TestbedFailed, match="strange line"):
+        parse_line(line)
+
+
+def test_a_service_without_its_site_is_refused(tmp_path: Path) -> None:
+    from sites.certificates import Authority
+
+    authority = Authority.create(tmp_path)
+    with (
+        pytest.raises(TestbedFailed, match="h2 needs the https site"),
+        serving(
+            {"http": site("http")}, [Service(Protocol.H2, "127.0.0.1")], authority, tmp_path, network=None
+        ),
+    ):
+        pass

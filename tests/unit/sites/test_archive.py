@@ -1,0 +1,289 @@
+"""Archives: what is written is read back, all or nothing, and damage is named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped, unused-ignore]
+
+from harness.errors import ArchiveError
+from sites.archive import (
+    Archive,
+    Response,
+    archives_root,
+    list_archives,
+    open_archive,
+    rebuild_index,
+    write_archive,
+)
+
+DATE = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
+PAGE = Response(
+    url="https://Site.Example",
+    status=200,
+    headers=(
+        ("Content-Type", "text/html; charset=utf-8"),
+        ("Content-Encoding", "gzip"),
+        ("Vary", "A"),
+        ("Vary", "B"),
+    ),
+    body=gzip.compress(b"<html>hello</html>"),
+    date=DATE,
+    reason="OK",
+)
+PICTURE = Response(
+    url="http://cdn.example/p.png?v=1", status=200, headers=(("Content-Type", "image/png"),), body=b"\x89P"
+)
+
+
+def write(root: Path, responses: list[Response] | Iterator[Response], name: str = "site") -> Archive:
+    return write_archive(
+        root,
+        name,
+        "https://site.example/",
+        responses,
+        captured_with="test",
+        user_agent="desktop",
+        notes=["a note"],
+    )
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    made = write(tmp_path, [PAGE, PICTURE])
+    assert (made.name, made.start_url, made.captured_with) == ("site", "https://site.example/", "test")
+    assert (made.user_agent, made.notes) == ("desktop", ("a note",))
+    assert made.captured_utc == "2024-05-06T07:08:09.123456Z"
+    assert made.hosts == ("site.example", "cdn.example")
+    assert [entry.mime for entry in made.entries] == ["text/html", "image/png"]
+    assert made.read(made.entries[1]) == PICTURE
+    page = next(made.responses())
+    assert (page.url, page.date, page.reason, page.body) == (PAGE.url, DATE, "OK", PAGE.body)
+    assert page.headers == PAGE.headers
+    assert page.header("content-ENCODING") == "gzip"
+
+
+def test_the_warc_is_one_that_others_read(tmp_path: Path) -> None:
+    folder = write(tmp_path, [PAGE, PICTURE]).folder
+    with (folder / "archive.warc.gz").open("rb") as file:
+        records = [
+            (record.rec_type, record.rec_headers["WARC-Target-URI"]) for record in ArchiveIterator(file)
+        ]
+    assert records == [("warcinfo", None), ("response", PAGE.url), ("response", PICTURE.url)]
+    with (folder / "archive.warc.gz").open("rb") as file:
+        checked = ArchiveIterator(file, check_digests="raise")
+        assert [record.content_stream().read() for record in checked][1] == b"<html>hello</html>"
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
+    first, second = write(tmp_path / "1", [PAGE, PICTURE]), write(tmp_path / "2", [PAGE, PICTURE])
+    for file in ("archive.warc.gz", "index.jsonl", "archive.json"):
+        assert (first.folder / file).read_bytes() == (second.folder / file).read_bytes()
+    other = write(
+        tmp_path / "3", [PAGE, Response(PICTURE.url, 200, (*PICTURE.headers, ("X", "y")), PICTURE.body)]
+    )
+    assert first.digest == second.digest != other.digest
+
+
+def test_cookies_and_transfer_coding_are_never_stored(tmp_path: Path) -> None:
+    headers = (
+        ("Set-Cookie", "secret=1"),
+        ("set-cookie", "secret=2"),
+        ("Transfer-Encoding", "chunked"),
+        ("A", "b"),
+    )
+    made = write(tmp_path, [Response("https://site.example/", 200, headers, b"x")])
+    assert next(made.responses()).headers == (("A", "b"),)
+    assert b"secret" not in gzip.decompress((made.folder / "archive.warc.gz").read_bytes())
+
+
+def test_headers_that_would_break_the_file_are_made_harmless(tmp_path: Path) -> None:
+    headers = (("A", "b\r\nSet-Cookie: c"), ("Bad name:", "x"), ("E", "é€"), ("Content-Length", "99"))
+    made = write(tmp_path, [Response("https://site.example/", 200, headers, b"four")])
+    assert next(made.responses()).headers == (
+        ("A", "b Set-Cookie: c"),
+        ("E", "%C3%A9%E2%82%AC"),
+        ("Content-Length", "4"),
+    )
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(200, 599),
+            st.lists(st.tuples(st.sampled_from(["X-A", "Etag"]), st.text(max_size=20)), max_size=3),
+            st.binary(max_size=300),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_any_body_survives(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[int, list[tuple[str, str]], bytes]]
+) -> None:
+    responses = [
+        Response(f"https://site.example/{number or ''}", status, tuple(headers), body)
+        for number, (status, headers, body) in enumerate(parts)
+    ]
+    made = write(tmp_path_factory.mktemp("any"), responses)
+    assert [(each.status, each.body) for each in made.responses()] == [
+        (each.status, each.body) for each in responses
+    ]
+
+
+def test_the_start_url_may_redirect(tmp_path: Path) -> None:
+    hop = Response("https://site.example/", 301, (("Location", "/home"),), b"")
+    home = Response("https://site.example/home", 200, (), b"home")
+    assert len(write(tmp_path, [hop, home]).entries) == 2
+    with pytest.raises(
+        ArchiveError, match=r"https://site\.example/home, to which https://site\.example/ redirects"
+    ):
+        write(tmp_path, [hop], "half")
+    loop = Response("https://site.example/", 302, (("Location", "/"),), b"")
+    with pytest.raises(ArchiveError, match="redirects more than"):
+        write(tmp_path, [loop], "loop")
+
+
+def test_empty_and_wrong_recordings_are_refused_and_leave_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match=r"nothing was recorded for https://site.example/"):
+        write(tmp_path, [])
+    with pytest.raises(ArchiveError, match=r"no response was recorded for https://site.example/"):
+        write(tmp_path, [PICTURE])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_replacement_keeps_the_archive_that_was_there(tmp_path: Path) -> None:
+    before = write(tmp_path, [PAGE])
+
+    def failing() -> Iterator[Response]:
+        yield PICTURE
+        raise ArchiveError("the recording ends here")
+
+    with pytest.raises(ArchiveError, match="ends here"):
+        write(tmp_path, failing())
+    assert open_archive(tmp_path, "site").digest == before.digest
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+    assert write(tmp_path, [PAGE, PICTURE]).digest != before.digest
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ArchiveError, match="cannot write archive site in"):
+        write(tmp_path / "file", [PAGE])
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "x" * 101])
+def test_names_that_would_leave_the_folder_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ArchiveError, match="cannot be called"):
+        write(tmp_path, [PAGE], name)
+
+
+def test_a_missing_archive_tells_what_there_is(tmp_path: Path) -> None:
+    write(tmp_path, [PAGE], "one")
+    with pytest.raises(
+        ArchiveError, match=r"'two' is not archived in .* \(there: one\).*coldload archive URL --name two"
+    ):
+        open_archive(tmp_path, "two")
+
+
+def test_archives_are_listed_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("b", "a"):
+        write(tmp_path, [PAGE], name)
+    assert [archive.name for archive in list_archives(tmp_path)] == ["a", "b"]
+    assert list_archives(tmp_path / "none") == []
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path))
+    assert archives_root() == tmp_path
+    monkeypatch.delenv("COLDLOAD_ARCHIVES")
+    assert archives_root() == Path("archives")
+
+
+def _damage_line(folder: Path) -> None:
+    (folder / "index.jsonl").write_text("{not json\n")
+
+
+def _damage_types(folder: Path) -> None:
+    entry = json.loads((folder / "index.jsonl").read_text().splitlines()[0])
+    (folder / "index.jsonl").write_text(json.dumps({**entry, "offset": "far"}) + "\n")
+
+
+def _drop_line(folder: Path) -> None:
+    lines = (folder / "index.jsonl").read_text().splitlines()
+    (folder / "index.jsonl").write_text(lines[0] + "\n")
+
+
+def _remove_index(folder: Path) -> None:
+    (folder / "index.jsonl").unlink()
+
+
+def _damage_metadata(folder: Path) -> None:
+    (folder / "archive.json").write_text('{"schema": 1}')
+
+
+def _newer_schema(folder: Path) -> None:
+    metadata = json.loads((folder / "archive.json").read_text())
+    (folder / "archive.json").write_text(json.dumps({**metadata, "schema": 99}))
+
+
+def _wrong_digest(folder: Path) -> None:
+    metadata = json.loads((folder / "archive.json").read_text())
+    (folder / "archive.json").write_text(json.dumps({**metadata, "digest": "0" * 64}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (_damage_line, r"index\.jsonl: line 1: "),
+        (_damage_types, r"index\.jsonl: line 1: .*wrong type"),
+        (_drop_line, r"index\.jsonl: its content is not what archive\.json says"),
+        (_remove_index, r"index\.jsonl: the file is missing"),
+        (_damage_metadata, r"archive\.json: it lacks start_url"),
+        (_newer_schema, r"archive\.json: schema 99"),
+        (_wrong_digest, r"\(digest\)"),
+    ],
+)
+def test_a_damaged_index_is_named_and_can_be_rebuilt(tmp_path: Path, damage: object, named: str) -> None:
+    before = write(tmp_path, [PAGE, PICTURE])
+    assert callable(damage)
+    damage(before.folder)
+    with pytest.raises(ArchiveError, match=named) as caught:
+        open_archive(tmp_path, "site")
+    assert "coldload archive URL --name site" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert rebuild_index(before.folder).digest == before.digest
+    assert open_archive(tmp_path, "site").entries == before.entries
+    assert open_archive(tmp_path, "site").notes == before.notes
+
+
+def test_a_truncated_recording_is_named(tmp_path: Path) -> None:
+    made = write(tmp_path, [PAGE, PICTURE])
+    warc = made.folder / "archive.warc.gz"
+    warc.write_bytes(warc.read_bytes()[:-20])
+    with pytest.raises(ArchiveError, match=r"archive\.warc\.gz: it ends before the response of line 2"):
+        open_archive(tmp_path, "site")
+    with pytest.raises(ArchiveError, match=r"archive\.warc\.gz"):
+        rebuild_index(made.folder)
+    warc.unlink()
+    with pytest.raises(ArchiveError, match=r"archive\.warc\.gz: the file is missing"):
+        open_archive(tmp_path, "site")
+
+
+def test_a_recording_changed_in_place_is_noticed_when_read(tmp_path: Path) -> None:
+    made = write(tmp_path, [PAGE, PICTURE])
+    other = write(tmp_path, [PAGE, Response(PICTURE.url, 200, PICTURE.headers, b"\x89Q")], "other")
+    (made.folder / "archive.warc.gz").write_bytes((other.folder / "archive.warc.gz").read_bytes())
+    with pytest.raises(ArchiveError, match=r"something else than http://cdn\.example/p\.png\?v=1"):
+        list(made.responses())
+
+
+def test_impossible_responses_are_refused() -> None:
+    with pytest.raises(ArchiveError, match="status 0"):
+        Response("https://site.example/", 0, (), b"")
+    with pytest.raises(ArchiveError, match="no absolute URL"):
+        Response("site.example", 200, (), b"")

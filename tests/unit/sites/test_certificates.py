@@ -1,0 +1,107 @@
+"""Certificates that a strict client accepts, small and quickly made."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+
+from harness.command import Command
+from harness.errors import TestbedFailed
+from harness.process import run
+from sites.certificates import Authority, trust_database
+
+
+def accepted(authority: Authority, folder: Path, served: str, asked: str) -> bool:
+    """Whether OpenSSL, asked for a host, accepts the certificate of another one; a handshake in memory."""
+    certificate = folder / "host.pem"
+    certificate.write_bytes(authority.certificate_for(served))
+    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_context.load_cert_chain(certificate, authority.key_file)
+    client_context = ssl.create_default_context(cafile=str(authority.certificate_file))
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = client_context.wrap_bio(to_client, to_server, server_hostname=asked)
+    server = server_context.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(4):
+        for side in (client, server):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            except ssl.SSLError:
+                return False
+    return True
+
+
+def test_a_certificate_is_for_its_host_alone(tmp_path: Path) -> None:
+    authority = Authority.create(tmp_path)
+    assert accepted(authority, tmp_path, "site.example", "site.example")
+    assert not accepted(authority, tmp_path, "site.example", "other.example")
+    assert accepted(authority, tmp_path, "127.0.0.1", "127.0.0.1")
+    assert accepted(authority, tmp_path, "müller.example", "xn--mller-kva.example")
+    assert accepted(authority, tmp_path, "a" * 60 + ".long.example", "a" * 60 + ".long.example")
+
+
+def test_another_authority_is_not_trusted(tmp_path: Path) -> None:
+    first, second = Authority.create(tmp_path / "1"), Authority.create(tmp_path / "2")
+    (tmp_path / "mixed.pem").write_bytes(second.certificate_file.read_bytes())
+    mixed = Authority(
+        tmp_path / "mixed.pem", first.key_file, first._certificate, first._key, first._host_key, first._now
+    )
+    assert not accepted(mixed, tmp_path, "site.example", "site.example")
+
+
+def test_certificates_are_small_short_lived_and_differ(tmp_path: Path) -> None:
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    authority = Authority.create(tmp_path, now=now)
+    first, second = (
+        x509.load_pem_x509_certificate(authority.certificate_for("site.example")) for _ in range(2)
+    )
+    assert 350 <= len(first.public_bytes(Encoding.DER)) <= 600
+    assert first.serial_number != second.serial_number
+    assert first.not_valid_before_utc < now < first.not_valid_after_utc
+    assert first.not_valid_after_utc - first.not_valid_before_utc < timedelta(days=398)
+
+
+def test_the_key_is_for_its_owner_only(tmp_path: Path) -> None:
+    authority = Authority.create(tmp_path)
+    assert authority.key_file.stat().st_mode & 0o077 == 0
+    assert load_pem_private_key(authority.key_file.read_bytes(), None)
+
+
+def test_addresses_are_named_as_addresses(tmp_path: Path) -> None:
+    made = x509.load_pem_x509_certificate(Authority.create(tmp_path).certificate_for("[2001:db8::1]"))
+    names = made.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.IPAddress) == [ip_address("2001:db8::1")]
+
+
+def test_what_is_no_host_gets_no_certificate(tmp_path: Path) -> None:
+    with pytest.raises(TestbedFailed, match="no host name"):
+        Authority.create(tmp_path).certificate_for("not a host")
+
+
+def test_a_hundred_hosts_take_well_under_a_second(tmp_path: Path) -> None:
+    authority = Authority.create(tmp_path)
+    before = time.process_time()
+    for number in range(100):
+        authority.certificate_for(f"h{number}.example")
+    assert time.process_time() - before < 0.5
+
+
+def test_the_browsers_database_trusts_the_authority(tmp_path: Path) -> None:
+    authority = Authority.create(tmp_path / "authority")
+    folder = trust_database(authority, tmp_path / "home" / ".pki" / "nssdb")
+    assert {path.name for path in folder.iterdir()} == {"cert9.db", "key4.db", "pkcs11.txt"}
+    certificate = tmp_path / "host.pem"
+    certificate.write_bytes(authority.certificate_for("site.example"))
+    database = f"sql:{folder}"
+    run(Command.of("certutil", "-d", database, "-A", "-t", ",,", "-n", "host", "-i", certificate))
+    assert "certificate is valid" in run(
+        Command.of("certutil", "-d", database, "-V", "-u", "V", "-n", "host")
+    )

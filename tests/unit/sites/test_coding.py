@@ -1,0 +1,53 @@
+"""Bodies are decoded as browsers decode them, and encoded the same way every time."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sites.coding import coding_of, decode, encode, looks_coded
+
+CODINGS = ("", "gzip", "deflate", "br", "zstd")
+
+
+@given(st.binary(max_size=3000), st.sampled_from(CODINGS))
+def test_what_is_encoded_decodes_to_itself(body: bytes, coding: str) -> None:
+    coded = encode(body, coding, len(body))
+    assert decode(coded, coding) == body
+    assert encode(body, coding, len(body)) == coded
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_a_body_cut_short_is_not_decoded_in_part(coding: str) -> None:
+    coded = encode(bytes(range(256)) * 50, coding, 0)
+    with pytest.raises(ValueError, match="body is not"):
+        decode(coded[:-5], coding)
+
+
+def test_gzip_in_members_and_deflate_without_header() -> None:
+    assert decode(gzip.compress(b"a") + gzip.compress(b"b"), "gzip") == b"ab"
+    raw = zlib.compressobj(wbits=-15)
+    assert decode(raw.compress(b"abc") + raw.flush(), "deflate") == b"abc"
+
+
+def test_gzip_carries_no_time() -> None:
+    assert encode(b"x", "gzip", 1)[4:8] == bytes(4)
+
+
+def test_brotli_is_as_thorough_as_the_origin_was() -> None:
+    text = b"".join(b"word%d " % (number * number % 977) for number in range(3000))
+    fast = encode(text, "br", len(text))
+    thorough = encode(text, "br", 10)
+    assert len(thorough) < len(fast) < len(text)
+
+
+def test_names_of_codings() -> None:
+    assert [coding_of(name) for name in (None, " GZIP ", "x-gzip", "identity")] == ["", "gzip", "gzip", ""]
+    with pytest.raises(ValueError, match="not known"):
+        decode(b"x", "compress")
+    assert looks_coded(b"\x1f\x8bxx", "gzip")
+    assert not looks_coded(b"<html>", "gzip")

@@ -1,0 +1,231 @@
+"""What is served of an archive under each scheme, and what is said about changes."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
+import pytest
+
+from sites.archive import Archive, Response, write_archive
+from sites.coding import BROWSER_CODINGS, decode
+from sites.materialise import Site, materialise
+from sites.rewrite import integrity_digests
+from sites.served import ServedObject
+
+HTML = (("Content-Type", "text/html"),)
+SCRIPT = (("Content-Type", "text/javascript"),)
+
+
+def archive(root: Path, *responses: Response, start: str = "https://site.example/") -> Archive:
+    return write_archive(root, "site", start, responses, captured_with="test", user_agent="test")
+
+
+def page(
+    body: bytes = b"<html>", url: str = "https://site.example/", headers: tuple[tuple[str, str], ...] = HTML
+) -> Response:
+    return Response(url, 200, headers, body)
+
+
+def served(site: Site, target: str = "/", host: str = "site.example") -> ServedObject:
+    found = [made for made in site.objects if made.key == (host, target)]
+    assert len(found) == 1, [made.key for made in site.objects]
+    return found[0]
+
+
+def noted(site: Site, what: str) -> bool:
+    return any(what in note for note in site.notes)
+
+
+def test_bodies_that_are_right_are_served_byte_for_byte(tmp_path: Path) -> None:
+    body = gzip.compress(b'<a href="https://other.example/">', mtime=1)
+    made = materialise(archive(tmp_path, page(body, headers=(*HTML, ("Content-Encoding", "gzip")))), "https")
+    assert served(made).body == body
+    assert made.start_url == "https://site.example/"
+    assert not noted(made, "links")
+
+
+def test_a_page_recorded_over_https_is_served_over_http(tmp_path: Path) -> None:
+    recorded = gzip.compress(b'<a href="https://other.example/">')
+    stored = archive(tmp_path, page(recorded, headers=(*HTML, ("Content-Encoding", "gzip"))))
+    made = materialise(stored, "http")
+    assert gzip.decompress(served(made).body) == b'<a href="http://other.example/">'
+    assert served(made).headers[:2] == (*HTML, ("Content-Encoding", "gzip"))
+    assert made.start_url == "http://site.example/"
+    assert "1 links in bodies moved to http" in made.notes
+    assert materialise(stored, "http").objects[0].body == served(made).body
+
+
+def test_headers_of_the_connection_and_of_policies_are_left_out(tmp_path: Path) -> None:
+    headers = (
+        *HTML,
+        ("Date", "x"),
+        ("Server", "x"),
+        ("Connection", "close"),
+        ("Keep-Alive", "x"),
+        ("Alt-Svc", "h3"),
+        ("Content-Length", "6"),
+        ("Strict-Transport-Security", "max-age=1"),
+        ("Content-Security-Policy", "upgrade-insecure-requests"),
+        ("ETag", '"e"'),
+        ("X-Long", "x" * 9000),
+    )
+    made = materialise(archive(tmp_path, page(headers=headers)), "https")
+    assert served(made).headers == (
+        *HTML,
+        ("ETag", '"e"'),
+        ("Access-Control-Allow-Origin", "*"),
+        ("Timing-Allow-Origin", "*"),
+    )
+    for what in (
+        "strict-transport-security",
+        "content-security-policy",
+        "longer than",
+        "Allow-Origin headers added",
+    ):
+        assert noted(made, what), what
+
+
+def test_cross_origin_headers_follow_the_scheme(tmp_path: Path) -> None:
+    headers = (
+        *HTML,
+        ("Access-Control-Allow-Origin", "https://site.example"),
+        ("Location", "https://site.example/x"),
+    )
+    made = materialise(archive(tmp_path, page(headers=headers)), "http")
+    assert ("Access-Control-Allow-Origin", "http://site.example") in served(made).headers
+    assert ("Location", "http://site.example/x") in served(made).headers
+    assert not noted(made, "Access-Control-Allow-Origin headers added")
+
+
+def test_a_redirect_between_schemes_gives_way_to_the_page(tmp_path: Path) -> None:
+    up = Response("http://site.example/", 301, (("Location", "https://site.example/"),), b"")
+    stored = archive(tmp_path, up, page(b"home"), start="http://site.example/")
+    for scheme in ("http", "https"):
+        made = materialise(stored, scheme)
+        assert served(made).status == 200
+        assert noted(made, "redirects from one scheme to the other")
+
+
+def test_the_last_good_capture_counts_then_the_scheme_of_the_start(tmp_path: Path) -> None:
+    url = "https://site.example/a"
+    stored = archive(
+        tmp_path,
+        page(),
+        page(b"1", url),
+        page(b"2", url),
+        Response(url, 503, HTML, b"3"),
+        page(b"4", "http://site.example/a"),
+        Response("https://site.example/gone", 404, HTML, b"old"),
+        Response("https://site.example/gone", 410, HTML, b"new"),
+    )
+    made = materialise(stored, "https")
+    assert served(made, "/a").body == b"2"
+    assert served(made, "/gone").status == 410
+    assert noted(made, "captures left out")
+
+
+def test_query_strings_and_percent_encoding_are_told_apart(tmp_path: Path) -> None:
+    targets = ["/", "/a?x=1", "/a?x=2", "/a", "/a%2Fb", "/a%2fb", "/a/b", "/?"]
+    stored = archive(
+        tmp_path, *(page(target.encode(), f"https://site.example{target}") for target in targets)
+    )
+    made = materialise(stored, "https")
+    assert [(each.target, each.body) for each in made.objects] == [
+        (target, target.encode()) for target in targets
+    ]
+
+
+def test_an_address_that_holds_the_pages_own_is_answered_under_the_new_scheme(tmp_path: Path) -> None:
+    target = "/log?page=https%3A%2F%2Fsite.example%2F"
+    made = materialise(archive(tmp_path, page(), page(b"logged", f"https://site.example{target}")), "http")
+    assert served(made, target).body == b"logged"
+    assert served(made, target.replace("https", "http")).body == b"logged"
+
+
+def test_integrity_follows_through_scripts_that_name_scripts(tmp_path: Path) -> None:
+    inner = b"load('https://site.example/x')"
+    outer = b'import("/inner.js", {integrity: "' + integrity_digests(inner)[1] + b'"})'
+    start = b'<script src="/outer.js" integrity="' + integrity_digests(outer)[0] + b'"></script>'
+    lost = b'<script src="/lost.js" integrity="' + integrity_digests(b"lost")[0] + b'"></script>'
+    made = materialise(
+        archive(
+            tmp_path,
+            page(start + lost),
+            page(inner, "https://site.example/inner.js", SCRIPT),
+            page(outer, "https://site.example/outer.js", SCRIPT),
+        ),
+        "http",
+    )
+    new_inner, new_outer = served(made, "/inner.js").body, served(made, "/outer.js").body
+    assert new_inner == b"load('http://site.example/x')"
+    assert integrity_digests(new_inner)[1] in new_outer
+    assert integrity_digests(new_outer)[0] in served(made).body
+    assert served(made).body.endswith(b'<script src="/lost.js"></script>')
+    assert "2 integrity digests renewed because the body they protect was changed" in made.notes
+    assert "1 integrity attributes dropped that no archived body meets" in made.notes
+
+
+def test_codings_that_browsers_do_not_take_over_http_become_gzip(tmp_path: Path) -> None:
+    text = b"body{background:#fff}" * 20
+    headers = (("Content-Type", "text/css"), ("Content-Encoding", "br"))
+    stored = archive(tmp_path, page(), page(brotli.compress(text), "https://site.example/s.css", headers))
+    kept, recoded = materialise(stored, "https"), materialise(stored, "http")
+    assert served(kept, "/s.css").body == brotli.compress(text)
+    assert ("Content-Encoding", "gzip") in served(recoded, "/s.css").headers
+    assert gzip.decompress(served(recoded, "/s.css").body) == text
+    assert noted(recoded, "gzip instead of br")
+    comparable = materialise(stored, "https", BROWSER_CODINGS["http"])
+    assert served(comparable, "/s.css").body == served(recoded, "/s.css").body
+
+
+def test_a_changed_brotli_body_stays_brotli_over_https(tmp_path: Path) -> None:
+    headers = (*HTML, ("Content-Encoding", "br"))
+    stored = archive(tmp_path, page(brotli.compress(b"<a href=http://a.example/>"), headers=headers))
+    assert decode(served(materialise(stored, "https")).body, "br") == b"<a href=https://a.example/>"
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+def test_a_coding_the_body_does_not_have_is_never_announced(tmp_path: Path, coding: str) -> None:
+    stored = archive(tmp_path, page(b"<html>plain</html>", headers=(*HTML, ("Content-Encoding", coding))))
+    made = materialise(stored, "https")
+    assert served(made).body == b"<html>plain</html>"
+    assert "content-encoding" not in {name.lower() for name, _ in served(made).headers}
+    assert noted(made, "not so coded")
+
+
+def test_what_cannot_be_decoded_is_served_as_recorded(tmp_path: Path) -> None:
+    short = gzip.compress(b'<a href="https://a.example/">' * 100)[:-30]
+    stored = archive(
+        tmp_path,
+        page(short, headers=(*HTML, ("Content-Encoding", "gzip"))),
+        page(b"??", "https://site.example/odd", (*HTML, ("Content-Encoding", "compress"))),
+    )
+    made = materialise(stored, "http")
+    assert served(made).body == short
+    assert served(made, "/odd").headers[1] == ("Content-Encoding", "compress")
+    assert noted(made, "cannot be decoded")
+    assert noted(made, "compress is not known")
+
+
+def test_policies_in_the_document_go_only_where_they_would_break_the_replay(tmp_path: Path) -> None:
+    html = b'<meta http-equiv="Content-Security-Policy" content="upgrade-insecure-requests">'
+    stored = archive(tmp_path, page(html))
+    assert served(materialise(stored, "https")).body == html
+    assert served(materialise(stored, "http")).body == b""
+
+
+def test_hosts_and_ports(tmp_path: Path) -> None:
+    links = "".join(f'<a href="https://h{number}.example/">' for number in range(250))
+    stored = archive(
+        tmp_path,
+        page(links.encode() + b'<a href="https://site.example/"><svg xmlns="http://www.w3.org/2000/svg">'),
+        page(b"x", "https://cdn.example:8443/x"),
+    )
+    made = materialise(stored, "https")
+    assert made.hosts == ("site.example", "cdn.example")
+    assert made.mentioned_hosts == tuple(f"h{number}.example" for number in range(200))
+    assert "50 mentioned hosts without a certificate" in made.notes
+    assert made.ports == (8443,)
+    assert served(made, "/x", "cdn.example:8443").body == b"x"

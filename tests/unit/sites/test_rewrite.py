@@ -1,0 +1,180 @@
+"""Links follow the scheme, namespaces do not, integrity follows the body; in time linear in its length."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from sites.rewrite import (
+    drop_integrity,
+    drop_policies,
+    follow_digests,
+    integrity_digests,
+    is_text,
+    mentioned_hosts,
+    names_digests,
+    rewrite_links,
+    rewrite_scheme,
+    rewrite_target,
+    rewrite_value,
+)
+
+HOSTS = ("site.example",)
+
+
+@pytest.mark.parametrize(
+    ("https", "http"),
+    [
+        (b'<a href="https://a.example/x">', b'<a href="http://a.example/x">'),
+        (b"<img src=HTTPS://a.example/x>", b"<img src=http://a.example/x>"),
+        (b"url(https://a.example/x.png)", b"url(http://a.example/x.png)"),
+        (b'{"u":"https:\\/\\/a.example\\/x"}', b'{"u":"http:\\/\\/a.example\\/x"}'),
+        (b'"\\nhttps:\\\\\\/\\\\\\/a.example"', b'"\\nhttp:\\\\\\/\\\\\\/a.example"'),
+        (b'"https:\\u002F\\u002Fa.example"', b'"http:\\u002F\\u002Fa.example"'),
+        (b"https:&#x2F;&#x2F;a.example", b"http:&#x2F;&#x2F;a.example"),
+        (b'"https://"+host+"/x"', b'"http://"+host+"/x"'),
+        (b"https://[2001:db8::1]/", b"http://[2001:db8::1]/"),
+        (b'<a href="https://m\xc3\xbcller.example/">', b'<a href="http://m\xc3\xbcller.example/">'),
+        (
+            b"srcset='https://a/1.jpg 1x, https://a/2.jpg 2x'",
+            b"srcset='http://a/1.jpg 1x, http://a/2.jpg 2x'",
+        ),
+    ],
+)
+def test_links_move_both_ways(https: bytes, http: bytes) -> None:
+    assert rewrite_scheme(https, "text/html", "http", HOSTS) == http
+    assert rewrite_scheme(http, "text/html", "https", HOSTS).lower() == https.lower()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">',
+        b'<div itemtype="http://schema.org/Person">',
+        b'<html xmlns:og="http://ogp.me/ns#" xmlns:my="http://site.example/ns">',
+        b'<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0//EN" "http://site.example/dtd/xhtml1.dtd">',
+        b'document.createElementNS("http://www.w3.org/2000/svg", "g")',
+        b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf about="http://ns.adobe.com/xap/1.0/">',
+        b'<link rel="profile" href="http://gmpg.org/xfn/11">',
+        b"//a.example/x /relative http:relative https (http)",
+    ],
+)
+def test_namespaces_and_everything_else_stay(body: bytes) -> None:
+    assert rewrite_links(body, "https", ("site.example", "www.w3.org")) == (body, 0)
+
+
+def test_a_namespace_host_that_is_itself_archived_is_linked_to() -> None:
+    page = b'<a href="http://www.w3.org/standards/"> <svg xmlns="http://www.w3.org/2000/svg">'
+    moved, count = rewrite_links(page, "https", ("www.w3.org",))
+    assert moved == page.replace(b"http://www.w3.org/standards", b"https://www.w3.org/standards")
+    assert count == 1
+
+
+def test_only_text_is_touched() -> None:
+    body = b"\x89PNG https://a.example/"
+    assert rewrite_scheme(body, "image/png", "http", HOSTS) is body
+    text_types = ["text/html", "text/css", "application/javascript", "application/json", "image/svg+xml"]
+    text_types += [
+        "application/manifest+json",
+        "application/ld+json",
+        "text/xml",
+        "text/javascript",
+        "text/plain",
+    ]
+    assert all(is_text(mime) for mime in text_types)
+    assert not any(is_text(mime) for mime in ("", "image/png", "font/woff2", "application/octet-stream"))
+
+
+def test_what_is_right_already_is_the_same_object() -> None:
+    body = b'<a href="http://a.example/">' * 10
+    assert rewrite_links(body, "http", HOSTS) == (body, 0)
+
+
+def test_header_values_and_targets() -> None:
+    assert (
+        rewrite_value("<https://a.example/x.css>; rel=preload", "http", HOSTS)
+        == "<http://a.example/x.css>; rel=preload"
+    )
+    target = "/share?u=https://site.example/&v=https%3A%2F%2Fa.example%2f"
+    assert (
+        rewrite_target(target, "http", HOSTS) == "/share?u=http://site.example/&v=http%3A%2F%2Fa.example%2f"
+    )
+    assert rewrite_target("/plain?x=1", "https", HOSTS) == "/plain?x=1"
+
+
+def test_policies_in_the_document_are_dropped() -> None:
+    html = (
+        b'<meta charset="utf-8"><META HTTP-EQUIV="Content-Security-Policy" content="upgrade-insecure-requests">'
+        b"<meta content=\"default-src 'self'\" http-equiv=content-security-policy><meta name=x content=y>"
+    )
+    assert drop_policies(html) == (b'<meta charset="utf-8"><meta name=x content=y>', 2)
+
+
+def test_digests_follow_the_bodies_they_protect() -> None:
+    old, new = (
+        integrity_digests(b"alert('https://a.example')"),
+        integrity_digests(b"alert('http://a.example')"),
+    )
+    page = b'<script src=a.js integrity="' + old[1] + b'"></script><script>{"i":"' + old[2] + b'"}</script>'
+    assert names_digests(page)
+    assert follow_digests(page, dict(zip(old, new, strict=True))) == (
+        page.replace(old[1], new[1]).replace(old[2], new[2]),
+        2,
+    )
+
+
+def test_integrity_that_nothing_meets_is_dropped() -> None:
+    met, other = integrity_digests(b"met")[0], integrity_digests(b"other")[0]
+    page = (
+        b'<script integrity="'
+        + met
+        + b"\"></script><link integrity='"
+        + other
+        + b'\' href=x><i integrity="">'
+    )
+    assert drop_integrity(page, {met}) == (page.replace(b" integrity='" + other + b"'", b""), 1)
+
+
+def test_hosts_that_texts_mention() -> None:
+    body = (
+        b'<script src="//cdn.example/x.js"></script> "https:\\/\\/api.example\\/v1" url(http://img.example/a) '
+        b'<svg xmlns="http://www.w3.org/2000/svg"> // a comment.about things "https://CDN.example/y" a//b.example'
+    )
+    assert mentioned_hosts(body) == ["cdn.example", "api.example", "img.example"]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        b"https:",
+        b"https:\\",
+        b"https://",
+        b'"https://www.example.com/a/b.js",',
+        b"<meta ",
+        b"<meta http-equiv=",
+        b' integrity="',
+        b" integrity = ",
+        b"sha256-AAAA",
+        b'"//a.b',
+        b"<!DOCTYPE https://",
+        b"xmlns:a = ",
+        b"http://a.",
+        b"    ",
+        b"\\",
+        b"a.",
+    ],
+)
+def test_every_step_takes_time_linear_in_the_body(unit: bytes) -> None:
+    def seconds(size: int) -> float:
+        body = unit * (size // len(unit))
+        before = time.process_time()
+        for scheme in ("http", "https"):
+            rewrite_links(body, scheme, HOSTS)
+        drop_policies(body)
+        drop_integrity(body, ())
+        follow_digests(body, {})
+        mentioned_hosts(body)
+        return time.process_time() - before
+
+    assert seconds(2_000_000) < 8 * max(seconds(500_000), 0.05)
