@@ -121,10 +121,19 @@ class RunDirectory:
         append_line(self.folder / "calibration.jsonl", reading)
 
     def write_environment(self, environment: Mapping[str, Any]) -> None:
-        """Store the environment; a continued run keeps the first one and lists each later one below it."""
+        """Store the environment; a continued run keeps the first one and lists each later one below it.
+
+        Raises RecordsError when the link's backend is another than the run was begun with: they are not mixed.
+        """
         path = self.folder / "environment.json"
         if path.exists():
             stored = json.loads(path.read_text())
+            begun, now = stored["link"]["backend"], environment["link"]["backend"]
+            if begun != now:
+                raise RecordsError(
+                    f"{self.folder} was begun over {begun} devices and cannot go on over {now}; "
+                    "continue as the user who began it, or choose another --out"
+                )
             stored.setdefault("continued", []).append(dict(environment))
         else:
             stored = dict(environment)

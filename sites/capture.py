@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,7 +19,17 @@ from harness.command import Command
 from harness.errors import ArchiveError
 from harness.process import running
 from sites.archive import Archive, Response, write_archive
-from sites.htcache import Cache, Cached, gzip_encoded, is_mirror, read_cache, recompress, url_key
+from sites.htcache import (
+    LIST_FILE,
+    LOG_FILE,
+    Cache,
+    Cached,
+    gzip_encoded,
+    is_mirror,
+    read_cache,
+    recompress,
+    url_key,
+)
 from sites.urls import canonical_url, resolve
 
 _CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0"
@@ -130,7 +140,7 @@ def mirror(
         cache = _read_rounds(folder)
         count = len(cache.entries)
         had = {each.key: each.response for each in cache.entries}
-        _check_page(start, had, part)
+        _check_page(start, had, asked, part)
         absent = missing(had, start)
         again = {url for url in absent if url_key(url) in cache.lost}
         wanted = [u for u in absent if len(u) <= LONGEST_URL and asked[u] < (2 if u in again else 1)]
@@ -285,15 +295,15 @@ def _httrack(folder: Path, urls: Sequence[str], command: Command, report: Callab
     deadline = time.monotonic() + MAX_SECONDS + 60
     with running(quiet, folder / "httrack.log", cwd=folder) as process:
         while process.alive and time.monotonic() < deadline:
-            report(_read(folder / "hts-cache" / "new.txt"))
+            report(_read(folder / LIST_FILE))
             time.sleep(POLL_SECONDS)
         late = process.alive
         code = process.end()
-    report(_read(folder / "hts-cache" / "new.txt"))
-    log = _read(folder / "hts-log.txt")
+    report(_read(folder / LIST_FILE))
+    log = _read(folder / LOG_FILE)
     if late or "giving up" in log:
         raise ArchiveError(
-            f"HTTrack did not finish {urls[0]} within {MAX_SECONDS} s (log: {folder}/hts-log.txt)"
+            f"HTTrack did not finish {urls[0]} within {MAX_SECONDS} s (log: {folder / LOG_FILE})"
         )
     if code != 0 or not is_mirror(folder):
         raise ArchiveError(f"httrack failed on {urls[0]} with exit code {code}: {process.last_lines()}")
@@ -322,21 +332,25 @@ def _read_rounds(folder: Path) -> Cache:
     return Cache(tuple(entries.values()), frozenset(lost - entries.keys()))
 
 
-def _check_page(start: str, responses: Mapping[str, Response], part: Path) -> None:
-    """ArchiveError unless the page itself, or a redirect still to be followed, was recorded."""
+def _check_page(start: str, responses: Mapping[str, Response], asked: Container[str], part: Path) -> None:
+    """ArchiveError unless the page was recorded, or a redirect to it is still to be followed."""
     page, response = start, responses.get(url_key(start))
     for _ in range(MAX_ROUNDS):
         if response is None or not 300 <= response.status < 400:
             break
         page = resolve(page, response.header("Location") or "") or page
         response = responses.get(url_key(page))
-    if (response is None and page != start) or (response is not None and response.status < 400):
+    if response is None and page not in asked:
         return
-    found = re.search(r'Error:\s+"(.*?)" \(-?\d+\)', _read(part / "hts-log.txt"))
-    said = (
-        f"{response.status} {response.reason}" if response else found[1] if found else "nothing was recorded"
-    )
-    raise ArchiveError(f"HTTrack could not fetch {page}: {said}; check the address and the network")
+    if response is None:
+        found = re.search(r'Error:\s+"(.*?)" \(-?\d+\)', _read(part / LOG_FILE))
+        said = f"no answer ({found[1]})" if found else "no answer"
+    elif response.status >= 400:
+        said = f"the server says {response.status} {response.reason}"
+    else:
+        return
+    where = page if page == start else f"{page}, to which {start} leads"
+    raise ArchiveError(f"HTTrack could not fetch {where}: {said}; check the address and the network")
 
 
 def _read(path: Path) -> str:

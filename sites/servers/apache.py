@@ -216,6 +216,8 @@ def _file(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> bytes
     except ValueError:
         phrase = "Status"
     lines = [f"Status: {status} {phrase}", *(f"{name}: {value}" for name, value in headers)]
+    if status not in BODILESS:
+        lines.append(f"Content-Length: {len(body)}")  # Apache would find it out for GET, but not for HEAD
     return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
 
 

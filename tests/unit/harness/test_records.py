@@ -22,6 +22,7 @@ trials = 2
 down_mbps = 10
 rtt_ms = 20
 """
+TUN = {"link": {"backend": "tun"}}
 PLAN = make_plan(parse_study(STUDY, "mine.toml"), 1)
 
 
@@ -106,7 +107,14 @@ def test_damage_in_the_middle_is_named_with_its_line(tmp_path: Path, damage: str
 
 def test_a_continued_run_keeps_both_environments(tmp_path: Path) -> None:
     with open_run(tmp_path / "run", STUDY, PLAN) as run:
-        run.write_environment({"kernel": "1"})
-        run.write_environment({"kernel": "2"})
+        run.write_environment({"kernel": "1", **TUN})
+        run.write_environment({"kernel": "2", **TUN})
         stored = json.loads((run.folder / "environment.json").read_text())
-    assert stored == {"kernel": "1", "continued": [{"kernel": "2"}]}
+    assert stored == {"kernel": "1", **TUN, "continued": [{"kernel": "2", **TUN}]}
+
+
+def test_a_run_does_not_go_on_over_another_kind_of_link(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+        run.write_environment(TUN)
+        with pytest.raises(RecordsError, match="begun over tun devices"):
+            run.write_environment({"link": {"backend": "veth"}})
