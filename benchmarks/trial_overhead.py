@@ -38,7 +38,9 @@ def measure(trials: int) -> dict[tuple[Driver, Link], list[Record]]:
                     PAGE, "plain", Protocol.HTTP1, link, Engine.CHROMIUM, driver, Origins.SINGLE, "apache"
                 )
                 planned = PlannedTrial(f"{number:05d}", number, number, condition)
-                record = run_trial(opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "kept")
+                record = run_trial(
+                    opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "kept"
+                )
                 if number > 1:
                     records[driver, link].append(record)
     return records
@@ -70,7 +72,8 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=15)
     trials = parser.parse_args().trials
     machine = describe_machine()
-    print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}, load {os.getloadavg()[0]:.1f}")
+    print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
+    print(f"load average at the start: {os.getloadavg()[0]:.1f}")
 
     def command() -> int:
         report(measure(trials))

@@ -157,11 +157,9 @@ class _Attempt:
         self, home: Home, client: Client, endpoint: Endpoint, log_offset: int, cpu_before: float | None
     ) -> None:
         """What is read after the browser has gone, also of a load that failed."""
-        cpu_after = endpoint.server.cpu_seconds()
-        both = cpu_before is not None and cpu_after is not None
         self.evidence = replace(
             self._seen,
-            server_cpu_s=round(cpu_after - cpu_before, 3) if both else None,
+            server_cpu_s=_since(cpu_before, endpoint.server.cpu_seconds()),
             served=served_to(endpoint.server.requests(log_offset), client.address),
             link_reading=self._seen.link_reading or client.link.reading(),
         )
@@ -184,3 +182,8 @@ class _Attempt:
             return None
         self.files.mkdir(parents=True, exist_ok=True)
         return self.files / name
+
+
+def _since(before: float | None, now: float | None) -> float | None:
+    """The difference of two readings of a counter in seconds."""
+    return None if before is None or now is None else round(now - before, 3)

@@ -339,6 +339,6 @@ def _hosts(entries: Iterable[Entry]) -> tuple[str, ...]:
 
 
 def _digest(start_url: str, entries: Iterable[Entry]) -> str:
-    """Identity of the content: start URL and each response's URL, head and body, in order; not compression."""
+    """Identity of the content: start URL and each response's URL, head and body in order; not compression."""
     lines = [start_url, *(f"{entry.url} {entry.head_sha256} {entry.sha256}" for entry in entries)]
     return warc.sha256("\n".join(lines).encode())

@@ -57,7 +57,7 @@ FLAGS = (
 )
 # HTTrack's limit on connections per second computes with a clock of whole seconds: whatever the number, it lets
 # one request through per second. Only 0 turns it off, and the built-in limits put it back unless -%! is given.
-UNLIMITED_FLAGS = ("-%!", "-%c0", "-A0", "-c8")
+UNLIMITED_FLAGS = ("-%!", "-%c0", "-A0", "-c32")
 FILTERS = ("-*", *(f"+*.{kind}" for kind in FILE_TYPES))
 
 NOTES = (

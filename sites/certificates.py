@@ -40,7 +40,7 @@ class Authority:
 
     @classmethod
     def create(cls, folder: Path, *, now: datetime | None = None) -> Authority:
-        """Make an authority whose files are in `folder`; nothing outlives the run that removes it."""
+        """Make an authority; its two files lie in `folder`, its own key only in memory."""
         moment = now or datetime.now(UTC)
         key, host_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])

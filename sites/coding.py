@@ -1,4 +1,4 @@
-"""Content codings (gzip, deflate, br, zstd): decode a recorded body, encode a changed one as servers do. Pure."""
+"""Content codings (gzip, deflate, br, zstd): decode recorded bodies, encode changed ones. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import zstandard
 
-# What browsers take. Over plain http they neither ask for brotli and zstd nor decode them (Chromium 156: measured).
+# What browsers take. Over plain http they neither ask for brotli and zstd nor decode brotli (Chromium 156).
 BROWSER_CODINGS: Mapping[str, frozenset[str]] = {
     "http": frozenset({"gzip", "deflate"}),
     "https": frozenset({"gzip", "deflate", "br", "zstd"}),
@@ -30,7 +30,7 @@ def coding_of(header: str | None) -> str:
 
 
 def decode(body: bytes, coding: str) -> bytes:
-    """The body without its coding; ValueError when it is not so coded, cut short, or the coding is not known."""
+    """The body without its coding; ValueError when it is not so coded or cut short, or the coding unknown."""
     try:
         if coding == "gzip":
             return _gunzip(body)

@@ -36,8 +36,8 @@ class Site:
 def materialise(archive: Archive, scheme: str, codings: Collection[str] | None = None) -> Site:
     """The site that `archive` is under `scheme` (`http` or `https`), whatever it was recorded under.
 
-    `codings` are the content codings to keep, at most those browsers take under the scheme, which is the default.
-    For a comparison of protocols of both schemes give those of http (BROWSER_CODINGS), so that the bodies are alike.
+    `codings` are the content codings to keep, at most those browsers take under the scheme (the default). To
+    compare protocols of both schemes, give those of http (BROWSER_CODINGS), so that the bodies are alike.
     """
     changes: Counter[str] = Counter()
     kept = BROWSER_CODINGS[scheme] if codings is None else BROWSER_CODINGS[scheme].intersection(codings)

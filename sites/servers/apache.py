@@ -140,7 +140,7 @@ def configuration(
     for module in MODULES:
         if not (MODULE_FOLDER / f"mod_{module}.so").is_file():
             raise EnvironmentLacks(
-                f"Apache's module mod_{module} is not in {MODULE_FOLDER}; install the Debian package apache2-bin"
+                f"Apache's mod_{module} is not in {MODULE_FOLDER}; install the Debian package apache2-bin"
             )
     template = importlib.resources.files("configs") / "servers" / "apache.template"
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)  # noqa: S701 - not HTML
@@ -198,7 +198,7 @@ def _write_answers(folder: Path, sites: Mapping[str, Site]) -> None:
 
 
 def _write_certificates(folder: Path, sites: Mapping[str, Site], authority: Authority) -> dict[str, Path]:
-    """A certificate file for each host of the https site; the first, the page's own, also serves unknown names."""
+    """A certificate file per host of the https site; the first, the page's own, also serves unknown names."""
     if "https" not in sites:
         return {}
     site = sites["https"]

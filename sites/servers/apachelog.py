@@ -7,8 +7,8 @@ import re
 from harness.errors import TestbedFailed
 from sites.servers import ServedRequest
 
-# One per field of a line; tabs between them. mod_logio's counts are bytes on the socket: the first request of a TLS
-# connection also has its handshake, and HTTP/2's have their frames.
+# One per field of a line; tabs between them. %O and %I count bytes on the socket: the first request of a TLS
+# connection also has its handshake, and those of HTTP/2 their frames.
 FIELDS = {
     "started_us": "%{usec}t",
     "duration_us": "%D",

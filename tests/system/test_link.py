@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,13 @@ from harness.testbed import testbed
 from tests.system.conftest import inside
 
 
-def reading(link: Link, backend: Backend, configured: Link | None = None) -> LinkReading:
-    """Calibrate `link`, or compare a link made as `configured` with it."""
+def reading(link: Link, backend: Backend) -> LinkReading:
+    """Calibrate a link in a testbed of its own."""
 
     def measure() -> LinkReading:
         with testbed() as made:
             made.backend = backend
-            taken = calibrate(made, configured or link)
-        return taken
+            return calibrate(made, link)
 
     return inside(measure)
 
@@ -41,8 +41,6 @@ def test_round_trip_time_and_rates_are_as_configured(link: Link, backend: Backen
 
 
 def test_a_link_that_is_off_is_refused_with_how_much() -> None:
-    from dataclasses import replace
-
     taken = reading(Link.of(10, 50), Backend.TUN)
     off = replace(taken, rtt_ms=replace(taken.rtt_ms, configured=80.0), link=Link.of(10, 80))
     with pytest.raises(

@@ -18,8 +18,8 @@ from harness.processtree import family
 from harness.records import Record
 from harness.runner import Bench, bench
 from harness.trial import TrialOptions, run_trial
-from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, planned, small_site
 from sites.archive import write_archive
+from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, planned, small_site
 
 ALL = tuple(Protocol)
 SHORT = TrialOptions(timeout_s=4)

@@ -83,8 +83,8 @@ def test_names_of_answers_depend_on_host_and_target_as_sent() -> None:
 def test_an_answer_is_status_headers_and_body() -> None:
     made = as_is(served(404, ("Content-Type", "text/html"), ("X", "é"), body=b"\r\n\r\ngone"), "http")
     assert (
-        made
-        == b"Status: 404 Not Found\r\nContent-Type: text/html\r\nX: \xe9\r\nContent-Length: 8\r\n\r\n\r\n\r\ngone"
+        made == b"Status: 404 Not Found\r\nContent-Type: text/html\r\nX: \xe9\r\nContent-Length: 8\r\n\r\n"
+        b"\r\n\r\ngone"
     )
     assert as_is(served(599), "http").startswith(b"Status: 599 ")
     assert as_is(served(204), "http").endswith(b"\r\n\r\n")

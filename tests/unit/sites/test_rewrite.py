@@ -105,7 +105,8 @@ def test_header_values_and_targets() -> None:
 
 def test_policies_in_the_document_are_dropped() -> None:
     html = (
-        b'<meta charset="utf-8"><META HTTP-EQUIV="Content-Security-Policy" content="upgrade-insecure-requests">'
+        b'<meta charset="utf-8">'
+        b'<META HTTP-EQUIV="Content-Security-Policy" content="upgrade-insecure-requests">'
         b"<meta content=\"default-src 'self'\" http-equiv=content-security-policy><meta name=x content=y>"
     )
     assert drop_policies(html) == (b'<meta charset="utf-8"><meta name=x content=y>', 2)
@@ -138,8 +139,10 @@ def test_integrity_that_nothing_meets_is_dropped() -> None:
 
 def test_hosts_that_texts_mention() -> None:
     body = (
-        b'<script src="//cdn.example/x.js"></script> "https:\\/\\/api.example\\/v1" url(http://img.example/a) '
-        b'<svg xmlns="http://www.w3.org/2000/svg"> // a comment.about things "https://CDN.example/y" a//b.example'
+        b'<script src="//cdn.example/x.js"></script> "https:\\/\\/api.example\\/v1" '
+        b"url(http://img.example/a) "
+        b'<svg xmlns="http://www.w3.org/2000/svg"> // a comment.about things '
+        b'"https://CDN.example/y" a//b.example'
     )
     assert mentioned_hosts(body) == ["cdn.example", "api.example", "img.example"]
 
