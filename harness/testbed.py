@@ -27,6 +27,7 @@ from harness.model import Condition, Link, Protocol
 from harness.netns import NETNS_FOLDER, Host, host
 from sites.archive import Archive
 from sites.certificates import Authority, trust_database
+from sites.coding import BROWSER_CODINGS
 from sites.materialise import materialise
 from sites.servers import ServedRequest, Service
 from sites.servers.apache import Server, serving
@@ -80,9 +81,9 @@ class Testbed:
         """Serve an archive by each of the protocols, each on an address of its own."""
         services = [Service(protocol, self._server_address()) for protocol in protocols]
         self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in services))
-        sites = {
-            scheme: materialise(archive, scheme) for scheme in sorted({each.scheme for each in protocols})
-        }
+        schemes = sorted({each.scheme for each in protocols})
+        # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
+        sites = {scheme: materialise(archive, scheme, BROWSER_CODINGS[schemes[0]]) for scheme in schemes}
         folder = self.folder / "servers" / archive.name
         server = self._stack.enter_context(
             serving(

@@ -55,8 +55,9 @@ FLAGS = (
     *("-T30", "-R0", "-H1", f"-E{MAX_SECONDS}", "-m100000000,20000000"),  # dead hosts, endless downloads
     *("-%l", "en-US,en;q=0.9", "-%a", "text/html,image/avif,image/webp,*/*;q=0.8"),  # as Chrome asks
 )
-# HTTrack's limit on connections per second computes with a clock of whole seconds: whatever the number, it lets
-# one request through per second. Only 0 turns it off, and the built-in limits put it back unless -%! is given.
+# Why HTTrack 3.49 is slow: its limit of connections per second computes with a clock of whole seconds and lets
+# one request through per second, whatever the number. Only 0 turns it off, and the built-in limits put it back
+# unless -%! is given. And when all its sockets are in use it sleeps 100 ms before every read.
 UNLIMITED_FLAGS = ("-%!", "-%c0", "-A0", "-c32")
 FILTERS = ("-*", *(f"+*.{kind}" for kind in FILE_TYPES))
 

@@ -21,8 +21,8 @@ class ServedRequest:
 
     `protocol` is named as ALPN does (`http/1.1`, `h2`). The client's address and port tell a connection.
     `bytes_sent` and `bytes_received` are bytes on the socket with headers (and, over TLS, the handshake in
-    the first request of a connection), `body_bytes` those of the body alone. `requests_before` counts the earlier
-    requests on the connection. `hit` means answered from the archive, or a CORS preflight.
+    the first request of a connection), `body_bytes` those of the body alone. `requests_before` counts the
+    earlier requests on the connection. `hit` means answered from the archive, or a CORS preflight.
     """
 
     started_us: int

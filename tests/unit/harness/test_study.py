@@ -52,8 +52,8 @@ def test_defaults_are_filled_in() -> None:
 
 
 def test_default_queue_is_one_bandwidth_delay_product_with_a_floor() -> None:
-    assert Link.of(10, 100).queue_down_bytes == 125_000
-    assert Link.of(1, 20).queue_down_bytes == 45_000
+    assert Link.of(1000, 100).queue_down_bytes == 12_500_000
+    assert Link.of(1, 20).queue_down_bytes == 1_500_000
 
 
 def test_unknown_key_is_named_with_the_nearest_one() -> None:

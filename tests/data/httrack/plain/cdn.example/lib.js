@@ -1,0 +1,10 @@
+// lib
+function f(){return "/from-lib.png"}
+// lib
+function f(){return "/from-lib.png"}
+// lib
+function f(){return "/from-lib.png"}
+// lib
+function f(){return "/from-lib.png"}
+// lib
+function f(){return "/from-lib.png"}
