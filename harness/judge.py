@@ -99,6 +99,7 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
     for outcome, find in (
         (Outcome.PAGE_ERROR, _broken_timeline),
         (Outcome.TESTBED_FAILED, _foreign_traffic),
+        (Outcome.TESTBED_FAILED, _lossy_testbed),
         (Outcome.WRONG_PROTOCOL, _wrong_in_browser),
         (Outcome.WRONG_PROTOCOL, _wrong_at_server),
         (Outcome.MISSING_OBJECTS, _lost),
@@ -125,6 +126,19 @@ def _foreign_traffic(evidence: Evidence) -> str | None:
         return "no NetLog"
     foreign = [request.url for request in evidence.netlog.service_requests if request.protocol]
     return _listed("the browser used the link for itself", foreign)
+
+
+def _lossy_testbed(evidence: Evidence) -> str | None:
+    """Packets lost outside the model of the link."""
+    if evidence.link_reading is None:
+        return "the link gave no reading"
+    lost = [
+        f"{evidence.link_reading[way].get(kind)} {kind} {way}"
+        for way in ("down", "up")
+        for kind in ("drops_device", "oversize", "write_errors")
+        if evidence.link_reading[way].get(kind)
+    ]
+    return _listed("packets were lost outside the emulated link:", lost)
 
 
 def _wrong_in_browser(evidence: Evidence) -> str | None:

@@ -85,6 +85,7 @@ def progress(console: Console, total: int, done: int) -> Iterator[PlainProgress 
         TextColumn("last {task.fields[last]}", markup=False),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         console=console,
+        refresh_per_second=2,  # drawing must not compete with the browser
         speed_estimate_period=600,
     )
     with bar:

@@ -1,8 +1,9 @@
 """Archiving a live page with the real HTTrack.
 
-HTTrack crawls in rounds. The first takes the page and what its own parser finds, limited by type of file, so
-that no <a> link leads it on into the site. Then the page is read as a browser would: what it needs and HTTrack
-did not take (no telling file name, srcset, frames, redirects) is given to HTTrack by URL, until nothing is missing.
+HTTrack crawls in rounds. The first takes the page and what its own parser finds, limited by type of file,
+so that no <a> link leads it on into the site. Then the page is read as a browser would: what it needs and
+HTTrack did not take (no telling file name, srcset, frames, redirects) is given to HTTrack by URL, until
+nothing is missing.
 """
 
 from __future__ import annotations
@@ -55,14 +56,15 @@ FLAGS = (
     *("-T30", "-R0", "-H1", f"-E{MAX_SECONDS}", "-m100000000,20000000"),  # dead hosts, endless downloads
     *("-%l", "en-US,en;q=0.9", "-%a", "text/html,image/avif,image/webp,*/*;q=0.8"),  # as Chrome asks
 )
-# Why HTTrack 3.49 is slow: its limit of connections per second computes with a clock of whole seconds and lets
-# one request through per second, whatever the number. Only 0 turns it off, and the built-in limits put it back
-# unless -%! is given. And when all its sockets are in use it sleeps 100 ms before every read.
+# Why HTTrack 3.49 is slow: its limit of connections per second computes with a clock of whole seconds and
+# lets one request through per second, whatever the number. Only 0 turns it off, and built-in limits put it
+# back unless -%! is given. And when all its sockets are in use it sleeps 100 ms before every read.
 UNLIMITED_FLAGS = ("-%!", "-%c0", "-A0", "-c32")
 FILTERS = ("-*", *(f"+*.{kind}" for kind in FILE_TYPES))
 
 NOTES = (
-    "HTTrack keeps status, Content-Type, Last-Modified, ETag and Location; caching, CORS and other headers are lost.",
+    "HTTrack keeps status, Content-Type, Last-Modified, ETag and Location; all other headers are lost, also "
+    "those for caching and CORS.",
     "HTTrack keeps decoded bodies: what travelled gzip-encoded was gzip-encoded again, at level 6.",
     "URLs that scripts put together are not known to HTTrack and not in the archive.",
 )
@@ -120,9 +122,9 @@ def mirror(
 ) -> Mirror:
     """Fetch a page and what it needs into `folder`, which must be new or empty.
 
-    `user_agent` is "desktop", "mobile" or the string itself. `network` is the namespace file of the host to work
-    on; names must resolve there. `polite` keeps HTTrack's limits (1 request and 100 kB per second); when not
-    given, a namespace of ours is not spared and the live web is. ArchiveError when the page cannot be had.
+    `user_agent` is "desktop", "mobile" or the string itself. `network` is the namespace file of the host to
+    work on; names must resolve there. `polite` keeps HTTrack's limits (1 request and 100 kB per second); when
+    not given, a namespace of ours is not spared and the live web is. ArchiveError when there is no page.
     """
     start = canonical_url(url)
     agent = _user_agent(user_agent)
@@ -153,8 +155,8 @@ def mirror(
 def responses_of(folder: Path) -> Iterator[Response]:
     """The responses of a mirror folder (ours, or any that HTTrack wrote), ready for an archive.
 
-    First what the page needs, in page order and under the very URLs that it names, then the rest. What travelled
-    gzip-encoded is so encoded again; of text that HTTrack says nothing about, all is.
+    First what the page needs, in page order and under the very URLs that it names, then the rest. What
+    travelled gzip-encoded is so encoded again; of text that HTTrack says nothing about, all is.
     """
     entries = {each.key: each for each in _read_rounds(folder).entries}
     known = {key: each.response for key, each in entries.items()}
@@ -170,7 +172,7 @@ def responses_of(folder: Path) -> Iterator[Response]:
 
 
 def missing(responses: Mapping[str, Response], start: str) -> list[str]:
-    """What the page at `start` needs and `responses` (by `url_key`, bodies decoded) do not hold, in page order."""
+    """What the page at `start` needs and `responses` (by `url_key`, decoded) do not hold, in page order."""
     return [url for url, response in _walk(responses, start) if response is None]
 
 
@@ -304,7 +306,8 @@ def _httrack(folder: Path, urls: Sequence[str], command: Command, report: Callab
     log = _read(folder / LOG_FILE)
     if late or "giving up" in log:
         raise ArchiveError(
-            f"HTTrack did not finish {urls[0]} within {MAX_SECONDS} s (log: {folder / LOG_FILE})"
+            f"HTTrack did not finish {urls[0]} within {MAX_SECONDS} s; "
+            "the page is too large or its server too slow: try again, or archive another page"
         )
     if code != 0 or not is_mirror(folder):
         raise ArchiveError(f"httrack failed on {urls[0]} with exit code {code}: {process.last_lines()}")

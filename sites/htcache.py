@@ -2,9 +2,9 @@
 
 A mirror folder holds `hts-cache/new.zip`. Each entry's headers stand in the extra field of the LOCAL zip
 header (Python's zipfile shows only the central one); its data is the body as HTTrack received it, decoded,
-before any link was rewritten. Without HTTrack's -k the cache holds the bodies of HTML and CSS alone, which are
-those it rewrites; the others lie unchanged in the mirror. `hts-cache/new.txt` lists every request and tells
-which bodies travelled gzip-encoded.
+before any link was rewritten. Without HTTrack's -k the cache holds the bodies of HTML and CSS alone, which
+are those it rewrites; the others lie unchanged in the mirror. `hts-cache/new.txt` lists every request and
+tells which bodies travelled gzip-encoded.
 
 HTTrack keeps status, Content-Type, Last-Modified, ETag, Location, Content-Disposition. All else is lost.
 """
@@ -57,7 +57,7 @@ class Cached:
 
 @dataclass(frozen=True)
 class Cache:
-    """A cache as read: its responses, first requested first, and the keys of those whose bodies are nowhere."""
+    """A cache as read: its responses, first requested first, and the keys of those without their bodies."""
 
     entries: tuple[Cached, ...]
     lost: frozenset[str]

@@ -21,19 +21,20 @@ def console() -> Console:
     return Console(highlight=False, soft_wrap=True)
 
 
+def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
+    """Run a command; one of our errors becomes one line and its exit code."""
+    try:
+        return command()
+    except ColdloadError as error:
+        if arguments.verbose:
+            traceback.print_exc()
+        print(f"coldload {arguments.command}: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print(f"coldload {arguments.command}: interrupted", file=sys.stderr)
+        return 130
+
+
 def in_enclosure(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
-    """Run the command in private namespaces; its errors become one line and an exit code in there."""
-
-    def reporting() -> int:
-        try:
-            return command()
-        except ColdloadError as error:
-            if arguments.verbose:
-                traceback.print_exc()
-            print(f"coldload {arguments.command}: {error}", file=sys.stderr)
-            return error.exit_code
-        except KeyboardInterrupt:
-            print(f"\ncoldload {arguments.command}: interrupted", file=sys.stderr)
-            return 130
-
-    return enclosed(reporting)
+    """Run the command in private namespaces; its errors are reported from in there."""
+    return enclosed(lambda: reported(arguments, command))

@@ -1,15 +1,14 @@
-"""`coldload`: parses the command line, runs the command, turns errors into one line and an exit code."""
+"""`coldload`: parses the command line, runs the command, returns its exit code."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import traceback
 from collections.abc import Sequence
 
 import harness
 from harness.cli import archives, inspect, load, report, studies
-from harness.errors import ColdloadError
+from harness.cli.common import reported
 
 EPILOG = """exit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks something, 130 interrupted
 first steps: `coldload doctor`, then `coldload demo --quick`"""
@@ -35,16 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     arguments = parser().parse_args(argv)
     try:
-        code: int = arguments.run(arguments)
-    except ColdloadError as error:
-        if arguments.verbose:
-            traceback.print_exc()
-        print(f"coldload {arguments.command}: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print(f"coldload {arguments.command}: interrupted", file=sys.stderr)
-        return 130
+        return reported(arguments, lambda: arguments.run(arguments))
     except BrokenPipeError:
         sys.stderr.close()
         return 0
-    return code

@@ -61,7 +61,7 @@ CONTENT_TYPES = {
 }
 ANY_ORIGIN = ("Access-Control-Allow-Origin", "*")
 TIMED = ("Timing-Allow-Origin", "*")
-# What each host says besides the type, in the manner of the real one; the page's own host as static hosting does.
+# What each host says besides the type, in the manner of the real one; the page's own as static hosting does.
 HOST_HEADERS: dict[str, tuple[tuple[str, str], ...]] = {
     "agency.example": (ANY_ORIGIN, ("Cache-Control", "max-age=600")),
     "cdn.jsdelivr.net": (
@@ -129,7 +129,8 @@ AGENCY = Recipe(
     name="agency",
     start_url=START_URL,
     summary="Start Bootstrap's Agency with Bootstrap, Font Awesome and Google Fonts: 33 requests, 5 hosts.",
-    licence="page, Bootstrap, Font Awesome's code MIT; its icons CC BY 4.0; Montserrat OFL 1.1; Roboto Slab Apache 2.0",
+    licence="page, Bootstrap, Font Awesome's code MIT; its icons CC BY 4.0; Montserrat OFL 1.1; "
+    "Roboto Slab Apache 2.0",
     responses=responses,
     crawled=True,
 )

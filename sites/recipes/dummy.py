@@ -1,10 +1,11 @@
 """`dummy-2012`: a page with the composition of the 2012 study's dummy page, and contents of its own.
 
-The study (Padhye and Nielsen, July 2012) gives: index.html 14 kB, 20 images 1.1 MB together, 3 style sheets
-1.3 kB together. Read with 1 kB = 1000 bytes and 1 MB = 1000 kB: 14,000 + 1,100,000 + 1,300 bytes. The sizes of
-the single images are not known; those below are spread like real ones, about log-normally around 40 kB.
+The study (Padhye and Nielsen, July 2012) gives: index.html 14 kB, 20 images 1.1 MB together, 3 style
+sheets 1.3 kB together. Read with 1 kB = 1000 bytes and 1 MB = 1000 kB: 14,000 + 1,100,000 + 1,300 bytes. The
+sizes of the single images are not known; those below are spread like real ones, about log-normally around
+40 kB.
 
-Page and style sheets lie in the folder dummy-2012, uncompressed and with the comments and white space of their
+Page and styles lie in the folder dummy-2012, uncompressed and with the comments and white space of their
 day. All is served by one host without compression, as in the study.
 """
 
@@ -73,7 +74,7 @@ def _response(path: str, kind: str, body: bytes) -> Response:
 DUMMY = Recipe(
     name="dummy-2012",
     start_url=START_URL,
-    summary="Made to the composition of the 2012 study's dummy page: HTML 14 kB, 20 images 1.1 MB, 3 CSS 1.3 kB.",
+    summary="The composition of the 2012 study's dummy page: HTML 14 kB, 20 images 1.1 MB, 3 CSS 1.3 kB.",
     licence="as coldload itself: text and pictures were made for it",
     responses=responses,
 )

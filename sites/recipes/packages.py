@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import shutil
 import sys
 import tarfile
@@ -13,12 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.command import Command
-from harness.errors import ArchiveError, ColdloadError, EnvironmentLacks
+from harness.errors import ArchiveError, EnvironmentLacks
 from harness.process import run
 
 FETCH_SECONDS = 600
 # Quiet, and soon convinced that there is no network.
-NPM_OPTIONS = ("--loglevel=error", "--ignore-scripts", "--fetch-retries=1", "--fetch-retry-mintimeout=500")
+NPM_OPTIONS = (
+    "--json",
+    "--loglevel=silent",
+    "--ignore-scripts",
+    "--fetch-retries=1",
+    "--fetch-retry-mintimeout=500",
+)
 
 
 @dataclass(frozen=True)
@@ -47,28 +54,34 @@ def fetch(packages: Sequence[Package], folder: Path) -> None:
     if not wanted:
         return
     folder.mkdir(parents=True, exist_ok=True)
-    names = " ".join(map(str, wanted))
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as made:
         pack = Command.of(_npm(), "pack", *NPM_OPTIONS, *map(str, wanted))
-        try:
-            run(pack, cwd=Path(made), timeout_s=FETCH_SECONDS)
-        except ColdloadError as error:
-            raise EnvironmentLacks(
-                f"cannot fetch the npm packages {names} ({error}); connect to the network once, or put "
-                f"their tarballs (`npm pack {names}`) into {folder}"
-            ) from error
+        said = run(pack, cwd=Path(made), timeout_s=FETCH_SECONDS, ok_codes=(0, 1))
         for package in wanted:
             tarball = Path(made) / package.file_name
+            if not tarball.is_file():
+                raise EnvironmentLacks(
+                    f"npm cannot fetch {package} ({_reason(said)}); connect to the network once, or run "
+                    f"`npm pack {' '.join(map(str, packages))}` elsewhere and put the files into {folder}"
+                )
             if not _is_whole(package, tarball):
                 raise ArchiveError(
-                    f"npm sent another {package} than the pinned one (sha512 differs); nothing was kept. "
-                    "Check which registry npm uses (`npm config get registry`)"
+                    f"npm sent another {package} than the pinned one (sha512 differs), which was not kept; "
+                    "check which registry npm uses (`npm config get registry`)"
                 )
             tarball.replace(folder / package.file_name)
 
 
+def _reason(said: str) -> str:
+    """What `npm --json` gives as the reason of a failure, on one line."""
+    try:
+        return " ".join(str(json.loads(said)["error"]["summary"]).split())
+    except (ValueError, KeyError, TypeError):
+        return "it gives no reason"
+
+
 def read_files(package: Package, folder: Path, *wanted: str) -> Mapping[str, bytes]:
-    """The package's regular files whose path begins with one of `wanted`, by path. Nothing is unpacked to disk."""
+    """The regular files whose path begins with one of `wanted`, by path. Nothing is unpacked to disk."""
     found = {}
     with tarfile.open(folder / package.file_name, "r:gz") as tarball:
         for member in tarball:

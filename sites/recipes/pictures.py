@@ -1,8 +1,8 @@
 """Synthetic pictures of an exact file size: landscapes as JPEG, drawings as PNG.
 
-Whole-number arithmetic on a documented random stream (PCG64) gives the same pixels on every machine. The file
-size is reached by the strength of the picture's own grain, as with film; what is left, less than one per cent,
-is a comment. The bytes depend on the encoder in Pillow, the size never does.
+Whole-number arithmetic on a documented random stream (PCG64) gives the same pixels on every machine. The
+file size is reached by the strength of the picture's own grain, as with film; what is left, less than one per
+cent, is a comment. The bytes depend on the encoder in Pillow, the size never does.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ SCENES: tuple[tuple[Colour, Colour, Colour, Colour], ...] = (
 )
 
 
-def _landscape(width: int, height: int, seed: int) -> Pixels:
+def landscape(width: int, height: int, seed: int) -> Pixels:
     """Hills behind hills under a clouded sky; every second one has water in front."""
     high, low, far, near = SCENES[seed % len(SCENES)]
     rows = np.arange(height, dtype=np.int32)[:, None]
@@ -136,7 +136,7 @@ def _landscape(width: int, height: int, seed: int) -> Pixels:
     return picture
 
 
-def _drawing(width: int, height: int, seed: int) -> Pixels:
+def drawing(width: int, height: int, seed: int) -> Pixels:
     """A map: heights in steps of colour, with contour lines and a coast."""
     land = _clouds(width, height, (max(width * 2 // 5, 8), max(height // 2, 8)), seed, octaves=4)
     steps = np.array(
@@ -155,14 +155,14 @@ def _drawing(width: int, height: int, seed: int) -> Pixels:
 
 def _film(picture: Picture) -> Callable[[int], bytes]:
     """A photograph as JPEG, with grain as fine as a pixel."""
-    pixels = _landscape(picture.width, picture.height, picture.seed)
+    pixels = landscape(picture.width, picture.height, picture.seed)
     grain = _noise(picture.width, picture.height, (1, 1), picture.seed + 90)[..., None] - 128
     return lambda strength: _jpeg(pixels + grain * strength // (2 * STRONGEST))
 
 
 def _print(picture: Picture) -> Callable[[int], bytes]:
     """A map as PNG, on paper with specks: up to half the pixels are a little darker."""
-    pixels = _drawing(picture.width, picture.height, picture.seed)
+    pixels = drawing(picture.width, picture.height, picture.seed)
     paper = _noise(picture.width, picture.height, (1, 1), picture.seed + 90)[..., None] * 8
     paper += _noise(picture.width, picture.height, (1, 1), picture.seed + 91)[..., None] // 32
     return lambda strength: _png(np.where(paper < strength, pixels - 5, pixels))

@@ -13,8 +13,8 @@ from sites.archive import Archive, Response, write_archive
 class Recipe:
     """A page made at set-up. `responses` gets the folder where downloaded packages are kept.
 
-    The responses are the same every time. `crawled` asks for the page to be archived by serving these responses
-    and crawling them, as a live site is; otherwise they are the archive.
+    The responses are the same every time. `crawled` asks for the page to be archived by serving these
+    responses and crawling them, as a live site is; otherwise they are the archive.
     """
 
     name: str

@@ -128,6 +128,12 @@ def test_requests_after_the_load_event_are_counted_apart() -> None:
             with_requests(request(START), request("https://update.example/", of_page=False)),
         ),
         (
+            Outcome.TESTBED_FAILED,
+            "7 drops_device up",
+            evidence(link_reading={"down": {}, "up": {"drops_device": 7}}),
+        ),
+        (Outcome.TESTBED_FAILED, "no reading", evidence(link_reading=None)),
+        (
             Outcome.WRONG_PROTOCOL,
             "the browser did not use h2 for https://cdn.example/p.png by http/1.1",
             with_requests(request(START), request(PICTURE, protocol="http/1.1")),
