@@ -27,10 +27,10 @@ from sites.capture import (
     Mirror,
     archive_with_httrack,
     mirror,
-    missing,
     responses_of,
 )
 from sites.htcache import url_key
+from sites.requisites import missing
 
 DATA = Path(__file__).parents[2] / "data" / "httrack"
 Answer = tuple[int, dict[str, str], bytes]

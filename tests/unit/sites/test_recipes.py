@@ -18,10 +18,10 @@ from PIL import Image
 
 from harness.errors import ArchiveError, EnvironmentLacks
 from sites.archive import Response
-from sites.capture import missing
 from sites.recipes import RECIPES, agency, dummy, package_cache
 from sites.recipes.packages import Package, fetch, read_files
 from sites.recipes.pictures import COMMENT, Picture, Pixels, drawing, landscape
+from sites.requisites import missing
 
 NOWHERE = Path("no-such-folder")
 PADDING_SHARE = 0.01

@@ -1,0 +1,120 @@
+"""What a page needs, read as a browser would: references in HTML, style sheets and redirects, without scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+
+from sites.htcache import url_key
+from sites.response import Response
+from sites.urls import resolve
+
+
+def missing(responses: Mapping[str, Response], start: str) -> list[str]:
+    """What the page at `start` needs and `responses` (by `url_key`, decoded) do not hold, in page order."""
+    return [url for url, response in walk(responses, start) if response is None]
+
+
+def walk(responses: Mapping[str, Response], start: str) -> Iterator[tuple[str, Response | None]]:
+    """Every URL a browser requests by itself for the page at `start`, in page order, with its response.
+
+    URLs are as the page writes them, responses are found whatever the case of percent escapes.
+    """
+    queue = [(start, True)]
+    known = {start}
+    for url, is_document in queue:  # grows while it is walked
+        found = responses.get(url_key(url))
+        if found is None:
+            yield url, None
+            continue
+        response = replace(found, url=url)
+        yield url, response
+        base, references = _references(response, is_document)
+        for reference, leads_to_document in references:
+            target = resolve(base, reference) if reference.strip() else None
+            if target is not None and target not in known and not _LEGACY_FONT.search(target):
+                known.add(target)
+                queue.append((target, leads_to_document))
+
+
+def _references(response: Response, is_document: bool) -> tuple[str, list[tuple[str, bool]]]:
+    """The base URL and the references a browser follows by itself, each with whether it is a document."""
+    location = response.header("Location") if 300 <= response.status < 400 else None
+    if location:
+        return response.url, [(location, is_document)]
+    if response.status != 200:
+        return response.url, []
+    if is_document and "html" in response.mime:
+        page = _Page()
+        page.feed(_text(response))
+        return resolve(response.url, page.base) or response.url, page.references
+    if response.mime == "text/css":
+        return response.url, [(reference, False) for reference in _css_references(_text(response))]
+    return response.url, []
+
+
+_LEGACY_FONT = re.compile(r"\.eot(?:\?|$)", re.IGNORECASE)
+_CHARSET = re.compile(r"charset=[\"']?([\w-]+)", re.IGNORECASE)
+_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_CSS_REFERENCE = re.compile(
+    r"""url\(\s*(?:"([^"]*)"|'([^']*)'|([^\s"')]*))\s*\)|@import\s+(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
+)
+_SRCSET_URL = re.compile(r"([^\s,]\S*[^\s,]|[^\s,])(?:,+(?=\s|$)|\s+[^,]*|$)")
+_LOADED_LINKS = frozenset({"stylesheet", "icon", "preload", "modulepreload", "manifest"})
+_LOADED_ATTRIBUTES: Mapping[str, Sequence[str]] = {
+    "script": ("src",),
+    "img": ("src",),
+    "source": ("src",),
+    "input": ("src",),
+    "audio": ("src",),
+    "video": ("src", "poster"),
+    "track": ("src",),
+    "embed": ("src",),
+    "object": ("data",),
+    "image": ("href", "xlink:href"),
+    "use": ("href", "xlink:href"),
+    "body": ("background",),
+    "table": ("background",),
+    "td": ("background",),
+}
+
+
+class _Page(HTMLParser):
+    """What a document has a browser load: `references`, each with whether it is a document; and its base."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = ""
+        self.references: list[tuple[str, bool]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
+        if tag == "base":
+            self.base = self.base or attributes.get("href", "")
+        if tag in ("iframe", "frame"):
+            self.references.append((attributes.get("src", ""), True))
+        files = [attributes.get(name, "") for name in _LOADED_ATTRIBUTES.get(tag, ())]
+        if tag == "link" and _LOADED_LINKS & set(attributes.get("rel", "").lower().split()):
+            files.append(attributes.get("href", ""))
+        for name in ("srcset", "imagesrcset"):
+            files += _SRCSET_URL.findall(attributes.get(name, ""))
+        files += _css_references(attributes.get("style", ""))
+        self.references += [(file, False) for file in files]
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem == "style":
+            self.references += [(file, False) for file in _css_references(data)]
+
+
+def _css_references(text: str) -> list[str]:
+    return ["".join(groups) for groups in _CSS_REFERENCE.findall(_CSS_COMMENT.sub("", text))]
+
+
+def _text(response: Response) -> str:
+    named = _CHARSET.search(response.header("Content-Type") or "")
+    try:
+        return response.body.decode(named[1] if named else "utf-8", "replace")
+    except LookupError:
+        return response.body.decode("utf-8", "replace")
