@@ -14,8 +14,8 @@ demo-quick: setup
 	$(BIN)/coldload demo --quick
 
 test: setup check
-	$(BIN)/pytest tests/system
 	$(BIN)/python hatch_build.py
+	$(BIN)/pytest tests/system
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
