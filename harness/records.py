@@ -123,21 +123,29 @@ class RunDirectory:
     def write_environment(self, environment: Mapping[str, Any]) -> None:
         """Store the environment; a continued run keeps the first one and lists each later one below it.
 
-        Raises RecordsError when the link's backend is another than the run was begun with: they are not mixed.
+        Raises RecordsError when link, browser or archives are others than the run was begun with: they do not mix.
         """
         path = self.folder / "environment.json"
         if path.exists():
             stored = json.loads(path.read_text())
-            begun, now = stored["link"]["backend"], environment["link"]["backend"]
-            if begun != now:
-                raise RecordsError(
-                    f"{self.folder} was begun over {begun} devices and cannot go on over {now}; "
-                    "continue as the user who began it, or choose another --out"
-                )
+            begun, now = _must_not_mix(stored), _must_not_mix(environment)
+            for what in begun:
+                if begun[what] != now.get(what):
+                    raise RecordsError(
+                        f"{self.folder} was begun with {what} {begun[what]} and cannot go on with {now.get(what)}; "
+                        "choose another --out"
+                    )
             stored.setdefault("continued", []).append(dict(environment))
         else:
             stored = dict(environment)
         write_whole(path, json.dumps(stored, indent=1) + "\n")
+
+
+def _must_not_mix(environment: Mapping[str, Any]) -> dict[str, str | None]:
+    """What a run must have only one of, by name."""
+    archives = {f"archive {name}": each["digest"] for name, each in environment["archives"].items()}
+    backend, browser = environment["link"]["backend"], environment["programs"]["chromium"]
+    return {"link devices": backend, "browser": browser, **archives}
 
 
 @contextlib.contextmanager

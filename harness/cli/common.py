@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from harness.enclosure import enclosed
-from harness.errors import ColdloadError
+from harness.errors import ColdloadError, EnvironmentLacks
 
 Subcommands = Any  # argparse has no public type for what add_subparsers returns
 
@@ -30,6 +30,16 @@ def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
             traceback.print_exc()
         print(f"coldload {arguments.command}: {error}", file=sys.stderr)
         return error.exit_code
+    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
+        sys.stderr.close()
+        return 0
+    except (
+        OSError
+    ) as error:  # the machine's trouble, not ours to foresee: a full disk, a folder without permission
+        if arguments.verbose:
+            traceback.print_exc()
+        print(f"coldload {arguments.command}: {error}", file=sys.stderr)
+        return EnvironmentLacks.exit_code
     except KeyboardInterrupt:
         print(f"coldload {arguments.command}: interrupted", file=sys.stderr)
         return 130

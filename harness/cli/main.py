@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 import harness
@@ -33,8 +32,4 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     arguments = parser().parse_args(argv)
-    try:
-        return reported(arguments, lambda: arguments.run(arguments))
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
+    return reported(arguments, lambda: arguments.run(arguments))

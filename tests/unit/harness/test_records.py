@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,11 @@ trials = 2
 down_mbps = 10
 rtt_ms = 20
 """
-TUN = {"link": {"backend": "tun"}}
+MADE_WITH: dict[str, Any] = {
+    "link": {"backend": "tun"},
+    "programs": {"chromium": "Chromium 156"},
+    "archives": {"one": {"digest": "aa"}},
+}
 PLAN = make_plan(parse_study(STUDY, "mine.toml"), 1)
 
 
@@ -107,14 +112,24 @@ def test_damage_in_the_middle_is_named_with_its_line(tmp_path: Path, damage: str
 
 def test_a_continued_run_keeps_both_environments(tmp_path: Path) -> None:
     with open_run(tmp_path / "run", STUDY, PLAN) as run:
-        run.write_environment({"kernel": "1", **TUN})
-        run.write_environment({"kernel": "2", **TUN})
+        run.write_environment({"kernel": "1", **MADE_WITH})
+        run.write_environment({"kernel": "2", **MADE_WITH})
         stored = json.loads((run.folder / "environment.json").read_text())
-    assert stored == {"kernel": "1", **TUN, "continued": [{"kernel": "2", **TUN}]}
+    assert stored == {"kernel": "1", **MADE_WITH, "continued": [{"kernel": "2", **MADE_WITH}]}
 
 
-def test_a_run_does_not_go_on_over_another_kind_of_link(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"link": {"backend": "veth"}}, "link devices tun and cannot go on with veth"),
+        ({"programs": {"chromium": "Chromium 157"}}, "browser Chromium 156 and cannot"),
+        ({"archives": {"one": {"digest": "bb"}}}, "archive one aa and cannot go on with bb"),
+    ],
+)
+def test_a_run_does_not_go_on_with_another_link_browser_or_archive(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
     with open_run(tmp_path / "run", STUDY, PLAN) as run:
-        run.write_environment(TUN)
-        with pytest.raises(RecordsError, match="begun over tun devices"):
-            run.write_environment({"link": {"backend": "veth"}})
+        run.write_environment(MADE_WITH)
+        with pytest.raises(RecordsError, match=said):
+            run.write_environment({**MADE_WITH, **change})

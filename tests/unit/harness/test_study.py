@@ -115,5 +115,8 @@ def test_every_shipped_study_is_valid() -> None:
 
 def test_named_links_come_from_configs() -> None:
     assert named_link("cable").rtt_ms == 28
+    assert named_link("3g").up_mbps == 0.768
+    for path in (Path(__file__).parents[3] / "configs" / "links").glob("*.toml"):
+        assert named_link(path.stem).name == path.stem
     with pytest.raises(StudyError, match="cable"):
         named_link("cabel")
