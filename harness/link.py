@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.command import Command
 from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.model import Link
+from harness.model import Link, TcpSettings
 from harness.netns import Host, host
 from harness.process import Process, running
 
@@ -37,27 +37,19 @@ class Backend(StrEnum):
     VETH = "veth"
 
 
-@dataclass(frozen=True)
-class TcpSettings:
-    """The transport settings of both hosts."""
+def route_options(tcp: TcpSettings) -> str:
+    """The options of a route that give its connections these settings, also where sysctls may not be set."""
+    return f"congctl {tcp.congestion_control} initcwnd {tcp.initial_window} mtu {MTU}"
 
-    congestion_control: str = "cubic"
-    initial_window: int = 10
-    slow_start_after_idle: bool = True
 
-    @property
-    def route_options(self) -> str:
-        return f"congctl {self.congestion_control} initcwnd {self.initial_window} mtu {MTU}"
-
-    @property
-    def kernel_settings(self) -> dict[str, str | int]:
-        """Sysctls below net. No metrics are kept between connections; IPv6 would add its own chatter."""
-        return {
-            "ipv4.tcp_no_metrics_save": 1,
-            "ipv4.tcp_slow_start_after_idle": int(self.slow_start_after_idle),
-            "ipv6.conf.all.disable_ipv6": 1,
-            "ipv6.conf.default.disable_ipv6": 1,
-        }
+def kernel_settings(tcp: TcpSettings) -> dict[str, str | int]:
+    """Sysctls below net. No metrics are kept between connections; IPv6 would add its own chatter."""
+    return {
+        "ipv4.tcp_no_metrics_save": 1,
+        "ipv4.tcp_slow_start_after_idle": int(tcp.slow_start_after_idle),
+        "ipv6.conf.all.disable_ipv6": 1,
+        "ipv6.conf.default.disable_ipv6": 1,
+    }
 
 
 def linkem_program() -> Path:
@@ -195,9 +187,9 @@ def _route(client: Host, server: Host, device: str, address: str, tcp: TcpSettin
     client.configure(
         f"link set {device} up mtu {MTU} txqueuelen {DEVICE_PACKETS}",
         f"addr add {address}/32 dev {device}",
-        f"route add default dev {device} src {address} {tcp.route_options}",
+        f"route add default dev {device} src {address} {route_options(tcp)}",
     )
     server.configure(
         f"link set {device} up mtu {MTU} txqueuelen {DEVICE_PACKETS}",
-        f"route add {address}/32 dev {device} {tcp.route_options}",
+        f"route add {address}/32 dev {device} {route_options(tcp)}",
     )

@@ -148,6 +148,25 @@ def default_queue_bytes(rate_mbps: float, rtt_ms: float) -> int:
     return max(QUEUE_FLOOR_BYTES, math.ceil(product)) if math.isfinite(product) else QUEUE_FLOOR_BYTES
 
 
+CONGESTION_CONTROLS = ("cubic", "bbr", "reno")
+
+
+@dataclass(frozen=True)
+class TcpSettings:
+    """The transport settings of both hosts of a testbed. `initial_window` is in segments (RFC 6928: 10)."""
+
+    congestion_control: str = "cubic"
+    initial_window: int = 10
+    slow_start_after_idle: bool = True
+
+    def __post_init__(self) -> None:
+        if self.congestion_control not in CONGESTION_CONTROLS:
+            known = ", ".join(CONGESTION_CONTROLS)
+            raise StudyError(f"congestion_control: unknown {self.congestion_control!r}; known: {known}")
+        if not 1 <= self.initial_window <= 1000:
+            raise StudyError(f"initial_window is {self.initial_window}; it must be 1 to 1000 segments")
+
+
 @dataclass(frozen=True)
 class Condition:
     """One cell of a study: what is loaded, how its bytes travel, over which link, in which browser."""

@@ -13,7 +13,7 @@ from harness.calibrate import LinkReading, calibrate, refuse_if_off
 from harness.enclosure import WORKSPACE
 from harness.environment import describe_environment
 from harness.errors import TestbedFailed
-from harness.model import Link, Outcome
+from harness.model import Link, Outcome, TcpSettings
 from harness.model import Protocol as WireProtocol
 from harness.plan import PlannedTrial
 from harness.records import Record, RunDirectory
@@ -48,16 +48,19 @@ class Summary:
 class Bench:
     """Testbed and drivers together, renewed after a failure of either."""
 
-    def __init__(self, archives: Mapping[str, Archive], protocols: Iterable[WireProtocol]) -> None:
+    def __init__(
+        self, archives: Mapping[str, Archive], protocols: Iterable[WireProtocol], tcp: TcpSettings
+    ) -> None:
         self._archives = archives
         self._protocols = tuple(protocols)
+        self._tcp = tcp
         self._stack = contextlib.ExitStack()
         self.testbed: Testbed
         self.drivers: Drivers
 
     def open(self) -> None:
         """Bring everything up."""
-        self.testbed = self._stack.enter_context(testbed())
+        self.testbed = self._stack.enter_context(testbed(self._tcp))
         for archive in self._archives.values():
             self.testbed.serve(archive, self._protocols)
         self.drivers = Drivers(WORKSPACE, self._stack)
@@ -73,9 +76,11 @@ class Bench:
 
 
 @contextlib.contextmanager
-def bench(archives: Mapping[str, Archive], protocols: Iterable[WireProtocol]) -> Iterator[Bench]:
+def bench(
+    archives: Mapping[str, Archive], protocols: Iterable[WireProtocol], tcp: TcpSettings | None = None
+) -> Iterator[Bench]:
     """A testbed that serves the archives, and drivers. Must run inside an enclosure."""
-    made = Bench(archives, protocols)
+    made = Bench(archives, protocols, tcp or TcpSettings())
     try:
         made.open()
         yield made
@@ -91,7 +96,7 @@ def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Li
         return Summary(len(done), Counter())
     archives = {page: open_archive(archives_root, page) for page in study.pages}
     listener.preparing(f"servers for {len(archives)} page(s), {len(study.protocols)} protocol(s)")
-    with bench(archives, study.protocols) as opened:
+    with bench(archives, study.protocols, study.tcp) as opened:
         run.write_environment(describe_environment(opened.testbed, archives, study))
         _measure_links(opened.testbed, _links_of(left), run, listener)
         return Summary(len(done), _run_trials(opened, left, study, run, listener))

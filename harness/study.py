@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.errors import StudyError
-from harness.model import NAME_PATTERN, Condition, Driver, Engine, Link, Origins, Protocol
+from harness.model import NAME_PATTERN, Condition, Driver, Engine, Link, Origins, Protocol, TcpSettings
 
 SERVERS = ("apache",)
 VARIANTS = ("plain",)
@@ -30,11 +30,13 @@ STUDY_KEYS = (
     "drivers",
     "origins",
     "server",
+    "tcp",
     "trials",
     "seed",
     "timeout_s",
     "keep",
 )
+TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle")
 LINK_KEYS = ("name", "down_mbps", "up_mbps", "rtt_ms", "queue_down_bytes", "queue_up_bytes", "source")
 
 Kind = TypeVar("Kind", bound=StrEnum)
@@ -54,6 +56,7 @@ class Study:
     drivers: tuple[Driver, ...]
     origins: Origins
     server: str
+    tcp: TcpSettings
     trials: int
     seed: int | None
     timeout_s: float
@@ -131,10 +134,26 @@ def _study(data: Mapping[str, Any]) -> Study:
         drivers=tuple(_enums(data, "drivers", Driver, [Driver.PLAYWRIGHT])),
         origins=_enum("origins", data.get("origins", "single"), Origins),
         server=_choice("server", data.get("server", "apache"), SERVERS),
+        tcp=_tcp(data.get("tcp", {})),
         trials=int(_number(data, "trials", 5, 1, MAX_TRIALS, whole=True)),
         seed=int(_number(data, "seed", 0, 0, 2**63 - 1, whole=True)) if "seed" in data else None,
         timeout_s=_number(data, "timeout_s", 60, 1, 3600),
         keep=_choices(data, "keep", KEPT_FILES, ()),
+    )
+
+
+def _tcp(table: Any) -> TcpSettings:
+    if not isinstance(table, dict):
+        raise StudyError(f"tcp must be a table, found {table!r}")
+    _refuse_unknown(table, TCP_KEYS, "[tcp]")
+    default = TcpSettings()
+    after_idle = table.get("slow_start_after_idle", default.slow_start_after_idle)
+    if not isinstance(after_idle, bool):
+        raise StudyError(f"slow_start_after_idle must be true or false, found {after_idle!r}")
+    return TcpSettings(
+        congestion_control=_text(table, "congestion_control", default.congestion_control),
+        initial_window=int(_number(table, "initial_window", default.initial_window, 1, 1000, whole=True)),
+        slow_start_after_idle=after_idle,
     )
 
 

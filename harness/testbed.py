@@ -22,8 +22,8 @@ from dnsredirect.zone import Zone
 from harness import syscalls
 from harness.enclosure import WORKSPACE
 from harness.errors import TestbedFailed
-from harness.link import Address, Backend, EmulatedLink, TcpSettings, emulated_link, usable_backend
-from harness.model import Condition, Link, Protocol
+from harness.link import Address, Backend, EmulatedLink, emulated_link, kernel_settings, usable_backend
+from harness.model import Condition, Link, Protocol, TcpSettings
 from harness.netns import NETNS_FOLDER, Host, host
 from sites.archive import Archive
 from sites.certificates import Authority, trust_database
@@ -129,7 +129,7 @@ class Testbed:
         folder = self.folder / "client"
         folder.mkdir(exist_ok=True)
         with host("client") as made:
-            made.set_kernel(self.tcp.kernel_settings)
+            made.set_kernel(kernel_settings(self.tcp))
             with emulated_link(
                 link,
                 made,
@@ -160,7 +160,7 @@ def testbed(tcp: TcpSettings | None = None) -> Iterator[Testbed]:
     settings = tcp or TcpSettings()
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(host("server"))
-        server.set_kernel({**SERVER_KERNEL, **settings.kernel_settings})
+        server.set_kernel({**SERVER_KERNEL, **kernel_settings(settings)})
         yield Testbed(server, WORKSPACE, stack, settings)
 
 

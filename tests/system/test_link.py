@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +14,12 @@ import pytest
 from harness.calibrate import LinkReading, calibrate, refuse_if_off
 from harness.errors import MeasurementRefused, TestbedFailed
 from harness.link import Backend
-from harness.model import Link
+from harness.model import Link, TcpSettings
 from harness.processtree import family
 from harness.testbed import testbed
 from tests.system.conftest import inside
+
+SERVER = "10.0.255.1"
 
 
 def reading(link: Link, backend: Backend) -> LinkReading:
@@ -65,3 +69,30 @@ def test_a_dead_emulator_is_noticed() -> None:
             return "not noticed"
 
     assert "died" in inside(kill)
+
+
+@pytest.mark.parametrize("tcp", [TcpSettings(), TcpSettings("reno", 4, slow_start_after_idle=False)], ids=str)
+def test_both_hosts_use_the_studys_tcp(tcp: TcpSettings) -> None:
+    """What the kernel says of a real connection's two ends."""
+
+    def ends() -> list[tuple[str, int, str]]:
+        with testbed(tcp) as made, made.client(Link.of(10, 10)) as client:
+            made.server.configure(f"addr add {SERVER}/32 dev lo")
+            with made.server.entered():
+                listener = socket.create_server((SERVER, 8080))
+                idle = Path("/proc/sys/net/ipv4/tcp_slow_start_after_idle").read_text().strip()
+            with client.host.entered():
+                near = socket.create_connection((SERVER, 8080))
+            far, _ = listener.accept()
+            with listener, near, far:
+                return [_end(end, idle) for end in (near, far)]
+
+    wanted = (tcp.congestion_control, tcp.initial_window, str(int(tcp.slow_start_after_idle)))
+    assert inside(ends) == [wanted, wanted]
+
+
+def _end(end: socket.socket, idle: str) -> tuple[str, int, str]:
+    """Congestion control and congestion window (tcp_info.tcpi_snd_cwnd, in segments) of one end."""
+    name = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
+    window = struct.unpack_from("I", end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 80)[0]
+    return name, window, idle

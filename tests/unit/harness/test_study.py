@@ -96,6 +96,10 @@ def test_impossible_round_trip_times(value: str) -> None:
         ("up_mbps = 1.5", "queue_down_bytes = 1000", "one packet"),
         ('name = "mine"', 'name = "mine"\nserver = "iis"', "apache"),
         ('name = "mine"', 'name = "mine', "not TOML"),
+        ('name = "mine"', 'name = "mine"\ntcp = {congestion_control = "vegas"}', "cubic"),
+        ('name = "mine"', 'name = "mine"\ntcp = {initial_window = 0}', "initial_window"),
+        ('name = "mine"', 'name = "mine"\ntcp = {initcwnd = 10}', "[tcp]"),
+        ('name = "mine"', 'name = "mine"\ntcp = {slow_start_after_idle = 1}', "true or false"),
     ],
 )
 def test_mistakes_are_named(old: str, new: str, word: str) -> None:
