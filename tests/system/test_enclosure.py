@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def test_nothing_can_leave() -> None:
     assert "default" not in inside(route)
 
 
-def started_family(coldload: Coldload) -> tuple[list[int], object]:
+def started_family(coldload: Coldload) -> tuple[list[int], subprocess.Popen[str]]:
     """A command under way: its processes from the outermost on, once the inner program runs."""
     process = coldload.start(*SLEEPER)
     assert process.stdout is not None
@@ -73,6 +74,6 @@ def test_nothing_remains_after_a_signal_to_any_of_its_processes(
     pids, process = started_family(coldload)
     assert len(pids) >= 6
     os.kill(pids[position], number)
-    process.communicate()  # type: ignore[attr-defined]  # a Popen
+    process.communicate()
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         time.sleep(0.01)  # a test that hangs here says that something remained
