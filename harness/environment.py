@@ -46,7 +46,12 @@ def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], stud
         },
         "server": {"name": study.server, "settings": testbed.server_settings()},
         "archives": {
-            name: {"digest": archive.digest, "start_url": archive.start_url, "with": archive.captured_with}
+            name: {
+                "digest": archive.digest,
+                "start_url": archive.start_url,
+                "with": archive.captured_with,
+                "changed_for_replay": testbed.replay_notes(name),
+            }
             for name, archive in archives.items()
         },
         "study": {"timeout_s": study.timeout_s, "keep": list(study.keep)},

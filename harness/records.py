@@ -18,6 +18,8 @@ from harness.model import Outcome
 from harness.plan import Plan, PlannedTrial
 
 RECORD_SCHEMA = 1
+# What a run that was killed before its plan was written may have left.
+BEFORE_THE_PLAN = {".lock", "study.toml", "study.toml.new", "plan.jsonl.new"}
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ def open_run(folder: Path, study_text: str, plan: Plan) -> Iterator[RunDirectory
                 )
             plan = stored
         else:
-            if any(path.name not in {".lock", "study.toml"} for path in folder.iterdir()):
+            if any(path.name not in BEFORE_THE_PLAN for path in folder.iterdir()):
                 raise RecordsError(f"{folder} is not empty and holds no run; choose another --out")
             write_whole(study_path, study_text)
             write_whole(plan_path, plan.to_lines())

@@ -45,6 +45,7 @@ class Endpoint:
     archive: Archive
     start_url: str
     hosts: frozenset[str]
+    replay_notes: tuple[str, ...]
     address: str
     server: Server
     name_server: NameServer
@@ -106,6 +107,7 @@ class Testbed:
                 archive=archive,
                 start_url=site.start_url,
                 hosts=frozenset(site.hosts),
+                replay_notes=site.notes,
                 address=service.address,
                 server=server,
                 name_server=names,
@@ -142,6 +144,14 @@ class Testbed:
             ) as emulated:
                 yield Client(made, address, emulated)
         shutil.rmtree(folder)
+
+    def replay_notes(self, page: str) -> dict[str, list[str]]:
+        """What was changed of an archive so that it can be replayed, by scheme."""
+        return {
+            endpoint.protocol.scheme: list(endpoint.replay_notes)
+            for (name, _), endpoint in self.endpoints.items()
+            if name == page
+        }
 
     def server_settings(self) -> dict[str, Mapping[str, object]]:
         """The replay servers' settings that matter, by archive."""

@@ -91,6 +91,17 @@ def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").read_text() == "x"
 
 
+def test_a_run_killed_before_its_plan_was_whole_is_started(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "study.toml").write_text(STUDY)
+    (folder / "plan.jsonl.new").write_text(PLAN.to_lines()[:100])
+    with open_run(folder, STUDY, PLAN) as run:
+        assert run.recorded_trials() == set()
+    assert Plan.from_lines((folder / "plan.jsonl").read_text(), "plan.jsonl") == PLAN
+    assert not (folder / "plan.jsonl.new").exists()
+
+
 def test_two_writers_are_refused(tmp_path: Path) -> None:
     with (
         open_run(tmp_path / "run", STUDY, PLAN),
