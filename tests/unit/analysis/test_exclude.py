@@ -69,3 +69,19 @@ def test_outcomes_of_a_run(tmp_path: Path) -> None:
     small = Synthetic(trials=2, outcomes={"00001": "page-timeout", "00002": "wrong-protocol"})
     sifted = sift(load(small.write(tmp_path)).records)
     assert sifted.excluded["trial"].tolist() == ["00001", "00002"]
+
+
+def test_a_starved_link_is_named() -> None:
+    seen = pd.DataFrame(
+        {
+            "trial": ["1", "2", "3"],
+            "outcome": ["ok", "ok", "ok"],
+            "plt_ms": [100.0, 100.0, 100.0],
+            "link_reading_down_lateness_p99_us": [40.0, 5001.0, None],
+            "link_reading_up_lateness_p99_us": [5000.0, 40.0, None],
+        }
+    )
+    sifted = sift(seen)
+    assert list(sifted.kept["trial"]) == ["1", "3"]
+    assert sifted.by_rule()["late-packets-down"] == 1
+    assert sifted.by_rule()["late-packets-up"] == 0
