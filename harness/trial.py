@@ -123,7 +123,9 @@ class _Attempt:
         cpu_before = endpoint.server.cpu_seconds()
         with contextlib.ExitStack() as stack:
             pcap = self._kept("pcap", "link.pcap")
-            client = stack.enter_context(self.testbed.client(self.planned.condition.link, pcap=pcap))
+            client = stack.enter_context(
+                self.testbed.client(self.planned.condition.link, block=self.planned.block, pcap=pcap)
+            )
             home = stack.enter_context(self.drivers.fresh_home(self.planned.trial, self.testbed.trust))
             self.testbed.resolver.use(endpoint.address)
             try:

@@ -51,6 +51,11 @@ impl Emulator {
         })
     }
 
+    /// Time zero of traces and step lists, ns of CLOCK_MONOTONIC.
+    pub fn epoch(&self) -> Ns {
+        self.started
+    }
+
     /// Carries packets until a signal ends it. `say` gets one object per report.
     pub fn run(&mut self, say: impl Fn(Object)) -> Result<()> {
         let mut buffer = [0; BUFFER_BYTES];
