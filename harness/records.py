@@ -41,6 +41,7 @@ class Observation:
     failed_requests: int | None = None
     missed_requests: int | None = None
     connections: int | None = None
+    connect_ms: int | None = None
     bytes_down: int | None = None
     bytes_up: int | None = None
     bytes_body: int | None = None

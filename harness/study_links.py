@@ -38,7 +38,7 @@ def links_of(data: Mapping[str, Any], folder: Path) -> tuple[Link, ...]:
     links: list[Link] = []
     for entry in keys.entries(data, "links"):
         if isinstance(entry, str):
-            links.append(named_link(entry))
+            links.extend(named_links(entry))
         elif isinstance(entry, dict):
             links.extend(_links_of_table(entry, folder))
         else:
@@ -50,36 +50,39 @@ def links_of(data: Mapping[str, Any], folder: Path) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def named_link(name: str) -> Link:
-    """A link of configs/links by name."""
-    files = _files()
-    if name not in files:
+def named_links(name: str) -> tuple[Link, ...]:
+    """A link of configs/links, or all those of a file with several round-trip times (`2012-10mbps`)."""
+    by_file = {path.stem: _read(path) for path in _files()}
+    by_name = {link.name: (link,) for links in by_file.values() for link in links}
+    known = by_file | by_name
+    if name not in known:
         raise StudyError(
-            f"no link is named {name!r}{keys.nearest(name, files)}; there are: {', '.join(files)}"
+            f"no link is named {name!r}{keys.nearest(name, known)}; there are: {', '.join(by_file)}"
         )
-    data = tomllib.loads(files[name].read_text(encoding="utf-8"))
-    return _links_of_table({"name": name, **data}, files[name].parent)[0]
+    return known[name]
 
 
 def shipped_links() -> tuple[Link, ...]:
-    """Every link of configs/links, by name."""
-    return tuple(named_link(name) for name in _files())
+    """Every link of configs/links."""
+    return tuple(link for path in _files() for link in _read(path))
 
 
-def _files() -> dict[str, Path]:
-    folder = Path(str(resources.files("configs"))) / "links"
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+def _files() -> list[Path]:
+    return sorted((Path(str(resources.files("configs"))) / "links").glob("*.toml"))
+
+
+def _read(path: Path) -> tuple[Link, ...]:
+    table = {"name": path.stem, **tomllib.loads(path.read_text(encoding="utf-8"))}
+    return tuple(_links_of_table(table, path.parent))
 
 
 def _links_of_table(table: Mapping[str, Any], folder: Path) -> list[Link]:
-    """One link per round-trip time of the table."""
+    """One link per round-trip time of the table; each of several bears it in its name."""
     keys.refuse_unknown(table, LINK_KEYS, "a link")
     if "rtt_ms" not in table:
         raise StudyError("a link needs rtt_ms")
     times = keys.entries(table, "rtt_ms") if isinstance(table["rtt_ms"], list) else [table["rtt_ms"]]
     name = table.get("name")
-    if name is not None and len(times) > 1:
-        raise StudyError(f"link {name!r} has {len(times)} round-trip times; a named link has one")
     rates = {way: _rate(table, way, folder) for way in Way}
     down = rates[Way.DOWN]
     if down is None:
@@ -90,6 +93,8 @@ def _links_of_table(table: Mapping[str, Any], folder: Path) -> list[Link]:
         rtt = keys.checked_number("rtt_ms", time, float("-inf"), float("inf"))
         to, fro = (_direction(table, way, rates[way] or down, rtt) for way in Way)
         called = default_name(to, fro, rtt) if name is None else str(name)
+        if name is not None and len(times) > 1:
+            called = f"{name}-{rtt:g}ms"
         links.append(Link(called, rtt, to, fro, int(seed)))
     return links
 

@@ -110,7 +110,12 @@ class _Attempt:
         try:
             endpoint = self.testbed.endpoint(self.planned.condition)
             self.archive_digest = endpoint.archive.digest
-            self.evidence = Evidence(endpoint.protocol, endpoint.start_url, page_hosts=endpoint.hosts)
+            self.evidence = Evidence(
+                endpoint.protocol,
+                endpoint.start_url,
+                page_hosts=endpoint.hosts,
+                rtt_ms=self.planned.condition.link.rtt_ms,
+            )
             self._measure(endpoint)
         except TrialFailed as failure:
             return failure.outcome, failure.reason

@@ -12,7 +12,7 @@ from harness.cli.common import Subcommands, console, in_enclosure
 from harness.model import Backend, Link
 from harness.preflight import checks, missing
 from harness.study import read_study
-from harness.study_links import named_link, shipped_links
+from harness.study_links import named_links, shipped_links
 from harness.testbed import testbed
 
 
@@ -28,7 +28,10 @@ def add_commands(commands: Subcommands) -> None:
         "a full queue, and loss. A link takes half a minute and as long as its queues take to drain.",
     )
     check.add_argument(
-        "--link", action="append", metavar="NAME", help="a link of configs/links (may be repeated)"
+        "--link",
+        action="append",
+        metavar="NAME",
+        help="a link of configs/links, or all of one of its files (may be repeated)",
     )
     check.add_argument("--all", action="store_true", help="every link of configs/links")
     check.add_argument("--study", metavar="STUDY.toml", help="the links of a study")
@@ -78,7 +81,7 @@ def run_doctor(_arguments: argparse.Namespace) -> int:
 
 
 def run_calibrate(arguments: argparse.Namespace) -> int:
-    links = [named_link(name) for name in arguments.link or ()]
+    links = [link for name in arguments.link or () for link in named_links(name)]
     if arguments.all:
         links.extend(shipped_links())
     if arguments.study:

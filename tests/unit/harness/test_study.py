@@ -9,7 +9,6 @@ import pytest
 from harness.errors import StudyError
 from harness.model import Driver, Link, Protocol
 from harness.study import parse_study, read_study, shipped_studies
-from harness.study_links import named_link
 
 GOOD = """
 name = "mine"
@@ -116,12 +115,3 @@ def test_every_shipped_study_is_valid() -> None:
     assert {"demo", "demo-quick"} <= set(shipped_studies())
     for path in shipped_studies().values():
         assert read_study(path).conditions
-
-
-def test_named_links_come_from_configs() -> None:
-    assert named_link("cable").rtt_ms == 28
-    assert named_link("3g").up.rate.mean_mbps == 0.768
-    for path in (Path(__file__).parents[3] / "configs" / "links").glob("*.toml"):
-        assert named_link(path.stem).name == path.stem
-    with pytest.raises(StudyError, match="cable"):
-        named_link("cabel")
