@@ -135,9 +135,13 @@ class _Attempt:
             self.testbed.resolver.use(endpoint.address)
             try:
                 self._load(home, client, endpoint)
-            finally:
+            except TrialFailed:
                 client.link.check()
-                self._collect(home, client, endpoint, log_offset, cpu_before)
+                with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole NetLog
+                    self._collect(home, client, endpoint, log_offset, cpu_before)
+                raise
+            client.link.check()
+            self._collect(home, client, endpoint, log_offset, cpu_before)
 
     def _load(self, home: Home, client: Client, endpoint: Endpoint) -> None:
         """From the start of the browser to its end."""
