@@ -12,8 +12,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dnsredirect.dnsmasq import NameServer, name_server
@@ -74,7 +76,7 @@ class Testbed:
         self.backend = backend
         self.authority = Authority.create(folder / "authority")
         self.trust = trust_database(self.authority, folder / "trust")
-        self.resolver = Resolver(folder / "resolver", _bind)
+        self.resolver = Resolver(folder / "resolver", partial(_cover, stack))
         self._stack = stack
         self.endpoints: dict[tuple[str, Protocol], Endpoint] = {}
         self._server_numbers = itertools.count(1)
@@ -174,7 +176,8 @@ def testbed(tcp: TcpSettings | None = None, backend: Backend | None = None) -> I
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(host("server"))
         server.set_kernel({**SERVER_KERNEL, **kernel_settings(settings)})
-        yield Testbed(server, WORKSPACE, stack, settings, usable)
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="testbed-", dir=WORKSPACE))
+        yield Testbed(server, Path(folder), stack, settings, usable)
 
 
 def client_network_path() -> Path:
@@ -182,12 +185,13 @@ def client_network_path() -> Path:
     return NETNS_FOLDER / "client"
 
 
-def _bind(source: Path, target: Path) -> None:
-    """Cover a file with another one in the enclosure's own mount namespace."""
+def _cover(stack: contextlib.ExitStack, source: Path, target: Path) -> None:
+    """Cover a file with another one in the enclosure's own mount namespace, for as long as the testbed stands."""
     try:
         syscalls.mount(str(source), str(target), "", syscalls.MS_BIND)
     except OSError as error:
         raise TestbedFailed(f"cannot cover {target}: {error}") from error
+    stack.callback(syscalls.unmount, str(target))
 
 
 def served_to(requests: Iterable[ServedRequest], client: str) -> tuple[ServedRequest, ...]:

@@ -228,6 +228,8 @@ def interrupted(
             started.start()
             bad = trial(opened, 1, Protocol.HTTP1, link=slow, driver=driver, timeout_s=30)
             started.join()
+            if bad.outcome is Outcome.TESTBED_FAILED:
+                opened.renew()  # as the runner does
             return [bad, trial(opened, 2, Protocol.HTTP1, driver=driver)]
 
     return inside(run)
