@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -258,12 +259,15 @@ def test_a_link_that_dies_is_recorded_and_the_next_trial_has_a_new_one(tmp_path:
 
 
 def test_a_starved_link_cannot_enter_an_estimate(tmp_path: Path) -> None:
-    """The emulator gets no time for half a second in the middle of a load."""
+    """The emulator gets no time for 100 ms, again and again, until the load is over and it ends."""
 
     def starve(pid: int) -> None:
-        os.kill(pid, signal.SIGSTOP)
-        time.sleep(0.5)
-        os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):
+            while True:
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(0.1)
+                os.kill(pid, signal.SIGCONT)
+                time.sleep(0.1)
 
     starved, good = interrupted(tmp_path, "linkem", strike=starve)
     assert _excluded_by(starved) in ({"late-packets-down"}, {"late-packets-up"}, {"testbed-failed"})
