@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -121,9 +122,12 @@ class Process:
     def end(self, grace_s: float = 3.0) -> int:
         """TERM to the process, KILL to its whole group after `grace_s`; returns the exit code."""
         if self.alive:
-            self._popen.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._popen.wait(grace_s)
+            descriptor = os.pidfd_open(self.pid)  # tells the end at once; Popen.wait looks every 50 ms
+            try:
+                self._popen.terminate()
+                select.select([descriptor], [], [], grace_s)
+            finally:
+                os.close(descriptor)
         self.kill()
         return self._popen.returncode
 
