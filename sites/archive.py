@@ -14,7 +14,8 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -88,6 +89,9 @@ class Entry:
             ip=response.ip,
             wait_ms=response.wait_ms,
         )
+
+
+Indexed = tuple[Entry, datetime | None]
 
 
 class Archive:
@@ -197,21 +201,27 @@ def check_free(root: Path, name: str, *, replace: bool) -> None:
 
 def rebuild_index(folder: Path) -> Archive:
     """Make index.jsonl and archive.json anew from the WARC; ArchiveError when that is damaged itself."""
-    _write_index(folder)
+    try:
+        with _open_warc(folder) as file:
+            about, recordeds = warc.read(file)
+            _write_index(folder, about, [_indexed(recorded) for recorded in recordeds])
+    except warc.WarcDamagedError as error:
+        raise _damaged(folder, WARC_FILE, str(error)) from error
     return open_archive(folder.parent, folder.name)
 
 
 def _fill(folder: Path, about: dict[str, Any], responses: Iterable[Response]) -> None:
     """The three files of a new archive."""
     reached: dict[str, str | None] = {}
+    recordeds: list[Indexed] = []
     with (folder / WARC_FILE).open("wb") as file:
         writer = warc.Writer(file, about)
         for response in responses:
-            writer.add(response)
+            recordeds.append(_indexed(writer.add(response)))
             reached[response.url] = response.location and resolve(response.url, response.location)
         _flush(file)
     _check_start(about["start_url"], reached)
-    _write_index(folder)
+    _write_index(folder, about, recordeds)
 
 
 def _check_start(start: str, reached: dict[str, str | None]) -> None:
@@ -233,29 +243,24 @@ def _check_start(start: str, reached: dict[str, str | None]) -> None:
     raise ArchiveError(f"{start} redirects more than {MAX_REDIRECTS} times; give another start URL")
 
 
-def _write_index(folder: Path) -> None:
-    """index.jsonl and archive.json from the WARC, each replaced at once."""
-    entries: list[Entry] = []
-    dates: list[str] = []
-    try:
-        with _open_warc(folder) as file:
-            about, recordeds = warc.read(file)
-            for recorded in recordeds:
-                entries.append(Entry.of(recorded))
-                if recorded.response.date is not None:
-                    dates.append(warc.iso_date(recorded.response.date))
-    except warc.WarcDamagedError as error:
-        raise _damaged(folder, WARC_FILE, str(error)) from error
+def _indexed(recorded: warc.Recorded) -> Indexed:
+    """What is kept of a response for the index: not its body."""
+    return Entry.of(recorded), recorded.response.date
+
+
+def _write_index(folder: Path, about: dict[str, Any], recordeds: Sequence[Indexed]) -> None:
+    """index.jsonl and archive.json, each replaced at once."""
+    entries = [entry for entry, _ in recordeds]
     metadata = {
         "schema": SCHEMA,
         **about,
-        "captured_utc": min(dates, default=None),
+        "captured_utc": min((warc.iso_date(date) for _, date in recordeds if date), default=None),
         "responses": len(entries),
         "body_bytes": sum(entry.body_bytes for entry in entries),
         "hosts": list(_hosts(entries)),
         "digest": _digest(about["start_url"], entries),
     }
-    _write_text(folder / INDEX_FILE, "".join(json.dumps(asdict(entry)) + "\n" for entry in entries))
+    _write_text(folder / INDEX_FILE, "".join(json.dumps(vars(entry)) + "\n" for entry in entries))
     _write_text(folder / METADATA_FILE, json.dumps(metadata, indent=2) + "\n")
 
 
@@ -393,7 +398,8 @@ def _check_name(name: str) -> None:
 
 
 def _hosts(entries: Iterable[Entry]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(entry.host for entry in entries))
+    origins = dict.fromkeys("/".join(entry.url.split("/", 3)[:3]) for entry in entries)
+    return tuple(dict.fromkeys(parse_url(origin).host for origin in origins))
 
 
 def _digest(start_url: str, entries: Iterable[Entry]) -> str:

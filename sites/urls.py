@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from dataclasses import dataclass, replace
@@ -42,6 +43,7 @@ class Url:
         return f"{self.scheme}://{self.authority}{self.target}"
 
 
+@functools.lru_cache(maxsize=50_000)
 def parse_url(url: str) -> Url:
     """Parse as browsers do; host in lower case and IDNA, no fragment, no user name.
 
