@@ -12,7 +12,7 @@ from harness.errors import ArchiveError
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _SPLIT = re.compile(r"(?i)(https?):[/\\]{2}([^/\\?#]*)([^?#]*)(\?[^#]*)?")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _PRINTABLE = "!#$%&()*+,-./:;=?@[\\]^_|~'"
 _PATH_SAFE = _PRINTABLE.replace("#", "").replace("?", "").replace("\\", "")

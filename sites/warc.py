@@ -201,7 +201,7 @@ def _server_headers(response: Response) -> dict[str, str]:
 def _clean(text: str) -> str:
     """One line of ASCII: what does not fit is percent-encoded."""
     line = _BREAKS.sub(" ", text).strip()
-    return line if line.isascii() else quote(line, safe=_ASCII)
+    return line if line.isascii() else quote(line, safe=_ASCII, errors="surrogatepass")
 
 
 def _head_sha256(head: StatusAndHeaders) -> str:

@@ -227,7 +227,7 @@ class WarcReader:
         for line in block.decode(errors="replace").splitlines():
             name, _, value = line.partition(":")
             if name.strip().lower() == "software":
-                self._software[" ".join(value.split())[:100]] += 1
+                self._software[" ".join(value.split())] += 1
             if name.strip().lower() in ("json-metadata", "coldload"):
                 self._into.pages.extend(_pages_of(value))
 
