@@ -84,7 +84,7 @@ class Entry:
             body_bytes=len(response.body),
             offset=recorded.offset,
             length=recorded.length,
-            sha256=warc.sha256(response.body),
+            sha256=recorded.body_sha256,
             head_sha256=recorded.head_sha256,
             ip=response.ip,
             wait_ms=response.wait_ms,

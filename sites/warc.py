@@ -46,6 +46,7 @@ class Recorded:
 
     response: Response
     head_sha256: str
+    body_sha256: str
     offset: int
     length: int
 
@@ -78,8 +79,8 @@ class Writer:
             protocol="HTTP/1.1",
         )
         server = _server_headers(response)
-        head_sha256 = _head_sha256(head)
-        content = f"{self._written} {response.url} {head_sha256} {sha256(response.body)}"
+        head_sha256, body_sha256 = _head_sha256(head), sha256(response.body)
+        content = f"{self._written} {response.url} {head_sha256} {body_sha256}"
         record = self._writer.create_warc_record(
             response.url,
             "response",
@@ -96,7 +97,7 @@ class Writer:
         self._writer.write_record(record)
         self._written += 1
         written = replace(response, headers=tuple(headers))
-        return Recorded(written, head_sha256, offset, self._file.tell() - offset)
+        return Recorded(written, head_sha256, body_sha256, offset, self._file.tell() - offset)
 
 
 def read(file: IO[bytes]) -> tuple[dict[str, Any], Iterable[Recorded]]:
@@ -144,7 +145,7 @@ def _responses(iterator: Any, records: Iterator[tuple[Any, Any]]) -> Iterator[Re
         response = _response(record)
         if response is not None:
             where = (iterator.get_record_offset(), iterator.get_record_length())
-            yield Recorded(response, _head_sha256(record.http_headers), *where)
+            yield Recorded(response, _head_sha256(record.http_headers), sha256(response.body), *where)
 
 
 def _response(record: Any) -> Response | None:

@@ -115,7 +115,21 @@ def test_bad_hars_are_refused_in_one_line(tmp_path: Path, data: bytes, why: str)
     assert not (tmp_path / "archives").exists()
 
 
-ODD_VALUES: tuple[Any, ...] = (None, -1, 10**400, 1.5, True, "", "\ud800", "\n", "x" * 5000, [], [None], {}, float("nan"))
+ODD_VALUES: tuple[Any, ...] = (
+    None,
+    -1,
+    10**400,
+    1.5,
+    True,
+    "",
+    "\ud800",
+    "\n",
+    "x" * 5000,
+    [],
+    [None],
+    {},
+    float("nan"),
+)
 
 
 def test_odd_values_raise_nothing_else(tmp_path: Path) -> None:
