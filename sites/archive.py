@@ -8,10 +8,8 @@ with the digest of the content.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,10 +19,10 @@ from typing import IO, Any
 
 from harness.errors import ArchiveError
 from harness.model import NAME_PATTERN
-from harness.syscalls import exchange
 from sites import warc
 from sites.response import Response
 from sites.urls import canonical_url, parse_url, resolve
+from sites.wholefolder import move_into_place, temporary_folder
 
 __all__ = [
     "Archive",
@@ -182,9 +180,9 @@ def write_archive(
         "notes": list(notes),
     }
     try:
-        with _temporary_folder(root, name) as temporary:
+        with temporary_folder(root, name) as temporary:
             _fill(temporary, about, responses)
-            _move_into_place(temporary, root / name)
+            move_into_place(temporary, root / name)
     except OSError as error:
         raise ArchiveError(f"cannot write archive {name} in {root}: {error}; nothing was changed") from error
     return open_archive(root, name)
@@ -318,54 +316,6 @@ def _open_warc(folder: Path) -> Iterator[IO[bytes]]:
         raise _damaged(folder, WARC_FILE, _why(error)) from error
     with file:
         yield file
-
-
-@contextlib.contextmanager
-def _temporary_folder(root: Path, name: str) -> Iterator[Path]:
-    """A folder beside the archives that is not listed as one and is gone at the end.
-
-    It is locked as long as its process lives, so that what a killed one left is known and goes, too.
-    """
-    for left in root.glob(f".{name}.*.new"):
-        with contextlib.suppress(BlockingIOError), _locked(left):
-            shutil.rmtree(left)
-    temporary = root / f".{name}.{uuid.uuid4().hex}.new"
-    temporary.mkdir(parents=True)
-    try:
-        with _locked(temporary):
-            yield temporary
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """BlockingIOError when another process has it."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _move_into_place(complete: Path, target: Path) -> None:
-    """Name the folder `target`; an archive that has that name takes the folder's, at once where possible."""
-    if not target.exists():
-        complete.rename(target)
-    else:
-        try:
-            exchange(str(complete), str(target))
-        except OSError:  # a file system that cannot
-            old = complete.with_suffix(".old")
-            target.rename(old)
-            complete.rename(target)
-            old.rename(complete)
-    descriptor = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -18,7 +18,8 @@ from sites.importers.mirror import read_mirror
 from sites.importers.recording import Recording, printable
 from sites.importers.settle import responses, settle
 from sites.importers.wacz import read_wacz
-from sites.importers.warcfile import GZIP_MAGIC, read_warc
+from sites.importers.warcfile import read_warc
+from sites.importers.warcrecords import GZIP_MAGIC
 
 __all__ = ["import_recording"]
 
