@@ -29,8 +29,8 @@ from sites.archive import Archive
 from sites.certificates import Authority, trust_database
 from sites.coding import BROWSER_CODINGS
 from sites.materialise import materialise
-from sites.servers import ServedRequest, Service
-from sites.servers.apache import Server, serving
+from sites.servers import ServedRequest, Server, Service
+from sites.servers.apache import serving
 
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
@@ -86,6 +86,7 @@ class Testbed:
         # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
         sites = {scheme: materialise(archive, scheme, BROWSER_CODINGS[schemes[0]]) for scheme in schemes}
         folder = self.folder / "servers" / archive.name
+        self._stack.callback(shutil.rmtree, folder)
         server = self._stack.enter_context(
             serving(
                 sites, services, self.authority, folder, network=self.server.path, on_host=self.server.entered

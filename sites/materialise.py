@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
 from sites.coding import BROWSER_CODINGS
+from sites.match import Closest, closest_rules
 from sites.served import Draft, ServedObject, draft
 from sites.urls import DEFAULT_PORTS, Url, ascii_host, parse_url, resolve
 
@@ -21,7 +22,8 @@ class Site:
     """Everything one server serves of one archive under one scheme.
 
     `hosts` are names the archive holds, `mentioned_hosts` others that its texts refer to: those need a
-    certificate and an answer, too. `ports` are the recorded ports beside the scheme's own.
+    certificate and an answer, too. `ports` are the recorded ports beside the scheme's own. A request that none of
+    the `objects` answers exactly is answered by the rules `closest` has for its host and path, else not found.
     """
 
     start_url: str
@@ -30,6 +32,7 @@ class Site:
     mentioned_hosts: tuple[str, ...]
     ports: tuple[int, ...]
     objects: tuple[ServedObject, ...]
+    closest: tuple[Closest, ...]
     notes: tuple[str, ...]
 
 
@@ -52,6 +55,7 @@ def materialise(archive: Archive, scheme: str, codings: Collection[str] | None =
         mentioned_hosts=_mentioned_hosts(drafts, archive.hosts, changes),
         ports=tuple(sorted({made.url.port for made in drafts} - {DEFAULT_PORTS[scheme]})),
         objects=objects,
+        closest=closest_rules(objects, scheme),
         notes=tuple(f"{count} {what}" for what, count in sorted(changes.items()) if count),
     )
 

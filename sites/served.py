@@ -60,6 +60,16 @@ class ServedObject:
     def key(self) -> tuple[str, str]:
         return self.host, self.target
 
+    @property
+    def path(self) -> str:
+        """The target without its query."""
+        return self.target.partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        """The query with its question mark; "" when there is none."""
+        return self.target[len(self.path) :]
+
 
 @dataclass
 class Draft:
