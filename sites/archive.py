@@ -42,7 +42,10 @@ MAX_REDIRECTS = 20
 
 @dataclass(frozen=True)
 class Entry:
-    """One index line. `offset` and `length` are the gzip member in the WARC; `sha256` is of the body."""
+    """One index line. `offset` and `length` are the gzip member in the WARC; `sha256` is of the body.
+
+    `ip` and `wait_ms` are the server's address and think time; None where the recording does not tell.
+    """
 
     url: str
     status: int
@@ -52,11 +55,15 @@ class Entry:
     length: int
     sha256: str
     head_sha256: str
+    ip: str | None = None
+    wait_ms: float | None = None
 
     def __post_init__(self) -> None:
         numbers = (self.status, self.body_bytes, self.offset, self.length)
         words = (self.url, self.mime, self.sha256, self.head_sha256)
-        if not all(type(n) is int and n >= 0 for n in numbers) or not all(isinstance(w, str) for w in words):
+        server = isinstance(self.ip, str | None) and isinstance(self.wait_ms, float | None)
+        right = all(type(n) is int and n >= 0 for n in numbers) and all(isinstance(w, str) for w in words)
+        if not right or not server:
             raise ValueError("a field has the wrong type or sign")
 
     @property
@@ -75,6 +82,8 @@ class Entry:
             length=recorded.length,
             sha256=warc.sha256(response.body),
             head_sha256=recorded.head_sha256,
+            ip=response.ip,
+            wait_ms=response.wait_ms,
         )
 
 
@@ -339,6 +348,13 @@ def _hosts(entries: Iterable[Entry]) -> tuple[str, ...]:
 
 
 def _digest(start_url: str, entries: Iterable[Entry]) -> str:
-    """Identity of the content: start URL and each response's URL, head and body in order; not compression."""
-    lines = [start_url, *(f"{entry.url} {entry.head_sha256} {entry.sha256}" for entry in entries)]
+    """Identity of the content: start URL and each response's URL, head and body in order; not compression.
+
+    The server's address and think time count where they are known: they can be replayed.
+    """
+    lines = [start_url]
+    for entry in entries:
+        line = f"{entry.url} {entry.head_sha256} {entry.sha256}"
+        known = entry.ip is not None or entry.wait_ms is not None
+        lines.append(f"{line} {entry.ip} {entry.wait_ms}" if known else line)
     return warc.sha256("\n".join(lines).encode())

@@ -1,7 +1,9 @@
 """The recording of an archive as a WARC file: one warcinfo record with the metadata, then the responses.
 
 Every record is a gzip member of its own, so that one response is read without its neighbours. The same input
-gives the same bytes: record ids are made of the content and dates are the recorded ones.
+gives the same bytes: record ids are made of the content and dates are the recorded ones. The address of the server
+is in `WARC-IP-Address`, as the standard has it; its think time, which the standard has no field for, in
+`Coldload-Wait-Ms`.
 """
 
 from __future__ import annotations
@@ -23,11 +25,13 @@ from warcio.exceptions import ArchiveLoadFailed  # type: ignore[import-untyped, 
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped, unused-ignore]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped, unused-ignore]
 
+from harness.errors import ArchiveError
 from sites.response import Response
 
 # Never stored: the recorder's cookies, and transfer coding, which has been removed from the body.
 DROPPED_HEADERS = frozenset({"set-cookie", "set-cookie2", "transfer-encoding"})
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)  # a WARC record must have a date
+IP_HEADER, WAIT_HEADER = "WARC-IP-Address", "Coldload-Wait-Ms"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BREAKS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
 _ASCII = "".join(map(chr, range(0x20, 0x7F)))
@@ -67,6 +71,7 @@ class Writer:
             _kept_headers(response),
             protocol="HTTP/1.1",
         )
+        server = _server_headers(response)
         content = f"{self._written} {response.url} {_head_sha256(head)} {sha256(response.body)}"
         record = self._writer.create_warc_record(
             response.url,
@@ -75,8 +80,9 @@ class Writer:
             length=len(response.body),
             http_headers=head,
             warc_headers_dict={
-                "WARC-Record-ID": _record_id(content),
+                "WARC-Record-ID": _record_id("\n".join([content, *server.values()])),
                 "WARC-Date": iso_date(response.date or UNDATED),
+                **server,
             },
         )
         self._writer.write_record(record)
@@ -138,6 +144,7 @@ def _response(record: Any) -> Response | None:
     body = record.raw_stream.read()
     if len(body) != record.length - record.http_headers.total_len:
         raise WarcDamagedError("it ends within a response")
+    wait = record.rec_headers.get_header(WAIT_HEADER)
     try:
         date = datetime.fromisoformat(record.rec_headers.get_header("WARC-Date"))
         return Response(
@@ -147,8 +154,10 @@ def _response(record: Any) -> Response | None:
             body=body,
             date=None if date == UNDATED else date,
             reason=reason,
+            ip=record.rec_headers.get_header(IP_HEADER),
+            wait_ms=None if wait is None else float(wait),
         )
-    except (ValueError, TypeError) as error:
+    except (ArchiveError, ValueError, TypeError) as error:
         raise WarcDamagedError(f"a response record is not coldload's: {error}") from error
 
 
@@ -171,6 +180,12 @@ def _kept_headers(response: Response) -> list[tuple[str, str]]:
         for name, value in response.headers
         if name.lower() not in DROPPED_HEADERS and _TOKEN.fullmatch(name)
     ]
+
+
+def _server_headers(response: Response) -> dict[str, str]:
+    """What is known of the server that gave the response, as WARC headers."""
+    known = {IP_HEADER: response.ip, WAIT_HEADER: response.wait_ms}
+    return {name: str(value) for name, value in known.items() if value is not None}
 
 
 def _clean(text: str) -> str:
