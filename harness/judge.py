@@ -37,6 +37,11 @@ class Evidence:
     server_cpu_s: float | None = None
 
     @property
+    def served_by_protocol(self) -> tuple[ServedRequest, ...]:
+        """What the server answered by the protocol of the condition: all but WebSockets."""
+        return tuple(request for request in self.served or () if not request.websocket)
+
+    @property
     def page_requests(self) -> tuple[Request, ...]:
         return self.netlog.page_requests if self.netlog else ()
 
@@ -163,16 +168,16 @@ def _wrong_at_server(evidence: Evidence) -> str | None:
     protocol = evidence.protocol
     wrong = [
         f"{request.url} by {request.protocol}"
-        for request in evidence.served or ()
+        for request in evidence.served_by_protocol
         if request.protocol != protocol.wire
     ]
     if not protocol.keep_alive:
-        connections = Counter(request.connection for request in evidence.served or ())
+        connections = Counter(request.connection for request in evidence.served_by_protocol)
         wrong += [f"{count} requests on one connection" for count in connections.values() if count > 1]
     answered = Counter(
         request.url.partition("#")[0] for request in evidence.load_requests if request.status is not None
     )
-    logged = Counter(request.url for request in evidence.served or ())
+    logged = Counter(request.url for request in evidence.served_by_protocol)
     unseen = [url for url, count in answered.items() if logged[url] < count]
     return _listed(f"the server did not use {protocol} for", wrong) or _listed(
         "answered, but not by the testbed's server:", unseen

@@ -31,6 +31,7 @@ from sites.coding import BROWSER_CODINGS
 from sites.materialise import materialise
 from sites.servers import ServedRequest, Server, Service
 from sites.servers.apache import serving
+from sites.urls import parse_url
 
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
@@ -49,6 +50,13 @@ class Endpoint:
     address: str
     server: Server
     name_server: NameServer
+
+    @property
+    def secure_origins(self) -> tuple[str, ...]:
+        """The origins that were secure contexts when recorded and are served over plain http."""
+        if self.protocol.scheme == "https" or parse_url(self.archive.start_url).scheme == "http":
+            return ()
+        return tuple(f"http://{host}" for host in sorted(self.hosts))
 
 
 @dataclass(frozen=True)

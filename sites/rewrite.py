@@ -77,14 +77,16 @@ POLICY_HEADERS = frozenset(
 )
 _SLASH = rb"(?:\\{0,3}/|\\{1,2}u002[fF]|&#[xX]2[fF];|&#47;)"
 _AFTER = rb"(?=(?::|&#[xX]3[aA];|&#58;)" + _SLASH + _SLASH + rb"([A-Za-z0-9_.-]{0,255})(/[0-9]{4}/)?)"
+_HTTP = rb"(?:[hH][tT][tT][pP]|(?<![A-Za-z])[wW][sS])"  # WebSockets follow
 _LINKS = {
-    "http": re.compile(rb"[hH][tT][tT][pP][sS]" + _AFTER),
-    "https": re.compile(rb"[hH][tT][tT][pP]" + _AFTER),
+    "http": re.compile(_HTTP + rb"[sS]" + _AFTER),
+    "https": re.compile(_HTTP + _AFTER),
 }
 _BEFORE_NAMESPACE = re.compile(
     rb"(?i)(?:\bxmlns(?::[\w.-]{1,60})?\s{0,5}=\s{0,5}[\"']|<!DOCTYPE[^<>]{0,200})\Z"
 )
 _ENCODED_LINK = re.compile(r"(?i)https?(?=%3A%2F%2F)")
+_SCHEME_NAME = re.compile(rb"([\"'`])(https?):\1")
 _META = re.compile(rb"(?i)<meta\b[^<>]{0,20000}>")
 _CSP = re.compile(rb"(?i)http-equiv\s{0,5}=\s{0,5}[\"']?(?:x-)?content-security-policy")
 _INTEGRITY = re.compile(rb"(?i)\sintegrity\s{0,5}=\s{0,5}(?:\"([^\"<>]{0,2000})\"|'([^'<>]{0,2000})')")
@@ -134,10 +136,20 @@ def rewrite_links(body: bytes, scheme: str, hosts: Collection[str]) -> tuple[byt
         if _is_namespace(body[max(0, found.start() - 300) : found.start()]):
             return found[0]
         moved += 1
-        return scheme.encode()
+        return (found[0] + b"s" if scheme == "https" else found[0][:-1]).lower()
 
     changed = _LINKS[scheme].sub(move, body)
     return changed, moved
+
+
+def exchange_scheme_names(body: bytes) -> tuple[bytes, int]:
+    """A script, or a document with scripts, in which the strings "http:" and "https:" have changed places.
+
+    Scripts compare them with the page's own scheme, or build links of them: under the other scheme the exchanged
+    ones take the branch that was recorded. Also how many there were.
+    """
+    other = {b"http": b"https", b"https": b"http"}
+    return _SCHEME_NAME.subn(lambda found: found[1] + other[found[2]] + b":" + found[1], body)
 
 
 def rewrite_scheme(body: bytes, mime: str, scheme: str, hosts: Collection[str]) -> bytes:

@@ -10,7 +10,7 @@ from functools import partial
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
 from sites.coding import KNOWN, coding_of, decode, encode, looks_coded
-from sites.urls import Url
+from sites.urls import Url, parse_url
 
 # Hop-by-hop headers, and those that are the business of the server that replays.
 SERVER_HEADERS = frozenset(
@@ -35,7 +35,7 @@ SERVER_HEADERS = frozenset(
 )
 # Fonts, scripts' fetches and Resource Timing of other hosts need these; many recorders lost them.
 OPEN_HEADERS = ("Access-Control-Allow-Origin", "Timing-Allow-Origin")
-
+SCRIPTED_TYPES = rewrite.HTML_TYPES | rewrite.SCRIPT_TYPES
 HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file or a configuration
 
 Headers = tuple[tuple[str, str], ...]
@@ -119,18 +119,21 @@ def draft(url: Url, archive: Archive, entry: Entry, codings: Collection[str], ch
         load_recorded=partial(_recorded, archive, entry),
     )
     if text and rewrite.is_text(response.mime):
-        _move(made, text, archive.hosts, changes)
+        _move(made, text, archive, changes)
     if recoded:
         made.text = made.text or text
         made.changed = True
     return made
 
 
-def _move(made: Draft, recorded: bytes, hosts: tuple[str, ...], changes: Counter[str]) -> None:
+def _move(made: Draft, recorded: bytes, archive: Archive, changes: Counter[str]) -> None:
     """Fill in what depends on the text."""
     scheme = made.url.scheme
-    text, moved = rewrite.rewrite_links(recorded, scheme, hosts)
+    text, moved = rewrite.rewrite_links(recorded, scheme, archive.hosts)
     changes[f"links in bodies moved to {scheme}"] += moved
+    if parse_url(archive.start_url).scheme != scheme and made.mime in SCRIPTED_TYPES:
+        text, exchanged = rewrite.exchange_scheme_names(text)
+        changes['strings "http:" and "https:" in scripts exchanged'] += exchanged
     if made.mime in rewrite.HTML_TYPES and (moved or scheme == "http"):
         text, dropped = rewrite.drop_policies(text)
         changes["Content-Security-Policy meta elements dropped"] += dropped

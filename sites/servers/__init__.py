@@ -57,7 +57,8 @@ class ServedRequest:
     `protocol` is named as ALPN does (`http/1.1`, `h2`). The client's address and port tell a connection.
     `bytes_sent` and `bytes_received` are bytes on the socket with headers (and, over TLS, the handshake in
     the first request of a connection), `body_bytes` those of the body alone. `requests_before` counts the
-    earlier requests on the connection.
+    earlier requests on the connection. `websocket` is a handshake for one: it needs a connection of its own, in
+    HTTP/1.1 whatever the page's protocol.
     """
 
     started_us: int
@@ -78,6 +79,7 @@ class ServedRequest:
     tls: str | None
     resumed: bool
     match: Match
+    websocket: bool = False
 
     @property
     def url(self) -> str:

@@ -26,6 +26,7 @@ FIELDS = {
     "tls": "%{SSL_PROTOCOL}x",
     "resumed": "%{SSL_SESSION_RESUMED}x",
     "answer": "%>{ANSWER}e",
+    "upgrade": "%{Upgrade}i",
     "request": "%r",
 }
 LOG_FORMAT = r"\t".join(FIELDS.values())
@@ -59,6 +60,7 @@ def parse_line(line: str) -> ServedRequest:
             tls=None if values["tls"] == "-" else values["tls"],
             resumed=values["resumed"] == "Resumed",
             match=Match.MISS if values["answer"] == "-" else Match(values["answer"]),
+            websocket=values["upgrade"].lower() == "websocket",
         )
     except (KeyError, ValueError) as error:
         raise TestbedFailed(f"Apache's request log holds a strange line ({error}): {line[:200]!r}") from error

@@ -119,6 +119,12 @@ def test_what_the_closest_response_answered_is_listed() -> None:
     assert (observe(seen).fuzzy, observe(seen).fuzzy_requests, observe(seen).missed) == ((asked,), 1, ())
 
 
+def test_a_websocket_has_a_protocol_of_its_own() -> None:
+    socket = served("https://chat.example/", protocol="http/1.1", websocket=True)
+    seen = evidence()
+    assert verdict(replace(seen, served=(*(seen.served or ()), socket))) == (Outcome.OK, None)
+
+
 def test_requests_after_the_load_event_are_counted_apart() -> None:
     late = request(PICTURE, started_ms=1499)
     seen = observe(with_requests(request(START), late))

@@ -122,6 +122,7 @@ LINE = {
     "tls": "TLSv1.3",
     "resumed": "Initial",
     "answer": "exact",
+    "upgrade": "-",
     "request": r"GET /a?q=\"x\"\\\xc3\xa9 HTTP/1.1",
 }
 
@@ -147,6 +148,7 @@ def test_what_a_log_can_hold_beside_ordinary_requests() -> None:
     assert (multiplexed.protocol, multiplexed.requests_before) == ("h2", None)
     assert multiplexed.match is Match.PREFLIGHT
     assert parse_line(log_line(resumed="Resumed")).resumed
+    assert parse_line(log_line(upgrade="WebSocket")).websocket
     unread = parse_line(log_line(request="-", status="408", answer="-"))
     assert (unread.target, unread.match) == ("", Match.MISS)
 
