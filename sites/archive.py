@@ -8,6 +8,7 @@ with the digest of the content.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from typing import IO, Any
 
 from harness.errors import ArchiveError
 from harness.model import NAME_PATTERN
+from harness.syscalls import exchange
 from sites import warc
 from sites.response import Response
 from sites.urls import canonical_url, parse_url, resolve
@@ -28,6 +30,7 @@ __all__ = [
     "Entry",
     "Response",
     "archives_root",
+    "check_free",
     "list_archives",
     "open_archive",
     "rebuild_index",
@@ -174,30 +177,41 @@ def write_archive(
         "user_agent": user_agent,
         "notes": list(notes),
     }
-    temporary = root / f".{name}.{uuid.uuid4().hex}.new"
     try:
-        temporary.mkdir(parents=True)
-        with (temporary / WARC_FILE).open("wb") as file:
-            writer = warc.Writer(file, about)
-            reached: dict[str, str | None] = {}
-            for response in responses:
-                writer.add(response)
-                reached[response.url] = response.location and resolve(response.url, response.location)
-            _flush(file)
-        _check_start(canonical_url(start_url), reached)
-        _write_index(temporary)
-        _move_into_place(temporary, root / name)
+        with _temporary_folder(root, name) as temporary:
+            _fill(temporary, about, responses)
+            _move_into_place(temporary, root / name)
     except OSError as error:
         raise ArchiveError(f"cannot write archive {name} in {root}: {error}; nothing was changed") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return open_archive(root, name)
+
+
+def check_free(root: Path, name: str, *, replace: bool) -> None:
+    """ArchiveError when `name` cannot name a new archive: it is none, or taken and not to be replaced."""
+    _check_name(name)
+    if (root / name).exists() and not replace:
+        raise ArchiveError(
+            f"there is an archive {name} in {root} already; give --name for another name, or --replace to replace it"
+        )
 
 
 def rebuild_index(folder: Path) -> Archive:
     """Make index.jsonl and archive.json anew from the WARC; ArchiveError when that is damaged itself."""
     _write_index(folder)
     return open_archive(folder.parent, folder.name)
+
+
+def _fill(folder: Path, about: dict[str, Any], responses: Iterable[Response]) -> None:
+    """The three files of a new archive."""
+    reached: dict[str, str | None] = {}
+    with (folder / WARC_FILE).open("wb") as file:
+        writer = warc.Writer(file, about)
+        for response in responses:
+            writer.add(response)
+            reached[response.url] = response.location and resolve(response.url, response.location)
+        _flush(file)
+    _check_start(about["start_url"], reached)
+    _write_index(folder)
 
 
 def _check_start(start: str, reached: dict[str, str | None]) -> None:
@@ -279,7 +293,7 @@ def _read_index(folder: Path) -> Iterator[Entry]:
 
 
 def _damaged(folder: Path, file: str, why: str) -> ArchiveError:
-    mend = f"archive it again with `coldload archive URL --name {folder.name}`"
+    mend = f"archive it again with `coldload archive URL --name {folder.name} --replace`"
     if file != WARC_FILE:
         mend += f", or make the index anew from {WARC_FILE} with sites.archive.rebuild_index"
     return ArchiveError(f"archive {folder.name} is damaged: {file}: {why}; {mend}")
@@ -301,17 +315,52 @@ def _open_warc(folder: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
+@contextlib.contextmanager
+def _temporary_folder(root: Path, name: str) -> Iterator[Path]:
+    """A folder beside the archives that is not listed as one and is gone at the end.
+
+    It is locked as long as its process lives, so that what a killed one left is known and goes, too.
+    """
+    for left in root.glob(f".{name}.*.new"):
+        with contextlib.suppress(BlockingIOError), _locked(left):
+            shutil.rmtree(left)
+    temporary = root / f".{name}.{uuid.uuid4().hex}.new"
+    temporary.mkdir(parents=True)
+    try:
+        with _locked(temporary):
+            yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """BlockingIOError when another process has it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _move_into_place(complete: Path, target: Path) -> None:
-    old = complete.with_suffix(".old")
-    if target.exists():
-        target.rename(old)
-    complete.rename(target)
+    """Name the folder `target`; an archive that has that name takes the folder's, at once where possible."""
+    if not target.exists():
+        complete.rename(target)
+    else:
+        try:
+            exchange(str(complete), str(target))
+        except OSError:  # a file system that cannot
+            old = complete.with_suffix(".old")
+            target.rename(old)
+            complete.rename(target)
+            old.rename(complete)
     descriptor = os.open(target.parent, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _write_text(path: Path, text: str) -> None:

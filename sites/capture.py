@@ -70,7 +70,8 @@ NOTES = (
 )
 
 Progress = Callable[[int, str], None]
-"""Called with the number of objects fetched so far and the URL of the last one."""
+"""Called again and again with the number of objects fetched so far and the URL of the last one ("" before the
+first of a round). What it raises ends HTTrack."""
 
 
 @dataclass(frozen=True)
@@ -210,8 +211,8 @@ def _counting_from(before: int, progress: Progress | None) -> Callable[[str], No
 
     def report(listing: str) -> None:
         lines = [line.split("\t") for line in listing.splitlines()[1:]]
-        if progress is not None and lines and len(lines[-1]) > 7:
-            progress(before + len(lines), lines[-1][7])
+        if progress is not None:
+            progress(before + len(lines), lines[-1][7] if lines and len(lines[-1]) > 7 else "")
 
     return report
 

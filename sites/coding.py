@@ -19,6 +19,7 @@ ZSTD_LEVEL = 3  # likewise
 BROTLI_QUALITIES = (5, 11)  # compressed on the fly; compressed ahead of time
 BROTLI_AHEAD_LIMIT_BYTES = 4_000_000
 BROTLI_TOLERANCE = 1.03
+_TRIAL_BYTES = 65536
 _ALIASES = {"x-gzip": "gzip", "identity": ""}
 _MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
@@ -73,6 +74,29 @@ def encode(body: bytes, coding: str, recorded_bytes: int) -> bytes:
 def looks_coded(body: bytes, coding: str) -> bool:
     """Whether a body that does not decode was so coded nevertheless (cut short), as far as can be told."""
     return coding in _MAGIC and body.startswith(_MAGIC[coding])
+
+
+def is_coded(body: bytes, coding: str) -> bool:
+    """Whether a body that is said to be so coded begins as one; no more of it is decoded than that takes."""
+    if coding in _MAGIC:
+        return body.startswith(_MAGIC[coding])
+    start, whole = body[:_TRIAL_BYTES], len(body) <= _TRIAL_BYTES
+    if coding == "br":
+        brotli_stream = brotli.Decompressor()
+        try:
+            full = len(brotli_stream.process(start, output_buffer_limit=_TRIAL_BYTES)) >= _TRIAL_BYTES
+        except brotli.error:
+            return False
+        return full or not whole or bool(brotli_stream.is_finished())
+    for window in (15, -15) if coding == "deflate" else ():
+        stream = zlib.decompressobj(window)
+        try:
+            full = len(stream.decompress(start, _TRIAL_BYTES)) == _TRIAL_BYTES
+        except zlib.error:
+            continue
+        if full or not whole or stream.eof:
+            return True
+    return False
 
 
 def _gunzip(body: bytes) -> bytes:

@@ -101,12 +101,17 @@ def gzip_encoded(response: Response) -> Response:
     """The response with its body gzip-encoded (level 6); unchanged when it is encoded or would not shrink."""
     if response.header("Content-Encoding") is not None:
         return response
-    body = encode(response.body, "gzip", len(response.body))
-    if len(body) >= len(response.body):
-        return response
-    headers = tuple(h for h in response.headers if h[0].lower() not in ("content-length", "vary"))
-    coding = (("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"), ("Content-Length", str(len(body))))
-    return replace(response, headers=headers + coding, body=body)
+    coded = with_coding(response, "gzip", len(response.body))
+    return coded if len(coded.body) < len(response.body) else response
+
+
+def with_coding(response: Response, coding: str, recorded_bytes: int) -> Response:
+    """The response with its decoded body in that coding (see `coding.encode`), and headers that say so."""
+    body = encode(response.body, coding, recorded_bytes)
+    replaced = ("content-encoding", "content-length", "vary")
+    headers = tuple(h for h in response.headers if h[0].lower() not in replaced)
+    told = (("Content-Encoding", coding), ("Vary", "Accept-Encoding"), ("Content-Length", str(len(body))))
+    return replace(response, headers=headers + told, body=body)
 
 
 def url_key(url: str) -> str:

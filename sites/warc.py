@@ -28,8 +28,11 @@ from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped, unused-
 from harness.errors import ArchiveError
 from sites.response import Response
 
-# Never stored: the recorder's cookies, and transfer coding, which has been removed from the body.
-DROPPED_HEADERS = frozenset({"set-cookie", "set-cookie2", "transfer-encoding"})
+# Never stored: the recorder's cookies and credentials, and transfer coding, which has been removed from the body.
+COOKIE_HEADERS = frozenset(
+    {"set-cookie", "set-cookie2", "cookie", "cookie2", "authorization", "proxy-authorization"}
+)
+DROPPED_HEADERS = COOKIE_HEADERS | {"transfer-encoding"}
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)  # a WARC record must have a date
 IP_HEADER, WAIT_HEADER = "WARC-IP-Address", "Coldload-Wait-Ms"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
