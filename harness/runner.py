@@ -13,7 +13,7 @@ from harness.calibrate import LinkReading, calibrate, refuse_if_off
 from harness.enclosure import WORKSPACE
 from harness.environment import describe_environment
 from harness.errors import TestbedFailed
-from harness.model import Link, Outcome, TcpSettings
+from harness.model import Link, Outcome, Replay, TcpSettings
 from harness.model import Protocol as WireProtocol
 from harness.plan import PlannedTrial
 from harness.records import Record, RunDirectory
@@ -49,11 +49,16 @@ class Bench:
     """Testbed and drivers together, renewed after a failure of either."""
 
     def __init__(
-        self, archives: Mapping[str, Archive], protocols: Iterable[WireProtocol], tcp: TcpSettings
+        self,
+        archives: Mapping[str, Archive],
+        protocols: Iterable[WireProtocol],
+        tcp: TcpSettings,
+        replay: Replay,
     ) -> None:
         self._archives = archives
         self._protocols = tuple(protocols)
         self._tcp = tcp
+        self._replay = replay
         self._stack = contextlib.ExitStack()
         self.testbed: Testbed
         self.drivers: Drivers
@@ -62,7 +67,7 @@ class Bench:
         """Bring everything up."""
         self.testbed = self._stack.enter_context(testbed(self._tcp))
         for archive in self._archives.values():
-            self.testbed.serve(archive, self._protocols)
+            self.testbed.serve(archive, self._protocols, self._replay)
         self.drivers = Drivers(WORKSPACE, self._stack)
 
     def renew(self) -> None:
@@ -77,10 +82,13 @@ class Bench:
 
 @contextlib.contextmanager
 def bench(
-    archives: Mapping[str, Archive], protocols: Iterable[WireProtocol], tcp: TcpSettings | None = None
+    archives: Mapping[str, Archive],
+    protocols: Iterable[WireProtocol],
+    tcp: TcpSettings | None = None,
+    replay: Replay | None = None,
 ) -> Iterator[Bench]:
     """A testbed that serves the archives, and drivers. Must run inside an enclosure."""
-    made = Bench(archives, protocols, tcp or TcpSettings())
+    made = Bench(archives, protocols, tcp or TcpSettings(), replay or Replay())
     try:
         made.open()
         yield made
@@ -96,7 +104,7 @@ def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Li
         return Summary(len(done), Counter())
     archives = {page: open_archive(archives_root, page) for page in study.pages}
     listener.preparing(f"servers for {len(archives)} page(s), {len(study.protocols)} protocol(s)")
-    with bench(archives, study.protocols, study.tcp) as opened:
+    with bench(archives, study.protocols, study.tcp, study.replay) as opened:
         run.write_environment(describe_environment(opened.testbed, archives, study))
         _measure_links(opened.testbed, _links_of(left), run, listener)
         return Summary(len(done), _run_trials(opened, left, study, run, listener))

@@ -13,7 +13,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.errors import StudyError
-from harness.model import NAME_PATTERN, Condition, Driver, Engine, Link, Origins, Protocol, TcpSettings
+from harness.model import (
+    NAME_PATTERN,
+    Compression,
+    Condition,
+    Driver,
+    Engine,
+    Link,
+    Origins,
+    Protocol,
+    Replay,
+    TcpSettings,
+)
 
 SERVERS = ("apache",)
 VARIANTS = ("plain",)
@@ -29,6 +40,8 @@ STUDY_KEYS = (
     "engine",
     "drivers",
     "origins",
+    "determinism",
+    "compression",
     "server",
     "tcp",
     "trials",
@@ -54,7 +67,7 @@ class Study:
     links: tuple[Link, ...]
     engine: Engine
     drivers: tuple[Driver, ...]
-    origins: Origins
+    replay: Replay
     server: str
     tcp: TcpSettings
     trials: int
@@ -67,7 +80,7 @@ class Study:
         """Every cell, in the order of the file."""
         cells = itertools.product(self.pages, self.variants, self.links, self.protocols, self.drivers)
         return tuple(
-            Condition(page, variant, protocol, link, self.engine, driver, self.origins, self.server)
+            Condition(page, variant, protocol, link, self.engine, driver, self.replay.origins, self.server)
             for page, variant, link, protocol, driver in cells
         )
 
@@ -123,16 +136,17 @@ def _study(data: Mapping[str, Any]) -> Study:
     name = _text(data, "name")
     if not NAME_PATTERN.fullmatch(name):
         raise StudyError(f"name is {name!r}; it may hold letters, digits, '.', '_' and '-' only")
+    protocols = tuple(_enums(data, "protocols", Protocol))
     return Study(
         name=name,
         title=_text(data, "title", name),
         pages=_names(data, "pages"),
         variants=_choices(data, "variants", VARIANTS, ("plain",)),
-        protocols=tuple(_enums(data, "protocols", Protocol)),
+        protocols=protocols,
         links=_links(data),
         engine=_enum("engine", data.get("engine", "chromium"), Engine),
         drivers=tuple(_enums(data, "drivers", Driver, [Driver.PLAYWRIGHT])),
-        origins=_enum("origins", data.get("origins", "single"), Origins),
+        replay=_replay(data, protocols),
         server=_choice("server", data.get("server", "apache"), SERVERS),
         tcp=_tcp(data.get("tcp", {})),
         trials=int(_number(data, "trials", 5, 1, MAX_TRIALS, whole=True)),
@@ -142,18 +156,25 @@ def _study(data: Mapping[str, Any]) -> Study:
     )
 
 
+def _replay(data: Mapping[str, Any], protocols: Iterable[Protocol]) -> Replay:
+    replay = Replay(
+        origins=_enum("origins", data.get("origins", "single"), Origins),
+        determinism=_truth(data, "determinism", Replay.determinism),
+        compression=Compression.parse(_text(data, "compression", "recorded")),
+    )
+    replay.refuse_unless_for(protocols)
+    return replay
+
+
 def _tcp(table: Any) -> TcpSettings:
     if not isinstance(table, dict):
         raise StudyError(f"tcp must be a table, found {table!r}")
     _refuse_unknown(table, TCP_KEYS, "[tcp]")
     default = TcpSettings()
-    after_idle = table.get("slow_start_after_idle", default.slow_start_after_idle)
-    if not isinstance(after_idle, bool):
-        raise StudyError(f"slow_start_after_idle must be true or false, found {after_idle!r}")
     return TcpSettings(
         congestion_control=_text(table, "congestion_control", default.congestion_control),
         initial_window=int(_number(table, "initial_window", default.initial_window, 1, 1000, whole=True)),
-        slow_start_after_idle=after_idle,
+        slow_start_after_idle=_truth(table, "slow_start_after_idle", default.slow_start_after_idle),
     )
 
 
@@ -174,6 +195,13 @@ def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
     value = data.get(key, default)
     if not isinstance(value, str) or not value.strip():
         raise StudyError(f"{key} must be a text, found {value!r}")
+    return value
+
+
+def _truth(data: Mapping[str, Any], key: str, default: bool) -> bool:
+    value = data.get(key, default)
+    if not isinstance(value, bool):
+        raise StudyError(f"{key} must be true or false, found {value!r}")
     return value
 
 

@@ -107,6 +107,18 @@ SCRIPT_TYPES = frozenset(
     }
 )
 _TEXT_TYPES = frozenset({"application/json", "application/manifest+json", "text/plain", "application/xml"})
+# Not text, but not compressed by themselves either.
+_COMPRESSIBLE_TYPES = frozenset(
+    {
+        "application/vnd.ms-fontobject",
+        "application/wasm",
+        "font/otf",
+        "font/ttf",
+        "image/bmp",
+        "image/vnd.microsoft.icon",
+        "image/x-icon",
+    }
+)
 
 
 def is_text(mime: str) -> bool:
@@ -118,6 +130,16 @@ def is_text(mime: str) -> bool:
         or mime in ("text/css", "text/xml", "text/json", "text/cache-manifest")
         or mime.endswith(("+xml", "+json"))
     )
+
+
+def compressible(mime: str) -> bool:
+    """Whether servers compress bodies of this type when they are told to compress."""
+    return is_text(mime) or mime in _COMPRESSIBLE_TYPES
+
+
+def sniffed_type(body: bytes) -> str:
+    """The type browsers see in a body that was recorded without one, as far as it matters here."""
+    return "text/html" if body[:512].lstrip().lower().startswith((b"<!doctype html", b"<html")) else ""
 
 
 def rewrite_links(body: bytes, scheme: str, hosts: Collection[str]) -> tuple[bytes, int]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from harness.model import Protocol
 from harness.process import Process
 from harness.processtree import cpu_seconds
+from sites.materialise import Site
 
 # Statuses whose answers have neither body nor Content-Length.
 BODILESS = frozenset({204, 304})
@@ -32,13 +33,18 @@ PREFLIGHT_HEADERS = (("Access-Control-Allow-Credentials", "true"),)
 class Service:
     """One protocol on one address of the server host.
 
-    `hosts` are the names that resolve to the address and need a certificate there, the page's own or most
-    important first, as it also serves unknown names; None: all names of the site.
+    `hosts` are the names that resolve to the address and need a certificate there, at least one; None: all names
+    of the site.
     """
 
     protocol: Protocol
     address: str
     hosts: tuple[str, ...] | None = None
+
+
+def names_at(service: Service, site: Site) -> tuple[str, ...]:
+    """The names that need a certificate at a service; the first one's also serves unknown names."""
+    return site.names if service.hosts is None else service.hosts
 
 
 class Match(StrEnum):

@@ -21,11 +21,11 @@ from harness.model import Protocol
 from harness.process import run, running
 from sites.certificates import Authority
 from sites.materialise import Site
-from sites.servers import Server, Service
+from sites.servers import Server, Service, names_at
 from sites.servers.apachefiles import STEPS, write_answers, write_other_answers
 from sites.servers.apachelog import LOG_FORMAT, parse_line
 from sites.servers.probe import answers
-from sites.urls import DEFAULT_PORTS, parse_url
+from sites.urls import DEFAULT_PORTS
 
 MODULE_FOLDER = Path("/usr/lib/apache2/modules")
 MODULES = ("mpm_event", "authz_core", "rewrite", "headers", "asis", "ssl", "http2")
@@ -81,7 +81,7 @@ def serving(
     def ready() -> bool:
         with on_host():
             answered = all(
-                answers(service, parse_url(sites[service.protocol.scheme].start_url).host, authority)
+                answers(service, names_at(service, sites[service.protocol.scheme])[0], authority)
                 for service in services
             )
         # A foreign server on one of the addresses would lack the certificates, or leave this log empty.
@@ -131,7 +131,11 @@ def configuration(
                 "wire": service.protocol.wire,
                 "keep_alive": service.protocol.keep_alive,
                 "ports": (DEFAULT_PORTS[service.protocol.scheme], *sites[service.protocol.scheme].ports),
-                "certificates": certificates if service.protocol.scheme == "https" else {},
+                "certificates": {
+                    name: certificates[name]
+                    for name in names_at(service, sites[service.protocol.scheme])
+                    if service.protocol.scheme == "https"
+                },
             }
             for service in services
         ],
@@ -146,13 +150,12 @@ def version() -> str:
 
 
 def _write_certificates(folder: Path, sites: Mapping[str, Site], authority: Authority) -> dict[str, Path]:
-    """A certificate file per host of the https site; the first, the page's own, also serves unknown names."""
+    """A certificate file per host of the https site."""
     if "https" not in sites:
         return {}
-    site = sites["https"]
     (folder / "certificates").mkdir(exist_ok=True)
     made: dict[str, Path] = {}
-    for host in dict.fromkeys((parse_url(site.start_url).host, *site.hosts, *site.mentioned_hosts)):
+    for host in sites["https"].names:
         made[host] = folder / "certificates" / f"{len(made)}.pem"
         made[host].write_bytes(authority.certificate_for(host))
     return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sites.match import Closest, Rule, closest_rules
@@ -65,6 +65,7 @@ def test_hosts_and_paths_are_never_mixed() -> None:
     ]  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.lists(QUERIES, min_size=1, max_size=12, unique=True), QUERIES)
 def test_the_rules_find_the_longest_common_beginning(queries: list[str], asked: str) -> None:
     closest = rules(*(served("/a" + query) for query in queries))
@@ -76,6 +77,7 @@ def test_the_rules_find_the_longest_common_beginning(queries: list[str], asked: 
     assert closest.rules[-1].prefix == ""
 
 
+@settings(deadline=None)
 @given(st.lists(QUERIES, min_size=1, max_size=12, unique=True), QUERIES)
 def test_apaches_search_by_halves_finds_the_same(queries: list[str], asked: str) -> None:
     closest = rules(*(served("/a" + query) for query in queries))
