@@ -48,6 +48,7 @@ def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], stud
             "origins": study.replay.origins.value,
             "determinism": study.replay.determinism,
             "compression": str(study.replay.compression),
+            "think_time": str(study.replay.think_time),
         },
         "server": {"name": study.server, "settings": testbed.server_settings()},
         "archives": {

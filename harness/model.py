@@ -199,12 +199,35 @@ class Compression:
 
 
 @dataclass(frozen=True)
+class ThinkTime:
+    """How long the server waits before it answers from the archive: `constant_ms`, or as long as was `recorded`."""
+
+    constant_ms: float = 0.0
+    recorded: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.constant_ms <= MAX_RTT_MS:  # also refuses NaN
+            raise StudyError(f"think_time is {self.constant_ms:g}; it must be 0 to {MAX_RTT_MS:g} ms")
+
+    def of(self, recorded_ms: float | None) -> float:
+        """The think time of a response in ms; 0 where the recording does not tell."""
+        return (recorded_ms or 0.0) if self.recorded else self.constant_ms
+
+    def __bool__(self) -> bool:
+        return self.recorded or self.constant_ms > 0
+
+    def __str__(self) -> str:
+        return "recorded" if self.recorded else f"{self.constant_ms:g} ms" if self else "none"
+
+
+@dataclass(frozen=True)
 class Replay:
     """How archives are served: the settings of a study that hold for all its conditions."""
 
     origins: Origins = Origins.SINGLE
     determinism: bool = True
     compression: Compression = Compression()
+    think_time: ThinkTime = ThinkTime()
 
     def refuse_unless_for(self, protocols: Iterable[Protocol]) -> None:
         """Raise StudyError when a browser could not read what it would get by one of the protocols."""

@@ -24,9 +24,13 @@ from harness.model import (
     Protocol,
     Replay,
     TcpSettings,
+    ThinkTime,
 )
 
 SERVERS = ("apache",)
+# Servers that can wait before they answer, by wire protocol. Apache lets only six requests of an HTTP/2 connection
+# begin at once and more as those end (mod_http2, h2_mplx.c): their waiting would be added up.
+THINKING_SERVERS = frozenset({("apache", "http/1.1")})
 VARIANTS = ("plain",)
 KEPT_FILES = ("netlog", "pcap", "screenshot")
 MAX_TRIALS = 10_000
@@ -42,6 +46,7 @@ STUDY_KEYS = (
     "origins",
     "determinism",
     "compression",
+    "think_time",
     "server",
     "tcp",
     "trials",
@@ -137,6 +142,7 @@ def _study(data: Mapping[str, Any]) -> Study:
     if not NAME_PATTERN.fullmatch(name):
         raise StudyError(f"name is {name!r}; it may hold letters, digits, '.', '_' and '-' only")
     protocols = tuple(_enums(data, "protocols", Protocol))
+    server = _choice("server", data.get("server", "apache"), SERVERS)
     return Study(
         name=name,
         title=_text(data, "title", name),
@@ -146,8 +152,8 @@ def _study(data: Mapping[str, Any]) -> Study:
         links=_links(data),
         engine=_enum("engine", data.get("engine", "chromium"), Engine),
         drivers=tuple(_enums(data, "drivers", Driver, [Driver.PLAYWRIGHT])),
-        replay=_replay(data, protocols),
-        server=_choice("server", data.get("server", "apache"), SERVERS),
+        replay=_replay(data, protocols, server),
+        server=server,
         tcp=_tcp(data.get("tcp", {})),
         trials=int(_number(data, "trials", 5, 1, MAX_TRIALS, whole=True)),
         seed=int(_number(data, "seed", 0, 0, 2**63 - 1, whole=True)) if "seed" in data else None,
@@ -156,14 +162,29 @@ def _study(data: Mapping[str, Any]) -> Study:
     )
 
 
-def _replay(data: Mapping[str, Any], protocols: Iterable[Protocol]) -> Replay:
+def _replay(data: Mapping[str, Any], protocols: Iterable[Protocol], server: str) -> Replay:
     replay = Replay(
         origins=_enum("origins", data.get("origins", "single"), Origins),
         determinism=_truth(data, "determinism", Replay.determinism),
         compression=Compression.parse(_text(data, "compression", "recorded")),
+        think_time=_think_time(data.get("think_time", "none")),
     )
+    for protocol in protocols:
+        if replay.think_time and (server, protocol.wire) not in THINKING_SERVERS:
+            raise StudyError(
+                f"think_time: the server {server} cannot let requests by {protocol} wait side by side; "
+                f"leave {protocol} out, or think_time"
+            )
     replay.refuse_unless_for(protocols)
     return replay
+
+
+def _think_time(value: Any) -> ThinkTime:
+    if value in ("none", "recorded"):
+        return ThinkTime(recorded=value == "recorded")
+    if isinstance(value, str):
+        raise StudyError(f'think_time: unknown {value!r}; it is "none", "recorded" or a number of ms')
+    return ThinkTime(_checked_number("think_time", value, float("-inf"), float("inf")))
 
 
 def _tcp(table: Any) -> TcpSettings:

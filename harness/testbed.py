@@ -105,6 +105,7 @@ class Testbed:
                 BROWSER_CODINGS[schemes[0]],
                 compression=chosen.compression,
                 determinism=chosen.determinism,
+                think_time=chosen.think_time,
             )
             for scheme in schemes
         }

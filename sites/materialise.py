@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from harness.model import Compression
+from harness.model import Compression, ThinkTime
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
 from sites.coding import BROWSER_CODINGS
@@ -16,7 +16,7 @@ from sites.match import Closest, closest_rules
 from sites.served import Draft, ServedObject, Treatment, draft
 from sites.urls import DEFAULT_PORTS, Url, ascii_host, parse_url, resolve
 
-AS_RECORDED = Compression()
+AS_RECORDED, AT_ONCE = Compression(), ThinkTime()
 MENTIONED_HOSTS_LIMIT = 200
 INTEGRITY_ROUNDS = 5  # a script that names the digest of a script that names ...; real pages need one or two
 
@@ -52,6 +52,7 @@ def materialise(
     *,
     compression: Compression = AS_RECORDED,
     determinism: bool = False,
+    think_time: ThinkTime = AT_ONCE,
 ) -> Site:
     """The site that `archive` is under `scheme` (`http` or `https`), whatever it was recorded under.
 
@@ -66,6 +67,7 @@ def materialise(
         codings=BROWSER_CODINGS[scheme].intersection(BROWSER_CODINGS[scheme] if codings is None else codings),
         compression=compression,
         script=script(recorded) if determinism else None,
+        think_time=think_time,
     )
     chosen = _choose(archive, scheme, changes)
     drafts = [draft(url, entry, treatment, changes) for url, entry in chosen.items()]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 
-from harness.model import Compression
+from harness.model import Compression, ThinkTime
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
 from sites.coding import KNOWN, coding_of, decode, encode, looks_coded
@@ -46,13 +46,17 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class ServedObject:
-    """One response to one request. `host` and `target` are the request's Host and request target, as sent."""
+    """One response to one request. `host` and `target` are the request's Host and request target, as sent.
+
+    `think_ms` is how long the server waits before it answers.
+    """
 
     host: str
     target: str
     status: int
     headers: Headers
     load: Callable[[], bytes] = field(repr=False, compare=False)
+    think_ms: float = 0.0
 
     @property
     def body(self) -> bytes:
@@ -87,6 +91,7 @@ class Treatment:
     codings: Collection[str]
     compression: Compression
     script: str | None
+    think_time: ThinkTime
 
     @property
     def other_scheme(self) -> bool:
@@ -120,6 +125,7 @@ class Draft:
     level: int | None
     recorded_bytes: int
     load_recorded: Callable[[], bytes]
+    think_ms: float = 0.0
     text: bytes | None = None
     changed: bool = False
     recorded_digests: tuple[bytes, ...] = ()
@@ -134,7 +140,7 @@ class Draft:
             load = partial(_given, body)
         coded = (("Content-Encoding", coding),) if coding else ()
         headers = (*self.headers, *coded, *self.added)
-        return ServedObject(self.url.authority, self.url.target, self.status, headers, load)
+        return ServedObject(self.url.authority, self.url.target, self.status, headers, load, self.think_ms)
 
 
 def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -> Draft:
@@ -154,7 +160,10 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
         level=level,
         recorded_bytes=entry.body_bytes,
         load_recorded=partial(_recorded, treatment.archive, entry),
+        think_ms=treatment.think_time.of(entry.wait_ms),
     )
+    if treatment.think_time.recorded and entry.wait_ms is None:
+        changes["responses without a recorded think time, answered at once"] += 1
     if text and rewrite.is_text(mime):
         _move(made, text, treatment, changes)
     if coding != recorded_coding or level is not None:

@@ -29,6 +29,13 @@ from sites.urls import DEFAULT_PORTS
 
 MODULE_FOLDER = Path("/usr/lib/apache2/modules")
 MODULES = ("mpm_event", "authz_core", "rewrite", "headers", "asis", "ssl", "http2")
+# Run for each request before it is answered; the environment variable is set by the rewrite rules.
+THINK = """function think(r)
+    local us = r.subprocess_env["THINK_US"]
+    if us then r.usleep(tonumber(us)) end
+    return apache2.DECLINED
+end
+"""
 READY_TIMEOUT_S = 60.0  # enough to read thousands of certificates
 
 
@@ -70,6 +77,7 @@ def serving(
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     write_other_answers(folder)
+    (folder / "think.lua").write_text(THINK)
     for scheme, site in sites.items():
         write_answers(folder / scheme, site)
     certificates = _write_certificates(folder, sites, authority)
@@ -108,7 +116,8 @@ def configuration(
     settings: Settings,
 ) -> str:
     """The text of httpd.conf. `certificates` are the files by host name."""
-    for module in MODULES:
+    modules = (*MODULES, "lua") if _thinks(sites) else MODULES
+    for module in modules:
         if not (MODULE_FOLDER / f"mod_{module}.so").is_file():
             raise EnvironmentLacks(
                 f"Apache's mod_{module} is not in {MODULE_FOLDER}; install the Debian package apache2-bin"
@@ -117,7 +126,8 @@ def configuration(
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)  # noqa: S701 - not HTML
     return environment.from_string(template.read_text(encoding="utf-8")).render(
         folder=folder,
-        modules=MODULES,
+        modules=modules,
+        thinking=_thinks(sites),
         module_folder=MODULE_FOLDER,
         settings=settings,
         key_file=key_file.resolve(),
@@ -140,6 +150,11 @@ def configuration(
             for service in services
         ],
     )
+
+
+def _thinks(sites: Mapping[str, Site]) -> bool:
+    """Whether any response is to be waited for."""
+    return any(served.think_ms for site in sites.values() for served in site.objects)
 
 
 def version() -> str:

@@ -4,7 +4,7 @@
 beginning of a target: the rules of `sites.match`, laid out for a binary search on the length of the query's
 beginning (Waldvogel et al., SIGCOMM 1997). The search tries the lengths 2^15, 2^14, ... and goes on from each
 beginning for which there is a file; the last file it found is the answer. Its cost does not depend on the number
-of recorded queries.
+of recorded queries. A file of the same name with the suffix `.us` holds the microseconds to wait before the answer.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servers import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS
 
+WAIT_SUFFIX = ".us"
 STEPS = tuple(2**power for power in range(15, -1, -1))  # together more than the longest request line
 
 
@@ -27,11 +28,18 @@ def write_answers(folder: Path, site: Site) -> None:
     objects, closest = folder / "objects", folder / "closest"
     objects.mkdir(parents=True)
     closest.mkdir()
+    waits = {served.key: f"{served.think_ms * 1000:.0f}" for served in site.objects if served.think_ms}
     for served in site.objects:
-        (objects / file_name(served.host, served.target)).write_bytes(as_is(served, site.scheme))
+        file = objects / file_name(served.host, served.target)
+        file.write_bytes(as_is(served, site.scheme))
+        if served.key in waits:
+            file.with_suffix(WAIT_SUFFIX).write_text(waits[served.key])
     for each in site.closest:
         for beginning, target in beginnings(each):
-            (closest / file_name(each.host, beginning)).hardlink_to(objects / file_name(each.host, target))
+            file = closest / file_name(each.host, beginning)
+            file.hardlink_to(objects / file_name(each.host, target))
+            if (each.host, target) in waits:
+                file.with_suffix(WAIT_SUFFIX).write_text(waits[each.host, target])
 
 
 def write_other_answers(folder: Path) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from harness.enclosure import WORKSPACE
-from harness.model import Protocol
+from harness.model import Protocol, ThinkTime
 from harness.netns import Host, host
 from harness.process import find_program
 from harness.processtree import family
@@ -485,3 +485,42 @@ def test_a_taken_address_and_a_killed_server_are_named() -> None:
     assert "ddress already in use" in taken or "no listening sockets" in taken
     assert "TestbedFailed: apache2 died (exit code -9)" in killed
     assert "apache2" not in names
+
+
+def test_the_server_thinks_as_long_as_it_is_told_to_all_at_once() -> None:
+    """Ninety answers over as many connections, each a second away: they sleep side by side."""
+
+    def think() -> list[ServedRequest]:
+        recorded = [
+            Response(f"{SITE}/", 200, HTML, b"<html>"),
+            *(Response(f"{SITE}/{number}?x", 200, TEXT, b"slow", wait_ms=1000.0) for number in range(90)),
+        ]
+        archive = write_archive(
+            WORKSPACE / "a", "site", f"{SITE}/", recorded, captured_with="test", user_agent="test"
+        )
+        sites = {"https": materialise(archive, "https", think_time=ThinkTime(recorded=True))}
+        service = Service(Protocol.HTTPS1, "127.1.0.1")
+        authority = Authority.create(WORKSPACE / "authority")
+        urls = [f"{SITE}/{number}?{'x' if number % 2 else 'closest'}" for number in range(90)]
+        with host("server") as made:
+            made.set_kernel({"ipv4.ip_unprivileged_port_start": 0})
+            folder = WORKSPACE / "apache"
+            with serving(
+                sites, [service], authority, folder, network=made.path, on_host=made.entered
+            ) as server:
+                words = [find_program("curl"), "--silent", "--http1.1", "--parallel", "--parallel-max", "90"]
+                words += [
+                    "--cacert",
+                    str(authority.certificate_file),
+                    "--connect-to",
+                    f"::{service.address}:",
+                ]
+                with made.entered():
+                    subprocess.run([*words, *urls, f"{SITE}/"], stdout=subprocess.DEVNULL, check=True)
+                return _logged(server, 0, len(urls) + 2)
+
+    requests = [request for request in inside(think) if request.host == "site.example"]
+    slow = [request for request in requests if request.duration_us >= 1_000_000]
+    assert {request.target for request in requests} - {request.target for request in slow} == {"/"}
+    span_us = max(each.started_us + each.duration_us for each in slow) - min(each.started_us for each in slow)
+    assert span_us < sum(each.duration_us for each in slow) / 10

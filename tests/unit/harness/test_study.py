@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StudyError
-from harness.model import Compression, Driver, Link, Origins, Protocol, Replay
+from harness.model import Compression, Driver, Link, Origins, Protocol, Replay, ThinkTime
 from harness.study import named_link, parse_study, read_study, shipped_studies
 
 GOOD = """
@@ -61,6 +61,17 @@ def test_settings_of_the_replay() -> None:
     assert [str(Compression.parse(each)) for each in ("gzip", "gzip-9", "brotli", "none")] == [
         "gzip-6", "gzip-9", "brotli-5", "none",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "of"),
+    [('"none"', "none", 0.0), ('"recorded"', "recorded", 7.5), ("20", "20 ms", 20.0)],
+)
+def test_think_time(value: str, shown: str, of: float) -> None:
+    text = f"think_time = {value}\n" + GOOD.replace(', "h2"', "")
+    think_time = parse_study(text, "mine.toml").replay.think_time
+    assert (str(think_time), think_time.of(7.5), bool(think_time)) == (shown, of, shown != "none")
+    assert ThinkTime(recorded=True).of(None) == 0
 
 
 def test_default_queue_is_one_bandwidth_delay_product_with_a_floor() -> None:
@@ -118,6 +129,9 @@ def test_impossible_round_trip_times(value: str) -> None:
         ('name = "mine"', 'name = "mine"\ncompression = "gzip-10"', "gzip-1 to gzip-9"),
         ('name = "mine"', 'name = "mine"\ncompression = "none-1"', "recorded, none"),
         ('name = "mine"', 'name = "mine"\ncompression = "brotli"', "not by http1"),
+        ('name = "mine"', 'name = "mine"\nthink_time = "slow"', "number of ms"),
+        ('name = "mine"', 'name = "mine"\nthink_time = -1', "0 to"),
+        ('name = "mine"', 'name = "mine"\nthink_time = 20', "by h2 wait"),
     ],
 )
 def test_mistakes_are_named(old: str, new: str, word: str) -> None:
