@@ -23,6 +23,7 @@ TRAFFIC = {
     "bytes_up": "Up (kB)",
     "bytes_body": "Bodies (kB)",
     "requests": "Requests",
+    "fuzzy_requests": "Closest",
     "missed_requests": "Not archived",
     "failed_requests": "Failed",
     "connections": "Connections",

@@ -44,12 +44,19 @@ def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], stud
             "preferences": FIRST_PREFERENCES,
             "unresolved": list(SERVICE_NAMES),
         },
+        "replay": {
+            "origins": study.replay.origins.value,
+            "determinism": study.replay.determinism,
+            "compression": str(study.replay.compression),
+            "think_time": str(study.replay.think_time),
+        },
         "server": {"name": study.server, "settings": testbed.server_settings()},
         "archives": {
             name: {
                 "digest": archive.digest,
                 "start_url": archive.start_url,
                 "with": archive.captured_with,
+                "addresses": [list(hosts) for hosts in testbed.groups(name)],
                 "changed_for_replay": testbed.replay_notes(name),
             }
             for name, archive in archives.items()

@@ -13,7 +13,7 @@ from harness.calibrate import LinkReading, calibrate, refuse_if_off
 from harness.enclosure import WORKSPACE
 from harness.environment import describe_environment
 from harness.errors import TestbedFailed
-from harness.model import Backend, Link, Outcome, TcpSettings
+from harness.model import Backend, Link, Outcome, Replay, TcpSettings
 from harness.model import Protocol as WireProtocol
 from harness.plan import PlannedTrial
 from harness.records import Record, RunDirectory
@@ -54,11 +54,13 @@ class Bench:
         protocols: Iterable[WireProtocol],
         tcp: TcpSettings,
         backend: Backend | None,
+        replay: Replay,
     ) -> None:
         self._archives = archives
         self._protocols = tuple(protocols)
         self._tcp = tcp
         self._backend = backend
+        self._replay = replay
         self._stack = contextlib.ExitStack()
         self.testbed: Testbed
         self.drivers: Drivers
@@ -67,7 +69,7 @@ class Bench:
         """Bring everything up."""
         self.testbed = self._stack.enter_context(testbed(self._tcp, self._backend))
         for archive in self._archives.values():
-            self.testbed.serve(archive, self._protocols)
+            self.testbed.serve(archive, self._protocols, self._replay)
         self.drivers = Drivers(WORKSPACE, self._stack)
 
     def renew(self) -> None:
@@ -85,10 +87,12 @@ def bench(
     archives: Mapping[str, Archive],
     protocols: Iterable[WireProtocol],
     tcp: TcpSettings | None = None,
+    *,
     backend: Backend | None = None,
+    replay: Replay | None = None,
 ) -> Iterator[Bench]:
     """A testbed that serves the archives, and drivers. Must run inside an enclosure."""
-    made = Bench(archives, protocols, tcp or TcpSettings(), backend)
+    made = Bench(archives, protocols, tcp or TcpSettings(), backend, replay or Replay())
     try:
         made.open()
         yield made
@@ -104,7 +108,9 @@ def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Li
         return Summary(len(done), Counter())
     archives = {page: open_archive(archives_root, page) for page in study.pages}
     listener.preparing(f"servers for {len(archives)} page(s), {len(study.protocols)} protocol(s)")
-    with bench(archives, study.protocols, study.tcp, study.link_backend) as opened:
+    with bench(
+        archives, study.protocols, study.tcp, backend=study.link_backend, replay=study.replay
+    ) as opened:
         run.write_environment(describe_environment(opened.testbed, archives, study))
         _measure_links(opened.testbed, _links_of(left), run, listener)
         return Summary(len(done), _run_trials(opened, left, study, run, listener))

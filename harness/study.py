@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -15,17 +15,23 @@ from harness.errors import StudyError
 from harness.model import (
     NAME_PATTERN,
     Backend,
+    Compression,
     Condition,
     Driver,
     Engine,
     Link,
     Origins,
     Protocol,
+    Replay,
     TcpSettings,
+    ThinkTime,
 )
 from harness.study_links import links_of
 
 SERVERS = ("apache",)
+# Servers that can wait before they answer, by wire protocol. Apache lets only six requests of an HTTP/2 connection
+# begin at once and more as those end (mod_http2, h2_mplx.c): their waiting would be added up.
+THINKING_SERVERS = frozenset({("apache", "http/1.1")})
 VARIANTS = ("plain",)
 KEPT_FILES = ("netlog", "pcap", "screenshot")
 MAX_TRIALS = 10_000
@@ -40,6 +46,9 @@ STUDY_KEYS = (
     "engine",
     "drivers",
     "origins",
+    "determinism",
+    "compression",
+    "think_time",
     "server",
     "tcp",
     "trials",
@@ -63,7 +72,7 @@ class Study:
     link_backend: Backend | None
     engine: Engine
     drivers: tuple[Driver, ...]
-    origins: Origins
+    replay: Replay
     server: str
     tcp: TcpSettings
     trials: int
@@ -76,7 +85,7 @@ class Study:
         """Every cell, in the order of the file."""
         cells = itertools.product(self.pages, self.variants, self.links, self.protocols, self.drivers)
         return tuple(
-            Condition(page, variant, protocol, link, self.engine, driver, self.origins, self.server)
+            Condition(page, variant, protocol, link, self.engine, driver, self.replay.origins, self.server)
             for page, variant, link, protocol, driver in cells
         )
 
@@ -119,20 +128,22 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     name = keys.text(data, "name")
     if not NAME_PATTERN.fullmatch(name):
         raise StudyError(f"name is {name!r}; it may hold letters, digits, '.', '_' and '-' only")
+    protocols = tuple(keys.enums(data, "protocols", Protocol))
+    server = keys.choice("server", data.get("server", "apache"), SERVERS)
     return Study(
         name=name,
         title=keys.text(data, "title", name),
         pages=_names(data, "pages"),
         variants=keys.choices(data, "variants", VARIANTS, ("plain",)),
-        protocols=tuple(keys.enums(data, "protocols", Protocol)),
+        protocols=protocols,
         links=links_of(data, folder),
         link_backend=keys.enum("link_backend", data["link_backend"], Backend)
         if "link_backend" in data
         else None,
         engine=keys.enum("engine", data.get("engine", "chromium"), Engine),
         drivers=tuple(keys.enums(data, "drivers", Driver, [Driver.PLAYWRIGHT])),
-        origins=keys.enum("origins", data.get("origins", "single"), Origins),
-        server=keys.choice("server", data.get("server", "apache"), SERVERS),
+        replay=_replay(data, protocols, server),
+        server=server,
         tcp=_tcp(data.get("tcp", {})),
         trials=int(keys.number(data, "trials", 5, 1, MAX_TRIALS, whole=True)),
         seed=int(keys.number(data, "seed", 0, 0, 2**63 - 1, whole=True)) if "seed" in data else None,
@@ -141,18 +152,42 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     )
 
 
+def _replay(data: Mapping[str, Any], protocols: Iterable[Protocol], server: str) -> Replay:
+    replay = Replay(
+        origins=keys.enum("origins", data.get("origins", "single"), Origins),
+        determinism=keys.truth(data, "determinism", default=Replay.determinism),
+        compression=Compression.parse(keys.text(data, "compression", "recorded")),
+        think_time=_think_time(data.get("think_time", "none")),
+    )
+    for protocol in protocols:
+        if replay.think_time and (server, protocol.wire) not in THINKING_SERVERS:
+            raise StudyError(
+                f"think_time: the server {server} cannot let requests by {protocol} wait side by side; "
+                f"leave {protocol} out, or think_time"
+            )
+    replay.refuse_unless_for(protocols)
+    return replay
+
+
+def _think_time(value: Any) -> ThinkTime:
+    if value in ("none", "recorded"):
+        return ThinkTime(recorded=value == "recorded")
+    if isinstance(value, str):
+        raise StudyError(f'think_time: unknown {value!r}; it is "none", "recorded" or a number of ms')
+    return ThinkTime(keys.checked_number("think_time", value, float("-inf"), float("inf")))
+
+
 def _tcp(table: Any) -> TcpSettings:
     if not isinstance(table, dict):
         raise StudyError(f"tcp must be a table, found {table!r}")
     keys.refuse_unknown(table, TCP_KEYS, "[tcp]")
     default = TcpSettings()
-    after_idle = table.get("slow_start_after_idle", default.slow_start_after_idle)
-    if not isinstance(after_idle, bool):
-        raise StudyError(f"slow_start_after_idle must be true or false, found {after_idle!r}")
     return TcpSettings(
         congestion_control=keys.text(table, "congestion_control", default.congestion_control),
         initial_window=int(keys.number(table, "initial_window", default.initial_window, 1, 1000, whole=True)),
-        slow_start_after_idle=after_idle,
+        slow_start_after_idle=keys.truth(
+            table, "slow_start_after_idle", default=default.slow_start_after_idle
+        ),
     )
 
 

@@ -49,9 +49,10 @@ class Drivers:
         return selenium_driver(self._launcher, self._folder / "chromedriver.log")
 
     @contextlib.contextmanager
-    def fresh_home(self, name: str, trust: Path) -> Iterator[Home]:
-        """A home for the next browser to start; removed afterwards."""
-        home = fresh_home(self._folder / f"home-{name}", trust)
+    def fresh_home(self, name: str, trust: Path, endpoint: Endpoint) -> Iterator[Home]:
+        """A home for the next browser to start, for the page of `endpoint`; removed afterwards."""
+        hosts = tuple(sorted(endpoint.hosts))
+        home = fresh_home(self._folder / f"home-{name}", trust, hosts, endpoint.secure_origins)
         self.current_home.unlink(missing_ok=True)
         self.current_home.symlink_to(home.folder)
         try:
@@ -131,7 +132,8 @@ class _Attempt:
             client = stack.enter_context(
                 self.testbed.client(self.planned.condition.link, block=self.planned.block, pcap=pcap)
             )
-            home = stack.enter_context(self.drivers.fresh_home(self.planned.trial, self.testbed.trust))
+            fresh = self.drivers.fresh_home(self.planned.trial, self.testbed.trust, endpoint)
+            home = stack.enter_context(fresh)
             self.testbed.resolver.use(endpoint.address)
             try:
                 self._load(home, client, endpoint)
@@ -145,7 +147,7 @@ class _Attempt:
 
     def _load(self, home: Home, client: Client, endpoint: Endpoint) -> None:
         """From the start of the browser to its end."""
-        with self.driver.start(home.launch(tuple(sorted(endpoint.hosts)))) as browser:
+        with self.driver.start(home.launch()) as browser:
             try:
                 self._load_in(browser, home, client, endpoint)
             except TrialFailed:

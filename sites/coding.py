@@ -49,21 +49,26 @@ def decode(body: bytes, coding: str) -> bytes:
     return body
 
 
-def encode(body: bytes, coding: str, recorded_bytes: int) -> bytes:
-    """The body in that coding (the same input gives the same bytes).
+def encode(body: bytes, coding: str, recorded_bytes: int, level: int | None = None) -> bytes:
+    """The body in that coding (the same input gives the same bytes), at `level` if it is gzip or brotli.
 
-    `recorded_bytes` is the coded size before the change: it tells whether the origin had compressed with
-    brotli on the fly or ahead of time.
+    Without a level, `recorded_bytes`, the coded size before the change, tells whether the origin had compressed
+    with brotli on the fly or ahead of time.
     """
     if coding == "gzip":
-        squeeze = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31)  # a gzip header with mtime 0
+        chosen = GZIP_LEVEL if level is None else level
+        squeeze = zlib.compressobj(chosen, zlib.DEFLATED, 31)  # a gzip header with mtime 0
         return squeeze.compress(body) + squeeze.flush()
     if coding == "deflate":
         return zlib.compress(body, GZIP_LEVEL)
     if coding == "br":
         fast, best = BROTLI_QUALITIES
-        coded: bytes = brotli.compress(body, quality=fast)
-        if len(coded) > recorded_bytes * BROTLI_TOLERANCE and len(body) <= BROTLI_AHEAD_LIMIT_BYTES:
+        coded: bytes = brotli.compress(body, quality=fast if level is None else level)
+        if (
+            level is None
+            and len(coded) > recorded_bytes * BROTLI_TOLERANCE
+            and len(body) <= BROTLI_AHEAD_LIMIT_BYTES
+        ):
             coded = brotli.compress(body, quality=best)
         return coded
     if coding == "zstd":

@@ -48,8 +48,8 @@ DISABLED_FEATURES = (
     "Prewarm",
 )
 
-# The browser's preload list would turn http:// requests to many real names into https://; with this feature it
-# does so for the page's own address only.
+# The browser's preload list (HSTS) turns http:// into https:// for many real names. The page's names are taken off it
+# by a preference (`preferences`); with this feature it also leaves alone requests for other names within the page.
 ENABLED_FEATURES = ("HstsTopLevelNavigationsOnly",)
 
 FLAGS = (
@@ -95,6 +95,16 @@ FIRST_PREFERENCES: dict[str, Any] = {
 }
 
 
+def preferences(page_hosts: Iterable[str]) -> dict[str, Any]:
+    """The first preferences, with the page's names taken off the browser's HSTS preload list.
+
+    The list of exceptions is that of the enterprise policy HSTSPolicyBypassList. Chromium documents it for names
+    of one label, but only its debug builds insist on that (net/http/transport_security_state.cc).
+    """
+    exceptions = {"policy": {"upgrade_bypass_list": sorted(page_hosts)}}
+    return {**FIRST_PREFERENCES, "hsts": exceptions}
+
+
 def service_names(page_hosts: Iterable[str]) -> tuple[str, ...]:
     """The service names to leave without an address while a page with these hosts is loaded."""
     needed = {name.lower() for name in page_hosts}
@@ -103,14 +113,25 @@ def service_names(page_hosts: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of Chromium: where its profile and NetLog go, which hosts the page has."""
+    """One start of Chromium: where its profile and NetLog go, which hosts the page has.
+
+    `secure_origins` are http:// origins to be treated as https:// ones are: a page recorded over https may use what
+    browsers offer to secure contexts only (Web Crypto, for one), and must run the same code over plain http.
+    """
 
     profile: Path
     netlog: Path
     page_hosts: tuple[str, ...]
+    secure_origins: tuple[str, ...] = ()
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Every flag, but those by which a driver names the profile and opens its channel."""
         rules = ",".join(f"MAP {name} ~NOTFOUND" for name in service_names(self.page_hosts))
-        return (*FLAGS, f"--host-resolver-rules={rules}", f"--log-net-log={self.netlog}")
+        secure = f"--unsafely-treat-insecure-origin-as-secure={','.join(self.secure_origins)}"
+        return (
+            *FLAGS,
+            f"--host-resolver-rules={rules}",
+            f"--log-net-log={self.netlog}",
+            *([secure] if self.secure_origins else []),
+        )

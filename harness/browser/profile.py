@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.browser.policy import FIRST_PREFERENCES, Launch
+from harness.browser.policy import Launch, preferences
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,8 @@ class Home:
     """The folder one Chromium process lives in; thrown away with the trial."""
 
     folder: Path
+    page_hosts: tuple[str, ...] = ()
+    secure_origins: tuple[str, ...] = ()
 
     @property
     def profile(self) -> Path:
@@ -36,17 +38,19 @@ class Home:
         except (OSError, ValueError):
             return None
 
-    def launch(self, page_hosts: tuple[str, ...]) -> Launch:
-        return Launch(self.profile, self.netlog, page_hosts)
+    def launch(self) -> Launch:
+        return Launch(self.profile, self.netlog, self.page_hosts, self.secure_origins)
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def fresh_home(folder: Path, trust: Path) -> Home:
+def fresh_home(
+    folder: Path, trust: Path, page_hosts: tuple[str, ...] = (), secure_origins: tuple[str, ...] = ()
+) -> Home:
     """Make the home; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt)."""
-    home = Home(folder)
+    home = Home(folder, page_hosts, secure_origins)
     (home.profile / "Default").mkdir(parents=True)
-    (home.profile / "Default" / "Preferences").write_text(json.dumps(FIRST_PREFERENCES))
+    (home.profile / "Default" / "Preferences").write_text(json.dumps(preferences(page_hosts)))
     shutil.copytree(trust, folder / ".pki" / "nssdb")
     return home

@@ -87,6 +87,7 @@ def condition(
     protocol: Protocol,
     driver: Driver = Driver.PLAYWRIGHT,
     link: Link | None = None,
+    origins: Origins = Origins.SINGLE,
 ) -> Condition:
     """A condition with everything else at its default."""
     return Condition(
@@ -96,7 +97,7 @@ def condition(
         link=link or Link.of(50, 10),
         engine=Engine.CHROMIUM,
         driver=driver,
-        origins=Origins.SINGLE,
+        origins=origins,
         server="apache",
     )
 

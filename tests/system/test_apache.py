@@ -10,21 +10,22 @@ import os
 import socket
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from harness.enclosure import WORKSPACE
-from harness.model import Protocol
+from harness.model import Protocol, ThinkTime
 from harness.netns import Host, host
 from harness.process import find_program
 from harness.processtree import family
 from sites.archive import Response, write_archive
 from sites.certificates import Authority
 from sites.materialise import Site, materialise
-from sites.servers.apache import ServedRequest, Server, Service, serving
+from sites.servers import Match, ServedRequest, Server, Service
+from sites.servers.apache import serving
 from sites.urls import canonical_url
 from tests.system.conftest import inside
 
@@ -40,7 +41,17 @@ TARGETS = (
     "/miss", "/path/http://other.example/", LONG_TARGET,
 )  # fmt: skip
 CLOSING = ("/100%", "/%zz", "/broken")  # after these Apache closes an HTTP/1.1 connection
-MISSES = ("/nowhere", "/x?y=3", "/x?y=1&", "/objects", "/..", "/a%2Fb?", "/100%25")
+MISSES = ("/nowhere", "/objects", "/..", "/a%2FB", "/100%25", "/x/", "/nowhere?y=1")
+CLOSEST = {  # what is asked for: whose answer is given
+    "/x?y=3": "/x?y=1",
+    "/x?y=1&": "/x?y=1&y=%27%20",
+    "/x?y=22": "/x?y=2",
+    "/x?z": "/x?",
+    "/a%2Fb?": "/a%2Fb",
+    "/q": LONG_TARGET,
+    LONG_TARGET[:-1] + "y": LONG_TARGET,
+    "/q?" + "x" * 60_000: LONG_TARGET,
+}
 SERVERS_OWN = {"date", "server", "connection", "content-length"}
 HEAD = ("--head", "--dump-header", os.devnull)  # its headers are its output
 PREFLIGHT = ("-H", "Origin: https://o.example", "-H", "Access-Control-Request-Method: PUT")
@@ -76,6 +87,7 @@ class Seen:
 
     expected: dict[tuple[Protocol, str], Expected]
     answers: dict[tuple[Protocol, str], Answer]
+    closest: dict[tuple[Protocol, str], Answer]
     misses: dict[tuple[Protocol, str], Answer]
     methods: dict[tuple[Protocol, str], Answer]
     other: dict[str, Answer]
@@ -193,6 +205,13 @@ class Observer:
             for each in self.sites[service.protocol.scheme].objects
         }
 
+    def all_of(self, targets: Iterable[str]) -> dict[tuple[Protocol, str], Answer]:
+        return {
+            (service.protocol, target): self.ask(service, target)
+            for service in self.services
+            for target in targets
+        }
+
     def methods(self) -> dict[tuple[Protocol, str], Answer]:
         found = {}
         for service in self.services:
@@ -279,15 +298,12 @@ def observe() -> Seen:
         with serving(sites, services, authority, folder, network=made.path, on_host=made.entered) as server:
             threads, cpu = _threads(server), server.cpu_seconds() or 0.0
             answers = watch.everything()
-            misses = {
-                (service.protocol, target): watch.ask(service, target)
-                for service in services
-                for target in MISSES
-            }
-            log = _logged(server, 0, len(answers) + len(misses))
+            closest, misses = watch.all_of(CLOSEST), watch.all_of(MISSES)
+            log = _logged(server, 0, len(answers) + len(closest) + len(misses))
             seen = Seen(
                 expected=watch.expected(),
                 answers=answers,
+                closest=closest,
                 misses=misses,
                 methods=watch.methods(),
                 other=watch.other(WORKSPACE),
@@ -347,6 +363,13 @@ def test_the_page_links_by_the_scheme_it_is_served_by(seen: Seen) -> None:
         assert text.count(f"{protocol.scheme}://") == 2
 
 
+def test_a_query_that_was_not_recorded_gets_the_closest_answer(seen: Seen) -> None:
+    for (protocol, target), answer in seen.closest.items():
+        recorded = seen.answers[protocol, canonical_url(SITE + CLOSEST[target]).removeprefix("https://")]
+        assert (target[:20], answer.status, answer.body) == (target[:20], 200, recorded.body)
+        assert answer.header("x-number") == recorded.header("x-number")
+
+
 def test_what_is_not_archived_is_an_empty_404(seen: Seen) -> None:
     for key, answer in seen.misses.items():
         assert (key, answer.status, answer.body) == (key, 404, b"")
@@ -384,9 +407,9 @@ def test_parts_of_a_body_are_served(seen: Seen) -> None:
         assert (answer.status, answer.body) == (206, LARGE_BODY[10:20])
 
 
-def test_the_log_names_protocol_and_hit_of_every_request(seen: Seen) -> None:
+def test_the_log_names_protocol_and_match_of_every_request(seen: Seen) -> None:
     requests = [request for request in seen.log if request.host != "coldload.invalid"]
-    assert len(requests) == len(seen.answers) + len(seen.misses)
+    assert len(requests) == len(seen.answers) + len(seen.closest) + len(seen.misses)
     addresses = {f"127.1.0.{number}": protocol for number, protocol in enumerate(Protocol, 1)}
     for request in requests:
         protocol = addresses[request.server_address]
@@ -395,8 +418,11 @@ def test_the_log_names_protocol_and_hit_of_every_request(seen: Seen) -> None:
         assert request.url == f"{protocol.scheme}://{request.host}{request.target}"
         assert request.tls == ("TLSv1.3" if protocol.scheme == "https" else None)
         assert not request.resumed
-        assert request.hit == (key in seen.answers), request
-        answer = seen.answers[key] if request.hit else seen.misses[protocol, request.target]
+        if request.match is Match.EXACT:
+            answer = seen.answers[key]
+        else:
+            found = seen.closest if request.match is Match.CLOSEST else seen.misses
+            answer = found[protocol, request.target]
         assert (request.status, request.body_bytes) == (answer.status, len(answer.body)), request
         assert request.bytes_sent > request.body_bytes
         assert request.bytes_received > 0
@@ -459,3 +485,42 @@ def test_a_taken_address_and_a_killed_server_are_named() -> None:
     assert "ddress already in use" in taken or "no listening sockets" in taken
     assert "TestbedFailed: apache2 died (exit code -9)" in killed
     assert "apache2" not in names
+
+
+def test_the_server_thinks_as_long_as_it_is_told_to_all_at_once() -> None:
+    """Ninety answers over as many connections, each a second away: they sleep side by side."""
+
+    def think() -> list[ServedRequest]:
+        recorded = [
+            Response(f"{SITE}/", 200, HTML, b"<html>"),
+            *(Response(f"{SITE}/{number}?x", 200, TEXT, b"slow", wait_ms=1000.0) for number in range(90)),
+        ]
+        archive = write_archive(
+            WORKSPACE / "a", "site", f"{SITE}/", recorded, captured_with="test", user_agent="test"
+        )
+        sites = {"https": materialise(archive, "https", think_time=ThinkTime(recorded=True))}
+        service = Service(Protocol.HTTPS1, "127.1.0.1")
+        authority = Authority.create(WORKSPACE / "authority")
+        urls = [f"{SITE}/{number}?{'x' if number % 2 else 'closest'}" for number in range(90)]
+        with host("server") as made:
+            made.set_kernel({"ipv4.ip_unprivileged_port_start": 0})
+            folder = WORKSPACE / "apache"
+            with serving(
+                sites, [service], authority, folder, network=made.path, on_host=made.entered
+            ) as server:
+                words = [find_program("curl"), "--silent", "--http1.1", "--parallel", "--parallel-max", "90"]
+                words += [
+                    "--cacert",
+                    str(authority.certificate_file),
+                    "--connect-to",
+                    f"::{service.address}:",
+                ]
+                with made.entered():
+                    subprocess.run([*words, *urls, f"{SITE}/"], stdout=subprocess.DEVNULL, check=True)
+                return _logged(server, 0, len(urls) + 2)
+
+    requests = [request for request in inside(think) if request.host == "site.example"]
+    slow = [request for request in requests if request.duration_us >= 1_000_000]
+    assert {request.target for request in requests} - {request.target for request in slow} == {"/"}
+    span_us = max(each.started_us + each.duration_us for each in slow) - min(each.started_us for each in slow)
+    assert span_us < sum(each.duration_us for each in slow) / 10

@@ -109,8 +109,8 @@ def test_both_drivers_start_chromium_with_the_same_flags(tmp_path: Path) -> None
             for driver in Driver:
                 with (
                     opened.testbed.client(Link.of(50, 10)),
-                    opened.drivers.fresh_home("flags", opened.testbed.trust) as home,
-                    opened.drivers.get(driver).start(home.launch(tuple(sorted(endpoint.hosts)))),
+                    opened.drivers.fresh_home("flags", opened.testbed.trust, endpoint) as home,
+                    opened.drivers.get(driver).start(home.launch()),
                 ):
                     words = Path(f"/proc/{home.pid}/cmdline").read_text().split("\0")
                 found.append({flag for word in words[1:] for flag in _parts(word)})
