@@ -79,6 +79,15 @@ SETS: Mapping[str, tuple[str, ...]] = {
     "rewrite_images": _REWRITE_IMAGES,
     "bandwidth": (*_RECOMPRESS, "convert_jpeg_to_webp", "rewrite_css", "rewrite_javascript"),
     "core": (*_CORE_WITHOUT_IMAGES, *_REWRITE_IMAGES),
+    # CoreFilters as they were in the middle of 2012 (kCoreFilterSet, and images recompressed without loss).
+    "core-2012": (
+        *(name for name in _CORE_WITHOUT_IMAGES if name not in ("combine_javascript", "flatten_css_imports")),
+        "inline_images",
+        "strip_image_meta_data",
+        "recompress_png",
+        "convert_jpeg_to_progressive",
+        "resize_images",
+    ),
 }
 
 

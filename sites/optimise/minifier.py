@@ -15,8 +15,10 @@ def shortened(kind: str, text: str) -> str | None:
     """
     if "\0" in text:  # the binding would end the text there
         return None
+    # The binding gives the result as much room as the text has; what is minified already may need a little more.
+    room = "\n" * (len(text) // 4 + 1000)
     minify.config({"js-keep-var-names": True})
     try:
-        return str(minify.string(f"text/{kind}", text))
+        return str(minify.string(f"text/{kind}", text + room))
     except (minify.MinifyError, UnicodeError):
         return None

@@ -24,7 +24,7 @@ class Settings:
     avif_quality: int = 60
     avif_speed: int = 6
     webp_effort: int = 4  # libwebp's default
-    png_effort: int = 4  # oxipng's level, of 6; its default is 2
+    png_effort: int = 2  # oxipng's default; level 4 takes three times as long for 0.6 % fewer bytes
     lazyload_skip: int = 3  # ours: images at the top, which lazy loading would only delay
     cache_seconds: int = 31_536_000  # a year, kDefault of extend_cache
     shards: int = 2

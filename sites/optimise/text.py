@@ -31,7 +31,7 @@ class Text:
         """Another text in the same encoding; None when it has a character the encoding lacks."""
         codec = webencodings.lookup(self.encoding)
         try:
-            return self.mark + codec.codec_info.encode(text)[0] if codec else None
+            return self.mark + codec.codec_info.encode(text, _errors(self.encoding))[0] if codec else None
         except UnicodeError:
             return None
 
@@ -61,7 +61,11 @@ def still_declared(text: Text, body: bytes) -> bool:
 
 def _guess(body: bytes) -> Text | None:
     """A document that names no encoding: UTF-8 if it is valid, as browsers detect it, else windows-1252."""
-    return _decoded(body, "utf-8", b"", declared=False) or _decoded(body, "windows-1252", b"", declared=False)
+    try:
+        body.decode("utf-8")
+    except UnicodeError:
+        return _decoded(body, "windows-1252", b"", declared=False)
+    return _decoded(body, "utf-8", b"", declared=False)
 
 
 def _inside(body: bytes, kind: str) -> str | None:
@@ -78,12 +82,17 @@ def _known(label: str) -> str | None:
     return found.name if found else None
 
 
+def _errors(encoding: str) -> str:
+    """A page in UTF-8 may hold a few bytes that are none; they are carried through as they are."""
+    return "surrogateescape" if encoding == "utf-8" else "strict"
+
+
 def _decoded(body: bytes, name: str, mark: bytes, *, declared: bool) -> Text | None:
     codec = webencodings.lookup(name)
     if codec is None:
         return None
     try:
-        text = Text(codec.codec_info.decode(body, "strict")[0], name, mark, declared)
+        text = Text(codec.codec_info.decode(body, _errors(name))[0], name, mark, declared)
     except UnicodeError:
         return None
     return text if text.encoded(text.text) == mark + body else None
