@@ -50,6 +50,7 @@ def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], stud
                 "digest": archive.digest,
                 "start_url": archive.start_url,
                 "with": archive.captured_with,
+                "notes": list(archive.notes),
                 "changed_for_replay": testbed.replay_notes(name),
             }
             for name, archive in archives.items()

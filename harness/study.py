@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from harness.errors import StudyError
 from harness.model import NAME_PATTERN, Condition, Driver, Engine, Link, Origins, Protocol, TcpSettings
+from harness.variants import PLAIN, parse_variant
 
 SERVERS = ("apache",)
-VARIANTS = ("plain",)
 KEPT_FILES = ("netlog", "pcap", "screenshot")
 MAX_TRIALS = 10_000
 STUDY_KEYS = (
@@ -127,7 +127,7 @@ def _study(data: Mapping[str, Any]) -> Study:
         name=name,
         title=_text(data, "title", name),
         pages=_names(data, "pages"),
-        variants=_choices(data, "variants", VARIANTS, ("plain",)),
+        variants=_variants(data),
         protocols=tuple(_enums(data, "protocols", Protocol)),
         links=_links(data),
         engine=_enum("engine", data.get("engine", "chromium"), Engine),
@@ -228,6 +228,20 @@ def _choices(
     data: Mapping[str, Any], key: str, known: tuple[str, ...], default: tuple[str, ...]
 ) -> tuple[str, ...]:
     return tuple(_choice(key, value, known) for value in _list(data, key, list(default)))
+
+
+def _variants(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """A variant is a text, or a list of filters and sets."""
+    names = []
+    for entry in _list(data, "variants", [PLAIN]):
+        parts = entry if isinstance(entry, list) else [entry]
+        if not parts or not all(isinstance(part, str) for part in parts):
+            raise StudyError(f"variants holds {entry!r}; a variant is a text or a list of filters and sets")
+        names.append(parse_variant(",".join(parts)).name)
+    for name in names:
+        if names.count(name) > 1:
+            raise StudyError(f"variants holds {name!r} twice")
+    return tuple(names)
 
 
 def _enum(key: str, value: Any, kind: type[Kind]) -> Kind:

@@ -7,12 +7,15 @@ minus before it is taken out again (`core`, `inline_css,combine_css`, `core,-inl
 from __future__ import annotations
 
 import difflib
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.errors import StudyError
 
 PLAIN = "plain"
+NAME_LENGTH = 100  # of an archive, see model.NAME_PATTERN
+SEPARATOR = "--"  # between page and variant
 
 # In the order in which they are applied, whatever the order in which they are named.
 FILTERS: Mapping[str, str] = {
@@ -116,6 +119,17 @@ def parse_variant(text: str) -> Variant:
         else:
             chosen |= _members(name, text)
     return Variant(",".join(names), tuple(name for name in FILTERS if name in chosen))
+
+
+def served_name(page: str, variant: str) -> str:
+    """The name of the archive that is a variant of a page, as files and addresses of a run are named after it."""
+    if variant == PLAIN:
+        return page
+    written = variant.replace(",", ".")
+    if len(page) + len(written) > NAME_LENGTH - len(SEPARATOR):
+        written = hashlib.sha256(variant.encode()).hexdigest()[:16]
+        page = page[: NAME_LENGTH - len(SEPARATOR) - len(written)]
+    return f"{page}{SEPARATOR}{written}"
 
 
 def _members(name: str, text: str) -> set[str]:

@@ -1,6 +1,6 @@
 """Derived archives: made once for the content, the filters and the libraries they were made with, then kept.
 
-They lie in `<archives>/.variants/<page>/<variant>-<key>/` as archives do, with `optimised.json` beside: what each
+They lie in `<archives>/.variants/<key>/<page>--<variant>/` as archives do, with `optimised.json` beside: what each
 filter changed and left alone. That file is written last; without it the archive is made again.
 """
 
@@ -9,15 +9,14 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import harness
 from harness.errors import ArchiveError
-from harness.variants import Variant
+from harness.variants import Variant, served_name
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
 from sites.htcache import url_key
@@ -102,8 +101,8 @@ def variant_of(archive: Archive, variant: Variant) -> Archive:
 
 def derive(archive: Archive, variant: Variant, settings: Settings = DEFAULTS) -> Derived:
     """The derived archive, made if it is not there."""
-    root = archive.folder.parent / FOLDER / archive.name
-    name = _name(archive, variant, settings)
+    root = archive.folder.parent / FOLDER / _key(archive, variant, settings)
+    name = served_name(archive.name, variant.name)
     report = _stored_report(root / name)
     if report is not None:
         return Derived(open_archive(root, name), report, fresh=False)
@@ -115,10 +114,7 @@ def derive(archive: Archive, variant: Variant, settings: Settings = DEFAULTS) ->
         map(Resource.to_response, page.resources.values()),
         captured_with=archive.captured_with,
         user_agent=archive.user_agent,
-        notes=(
-            *archive.notes,
-            f"{variant.name} of {archive.name}: {', '.join(variant.filters) or 'no filter'}",
-        ),
+        notes=(*archive.notes, *_described(archive, variant, report)),
     )
     temporary = root / name / f".{REPORT}"
     temporary.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
@@ -176,8 +172,22 @@ def _follow_digests(old: Page, new: Page) -> Page:
     return new
 
 
-def _name(archive: Archive, variant: Variant, settings: Settings) -> str:
-    """A folder name that says what it is and changes with everything that may change the bytes."""
+def _described(archive: Archive, variant: Variant, report: Report) -> Iterator[str]:
+    """The notes of a derived archive."""
+    yield f"variant {variant.name} of {archive.name} ({archive.digest[:16]})"
+    before = report.before
+    for step in report.steps:
+        saved = before.bytes - step.size.bytes
+        fewer = before.requests - step.size.requests
+        yield (
+            f"{step.filter}: {step.changed} resources changed, {saved} bytes and {fewer} requests saved, "
+            f"{len(step.notes)} left alone"
+        )
+        before = step.size
+
+
+def _key(archive: Archive, variant: Variant, settings: Settings) -> str:
+    """Changes with everything that may change the bytes."""
     made_of = {
         "archive": archive.digest,
         "filters": variant.filters,
@@ -186,9 +196,7 @@ def _name(archive: Archive, variant: Variant, settings: Settings) -> str:
         "coldload": harness.__version__,
         "generation": GENERATION,
     }
-    key = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
-    words = re.sub(r"[^A-Za-z0-9_]+", "-", variant.name).strip("-")[:50]
-    return f"{words or 'variant'}-{key}"
+    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _stored_report(folder: Path) -> Report | None:

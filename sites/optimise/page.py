@@ -20,9 +20,11 @@ _ANY_SIZE = 2**62
 
 @dataclass(frozen=True)
 class Resource:
-    """One response with its decoded body. `recorded` is the body as it travelled, while that is unchanged.
+    """One response with its decoded body.
 
-    `pixels` holds an image to encode lossy forms from, when the body is itself an encoding with loss made here.
+    `origin` is the recorded response that it is or was made from, `changed` tells which of the two. `coded_bytes` is
+    the recorded size of the body as it travelled. `pixels` holds an image to encode lossy forms from, when the body
+    is itself an encoding with loss made here.
     """
 
     url: str
@@ -31,7 +33,8 @@ class Resource:
     body: bytes
     coding: str = ""
     coded_bytes: int = 0
-    response: Response | None = field(default=None, repr=False)
+    origin: Response = field(repr=False, kw_only=True)
+    changed: bool = False
     pixels: bytes | None = field(default=None, repr=False)
 
     @classmethod
@@ -43,9 +46,9 @@ class Resource:
         except ValueError:
             body = None
         if body is None:
-            return cls(response.url, response.status, response.headers, response.body, "?", 0, response)
+            return cls(response.url, response.status, response.headers, response.body, "?", origin=response)
         size = len(response.body)
-        return cls(response.url, response.status, response.headers, body, coding, size, response)
+        return cls(response.url, response.status, response.headers, body, coding, size, origin=response)
 
     @property
     def mime(self) -> str:
@@ -76,21 +79,21 @@ class Resource:
     def with_header(self, name: str, value: str) -> Resource:
         """With that header set, in its old place if it was there."""
         if self.header(name) is None:
-            return replace(self, headers=(*self.headers, (name, value)), response=None)
+            return replace(self, headers=(*self.headers, (name, value)), changed=True)
         kept = tuple((key, value if key.lower() == name.lower() else old) for key, old in self.headers)
-        return replace(self, headers=kept, response=None)
+        return replace(self, headers=kept, changed=True)
 
     def with_body(self, body: bytes, mime: str | None = None, *, pixels: bytes | None = None) -> Resource:
         """With another body, and another media type if one is given."""
         headers = tuple(header for header in self.headers if header[0].lower() not in BODY_HEADERS)
         changed = replace(
-            self, body=body, headers=headers, response=None, pixels=pixels, coded_bytes=self._coded_bytes()
+            self, body=body, headers=headers, changed=True, pixels=pixels, coded_bytes=self._coded_bytes()
         )
         return changed.with_header("Content-Type", mime) if mime else changed
 
     def _coded_bytes(self) -> int:
         """What makes `encode` choose the brotli quality of the origin, whatever the body becomes."""
-        if self.coding != "br" or self.response is None:
+        if self.coding != "br" or self.changed:
             return self.coded_bytes
         ahead = encode(self.body, "br", self.coded_bytes) != encode(self.body, "br", _ANY_SIZE)
         return 0 if ahead else _ANY_SIZE
@@ -98,15 +101,15 @@ class Resource:
     @cached_property
     def wire_body(self) -> bytes:
         """The body as it travels: as recorded, or coded anew the way it was."""
-        if self.response is not None:
-            return self.response.body
+        if not self.changed:
+            return self.origin.body
         return encode(self.body, self.coding, self.coded_bytes)
 
     def to_response(self) -> Response:
         """What the derived archive stores."""
-        if self.response is not None:
-            return self.response
-        return Response(self.url, self.status, self.headers, self.wire_body)
+        if not self.changed:
+            return self.origin
+        return replace(self.origin, url=self.url, headers=self.headers, body=self.wire_body)
 
 
 @dataclass(frozen=True)

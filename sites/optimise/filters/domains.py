@@ -36,7 +36,7 @@ def shard(page: Page, settings: Settings) -> tuple[Page, Notes]:
             ):
                 continue
             url = _sharded(found.url, settings.shards)
-            moved[url] = replace(found, url=url, response=None)
+            moved[url] = replace(found, url=url, changed=True)
             changes.append((element.start, element.start + 1, [tag.with_attribute("src", url)]))
         return Edit(replaced(document.tokens, changes), tuple(moved.values()))
 

@@ -32,7 +32,7 @@ def hint_preload_subresources(page: Page, _settings: Settings) -> tuple[Page, No
                 value = longer
         if value:
             headers = (*document.resource.headers, ("Link", value))
-            changed.append(replace(document.resource, headers=headers, response=None))
+            changed.append(replace(document.resource, headers=headers, changed=True))
     return page.with_resources(changed), ()
 
 
