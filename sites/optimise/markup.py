@@ -149,7 +149,7 @@ _NAME = re.compile(r"</?([A-Za-z][^\t\n\f\r />]*)")
 _ATTRIBUTE = re.compile(
     rf"(?P<source>[\t\n\f\r /]*(?P<name>=?[^\t\n\f\r />=]+|=)"
     rf"(?P<value>{_S}*={_S}*(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<bare>[^\t\n\f\r >\"'][^\t\n\f\r >]*)"
-    rf"|(?=>)))?)"
+    rf"|[\"'][\s\S]*\Z|(?=>)))?)"
 )
 _REFERENCE = re.compile(r"&(?:#(?:[0-9]+|[xX][0-9A-Fa-f]+);?|[A-Za-z][A-Za-z0-9]*(?:;|(=?)))")
 _TAIL = re.compile(r"[\t\n\f\r /]*>")
