@@ -1,124 +1,130 @@
 """Does the link do what it is configured to do? Measured through the whole path, client host to server host.
 
-Round-trip time: ICMP echoes answered by the server host's kernel, send to kernel receive time stamp. Rate: a train of
-full packets sent back to back; the spread of their arrival times gives the rate of the bottleneck (packet-train
-dispersion, Dovrolis et al., INFOCOM 2001). Both take well under a second, so every run does it before its first
-trial, over a link of its own made just as a trial's.
+The short form takes about a second, and every run does it for each link before its first trial, over a link made just
+as a trial's: round-trip time by ICMP echoes, rates by trains of full packets (packet-train dispersion, Dovrolis et
+al., INFOCOM 2001), loss by small packets where there is any. The long form adds many more echoes, a TCP stream each
+way, a full queue, and loss on every link. What a packet should have taken is told by an oracle of the
+transmitter (harness/rates.py) that shares nothing with the emulator.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import select
-import socket
 import statistics
-import struct
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from harness.direction import MTU_BYTES, Direction, Discipline, Way
 from harness.errors import MeasurementRefused, TestbedFailed
-from harness.model import MTU_BYTES, Link
+from harness.model import Link
 from harness.netns import Host
+from harness.probes import ECHO_BYTES, Passage, echoes, goodput_mbps, train
+from harness.rates import ConstantRate, Transmitter
 from harness.testbed import SERVER_NETWORK, Client, Testbed
 
-CALIBRATION_SCHEMA = 1
-PROBES = 20
-PROBE_GAP_S = 0.01
-ICMP_HEADER = struct.Struct("!BBHHH")
-IP_HEADER_BYTES = 20
-UDP_OVERHEAD_BYTES = 28
-TRAIN_PORT = 5201
-TRAIN_SECONDS = 0.4
-TRAIN_PACKETS = (10, 120)
-SO_TIMESTAMPNS = 35
+CALIBRATION_SCHEMA = 2
 PROBE_ADDRESS = f"{SERVER_NETWORK}.255.254"
+PROBE_GAP_S = 0.0103  # no multiple of the whole ms at which a trace delivers
+SHORT_PROBES, LONG_PROBES = 20, 300
+TRAIN_SECONDS = 0.3
+CODEL_TRAIN_SECONDS = 0.08  # CoDel drops nothing in its first interval of 100 ms
+TRAIN_PACKETS = (10, 600)
+LOSS_PACKET_BYTES = 60
+LOSS_PACKETS = {"short": 300, "long": 2000}
+LOSS_LOAD = 0.5  # of the rate, so that no queue fills
+TCP_SHARE = 1448 / 1500  # payload of a full packet over IPv4 with time stamps
+TCP_SECONDS = 4.0
+ROOM_FOR_TCP_BYTES = 10 * MTU_BYTES
+QUEUE_OVERFLOW_PACKETS = 30
 
 # How far a reading may be off before the run stops. The scheduler of an ordinary user is coarser than the
 # emulator's accuracy, hence the absolute parts.
 RTT_TOLERANCE_MS = 1.0
 RTT_TOLERANCE_SHARE = 0.02
 RATE_TOLERANCE_SHARE = 0.02
+TRAIN_TOLERANCE_MS = 0.2  # of the time between first and last packet of a train
+QUEUE_TOLERANCE_MS = 1.0
+LOSS_SIGMAS = 4.0  # a link that is right is refused once in 16,000 readings
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One configured figure and its measurement. `p99` of the round-trip time, else None."""
+    """One configured figure and its measurement, from `n` observations, with what it may be off by.
 
+    `p99` is the 99th percentile where single observations are meaningful, else None.
+    """
+
+    what: str
+    unit: str
     configured: float
     measured: float
     n: int
+    tolerance: float
     p99: float | None = None
 
     @property
     def error(self) -> float:
         return self.measured - self.configured
 
+    @property
+    def off(self) -> bool:
+        return not abs(self.error) <= self.tolerance  # also when the measurement is not a number
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what} {self.measured:.4g} {self.unit} instead of {self.configured:.4g} {self.unit} "
+            f"(off by {self.error:+.3g}, tolerance {self.tolerance:.3g})"
+        )
+
 
 @dataclass(frozen=True)
 class LinkReading:
-    """What one calibration saw. `rtt_ms` is without the probe's own serialisation time."""
+    """What one calibration saw. `figures` are by name, as in calibration.jsonl; times are without serialisation."""
 
     link: Link
     backend: str
     scheduling: str | None
-    rtt_ms: Figure
-    down_mbps: Figure
-    up_mbps: Figure
     taken_utc: str
+    figures: dict[str, Figure] = field(hash=False)
 
     @property
     def complaints(self) -> tuple[str, ...]:
         """Each figure that is out of tolerance, in words; nothing when the link may be used."""
-        found = []
-        allowed = max(RTT_TOLERANCE_MS, RTT_TOLERANCE_SHARE * self.link.rtt_ms)
-        if abs(self.rtt_ms.error) > allowed:
-            found.append(
-                f"round-trip time {self.rtt_ms.measured:.2f} ms instead of {self.rtt_ms.configured:g} ms "
-                f"(tolerance {allowed:g} ms)"
-            )
-        for way, figure in (("down", self.down_mbps), ("up", self.up_mbps)):
-            if abs(figure.error) > RATE_TOLERANCE_SHARE * figure.configured:
-                found.append(
-                    f"{way} rate {figure.measured:.3f} Mbit/s instead of {figure.configured:g} "
-                    f"(tolerance {RATE_TOLERANCE_SHARE:.0%})"
-                )
-        return tuple(found)
+        return tuple(str(figure) for figure in self.figures.values() if figure.off)
 
     def to_json(self) -> dict[str, Any]:
+        kept = {
+            name: {key: value for key, value in asdict(figure).items() if key not in ("what", "unit")}
+            for name, figure in self.figures.items()
+        }
         return {
             "schema": CALIBRATION_SCHEMA,
-            "link": asdict(self.link),
+            "link": self.link.to_json(),
             "backend": self.backend,
             "scheduling": self.scheduling,
-            "rtt_ms": asdict(self.rtt_ms),
-            "down_mbps": asdict(self.down_mbps),
-            "up_mbps": asdict(self.up_mbps),
+            **kept,
             "ok": not self.complaints,
             "complaints": list(self.complaints),
             "taken_utc": self.taken_utc,
         }
 
 
-def calibrate(testbed: Testbed, link: Link) -> LinkReading:
+def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> LinkReading:
     """Measure a link that was made for this purpose, exactly as one for a trial is made."""
     testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
     with testbed.client(link) as client:
-        rtt = _round_trip(client, link)
-        down = _rate(testbed.server, client.host, client.address, link.down_mbps, link.queue_down_bytes)
-        up = _rate(client.host, testbed.server, PROBE_ADDRESS, link.up_mbps, link.queue_up_bytes)
+        bench = _Bench(link, client, testbed.server, thorough)
+        figures = dict(bench.figures())
         scheduling = client.link.reading()["scheduling"]
     return LinkReading(
         link=link,
         backend=testbed.backend.value,
         scheduling=scheduling,
-        rtt_ms=rtt,
-        down_mbps=down,
-        up_mbps=up,
         taken_utc=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        figures=figures,
     )
 
 
@@ -134,108 +140,165 @@ def refuse_if_off(readings: Sequence[LinkReading]) -> None:
         )
 
 
-def _round_trip(client: Client, link: Link) -> Figure:
-    """The first echo is not counted. Serialising the probe (28 bytes) takes its own, known time each way."""
-    times = _echo_times(client, PROBES + 1, link.rtt_ms / 1e3 + 5)[1:]
-    bits = (IP_HEADER_BYTES + ICMP_HEADER.size) * 8
-    own_ms = bits / (link.down_mbps * 1e3) + bits / (link.up_mbps * 1e3)
-    without = sorted(each * 1e3 - own_ms for each in times)
-    p99 = without[math.ceil(0.99 * len(without)) - 1]
-    return Figure(link.rtt_ms, statistics.median(without), len(without), p99)
+@dataclass(frozen=True)
+class _Bench:
+    """A link under measurement."""
+
+    link: Link
+    client: Client
+    server: Host
+    thorough: bool
+
+    def figures(self) -> Iterator[tuple[str, Figure]]:
+        yield "rtt_ms", self._round_trip()
+        for direction in self.link.directions:
+            yield f"{direction.way}_mbps", self._rate(direction)
+        for direction in self.link.directions:
+            if self.thorough or direction.loss.mean_percent:
+                yield f"loss_{direction.way}_percent", self._loss(direction)
+        if self.thorough:
+            for direction in self.link.directions:
+                if _can_be_filled(direction, self.link.rtt_ms):
+                    yield f"goodput_{direction.way}_mbps", self._goodput(direction)
+                if direction.queue.discipline is Discipline.DROP_TAIL and isinstance(
+                    direction.rate, ConstantRate
+                ):
+                    yield f"queue_{direction.way}_ms", self._full_queue(direction)
+
+    def _round_trip(self) -> Figure:
+        """The first echo is not counted. What the probe's own bits and the trace's gaps cost is taken off."""
+        count = (LONG_PROBES if self.thorough else SHORT_PROBES) + 1
+        seen = echoes(self.client.host, PROBE_ADDRESS, count, PROBE_GAP_S, self._patience_s(ECHO_BYTES))
+        counted = [each for each in seen if each.number > 0]
+        if len(counted) < 2:
+            raise TestbedFailed(f"link {self.link.name} answered {len(seen)} of {count} echoes")
+        up, down = self._transmitter(self.link.up), self._transmitter(self.link.down)
+        one_way_ns = round(self.link.rtt_ms / 2 * 1e6)
+        errors = []
+        for each in seen:
+            there = up.send(each.sent_ns, ECHO_BYTES) + one_way_ns
+            back = down.send(there, ECHO_BYTES) + one_way_ns
+            errors.append((each.arrived_ns - back) / 1e6)
+        jitters = [direction.jitter_ms for direction in self.link.directions]
+        of_counted = sorted(
+            error - sum(jitters) / 2 for each, error in zip(seen, errors, strict=True) if each.number
+        )
+        spread = math.sqrt(sum(jitter**2 / 12 for jitter in jitters) / len(counted))
+        return Figure(
+            what="round-trip time",
+            unit="ms",
+            configured=self.link.rtt_ms,
+            measured=self.link.rtt_ms + statistics.median(of_counted),
+            n=len(counted),
+            tolerance=max(RTT_TOLERANCE_MS, RTT_TOLERANCE_SHARE * self.link.rtt_ms) + 5 * spread,
+            p99=self.link.rtt_ms + of_counted[math.ceil(0.99 * len(of_counted)) - 1],
+        )
+
+    def _rate(self, direction: Direction) -> Figure:
+        """The rate at which a train of full packets leaves the link.
+
+        A starved sender leaves gaps in its train; the oracle has them, too, and they are taken off. Where the rate
+        is not constant, the oracle's own is the configured one.
+        """
+        rate, limit = direction.rate.mean_mbps, direction.queue.limit_bytes
+        seconds = CODEL_TRAIN_SECONDS if direction.queue.discipline is Discipline.CODEL else TRAIN_SECONDS
+        wanted = int(rate * 1e6 / 8 * seconds / MTU_BYTES)
+        fitting = TRAIN_PACKETS[1] if limit is None else limit // MTU_BYTES + 1
+        count = max(2, min(fitting, max(TRAIN_PACKETS[0], min(wanted, TRAIN_PACKETS[1]))))
+        seen = self._train(direction, count, size_bytes=MTU_BYTES)
+        if len(seen) < 2 or (len(seen) < count and not direction.loss.mean_percent):
+            raise TestbedFailed(
+                f"link {self.link.name} lost {count - len(seen)} of {count} packets {direction.way} that fit its queue"
+            )
+        transmitter = self._transmitter(direction)
+        due = [transmitter.send(each.sent_ns, MTU_BYTES) for each in seen]
+        expected, measured = _rate_between(due), _rate_between([each.arrived_ns for each in seen])
+        configured = rate if isinstance(direction.rate, ConstantRate) else expected
+        duration_ms = (due[-1] - due[0]) / 1e6
+        return Figure(
+            what=f"{direction.way} rate",
+            unit="Mbit/s",
+            configured=configured,
+            measured=measured * configured / expected,
+            n=len(seen),
+            tolerance=configured
+            * (RATE_TOLERANCE_SHARE + (TRAIN_TOLERANCE_MS + direction.jitter_ms) / duration_ms),
+        )
+
+    def _loss(self, direction: Direction) -> Figure:
+        """Of small packets at half the rate; the tolerance is that of a binomial, wider for losses in bursts."""
+        count = LOSS_PACKETS["long" if self.thorough else "short"]
+        gap_s = LOSS_PACKET_BYTES * 8 / (direction.rate.mean_mbps * 1e6 * LOSS_LOAD)
+        seen = self._train(direction, count, size_bytes=LOSS_PACKET_BYTES, gap_s=max(gap_s, 0.0005))
+        chance = direction.loss.mean_percent / 100
+        correlation = min(direction.loss.correlation, 0.999)
+        independent = count * (1 - correlation) / (1 + correlation)
+        return Figure(
+            what=f"loss {direction.way}",
+            unit="%",
+            configured=100 * chance,
+            measured=100 * (count - len(seen)) / count,
+            n=count,
+            tolerance=100 * LOSS_SIGMAS * math.sqrt(chance * (1 - chance) / independent) + 1e-9,
+        )
+
+    def _goodput(self, direction: Direction) -> Figure:
+        expected = direction.rate.mean_mbps * TCP_SHARE
+        settle_s = 1.0 + 20 * self.link.rtt_ms / 1e3
+        sender, receiver, address = self._ends(direction)
+        got = goodput_mbps(sender, receiver, address, settle_s=settle_s, seconds=TCP_SECONDS)
+        tolerance = RATE_TOLERANCE_SHARE * expected + MTU_BYTES * 8 / TCP_SECONDS / 1e6
+        return Figure(f"TCP goodput {direction.way}", "Mbit/s", expected, got, 1, tolerance)
+
+    def _full_queue(self, direction: Direction) -> Figure:
+        """What a full queue adds to the delay of the last packet that it takes."""
+        limit = direction.queue.limit_bytes or 0
+        waiting = limit // MTU_BYTES
+        seen = self._train(direction, waiting * 2 + QUEUE_OVERFLOW_PACKETS, size_bytes=MTU_BYTES)
+        packet_ms = MTU_BYTES * 8 / (direction.rate.mean_mbps * 1e3)
+        if not seen:
+            raise TestbedFailed(
+                f"link {self.link.name} carried none of the packets that filled its queue {direction.way}"
+            )
+        longest = max(each.ms for each in seen) - self.link.rtt_ms / 2 - direction.jitter_ms - packet_ms
+        expected = waiting * packet_ms
+        tolerance = packet_ms + QUEUE_TOLERANCE_MS + RATE_TOLERANCE_SHARE * expected + direction.jitter_ms
+        return Figure(f"full queue {direction.way}", "ms", expected, longest, len(seen), tolerance)
+
+    def _train(
+        self, direction: Direction, count: int, *, size_bytes: int, gap_s: float = 0.0
+    ) -> list[Passage]:
+        sender, receiver, address = self._ends(direction)
+        patience_s = self._patience_s(size_bytes)
+        return train(
+            sender, receiver, address, count, size_bytes=size_bytes, gap_s=gap_s, patience_s=patience_s
+        )
+
+    def _ends(self, direction: Direction) -> tuple[Host, Host, str]:
+        """Sender, receiver and the receiver's address."""
+        if direction.way is Way.DOWN:
+            return self.server, self.client.host, self.client.address
+        return self.client.host, self.server, PROBE_ADDRESS
+
+    def _patience_s(self, size_bytes: int) -> float:
+        """How long the link may be silent with a packet under way, on the slowest machine."""
+        own_s = sum(size_bytes * 8 / (each.rate.mean_mbps * 1e6) for each in self.link.directions)
+        return self.link.rtt_ms / 1e3 + own_s + sum(each.jitter_ms for each in self.link.directions) / 1e3 + 2
+
+    def _transmitter(self, direction: Direction) -> Transmitter:
+        """The oracle of a direction on the clock of the probes."""
+        offset = time.time_ns() - time.monotonic_ns()
+        return direction.rate.transmitter(self.client.link.epoch_ns + offset)
 
 
-def _echo_times(client: Client, count: int, timeout_s: float) -> list[float]:
-    """Seconds from sending each ICMP echo to the kernel's time stamp of its answer; one echo every PROBE_GAP_S."""
-    sent: dict[int, int] = {}
-    received: dict[int, int] = {}
-    with client.host.entered(), socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        probe.connect((PROBE_ADDRESS, 0))
-        start = time.monotonic()
-        while len(received) < count:
-            now = time.monotonic() - start
-            if now > timeout_s:
-                raise TestbedFailed(
-                    f"the link answered {len(received)} of {count} echoes within {timeout_s:.1f} s"
-                )
-            due = len(sent) * PROBE_GAP_S
-            if len(sent) < count and now >= due:
-                request = _echo_request(len(sent))
-                sent[len(sent)] = time.clock_gettime_ns(time.CLOCK_REALTIME)
-                probe.send(request)
-            elif select.select([probe], [], [], due - now if len(sent) < count else timeout_s - now)[0]:
-                number, stamp = _answer(probe)
-                received.setdefault(number, stamp)
-    return [(received[number] - sent[number]) / 1e9 for number in range(count)]
+def _can_be_filled(direction: Direction, rtt_ms: float) -> bool:
+    """Whether one TCP stream should use the whole rate: drop-tail of a bandwidth-delay product or more, no loss."""
+    if direction.queue.discipline is Discipline.CODEL or not isinstance(direction.rate, ConstantRate):
+        return False
+    limit, product = direction.queue.limit_bytes, direction.rate.mean_mbps * rtt_ms * 1e3 / 8
+    return not direction.loss.mean_percent and (limit is None or limit >= product + ROOM_FOR_TCP_BYTES)
 
 
-def _echo_request(number: int) -> bytes:
-    identity = os.getpid() & 0xFFFF
-    total = 0x0800 + identity + number
-    total = (total & 0xFFFF) + (total >> 16)
-    return ICMP_HEADER.pack(8, 0, ~total & 0xFFFF, identity, number)
-
-
-def _answer(probe: socket.socket) -> tuple[int, int]:
-    """The number of the echo that the next packet answers, and the kernel's receive time in ns."""
-    data, extra, _, _ = probe.recvmsg(2048, 128)
-    _, _, _, _, number = ICMP_HEADER.unpack_from(data, IP_HEADER_BYTES)
-    return number, _time_stamp(extra)
-
-
-def _time_stamp(extra: Sequence[tuple[int, int, bytes]]) -> int:
-    for level, kind, value in extra:
-        if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
-            seconds, nanoseconds = struct.unpack("qq", value[:16])
-            return int(seconds * 1_000_000_000 + nanoseconds)
-    raise TestbedFailed("the kernel gave no receive time stamp")
-
-
-def _rate(sender: Host, receiver: Host, address: str, rate_mbps: float, queue_bytes: int) -> Figure:
-    """The rate at which a train of full packets leaves the link."""
-    fitting = int(queue_bytes / MTU_BYTES)
-    wanted = int(rate_mbps * 1e6 / 8 * TRAIN_SECONDS / MTU_BYTES)
-    count = max(2, min(fitting, max(TRAIN_PACKETS[0], min(wanted, TRAIN_PACKETS[1]))))
-    with receiver.entered():
-        sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    with sender.entered():
-        source = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    with sink, source:
-        sink.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        sink.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-        sink.bind((address, TRAIN_PORT))
-        payload = bytes(MTU_BYTES - UDP_OVERHEAD_BYTES)
-        for _ in range(count):
-            source.sendto(payload, (address, TRAIN_PORT))
-        arrivals = _arrivals(sink, count, timeout_s=10 + count * MTU_BYTES * 8 / (rate_mbps * 1e6))
-    seconds = (arrivals[-1] - arrivals[0]) / 1e9
-    bits = (len(arrivals) - 1) * MTU_BYTES * 8
-    return Figure(rate_mbps, bits / seconds / 1e6, len(arrivals))
-
-
-def _arrivals(sink: socket.socket, count: int, timeout_s: float) -> list[int]:
-    """Kernel receive times in ns of the packets of a train."""
-    arrivals: list[int] = []
-    deadline = time.monotonic() + timeout_s
-    while len(arrivals) < count and (left := deadline - time.monotonic()) > 0:
-        if select.select([sink], [], [], left)[0]:
-            _, extra, _, _ = sink.recvmsg(2048, 128)
-            arrivals.append(_time_stamp(extra))
-    if len(arrivals) < count:
-        raise TestbedFailed(f"the link lost {count - len(arrivals)} of {count} packets that fit its queue")
-    return arrivals
-
-
-def as_row(reading: LinkReading) -> Mapping[str, str]:
-    """A reading in words, for a table: configured and measured with the error."""
-    rtt, down, up = reading.rtt_ms, reading.down_mbps, reading.up_mbps
-    return {
-        "link": reading.link.name,
-        "RTT ms": f"{rtt.configured:g}",
-        "measured ": f"{rtt.measured:.2f} ({rtt.error:+.2f})",
-        "down Mbit/s": f"{down.configured:g}",
-        "measured": f"{down.measured:.3f} ({down.error / down.configured:+.2%})",
-        "up Mbit/s": f"{up.configured:g}",
-        " measured": f"{up.measured:.3f} ({up.error / up.configured:+.2%})",
-        "verdict": "ok" if not reading.complaints else "OFF",
-    }
+def _rate_between(times_ns: Sequence[int]) -> float:
+    """Mbit/s of full packets that leave at these times; the first only starts the clock."""
+    return (len(times_ns) - 1) * MTU_BYTES * 8 / (times_ns[-1] - times_ns[0]) * 1e3

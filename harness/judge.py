@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.browser.netlog import ABORTED, NetLog, Request
+from harness.browser.netlog import ABORTED, Connection, NetLog, Request
 from harness.model import Outcome, Protocol
 from harness.records import Observation
 from sites.servers import ServedRequest
@@ -21,6 +21,10 @@ from sites.servers import ServedRequest
 TRANSPORT_ERRORS = frozenset({-7, -21, *range(-399, -99)})
 
 
+# A handshake takes one round trip; NetLog's ticks are whole ms, and a packet may leave 30 us early each way.
+CONNECT_SLACK_MS = 2
+
+
 @dataclass(frozen=True)
 class Evidence:
     """All that one trial left behind; None for what it did not get to."""
@@ -28,6 +32,7 @@ class Evidence:
     protocol: Protocol
     start_url: str
     page_hosts: frozenset[str]
+    rtt_ms: float
     navigate_ms: float | None = None
     timeline: Mapping[str, Any] | None = None
     netlog: NetLog | None = None
@@ -70,6 +75,7 @@ def observe(evidence: Evidence) -> Observation:
         failed_requests=len(failed) if seen else None,
         missed_requests=len(missed) if seen else None,
         connections=len(evidence.netlog.connections) if evidence.netlog else None,
+        connect_ms=_fastest(evidence.netlog.connections) if evidence.netlog else None,
         bytes_down=reading.get("down", {}).get("bytes_out"),
         bytes_up=reading.get("up", {}).get("bytes_out"),
         bytes_body=sum(request.body_bytes for request in requests) if seen else None,
@@ -87,6 +93,10 @@ def observe(evidence: Evidence) -> Observation:
     )
 
 
+def _fastest(connections: Iterable[Connection]) -> int | None:
+    return min((each.connect_ms for each in connections if each.connect_ms is not None), default=None)
+
+
 def missed_targets(evidence: Evidence) -> list[str]:
     """The URLs the page asked for before its load event that the archive does not hold."""
     asked = {request.url.partition("#")[0] for request in evidence.load_requests}
@@ -100,6 +110,7 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
         (Outcome.PAGE_ERROR, _broken_timeline),
         (Outcome.TESTBED_FAILED, _foreign_traffic),
         (Outcome.TESTBED_FAILED, _lossy_testbed),
+        (Outcome.TESTBED_FAILED, _shorter_link),
         (Outcome.WRONG_PROTOCOL, _wrong_in_browser),
         (Outcome.WRONG_PROTOCOL, _wrong_at_server),
         (Outcome.MISSING_OBJECTS, _lost),
@@ -139,6 +150,22 @@ def _lossy_testbed(evidence: Evidence) -> str | None:
         if evidence.link_reading[way].get(kind)
     ]
     return _listed("packets were lost outside the emulated link:", lost)
+
+
+def _shorter_link(evidence: Evidence) -> str | None:
+    """Connections made faster than light on the link: it was not the one of the condition."""
+    if evidence.netlog is None:
+        return None
+    made = [
+        f"{each.connect_ms} ms to {each.remote}"
+        for each in evidence.netlog.connections
+        if _too_fast(each, evidence)
+    ]
+    return _listed(f"the link has a round trip of {evidence.rtt_ms:g} ms, yet connections took only", made)
+
+
+def _too_fast(connection: Connection, evidence: Evidence) -> bool:
+    return connection.connect_ms is not None and connection.connect_ms < evidence.rtt_ms - CONNECT_SLACK_MS
 
 
 def _wrong_in_browser(evidence: Evidence) -> str | None:

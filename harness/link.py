@@ -11,35 +11,31 @@ import os
 import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from typing import Protocol as Interface
 
 from harness.command import Command
-from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.model import Link, TcpSettings
+from harness.direction import MTU_BYTES, Direction, GilbertElliott
+from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
+from harness.model import Backend, Link, TcpSettings
+from harness.netem import netem_link, refuse_without_netem
 from harness.netns import Host, host
 from harness.process import Process, running
+from harness.rates import ConstantRate
 
 LINKEM_FOLDER = Path(__file__).parent / "linkem"
 TUN_DEVICE = Path("/dev/net/tun")
-MTU = 1500
+DEVICE = "link0"
 DEVICE_PACKETS = 10_000  # room for a burst while the emulator waits for a core; the emulated queue is its own
 # Both ends of the veth path share one hardware address and do no ARP: no packet but the traffic itself
 # crosses the link, and the first one waits for nobody.
 SHARED_MAC = "02:00:00:00:00:01"
 
 
-class Backend(StrEnum):
-    """How packets get to the emulator."""
-
-    TUN = "tun"
-    VETH = "veth"
-
-
 def route_options(tcp: TcpSettings) -> str:
     """The options of a route that give its connections these settings, also where sysctls may not be set."""
-    return f"congctl {tcp.congestion_control} initcwnd {tcp.initial_window} mtu {MTU}"
+    return f"congctl {tcp.congestion_control} initcwnd {tcp.initial_window} mtu {MTU_BYTES}"
 
 
 def kernel_settings(tcp: TcpSettings) -> dict[str, str | int]:
@@ -60,31 +56,79 @@ def linkem_program() -> Path:
     raise EnvironmentLacks(f"the link emulator is not built (looked in {LINKEM_FOLDER}); run `make setup`")
 
 
-def usable_backend() -> Backend:
-    """TUN where its device may be opened, else veth (ordinary users)."""
+def usable_backend(wanted: Backend | None = None) -> Backend:
+    """The wanted backend, or EnvironmentLacks; by default TUN where its device may be opened, else veth."""
+    if wanted is Backend.NETEM:
+        refuse_without_netem()
+    if wanted not in (None, Backend.TUN):
+        return wanted
     try:
         os.close(os.open(TUN_DEVICE, os.O_RDWR | os.O_CLOEXEC))
-    except OSError:
+    except OSError as error:
+        if wanted is Backend.TUN:
+            raise EnvironmentLacks(
+                f"cannot open {TUN_DEVICE} ({error.strerror}); run as root, or use the backend veth"
+            ) from error
         return Backend.VETH
     return Backend.TUN
 
 
-def direction(link: Link, way: str) -> str:
-    """One direction of a link in the emulator's words."""
-    rate, queue = {
-        "down": (link.down_mbps, link.queue_down_bytes),
-        "up": (link.up_mbps, link.queue_up_bytes),
-    }[way]
-    return f"rate_mbps={rate:.6f},delay_ms={link.rtt_ms / 2:.6f},queue=droptail:{queue}"
+def specification(direction: Direction, delay_ms: float, seed: int, folder: Path) -> str:
+    """One direction in the emulator's words; a trace or step list is written to `folder` for it."""
+    words = [f"{_rate(direction, folder)},delay_ms={delay_ms:.6f},jitter_ms={direction.jitter_ms:.6f}"]
+    queue, loss = direction.queue, direction.loss
+    size = "" if queue.limit_bytes is None else f":{queue.limit_bytes}"
+    words.append(f"queue={queue.discipline}{size}")
+    if isinstance(loss, GilbertElliott):
+        words.append("loss_ge=" + ":".join(f"{each:.6f}" for each in (loss.p, loss.r, loss.h, loss.k)))
+    else:
+        words.append(f"loss={loss.percent / 100:.6f}")
+    return ",".join([*words, f"seed={seed}"])
+
+
+def _rate(direction: Direction, folder: Path) -> str:
+    if isinstance(direction.rate, ConstantRate):
+        return f"rate_mbps={direction.rate.mean_mbps:.6f}"
+    file = folder / f"{direction.way}.{direction.rate.format}"
+    file.write_text(direction.rate.text, encoding="ascii")
+    return f"{direction.rate.format}={file}"
+
+
+class RunningLink(Interface):
+    """A link between two hosts, whatever emulates it."""
+
+    @property
+    def backend(self) -> Backend: ...
+
+    @property
+    def epoch_ns(self) -> int:
+        """Time zero of traces and step lists, CLOCK_MONOTONIC."""
+        ...
+
+    @property
+    def alive(self) -> bool: ...
+
+    def check(self) -> None:
+        """Raise TestbedFailed when the link has died."""
+        ...
+
+    def reading(self) -> dict[str, Any]:
+        """The counters now: packets, IP bytes, drops and lateness per direction."""
+        ...
 
 
 class EmulatedLink:
-    """A running link. `reading()` gives its counters so far, `final` those of its whole life once ended."""
+    """A link of our own emulator. `seed` is what its random losses and jitter were drawn with."""
 
-    def __init__(self, process: Process, backend: Backend) -> None:
+    def __init__(self, process: Process, backend: Backend, seed: int) -> None:
         self._process = process
         self.backend = backend
+        self.seed = seed
         self.ready: Mapping[str, Any] = {}
+
+    @property
+    def epoch_ns(self) -> int:
+        return int(self.ready["epoch_ns"])
 
     def is_ready(self) -> bool:
         lines = self._events("ready")
@@ -107,15 +151,10 @@ class EmulatedLink:
         self._process.wait_until(lambda: len(self._events("stats")) > before, timeout_s=5)
         return self._described(self._events("stats")[-1])
 
-    @property
-    def final(self) -> dict[str, Any] | None:
-        """The counters of the whole life; None when the emulator was killed."""
-        lines = self._events("final")
-        return self._described(lines[-1]) if lines else None
-
     def _described(self, counters: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in counters.items() if key != "event"}
-        return {"backend": self.backend.value, "scheduling": self.ready.get("scheduling"), **kept}
+        scheduling = self.ready.get("scheduling")
+        return {"backend": self.backend.value, "scheduling": scheduling, "seed": self.seed, **kept}
 
     def _events(self, kind: str) -> list[dict[str, Any]]:
         found = []
@@ -138,7 +177,7 @@ class Address:
 
 
 @contextlib.contextmanager
-def emulated_link(
+def joined(
     link: Link,
     client: Host,
     server: Host,
@@ -147,49 +186,69 @@ def emulated_link(
     address: str,
     tcp: TcpSettings,
     backend: Backend,
+    block: int = 0,
     pcap: Path | None = None,
-) -> Iterator[EmulatedLink]:
-    """Join client and server by the link; the client has `address`, its default route crosses the link."""
-    device = "link0"
+) -> Iterator[RunningLink]:
+    """Join client and server by the link; the client has `address`, its default route crosses the link.
+
+    `block` moves the link's seed on, so that blocks differ in their random losses and conditions of a block do not.
+    """
     with contextlib.ExitStack() as undo:
-        command = Command.of(linkem_program(), "--backend", backend.value)
-        command = command.plus("--client-ns", client.path, "--server-ns", server.path, "--device", device)
+        made: RunningLink
+        if backend is Backend.NETEM:
+            if pcap is not None:
+                raise StudyError("netem captures no packets; leave pcap out of `keep`")
+            made = undo.enter_context(netem_link(link, client, server, DEVICE, SHARED_MAC))
+        else:
+            seed = link.seed + block
+            command = Command.of(linkem_program())
+            for direction in link.directions:
+                said = specification(direction, link.rtt_ms / 2, seed, folder)
+                command = command.plus(f"--{direction.way}", said)
+            if pcap is not None:
+                command = command.plus("--pcap", pcap)
+            made = undo.enter_context(_emulated_link(command, client, server, folder, backend, seed=seed))
+        _route(client, server, address, tcp)
+        yield made
+
+
+@contextlib.contextmanager
+def _emulated_link(
+    command: Command, client: Host, server: Host, folder: Path, backend: Backend, *, seed: int
+) -> Iterator[EmulatedLink]:
+    with contextlib.ExitStack() as undo:
+        full = command.plus("--backend", backend.value, "--device", DEVICE)
+        full = full.plus("--client-ns", client.path, "--server-ns", server.path)
         if backend is Backend.VETH:
-            middle = undo.enter_context(_veth_pairs(client, server, device))
-            command = command.plus(
-                "--middle-ns", middle.path, "--client-peer", "client", "--server-peer", "server"
-            )
-        command = command.plus("--down", direction(link, "down"), "--up", direction(link, "up"))
-        if pcap is not None:
-            command = command.plus("--pcap", pcap)
-        process = undo.enter_context(running(command, folder / "link.log"))
-        emulated = EmulatedLink(process, backend)
+            middle = undo.enter_context(_veth_pairs(client, server))
+            full = full.plus("--middle-ns", middle.path, "--client-peer", "client", "--server-peer", "server")
+        process = undo.enter_context(running(full, folder / "link.log"))
+        emulated = EmulatedLink(process, backend, seed)
         process.wait_until(emulated.is_ready)
-        _route(client, server, device, address, tcp)
         yield emulated
 
 
 @contextlib.contextmanager
-def _veth_pairs(client: Host, server: Host, device: str) -> Iterator[Host]:
+def _veth_pairs(client: Host, server: Host) -> Iterator[Host]:
     """A middle host with a cable to each side; removing the server's end at once frees its name."""
     with host("middle") as middle:
         for side in (client, server):
-            near = f"{device} address {SHARED_MAC} mtu {MTU} arp off netns {side.name}"
+            near = f"{DEVICE} address {SHARED_MAC} mtu {MTU_BYTES} arp off netns {side.name}"
             middle.configure(f"link add {near} type veth peer name {side.name}")
         try:
             yield middle
         finally:
             with contextlib.suppress(TestbedFailed):  # gone already when making it failed
-                server.configure(f"link del {device}")
+                server.configure(f"link del {DEVICE}")
 
 
-def _route(client: Host, server: Host, device: str, address: str, tcp: TcpSettings) -> None:
+def _route(client: Host, server: Host, address: str, tcp: TcpSettings) -> None:
     client.configure(
-        f"link set {device} up mtu {MTU} txqueuelen {DEVICE_PACKETS}",
-        f"addr add {address}/32 dev {device}",
-        f"route add default dev {device} src {address} {route_options(tcp)}",
+        f"link set {DEVICE} up mtu {MTU_BYTES} txqueuelen {DEVICE_PACKETS}",
+        f"addr add {address}/32 dev {DEVICE}",
+        f"route add default dev {DEVICE} src {address} {route_options(tcp)}",
     )
     server.configure(
-        f"link set {device} up mtu {MTU} txqueuelen {DEVICE_PACKETS}",
-        f"route add {address}/32 dev {device} {route_options(tcp)}",
+        f"link set {DEVICE} up mtu {MTU_BYTES} txqueuelen {DEVICE_PACKETS}",
+        f"route add {address}/32 dev {DEVICE} {route_options(tcp)}",
     )

@@ -6,18 +6,19 @@ trip. Nothing here touches a file, a clock or the network.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from harness.direction import MTU_BYTES, Direction, Discipline, Queue, Way
 from harness.errors import StudyError
+from harness.rates import ConstantRate
 
-MAX_RATE_MBPS = 10_000.0
 MAX_RTT_MS = 60_000.0
-MTU_BYTES = 1500
 QUEUE_FLOOR_BYTES = 1000 * MTU_BYTES  # the default limit of Linux netem, so what other tools' links have
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -67,6 +68,14 @@ class Driver(StrEnum):
     SELENIUM = "selenium"
 
 
+class Backend(StrEnum):
+    """What emulates the link and how packets get there; a run has one kind."""
+
+    TUN = "tun"  # our emulator over TUN devices
+    VETH = "veth"  # our emulator over veth pairs and packet sockets, for ordinary users
+    NETEM = "netem"  # the kernel's own emulator, where it has one
+
+
 class Origins(StrEnum):
     """How many server addresses the names of a page resolve to."""
 
@@ -84,68 +93,75 @@ class Outcome(StrEnum):
     TESTBED_FAILED = "testbed-failed"
 
 
-def _positive(what: str, value: float, most: float) -> None:
-    if not math.isfinite(value) or value <= 0 or value > most:
-        raise StudyError(f"{what} is {value:g}; it must be more than 0 and at most {most:g}")
-
-
 @dataclass(frozen=True)
 class Link:
-    """An emulated access link: rates per direction, full round-trip time, byte-limited drop-tail queues.
+    """An emulated access link: a description of each direction and the full round-trip time.
 
-    Half of `rtt_ms` is added in each direction. A packet of n IP bytes occupies a direction for n*8/rate. The
-    default queue is one bandwidth-delay product with a floor of 1000 full packets: a page load alone then loses no
-    packet to its own bursts. A smaller queue is a setting of the study, not a hidden source of noise.
+    Half of `rtt_ms` is added in each direction. `seed` is that of random loss and jitter: each block of a run draws
+    anew from it, all conditions of a block alike.
     """
 
     name: str
-    down_mbps: float
-    up_mbps: float
     rtt_ms: float
-    queue_down_bytes: int
-    queue_up_bytes: int
+    down: Direction
+    up: Direction
+    seed: int = 1
 
     def __post_init__(self) -> None:
-        _positive(f"link {self.name}: down_mbps", self.down_mbps, MAX_RATE_MBPS)
-        _positive(f"link {self.name}: up_mbps", self.up_mbps, MAX_RATE_MBPS)
         if not math.isfinite(self.rtt_ms) or not 0 <= self.rtt_ms <= MAX_RTT_MS:
             raise StudyError(f"link {self.name}: rtt_ms is {self.rtt_ms:g}; it must be 0 to {MAX_RTT_MS:g}")
-        for way, size in (("down", self.queue_down_bytes), ("up", self.queue_up_bytes)):
-            if size < MTU_BYTES:
-                raise StudyError(
-                    f"link {self.name}: queue_{way}_bytes is {size}; it must hold one packet ({MTU_BYTES})"
-                )
         if not NAME_PATTERN.fullmatch(self.name):
             raise StudyError(f"link name {self.name!r} may hold letters, digits, '.', '_' and '-' only")
 
     @classmethod
     def of(
-        cls,
-        down_mbps: float,
-        rtt_ms: float,
-        up_mbps: float | None = None,
-        *,
-        name: str | None = None,
-        queue_down_bytes: int | None = None,
-        queue_up_bytes: int | None = None,
+        cls, down_mbps: float, rtt_ms: float, up_mbps: float | None = None, *, name: str | None = None
     ) -> Link:
-        """A link with the defaults filled in: symmetric rate, one BDP of queue, a name made of its numbers."""
-        up = down_mbps if up_mbps is None else up_mbps
-        rate = f"{down_mbps:g}mbps" if up == down_mbps else f"{down_mbps:g}-{up:g}mbps"
-        return cls(
-            name=name or f"{rate}-{rtt_ms:g}ms",
-            down_mbps=float(down_mbps),
-            up_mbps=float(up),
-            rtt_ms=float(rtt_ms),
-            queue_down_bytes=queue_down_bytes or default_queue_bytes(down_mbps, rtt_ms),
-            queue_up_bytes=queue_up_bytes or default_queue_bytes(up, rtt_ms),
+        """A link of constant rates with the defaults filled in: symmetric, default queues, no loss, no jitter."""
+        down, up = (
+            Direction(way, ConstantRate(rate), default_queue(rate, rtt_ms))
+            for way, rate in (
+                (Way.DOWN, float(down_mbps)),
+                (Way.UP, float(down_mbps if up_mbps is None else up_mbps)),
+            )
         )
+        return cls(name or default_name(down, up, rtt_ms), float(rtt_ms), down, up)
+
+    @property
+    def directions(self) -> tuple[Direction, Direction]:
+        return self.down, self.up
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "rtt_ms": self.rtt_ms,
+            **self.down.to_json(),
+            **self.up.to_json(),
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Link:
+        down, up = (Direction.from_json(way, data) for way in Way)
+        return cls(data["name"], data["rtt_ms"], down, up, data["seed"])
 
 
-def default_queue_bytes(rate_mbps: float, rtt_ms: float) -> int:
-    """One bandwidth-delay product in bytes, at least QUEUE_FLOOR_BYTES; tolerates values `Link` will refuse."""
+def default_name(down: Direction, up: Direction, rtt_ms: float) -> str:
+    """A name made of the link's numbers."""
+    fast, slow = down.rate.mean_mbps, up.rate.mean_mbps
+    rate = f"{fast:g}mbps" if fast == slow else f"{fast:g}-{slow:g}mbps"
+    return f"{rate}-{rtt_ms:g}ms"
+
+
+def default_queue(rate_mbps: float, rtt_ms: float) -> Queue:
+    """Drop-tail of one bandwidth-delay product, at least QUEUE_FLOOR_BYTES.
+
+    A page load alone then loses no packet to its own bursts; a smaller queue is a setting of the study, not a hidden
+    source of noise. Tolerates values that `Link` will refuse.
+    """
     product = rate_mbps * 1e6 / 8 * rtt_ms / 1e3
-    return max(QUEUE_FLOOR_BYTES, math.ceil(product)) if math.isfinite(product) else QUEUE_FLOOR_BYTES
+    size = max(QUEUE_FLOOR_BYTES, math.ceil(product)) if math.isfinite(product) else QUEUE_FLOOR_BYTES
+    return Queue(Discipline.DROP_TAIL, size)
 
 
 CONGESTION_CONTROLS = ("cubic", "bbr", "reno")
@@ -181,7 +197,8 @@ class Condition:
     server: str
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return fields | {"link": self.link.to_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Condition:
@@ -191,7 +208,7 @@ class Condition:
                 page=data["page"],
                 variant=data["variant"],
                 protocol=Protocol(data["protocol"]),
-                link=Link(**data["link"]),
+                link=Link.from_json(data["link"]),
                 engine=Engine(data["engine"]),
                 driver=Driver(data["driver"]),
                 origins=Origins(data["origins"]),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.errors import RecordsError, StudyError
-from harness.model import Condition
+from harness.model import Condition, Link
 from harness.study import Study
 
 PLAN_SCHEMA = 1
@@ -52,6 +52,18 @@ class Plan:
     @property
     def blocks(self) -> int:
         return max((trial.block for trial in self.trials), default=0)
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """Every link of the plan, once."""
+        return tuple(dict.fromkeys(trial.condition.link for trial in self.trials))
+
+    def with_conditions_of(self, other: Plan) -> Plan:
+        """The same trials with the equal conditions of another plan, which hold the text of their traces."""
+        known = {trial.condition: trial.condition for trial in other.trials}
+        return replace(
+            self, trials=tuple(replace(trial, condition=known[trial.condition]) for trial in self.trials)
+        )
 
     def to_lines(self) -> str:
         """The text of plan.jsonl: a header line, then a line per trial."""

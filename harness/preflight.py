@@ -10,7 +10,8 @@ from importlib import resources
 from pathlib import Path
 
 from harness.errors import ColdloadError, EnvironmentLacks
-from harness.link import Backend, linkem_program, usable_backend
+from harness.link import linkem_program, usable_backend
+from harness.model import Backend
 from harness.process import find_program
 
 MODULES = (

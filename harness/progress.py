@@ -34,10 +34,8 @@ class PlainProgress:
         self._console.print(what)
 
     def calibrated(self, reading: LinkReading) -> None:
-        self._console.print(
-            f"  round-trip time {reading.rtt_ms.measured:.2f} ms, down {reading.down_mbps.measured:.3f}, "
-            f"up {reading.up_mbps.measured:.3f} Mbit/s: {'; '.join(reading.complaints) or 'ok'}"
-        )
+        said = ", ".join(f"{each.what} {each.measured:.4g} {each.unit}" for each in reading.figures.values())
+        self._console.print(f"  {said}: {'; '.join(reading.complaints) or 'ok'}")
 
     def trial_started(self, planned: PlannedTrial) -> None:
         pass

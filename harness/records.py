@@ -16,10 +16,11 @@ from typing import Any
 from harness.errors import RecordsError
 from harness.model import Outcome
 from harness.plan import Plan, PlannedTrial
+from harness.rates import RecordedRate
 
 RECORD_SCHEMA = 1
 # What a run that was killed before its plan was written may have left.
-BEFORE_THE_PLAN = {".lock", "study.toml", "study.toml.new", "plan.jsonl.new"}
+BEFORE_THE_PLAN = {".lock", "study.toml", "study.toml.new", "plan.jsonl.new", "rates"}
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Observation:
     failed_requests: int | None = None
     missed_requests: int | None = None
     connections: int | None = None
+    connect_ms: int | None = None
     bytes_down: int | None = None
     bytes_up: int | None = None
     bytes_body: int | None = None
@@ -169,13 +171,23 @@ def open_run(folder: Path, study_text: str, plan: Plan) -> Iterator[RunDirectory
                 raise RecordsError(
                     f"{folder} was planned with other options (conditions differ); choose another --out"
                 )
-            plan = stored
+            plan = stored.with_conditions_of(plan)
         else:
             if any(path.name not in BEFORE_THE_PLAN for path in folder.iterdir()):
                 raise RecordsError(f"{folder} is not empty and holds no run; choose another --out")
+            _keep_rates(folder / "rates", plan)
             write_whole(study_path, study_text)
             write_whole(plan_path, plan.to_lines())
         yield RunDirectory(folder, plan)
+
+
+def _keep_rates(folder: Path, plan: Plan) -> None:
+    """Copies of the links' traces and step lists, so that the run can be understood by itself."""
+    rates = [direction.rate for link in plan.links for direction in link.directions]
+    for rate in rates:
+        if isinstance(rate, RecordedRate):
+            folder.mkdir(exist_ok=True)
+            write_whole(folder / f"{rate.sha256[:12]}-{rate.file}", rate.text)
 
 
 @contextlib.contextmanager

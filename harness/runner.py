@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol as Interface
@@ -14,7 +14,7 @@ from harness.calibrate import LinkReading, calibrate, refuse_if_off
 from harness.enclosure import WORKSPACE
 from harness.environment import describe_environment
 from harness.errors import StudyError, TestbedFailed
-from harness.model import Link, Outcome, TcpSettings
+from harness.model import Backend, Link, Outcome, TcpSettings
 from harness.model import Protocol as WireProtocol
 from harness.plan import PlannedTrial
 from harness.records import Record, RunDirectory
@@ -52,18 +52,23 @@ class Bench:
     """Testbed and drivers together, renewed after a failure of either."""
 
     def __init__(
-        self, archives: Mapping[str, Archive], protocols: Iterable[WireProtocol], tcp: TcpSettings
+        self,
+        archives: Mapping[str, Archive],
+        protocols: Iterable[WireProtocol],
+        tcp: TcpSettings,
+        backend: Backend | None,
     ) -> None:
         self._archives = archives
         self._protocols = tuple(protocols)
         self._tcp = tcp
+        self._backend = backend
         self._stack = contextlib.ExitStack()
         self.testbed: Testbed
         self.drivers: Drivers
 
     def open(self) -> None:
         """Bring everything up."""
-        self.testbed = self._stack.enter_context(testbed(self._tcp))
+        self.testbed = self._stack.enter_context(testbed(self._tcp, self._backend))
         for archive in self._archives.values():
             self.testbed.serve(archive, self._protocols)
         self.drivers = Drivers(WORKSPACE, self._stack)
@@ -80,10 +85,13 @@ class Bench:
 
 @contextlib.contextmanager
 def bench(
-    archives: Mapping[str, Archive], protocols: Iterable[WireProtocol], tcp: TcpSettings | None = None
+    archives: Mapping[str, Archive],
+    protocols: Iterable[WireProtocol],
+    tcp: TcpSettings | None = None,
+    backend: Backend | None = None,
 ) -> Iterator[Bench]:
     """A testbed that serves the archives, and drivers. Must run inside an enclosure."""
-    made = Bench(archives, protocols, tcp or TcpSettings())
+    made = Bench(archives, protocols, tcp or TcpSettings(), backend)
     try:
         made.open()
         yield made
@@ -99,7 +107,7 @@ def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Li
         return Summary(len(done), Counter())
     archives = _archives(study, archives_root, listener)
     listener.preparing(f"servers for {len(archives)} archive(s), {len(study.protocols)} protocol(s)")
-    with bench(archives, study.protocols, study.tcp) as opened:
+    with bench(archives, study.protocols, study.tcp, study.link_backend) as opened:
         run.write_environment(describe_environment(opened.testbed, archives, study))
         _measure_links(opened.testbed, _links_of(left), run, listener)
         return Summary(len(done), _run_trials(opened, left, study, run, listener))
@@ -121,7 +129,8 @@ def _archives(study: Study, root: Path, listener: Listener) -> dict[str, Archive
 
 def _links_of(trials: Iterable[PlannedTrial]) -> list[Link]:
     return sorted(
-        {planned.condition.link for planned in trials}, key=lambda link: (link.down_mbps, link.rtt_ms)
+        {planned.condition.link for planned in trials},
+        key=lambda link: (link.down.rate.mean_mbps, link.rtt_ms, link.name),
     )
 
 
@@ -141,12 +150,12 @@ def _measure_links(testbed: Testbed, links: list[Link], run: RunDirectory, liste
 
 
 def _run_trials(
-    opened: Bench, left: Iterable[PlannedTrial], study: Study, run: RunDirectory, listener: Listener
+    opened: Bench, left: Sequence[PlannedTrial], study: Study, run: RunDirectory, listener: Listener
 ) -> Counter[Outcome]:
     options = TrialOptions(study.timeout_s, study.keep)
     outcomes: Counter[Outcome] = Counter()
     failures = 0
-    for planned in left:
+    for number, planned in enumerate(left, start=1):
         listener.trial_started(planned)
         record = run_trial(opened.testbed, opened.drivers, planned, options, run.trial_folder(planned.trial))
         run.append(record)
@@ -159,4 +168,5 @@ def _run_trials(
         if failures == FAILURES_IN_A_ROW:
             raise TestbedFailed(f"the testbed failed {failures} times in a row, last: {record.reason}")
         opened.renew()
+        _measure_links(opened.testbed, _links_of(left[number:]), run, listener)
     return outcomes

@@ -12,8 +12,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dnsredirect.dnsmasq import NameServer, name_server
@@ -22,8 +24,8 @@ from dnsredirect.zone import Zone
 from harness import syscalls
 from harness.enclosure import WORKSPACE
 from harness.errors import TestbedFailed
-from harness.link import Address, Backend, EmulatedLink, emulated_link, kernel_settings, usable_backend
-from harness.model import Condition, Link, Protocol, TcpSettings
+from harness.link import Address, RunningLink, joined, kernel_settings, usable_backend
+from harness.model import Backend, Condition, Link, Protocol, TcpSettings
 from harness.netns import NETNS_FOLDER, Host, host
 from harness.variants import served_name
 from sites.archive import Archive
@@ -58,7 +60,7 @@ class Client:
 
     host: Host
     address: str
-    link: EmulatedLink
+    link: RunningLink
 
 
 class Testbed:
@@ -66,14 +68,16 @@ class Testbed:
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
 
-    def __init__(self, server: Host, folder: Path, stack: contextlib.ExitStack, tcp: TcpSettings) -> None:
+    def __init__(
+        self, server: Host, folder: Path, stack: contextlib.ExitStack, tcp: TcpSettings, backend: Backend
+    ) -> None:
         self.server = server
         self.folder = folder
         self.tcp = tcp
-        self.backend: Backend = usable_backend()
+        self.backend = backend
         self.authority = Authority.create(folder / "authority")
         self.trust = trust_database(self.authority, folder / "trust")
-        self.resolver = Resolver(folder / "resolver", _bind)
+        self.resolver = Resolver(folder / "resolver", partial(_cover, stack))
         self._stack = stack
         self.endpoints: dict[tuple[str, Protocol], Endpoint] = {}
         self._server_numbers = itertools.count(1)
@@ -126,14 +130,14 @@ class Testbed:
         return found
 
     @contextlib.contextmanager
-    def client(self, link: Link, *, pcap: Path | None = None) -> Iterator[Client]:
+    def client(self, link: Link, *, block: int = 0, pcap: Path | None = None) -> Iterator[Client]:
         """A fresh client host behind a fresh link. Its address was never used before in this testbed."""
         address = str(Address(next(self._client_numbers)))
         folder = self.folder / "client"
         folder.mkdir(exist_ok=True)
         with host("client") as made:
             made.set_kernel(kernel_settings(self.tcp))
-            with emulated_link(
+            with joined(
                 link,
                 made,
                 self.server,
@@ -141,9 +145,10 @@ class Testbed:
                 address=address,
                 tcp=self.tcp,
                 backend=self.backend,
+                block=block,
                 pcap=pcap,
-            ) as emulated:
-                yield Client(made, address, emulated)
+            ) as running:
+                yield Client(made, address, running)
         shutil.rmtree(folder)
 
     def replay_notes(self, page: str) -> dict[str, list[str]]:
@@ -166,13 +171,14 @@ class Testbed:
 
 
 @contextlib.contextmanager
-def testbed(tcp: TcpSettings | None = None) -> Iterator[Testbed]:
-    """A testbed with an empty server host. Must run inside an enclosure."""
-    settings = tcp or TcpSettings()
+def testbed(tcp: TcpSettings | None = None, backend: Backend | None = None) -> Iterator[Testbed]:
+    """A testbed with an empty server host; by default on the best backend there is. Must run inside an enclosure."""
+    settings, usable = tcp or TcpSettings(), usable_backend(backend)
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(host("server"))
         server.set_kernel({**SERVER_KERNEL, **kernel_settings(settings)})
-        yield Testbed(server, WORKSPACE, stack, settings)
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="testbed-", dir=WORKSPACE))
+        yield Testbed(server, Path(folder), stack, settings, usable)
 
 
 def client_network_path() -> Path:
@@ -180,12 +186,13 @@ def client_network_path() -> Path:
     return NETNS_FOLDER / "client"
 
 
-def _bind(source: Path, target: Path) -> None:
-    """Cover a file with another one in the enclosure's own mount namespace."""
+def _cover(stack: contextlib.ExitStack, source: Path, target: Path) -> None:
+    """Cover a file with another one in the enclosure's own mount namespace, for as long as the testbed stands."""
     try:
         syscalls.mount(str(source), str(target), "", syscalls.MS_BIND)
     except OSError as error:
         raise TestbedFailed(f"cannot cover {target}: {error}") from error
+    stack.callback(syscalls.unmount, str(target))
 
 
 def served_to(requests: Iterable[ServedRequest], client: str) -> tuple[ServedRequest, ...]:

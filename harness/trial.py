@@ -110,7 +110,12 @@ class _Attempt:
         try:
             endpoint = self.testbed.endpoint(self.planned.condition)
             self.archive_digest = endpoint.archive.digest
-            self.evidence = Evidence(endpoint.protocol, endpoint.start_url, page_hosts=endpoint.hosts)
+            self.evidence = Evidence(
+                endpoint.protocol,
+                endpoint.start_url,
+                page_hosts=endpoint.hosts,
+                rtt_ms=self.planned.condition.link.rtt_ms,
+            )
             self._measure(endpoint)
         except TrialFailed as failure:
             return failure.outcome, failure.reason
@@ -123,14 +128,20 @@ class _Attempt:
         cpu_before = endpoint.server.cpu_seconds()
         with contextlib.ExitStack() as stack:
             pcap = self._kept("pcap", "link.pcap")
-            client = stack.enter_context(self.testbed.client(self.planned.condition.link, pcap=pcap))
+            client = stack.enter_context(
+                self.testbed.client(self.planned.condition.link, block=self.planned.block, pcap=pcap)
+            )
             home = stack.enter_context(self.drivers.fresh_home(self.planned.trial, self.testbed.trust))
             self.testbed.resolver.use(endpoint.address)
             try:
                 self._load(home, client, endpoint)
-            finally:
+            except TrialFailed:
                 client.link.check()
-                self._collect(home, client, endpoint, log_offset, cpu_before)
+                with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole NetLog
+                    self._collect(home, client, endpoint, log_offset, cpu_before)
+                raise
+            client.link.check()
+            self._collect(home, client, endpoint, log_offset, cpu_before)
 
     def _load(self, home: Home, client: Client, endpoint: Endpoint) -> None:
         """From the start of the browser to its end."""

@@ -6,12 +6,12 @@ minus before it is taken out again (`core`, `inline_css,combine_css`, `core,-inl
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.errors import StudyError
+from harness.keys import nearest
 
 PLAIN = "plain"
 NAME_LENGTH = 100  # of an archive, see model.NAME_PATTERN
@@ -137,9 +137,7 @@ def _members(name: str, text: str) -> set[str]:
         return set(SETS[name])
     if name in FILTERS:
         return {name}
-    near = difflib.get_close_matches(name, [*SETS, *FILTERS], n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
     raise StudyError(
-        f"variant {text[:100]!r}: there is no filter or set {name[:60]!r}{hint}; sets: {PLAIN}, "
+        f"variant {text[:100]!r}: there is no filter or set {name[:60]!r}{nearest(name, [*SETS, *FILTERS])}; sets: {PLAIN}, "
         f"{', '.join(SETS)}; filters: {', '.join(FILTERS)}"
     )

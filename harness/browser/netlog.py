@@ -52,13 +52,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Connection:
-    """One TCP connection that was established."""
+    """One TCP connection that was established; `connect_ms` is the time its handshake took, in whole ticks."""
 
     remote: str
     local: str
     tls: str | None
     alpn: str | None
     resumed: bool | None
+    connect_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -227,15 +228,19 @@ def _status(headers: list[str]) -> int | None:
 
 def _connections(events: Iterable[Mapping[str, Any]], names: _Names) -> list[Connection]:
     remote = local = tls = alpn = None
-    resumed = None
+    resumed = began = took = None
     for event in events:
         name = names.event(event)
         parameters = event.get("params") or {}
+        if name == "TCP_CONNECT_ATTEMPT" and event["phase"] == names.begin:
+            began = int(event["time"])
         if event["phase"] != names.end:
             continue
-        if name == "TCP_CONNECT" and "remote_address" in parameters:
+        if name == "TCP_CONNECT_ATTEMPT" and began is not None:
+            took = int(event["time"]) - began
+        elif name == "TCP_CONNECT" and "remote_address" in parameters:
             remote, local = parameters["remote_address"], parameters.get("local_address", "")
         elif name == "SSL_CONNECT" and "version" in parameters:
             tls, alpn = parameters["version"], parameters.get("next_proto")
             resumed = parameters.get("is_resumed")
-    return [Connection(remote, local or "", tls, alpn, resumed)] if remote else []
+    return [Connection(remote, local or "", tls, alpn, resumed, took)] if remote else []

@@ -13,7 +13,7 @@ from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.inspect import add_link_options, link_of
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
-from harness.model import Condition, Driver, Engine, Link, Origins, Outcome, Protocol
+from harness.model import Backend, Condition, Driver, Engine, Link, Origins, Outcome, Protocol
 from harness.plan import PlannedTrial
 from harness.records import Record
 from harness.runner import bench
@@ -52,10 +52,12 @@ def add_commands(commands: Subcommands) -> None:
     shell.set_defaults(run=run_shell)
 
 
-def _one_trial(archive: Archive, condition: Condition, options: TrialOptions, files: Path) -> Record:
+def _one_trial(
+    archive: Archive, condition: Condition, options: TrialOptions, files: Path, backend: Backend | None = None
+) -> Record:
     planned = PlannedTrial("00001", 1, 1, condition)
     served = served_name(condition.page, condition.variant)
-    with bench({served: archive}, [condition.protocol]) as opened:
+    with bench({served: archive}, [condition.protocol], backend=backend) as opened:
         refuse_if_off([calibrate(opened.testbed, condition.link)])
         return run_trial(opened.testbed, opened.drivers, planned, options, files)
 
@@ -86,7 +88,8 @@ def run_load(arguments: argparse.Namespace) -> int:
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
     def command() -> int:
-        record = _one_trial(archive, condition, TrialOptions(arguments.timeout_s, keep), files)
+        options = TrialOptions(arguments.timeout_s, keep)
+        record = _one_trial(archive, condition, options, files, arguments.backend)
         print(json.dumps(record.to_json()) if arguments.json else _line(record))
         return 0 if record.outcome is Outcome.OK else 1
 
@@ -145,12 +148,12 @@ def run_verify(arguments: argparse.Namespace) -> int:
 def run_shell(arguments: argparse.Namespace) -> int:
     link = link_of(arguments)
     words = arguments.argv or [os.environ.get("SHELL", "/bin/sh")]
-    return in_enclosure(arguments, lambda: _shell(link, words))
+    return in_enclosure(arguments, lambda: _shell(link, arguments.backend, words))
 
 
-def _shell(link: Link, words: list[str]) -> int:
+def _shell(link: Link, backend: Backend | None, words: list[str]) -> int:
     """Run the words on the client host; the server host answers at 10.0.255.254."""
-    with testbed() as made:
+    with testbed(backend=backend) as made:
         refuse_if_off([calibrate(made, link)])
         with made.client(link) as client, client.host.entered():
             try:

@@ -215,7 +215,7 @@ def _estimate(plan: Plan) -> str:
     for trial in plan.trials:
         condition = trial.condition
         seconds += TYPICAL_OVERHEAD_S[condition.driver]
-        seconds += sizes[condition.page] * 8 / (condition.link.down_mbps * 1e6)
+        seconds += sizes[condition.page] * 8 / (condition.link.down.rate.mean_mbps * 1e6)
         seconds += TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
     minutes = seconds / 60
     return f"about {minutes:.0f} min" if minutes >= 2 else f"about {seconds:.0f} s"

@@ -6,47 +6,127 @@ import os
 import signal
 import socket
 import struct
+import subprocess
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from harness.calibrate import LinkReading, calibrate, refuse_if_off
-from harness.errors import MeasurementRefused, TestbedFailed
-from harness.link import Backend
-from harness.model import Link, TcpSettings
+from harness.direction import Discipline, GilbertElliott, Queue, RandomLoss
+from harness.errors import EnvironmentLacks, MeasurementRefused, TestbedFailed
+from harness.model import Backend, Link, TcpSettings
+from harness.netns import host
+from harness.probes import train
 from harness.processtree import family
+from harness.rates import RateFormat, RecordedRate
 from harness.testbed import testbed
 from tests.system.conftest import inside
 
 SERVER = "10.0.255.1"
 
 
-def reading(link: Link, backend: Backend) -> LinkReading:
+def reading(link: Link, backend: Backend, *, thorough: bool = False) -> LinkReading:
     """Calibrate a link in a testbed of its own."""
 
     def measure() -> LinkReading:
-        with testbed() as made:
-            made.backend = backend
-            return calibrate(made, link)
+        with testbed(backend=backend) as made:
+            return calibrate(made, link, thorough=thorough)
 
     return inside(measure)
 
 
-@pytest.mark.parametrize("backend", list(Backend))
-@pytest.mark.parametrize("link", [Link.of(10, 50), Link.of(1.6, 150, 0.768)], ids=lambda link: link.name)
-def test_round_trip_time_and_rates_are_as_configured(link: Link, backend: Backend) -> None:
+BURSTY = GilbertElliott(0.02, 0.3)
+TRACE = RecordedRate.of(RateFormat.TRACE, "t", "".join(f"{ms}\n" for ms in range(1, 400) if ms % 3))
+STEPS = RecordedRate.of(RateFormat.STEPS, "s", "0 4\n700 12\n900 6\n")
+
+
+def odd(name: str, **changes: object) -> Link:
+    """A link whose down direction is unusual."""
+    plain = Link.of(10, 40, name=name)
+    return replace(plain, down=replace(plain.down, **changes))  # type: ignore[arg-type]  # fields of Direction
+
+
+@pytest.mark.parametrize("backend", [Backend.TUN, Backend.VETH])
+@pytest.mark.parametrize(
+    "link",
+    [
+        Link.of(10, 50),
+        Link.of(1.6, 150, 0.768),
+        odd("lossy", loss=RandomLoss(5)),
+        odd("bursty", loss=BURSTY),
+        odd("jittery", jitter_ms=4),
+        odd("codel", queue=Queue(Discipline.CODEL, 100_000)),
+        odd("unlimited", queue=Queue(Discipline.UNLIMITED, None)),
+        odd("one-packet", queue=Queue(Discipline.DROP_TAIL, 1500)),
+        odd("trace", rate=TRACE),
+        odd("steps", rate=STEPS),
+    ],
+    ids=lambda link: link.name,
+)
+def test_every_kind_of_link_does_what_it_says(link: Link, backend: Backend) -> None:
     taken = reading(link, backend)
     assert taken.complaints == ()
     assert taken.backend == backend
-    assert taken.rtt_ms.measured == pytest.approx(link.rtt_ms, abs=1.0)
-    assert taken.down_mbps.measured == pytest.approx(link.down_mbps, rel=0.02)
-    assert taken.up_mbps.measured == pytest.approx(link.up_mbps, rel=0.02)
+    assert taken.figures["rtt_ms"].measured == pytest.approx(link.rtt_ms, abs=1.0 + link.down.jitter_ms)
+    for direction in link.directions:
+        rate = taken.figures[f"{direction.way}_mbps"]
+        assert rate.measured == pytest.approx(rate.configured, abs=rate.tolerance)
+        assert (f"loss_{direction.way}_percent" in taken.figures) == bool(direction.loss.mean_percent)
+
+
+def test_the_long_form_fills_the_link_and_its_queue() -> None:
+    small = Queue(Discipline.DROP_TAIL, 100_000)
+    plain = Link.of(20, 20)
+    link = replace(plain, down=replace(plain.down, queue=small), up=replace(plain.up, queue=small))
+    taken = reading(link, Backend.TUN, thorough=True)
+    assert taken.complaints == ()
+    assert taken.figures["queue_down_ms"].configured == 66 * 1500 * 8 / 20e3  # 66 full packets fit
+    assert taken.figures["goodput_up_mbps"].configured == pytest.approx(20 * 1448 / 1500)
+    assert taken.figures["loss_up_percent"].measured == 0
+    assert taken.figures["rtt_ms"].n == 300
+
+
+def test_blocks_lose_other_packets_and_conditions_of_a_block_the_same() -> None:
+    """What is lost of the same train: the link's seed and the block decide, nothing else."""
+    link = odd("lossy", loss=RandomLoss(20))
+
+    def lost(block: int) -> set[int]:
+        with testbed() as made:
+            made.server.configure(f"addr add {SERVER}/32 dev lo")
+            with made.client(link, block=block) as client:
+                seen = train(made.server, client.host, client.address, 60, size_bytes=100, patience_s=2)
+        return set(range(60)) - {each.number for each in seen}
+
+    first, again, other = (inside(partial(lost, block)) for block in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_netem_measures_like_our_own_emulator_or_is_refused_in_one_line() -> None:
+    if netem_works():
+        assert reading(Link.of(10, 50), Backend.NETEM).complaints == ()
+        return
+    with pytest.raises(EnvironmentLacks, match=r"^this kernel lacks sch_netem.*leave link_backend out.*$"):
+        reading(Link.of(10, 50), Backend.NETEM)
+
+
+def netem_works() -> bool:
+    """What the kernel says when it is asked in the plainest way."""
+
+    def ask() -> bool:
+        with host("asked") as made:
+            words = ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
+            return subprocess.run(["nsenter", f"--net={made.path}", *words], check=False).returncode == 0
+
+    return inside(ask)
 
 
 def test_a_link_that_is_off_is_refused_with_how_much() -> None:
     taken = reading(Link.of(10, 50), Backend.TUN)
-    off = replace(taken, rtt_ms=replace(taken.rtt_ms, configured=80.0), link=Link.of(10, 80))
+    figures = taken.figures | {"rtt_ms": replace(taken.figures["rtt_ms"], configured=80.0)}
+    off = replace(taken, figures=figures, link=Link.of(10, 80))
     with pytest.raises(
         MeasurementRefused, match=r"10mbps-80ms: round-trip time 5\d\.\d+ ms instead of 80 ms"
     ):

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from analysis.exclude import sift
 from harness.enclosure import WORKSPACE
 from harness.model import Driver, Link, Outcome, Protocol
 from harness.processtree import family
 from harness.records import Record
 from harness.runner import Bench, bench
+from harness.testbed import Client
 from harness.trial import TrialOptions, run_trial
 from sites.archive import write_archive
 from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, planned, small_site
@@ -198,8 +204,13 @@ def test_another_protocol_than_the_conditions_is_noticed(tmp_path: Path) -> None
     assert "the browser did not use h2 for https://site.example/ by http/1.1" in (record.reason or "")
 
 
-def interrupted(tmp_path: Path, victim: str, driver: Driver = Driver.PLAYWRIGHT) -> list[Record]:
-    """Kill a part of the testbed while a slow page loads, then load the good page."""
+def interrupted(
+    tmp_path: Path,
+    victim: str,
+    driver: Driver = Driver.PLAYWRIGHT,
+    strike: Callable[[int], None] = lambda pid: os.kill(pid, signal.SIGKILL),
+) -> list[Record]:
+    """Kill a part of the testbed, or worse, while a slow page loads; then load the good page."""
     archive = small_site(tmp_path)
     slow = Link.of(0.2, 200)
 
@@ -209,7 +220,7 @@ def interrupted(tmp_path: Path, victim: str, driver: Driver = Driver.PLAYWRIGHT)
             found = [pid for pid in family(os.getpid()) if victim in _command_line(pid)]
             time.sleep(0.02)
         time.sleep(1.5)
-        os.kill(found[0], signal.SIGKILL)
+        strike(found[0])
 
     def run() -> list[Record]:
         with bench({"small": archive}, [Protocol.HTTP1]) as opened:
@@ -218,6 +229,8 @@ def interrupted(tmp_path: Path, victim: str, driver: Driver = Driver.PLAYWRIGHT)
             started.start()
             bad = trial(opened, 1, Protocol.HTTP1, link=slow, driver=driver, timeout_s=30)
             started.join()
+            if bad.outcome is Outcome.TESTBED_FAILED:
+                opened.renew()  # as the runner does
             return [bad, trial(opened, 2, Protocol.HTTP1, driver=driver)]
 
     return inside(run)
@@ -243,3 +256,52 @@ def test_a_link_that_dies_is_recorded_and_the_next_trial_has_a_new_one(tmp_path:
     assert bad.outcome is Outcome.TESTBED_FAILED
     assert "linkem" in (bad.reason or "")
     assert good.outcome is Outcome.OK
+
+
+def test_a_starved_link_cannot_enter_an_estimate(tmp_path: Path) -> None:
+    """The emulator gets no time for 100 ms, again and again, until the load is over and it ends."""
+
+    def starve(pid: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            while True:
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(0.1)
+                os.kill(pid, signal.SIGCONT)
+                time.sleep(0.1)
+
+    starved, good = interrupted(tmp_path, "linkem", strike=starve)
+    assert _excluded_by(starved) in ({"late-packets-down"}, {"late-packets-up"}, {"testbed-failed"})
+    assert good.outcome is Outcome.OK
+
+
+def _excluded_by(record: Record) -> set[str]:
+    """What the report would say of a run with this record alone."""
+    reading = record.observation.link_reading or {}
+    late = {
+        f"link_reading_{way}_{key}": [reading[way][key]]
+        for way in ("down", "up")
+        for key in ("lateness_p99_us", "lateness_max_us")
+    }
+    row = {"trial": ["1"], "outcome": [record.outcome.value], "plt_ms": [record.observation.plt_ms], **late}
+    return set(sift(pd.DataFrame(row)).excluded["excluded_by"])
+
+
+def test_another_link_than_the_conditions_is_noticed(tmp_path: Path) -> None:
+    """The condition says 100 ms, the link that is made has 10."""
+    archive = small_site(tmp_path)
+
+    def run() -> Record:
+        with bench({"small": archive}, [Protocol.HTTP1]) as opened:
+            right = opened.testbed.client
+
+            def wrong(
+                _link: Link, *, block: int = 0, pcap: Path | None = None
+            ) -> AbstractContextManager[Client]:
+                return right(Link.of(50, 10), block=block, pcap=pcap)
+
+            opened.testbed.client = wrong  # type: ignore[method-assign,assignment]  # the sabotage
+            return trial(opened, 1, Protocol.HTTP1, link=Link.of(50, 100))
+
+    record = inside(run)
+    assert record.outcome is Outcome.TESTBED_FAILED
+    assert "the link has a round trip of 100 ms, yet connections took only" in (record.reason or "")

@@ -6,7 +6,7 @@ use crate::clock;
 use crate::device::{Device, Ends};
 use crate::direction::Direction;
 use crate::error::{Error, Result};
-use crate::events::Events;
+use crate::events::{Events, Found, DEVICES};
 use crate::json::Object;
 use crate::link::Link;
 use crate::path::{Path, BUFFER_BYTES};
@@ -51,13 +51,19 @@ impl Emulator {
         })
     }
 
+    /// Time zero of traces and step lists, ns of CLOCK_MONOTONIC.
+    pub fn epoch(&self) -> Ns {
+        self.started
+    }
+
     /// Carries packets until a signal ends it. `say` gets one object per report.
     pub fn run(&mut self, say: impl Fn(Object)) -> Result<()> {
         let mut buffer = [0; BUFFER_BYTES];
+        let mut found = Found::default();
         loop {
-            let busy = self.turn(&mut buffer)?;
-            let found = self.events.wait(self.next_wake(), busy)?;
-            for number in found.broken {
+            let busy = self.turn(found.readable, &mut buffer)?;
+            found = self.events.wait(self.next_wake(), busy)?;
+            for &number in &found.broken {
                 let device = if number == CLIENT { &mut self.client } else { &mut self.server };
                 device.recover().map_err(|error| lost_device(number, &error))?;
             }
@@ -75,12 +81,16 @@ impl Emulator {
     }
 
     /// One round over both directions. True when a batch was full, so that more may be waiting.
-    fn turn(&mut self, buffer: &mut [u8]) -> Result<bool> {
+    fn turn(&mut self, readable: [bool; DEVICES], buffer: &mut [u8]) -> Result<bool> {
         let (client, server) = (self.client.as_mut(), self.server.as_mut());
         let mut more = false;
-        more |= self.down.ingest(server, buffer).map_err(|error| lost_device(SERVER, &error))?;
+        if readable[SERVER] {
+            more |= self.down.ingest(server, buffer).map_err(|error| lost_device(SERVER, &error))?;
+        }
         more |= self.down.deliver(client, self.capture.as_mut(), clock::now);
-        more |= self.up.ingest(client, buffer).map_err(|error| lost_device(CLIENT, &error))?;
+        if readable[CLIENT] {
+            more |= self.up.ingest(client, buffer).map_err(|error| lost_device(CLIENT, &error))?;
+        }
         more |= self.up.deliver(server, self.capture.as_mut(), clock::now);
         Ok(more)
     }

@@ -10,6 +10,9 @@ use crate::{Ns, NS_PER_S};
 
 const SIGNALS: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1];
 
+/// A link has two ends.
+pub const DEVICES: usize = 2;
+
 const TIMER: u64 = u64::MAX;
 const SIGNAL: u64 = u64::MAX - 1;
 
@@ -20,6 +23,8 @@ pub struct Found {
     pub report: bool,
     /// A caller wants the link to end.
     pub stop: bool,
+    /// Whether the device of that number has packets.
+    pub readable: [bool; DEVICES],
     /// The numbers of devices that reported an error.
     pub broken: Vec<usize>,
 }
@@ -53,18 +58,20 @@ impl Events {
                 signals: owned(signals, "create signalfd")?,
                 armed: None,
             };
-            events.watch(events.timer.as_raw_fd(), TIMER)?;
-            events.watch(events.signals.as_raw_fd(), SIGNAL)?;
+            // Edge-triggered, an expired timer needs no read: to set it anew clears it.
+            events.watch(events.timer.as_raw_fd(), TIMER, libc::EPOLLET)?;
+            events.watch(events.signals.as_raw_fd(), SIGNAL, 0)?;
             Ok(events)
         }
     }
 
     pub fn watch_device(&self, fd: RawFd, number: usize) -> Result<()> {
-        self.watch(fd, number as u64)
+        self.watch(fd, number as u64, 0)
     }
 
-    fn watch(&self, fd: RawFd, token: u64) -> Result<()> {
-        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token };
+    fn watch(&self, fd: RawFd, token: u64, flags: libc::c_int) -> Result<()> {
+        let events = (libc::EPOLLIN | flags) as u32;
+        let mut event = libc::epoll_event { events, u64: token };
         // SAFETY: `event` is live during the call, and both descriptors are open.
         let result =
             unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) };
@@ -93,12 +100,12 @@ impl Events {
         for event in events.iter().take(count.max(0) as usize) {
             let (token, flags) = (event.u64, event.events);
             match token {
-                TIMER => self.clear_timer(),
+                TIMER => self.armed = None,
                 SIGNAL => self.read_signals(&mut found),
                 number if flags & (libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0 => {
                     found.broken.push(number as usize);
                 }
-                _ => {}
+                number => found.readable[number as usize] = true,
             }
         }
         Ok(found)
@@ -127,13 +134,6 @@ impl Events {
         }
         self.armed = until;
         Ok(())
-    }
-
-    fn clear_timer(&mut self) {
-        let mut expirations = 0_u64;
-        // SAFETY: a timer gives 8 bytes, which is what the pointer is to.
-        unsafe { libc::read(self.timer.as_raw_fd(), ptr::addr_of_mut!(expirations).cast(), 8) };
-        self.armed = None;
     }
 
     fn read_signals(&self, found: &mut Found) {

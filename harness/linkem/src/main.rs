@@ -56,7 +56,7 @@ fn run(options: &Options) -> Result<()> {
     // After the capture's thread was started: only the link itself deserves the better scheduling.
     let scheduling = schedule::take_best();
     let mut emulator = Emulator::new(ends, &options.down, &options.up, capture, events)?;
-    say(&ready(options, scheduling).finish());
+    say(&ready(options, scheduling).number("epoch_ns", emulator.epoch()).finish());
     emulator.run(|report| say(&report.finish()))
 }
 

@@ -74,14 +74,16 @@ def test_outcomes_of_a_run(tmp_path: Path) -> None:
 def test_a_starved_link_is_named() -> None:
     seen = pd.DataFrame(
         {
-            "trial": ["1", "2", "3"],
-            "outcome": ["ok", "ok", "ok"],
-            "plt_ms": [100.0, 100.0, 100.0],
-            "link_reading_down_lateness_p99_us": [40.0, 5001.0, None],
-            "link_reading_up_lateness_p99_us": [5000.0, 40.0, None],
+            "trial": ["1", "2", "3", "4"],
+            "outcome": ["ok"] * 4,
+            "plt_ms": [100.0] * 4,
+            "link_reading_down_lateness_p99_us": [40.0, 1001.0, None, 40.0],
+            "link_reading_up_lateness_p99_us": [1000.0, 40.0, None, 40.0],
+            "link_reading_down_lateness_max_us": [20_000.0, 1001.0, None, 40.0],
+            "link_reading_up_lateness_max_us": [1000.0, 40.0, None, 20_001.0],
         }
     )
     sifted = sift(seen)
     assert list(sifted.kept["trial"]) == ["1", "3"]
     assert sifted.by_rule()["late-packets-down"] == 1
-    assert sifted.by_rule()["late-packets-up"] == 0
+    assert sifted.by_rule()["late-packets-up"] == 1

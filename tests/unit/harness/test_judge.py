@@ -59,11 +59,12 @@ def served(url: str, **changes: Any) -> ServedRequest:
 
 
 def evidence(**changes: Any) -> Evidence:
-    connection = Connection("10.0.0.1:443", "10.64.0.1:4000", "TLS 1.3", "h2", resumed=False)
+    connection = Connection("10.0.0.1:443", "10.64.0.1:4000", "TLS 1.3", "h2", resumed=False, connect_ms=51)
     made = Evidence(
         protocol=Protocol.H2,
         start_url=START,
         page_hosts=frozenset({"site.example", "cdn.example"}),
+        rtt_ms=50,
         navigate_ms=510.0,
         timeline=TIMELINE,
         netlog=NetLog((request(START), request(PICTURE)), (connection,)),
@@ -89,7 +90,7 @@ def test_a_good_load_counts() -> None:
 
 
 def test_what_was_not_observed_is_none() -> None:
-    nothing = Evidence(Protocol.H2, START, frozenset())
+    nothing = Evidence(Protocol.H2, START, frozenset(), rtt_ms=50)
     seen = observe(nothing)
     assert seen.requests is None
     assert seen.bytes_down is None
@@ -190,3 +191,19 @@ def test_a_request_cancelled_by_the_page_is_not_lost() -> None:
     seen = with_requests(request(START), cancelled)
     assert verdict(seen) == (Outcome.OK, None)
     assert observe(seen).failed_requests == 0
+
+
+@pytest.mark.parametrize(
+    ("connect_ms", "outcome"), [(48, Outcome.OK), (47, Outcome.TESTBED_FAILED), (None, Outcome.OK)]
+)
+def test_a_handshake_that_is_faster_than_the_round_trip_betrays_the_link(
+    connect_ms: int | None, outcome: Outcome
+) -> None:
+    good = evidence()
+    assert good.netlog is not None
+    connections = tuple(replace(each, connect_ms=connect_ms) for each in good.netlog.connections)
+    changed = replace(good, netlog=replace(good.netlog, connections=connections))
+    assert verdict(changed)[0] is outcome
+    if outcome is not Outcome.OK:
+        assert "round trip of 50 ms, yet connections took only 47 ms" in (verdict(changed)[1] or "")
+    assert observe(changed).connect_ms == connect_ms

@@ -49,6 +49,13 @@ def test_connections_with_their_tls() -> None:
     assert {connection.tls for connection in parse_netlog(text_of("http1")).connections} == {None}
 
 
+@pytest.mark.parametrize("name", ["h2", "http1"])
+def test_each_handshake_took_a_round_trip_of_the_link(name: str) -> None:
+    times = [connection.connect_ms for connection in parse_netlog(text_of(name)).connections]
+    assert None not in times
+    assert 20 <= min(time for time in times if time is not None) <= 22  # the link of these logs had 20 ms
+
+
 def test_compressed_bodies_count_as_they_travelled() -> None:
     log = parse_netlog(text_of("h2"))
     script = next(request for request in log.page_requests if request.url.endswith("/js/all.js"))

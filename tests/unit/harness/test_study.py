@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import StudyError
 from harness.model import Driver, Link, Protocol
-from harness.study import named_link, parse_study, read_study, shipped_studies
+from harness.study import parse_study, read_study, shipped_studies
 
 GOOD = """
 name = "mine"
@@ -52,8 +52,8 @@ def test_defaults_are_filled_in() -> None:
 
 
 def test_default_queue_is_one_bandwidth_delay_product_with_a_floor() -> None:
-    assert Link.of(1000, 100).queue_down_bytes == 12_500_000
-    assert Link.of(1, 20).queue_down_bytes == 1_500_000
+    assert Link.of(1000, 100).down.queue.limit_bytes == 12_500_000
+    assert Link.of(1, 20).down.queue.limit_bytes == 1_500_000
 
 
 def test_unknown_key_is_named_with_the_nearest_one() -> None:
@@ -115,12 +115,3 @@ def test_every_shipped_study_is_valid() -> None:
     assert {"demo", "demo-quick"} <= set(shipped_studies())
     for path in shipped_studies().values():
         assert read_study(path).conditions
-
-
-def test_named_links_come_from_configs() -> None:
-    assert named_link("cable").rtt_ms == 28
-    assert named_link("3g").up_mbps == 0.768
-    for path in (Path(__file__).parents[3] / "configs" / "links").glob("*.toml"):
-        assert named_link(path.stem).name == path.stem
-    with pytest.raises(StudyError, match="cable"):
-        named_link("cabel")

@@ -1,0 +1,247 @@
+"""How true the emulated link is, and what it costs. Prints every figure beside what it should reach.
+
+    .venv/bin/python benchmarks/link.py [--backend tun|veth] [--runs 3] [--only rtt goodput ...]
+
+Everything goes through the whole path, client host to server host. A figure is the median of the runs, its spread their
+range. Run it as root, and as an ordinary user to see what a link without real-time scheduling reaches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harness.calibrate import PROBE_ADDRESS, TCP_SHARE, calibrate
+from harness.direction import Discipline, GilbertElliott, Loss, Queue, RandomLoss
+from harness.enclosure import enclosed
+from harness.environment import describe_machine
+from harness.model import Backend, Link, TcpSettings
+from harness.netns import host
+from harness.probes import ECHO_BYTES, echoes, goodput_mbps
+from harness.rates import MAX_RATE_MBPS
+from harness.testbed import Client, Testbed, testbed
+
+ECHOES, ECHO_GAP_S = 300, 0.0103
+TCP_SECONDS = 6.0
+PROBER_PRIORITY = 10  # below the emulator's 50: the prober must not be what is late
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: the runs' values, and the limit that their median should keep."""
+
+    what: str
+    values: Sequence[float]
+    unit: str
+    target: str
+    reached: bool
+
+    def __str__(self) -> str:
+        low, middle, high = min(self.values), statistics.median(self.values), max(self.values)
+        spread = f"{middle:.3f} ({low:.3f} to {high:.3f}) {self.unit}"
+        return f"{self.what:46} {spread:40} {self.target:20} {'ok' if self.reached else 'MISSED'}"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all measurements share."""
+
+    backend: Backend | None
+    runs: int
+
+    def each_run(
+        self, link: Link, measure: Callable[[Testbed, Client], float], tcp: str = "cubic"
+    ) -> list[float]:
+        """One value per run, each over a link of its own."""
+        values = []
+        with testbed(TcpSettings(tcp), self.backend) as made:
+            made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
+            for _ in range(self.runs):
+                with made.client(link) as client:
+                    values.append(measure(made, client))
+        return values
+
+
+def at_most(what: str, values: Sequence[float], unit: str, limit: float) -> Row:
+    return Row(what, values, unit, f"at most {limit:g}", statistics.median(values) <= limit)
+
+
+def with_queue(link: Link, size: int) -> Link:
+    """The link with a drop-tail queue of so many bytes each way."""
+    queue = Queue(Discipline.DROP_TAIL, size)
+    return replace(link, down=replace(link.down, queue=queue), up=replace(link.up, queue=queue))
+
+
+def round_trips(setting: Setting) -> Iterator[Row]:
+    """Error of the round-trip time: median and 99th percentile of 300 echoes, on an idle and on a half-busy machine."""
+    for busy, rtt in itertools.product((False, True), (0, 10, 20, 50, 100, 200)):
+        with hog() if busy else contextlib.nullcontext():
+            runs = list(zip(*echo_errors(setting, Link.of(1000, rtt)), strict=True))
+        where = f"RTT error at {rtt} ms{', one core busy' if busy else ''}"
+        yield at_most(f"{where}, median", runs[0], "ms", 0.15)
+        yield at_most(f"{where}, p99", runs[1], "ms", 0.5)
+
+
+def echo_errors(setting: Setting, link: Link) -> list[tuple[float, float]]:
+    """Median and 99th percentile of each run's absolute errors in ms."""
+    found: list[tuple[float, float]] = []
+
+    def measure(_: Testbed, client: Client) -> float:
+        with real_time():
+            seen = echoes(client.host, PROBE_ADDRESS, ECHOES + 1, ECHO_GAP_S, 3)
+        own_ms = 2 * ECHO_BYTES * 8 / (link.down.rate.mean_mbps * 1e3)
+        errors = sorted(abs(each.ms - own_ms - link.rtt_ms) for each in seen[1:])
+        found.append((statistics.median(errors), errors[math.ceil(0.99 * len(errors)) - 1]))
+        return 0.0
+
+    setting.each_run(link, measure)
+    return found
+
+
+def goodput(setting: Setting) -> Iterator[Row]:
+    """TCP goodput down against rate x 1448/1500, and what the emulator needs of a core for it."""
+    for rate, tcp in itertools.product((1, 10, 50, 100, 1000), ("cubic", "bbr")):
+        link = with_queue(Link.of(rate, 20), max(45_000, rate * 2500))
+        cpu: list[float] = []
+
+        def measure(made: Testbed, client: Client, rate: int = rate, cpu: list[float] = cpu) -> float:
+            before = client.link.reading()
+            got = goodput_mbps(made.server, client.host, client.address, settle_s=3, seconds=TCP_SECONDS)
+            cpu.append(100 * cpu_share(before, client.link.reading()))
+            return 100 * (got / (rate * TCP_SHARE) - 1)
+
+        errors = setting.each_run(link, measure, tcp)
+        limit = 5.0 if rate == 1000 else 0.5
+        middle = abs(statistics.median(errors))
+        yield Row(f"TCP goodput at {rate} Mbit/s, {tcp}", errors, "%", f"within {limit:g}", middle <= limit)
+        if rate in (10, 100) and tcp == "cubic":
+            yield at_most(f"emulator's CPU at {rate} Mbit/s", cpu, "% of a core", {10: 6, 100: 25}[rate])
+
+
+def packet_rate(setting: Setting) -> Iterator[Row]:
+    """Packets of one TCP stream, both ways, over a link whose rate is far above what it can carry."""
+
+    def measure(made: Testbed, client: Client) -> float:
+        before = client.link.reading()
+        goodput_mbps(made.server, client.host, client.address, settle_s=1, seconds=TCP_SECONDS)
+        after = client.link.reading()
+        packets = sum(after[way]["packets_out"] - before[way]["packets_out"] for way in ("down", "up"))
+        return float(packets / (after["elapsed_s"] - before["elapsed_s"]) / 1e3)
+
+    values = setting.each_run(with_queue(Link.of(MAX_RATE_MBPS, 0), 8_000_000), measure)
+    yield Row(
+        "packets without a rate limit", values, "1000/s", "at least 200", statistics.median(values) >= 200
+    )
+
+
+def queue_and_loss(setting: Setting) -> Iterator[Row]:
+    """A full queue's delay, and the share of packets lost, from the long form of the calibration."""
+    link = with_queue(Link.of(10, 20), 100_000)
+    packet_ms = 1500 * 8 / 10e3
+    for what in ("queue_down_ms", "queue_up_ms"):
+        errors = [figures(setting, link)[what].error for _ in range(setting.runs)]
+        reached = abs(statistics.median(errors)) <= packet_ms + 0.5
+        yield Row(f"delay of a full queue of 100 kB, {what[6:-3]}", errors, "ms off", "within 1.7", reached)
+    kinds: tuple[Loss, ...] = (RandomLoss(1), RandomLoss(5), GilbertElliott(0.01, 0.3))
+    for loss in kinds:
+        lossy = replace(link, down=replace(link.down, loss=loss))
+        sigmas = []
+        for seed in range(1, setting.runs + 1):
+            figure = figures(setting, replace(lossy, seed=seed))["loss_down_percent"]
+            sigmas.append(
+                4 * figure.error / figure.tolerance
+            )  # the calibration tolerates 4 standard deviations
+        kind = f"{loss.mean_percent:.3g} %{', in bursts' if loss.correlation else ''}"
+        reached = abs(statistics.median(sigmas)) <= 1.96
+        yield Row(f"loss of {kind} of 2000 packets", sigmas, "sigma off", "within 1.96", reached)
+
+
+def figures(setting: Setting, link: Link) -> dict[str, Any]:
+    """The long form of the calibration, over a link of its own."""
+    with testbed(backend=setting.backend) as made:
+        return dict(calibrate(made, link, thorough=True).figures)
+
+
+def building(setting: Setting) -> Iterator[Row]:
+    """Both hosts and the link made and removed again: 20 rounds per run."""
+    values = []
+    with testbed(backend=setting.backend) as made:
+        for _ in range(setting.runs * 20):
+            began = time.perf_counter()
+            with host("another-server"), made.client(Link.of(10, 20)):
+                pass
+            values.append(1e3 * (time.perf_counter() - began))
+    yield at_most("network built and removed", values, "ms", 100)
+
+
+MEASUREMENTS: dict[str, Callable[[Setting], Iterator[Row]]] = {
+    "building": building,
+    "rtt": round_trips,
+    "goodput": goodput,
+    "packets": packet_rate,
+    "queue": queue_and_loss,
+}
+
+
+def cpu_share(before: dict[str, Any], after: dict[str, Any]) -> float:
+    """The emulator's share of one core between two readings."""
+    used = sum(after[key] - before[key] for key in ("cpu_user_s", "cpu_system_s"))
+    return float(used / (after["elapsed_s"] - before["elapsed_s"]))
+
+
+@contextlib.contextmanager
+def hog() -> Iterator[None]:
+    """One core kept busy by an ordinary process."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def real_time() -> Iterator[None]:
+    """Real-time scheduling for the prober, where it is permitted."""
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PROBER_PRIORITY))
+    try:
+        yield
+    finally:
+        if os.sched_getscheduler(0) == os.SCHED_FIFO:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--backend", type=Backend, choices=list(Backend), metavar="|".join(Backend))
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=list(MEASUREMENTS), default=list(MEASUREMENTS))
+    arguments = parser.parse_args()
+    setting = Setting(arguments.backend, arguments.runs)
+
+    def measure() -> int:
+        print(f"{describe_machine()}; load average {os.getloadavg()[0]:.1f}")
+        for name in arguments.only:
+            for row in MEASUREMENTS[name](setting):
+                print(row, flush=True)
+        print(f"load average at the end {os.getloadavg()[0]:.1f}")
+        return 0
+
+    return enclosed(measure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""What is sent over a link to find out what it does: echoes, trains of packets, streams of TCP.
+
+Everything is stamped by the kernel on arrival, all hosts share the machine's clock, and what was lost shows as such.
+Times are nanoseconds of CLOCK_REALTIME.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.errors import TestbedFailed
+from harness.netns import Host
+
+ICMP_HEADER = struct.Struct("!BBHHH")
+SEQUENCE = struct.Struct("!I")
+IP_HEADER_BYTES = 20
+UDP_OVERHEAD_BYTES = 28
+ECHO_BYTES = IP_HEADER_BYTES + ICMP_HEADER.size
+PORT = 5201
+SO_TIMESTAMPNS = 35
+RECEIVE_BUFFER_BYTES = 16 << 20
+NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One packet that arrived: its number in the order of sending, when it was sent and when it was there."""
+
+    number: int
+    sent_ns: int
+    arrived_ns: int
+
+    @property
+    def ms(self) -> float:
+        return (self.arrived_ns - self.sent_ns) / 1e6
+
+
+def echoes(client: Host, address: str, count: int, gap_s: float, patience_s: float) -> list[Passage]:
+    """ICMP echoes answered by the kernel at `address`, one every `gap_s`; lost ones are left out.
+
+    Waits up to `patience_s` after the last one for answers that are still due.
+    """
+    sent: dict[int, int] = {}
+    received: dict[int, int] = {}
+    with client.entered(), socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        probe.connect((address, 0))
+        start = time.monotonic()
+        end = start + count * gap_s + patience_s
+        while len(received) < count and (now := time.monotonic()) < end:
+            due = start + len(sent) * gap_s
+            if len(sent) < count and now >= due:
+                request = _echo_request(len(sent))
+                sent[len(sent)] = time.time_ns()
+                probe.send(request)
+            elif select.select([probe], [], [], (due if len(sent) < count else end) - now)[0]:
+                number, stamp = _answer(probe)
+                received.setdefault(number, stamp)
+    return [Passage(number, sent[number], stamp) for number, stamp in sorted(received.items())]
+
+
+def train(
+    sender: Host,
+    receiver: Host,
+    address: str,
+    count: int,
+    *,
+    size_bytes: int,
+    gap_s: float = 0.0,
+    patience_s: float,
+) -> list[Passage]:
+    """UDP packets of `size_bytes` IP bytes, back to back or one every `gap_s`; lost ones are left out.
+
+    Waits up to `patience_s` without an arrival for what is still under way.
+    """
+    with receiver.entered():
+        sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with sender.entered():
+        source = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sent: list[int] = []
+
+    def send() -> None:
+        padding = bytes(size_bytes - UDP_OVERHEAD_BYTES - SEQUENCE.size)
+        start = time.monotonic()
+        for number in range(count):
+            if gap_s and (wait := start + number * gap_s - time.monotonic()) > 0:
+                time.sleep(wait)
+            sent.append(time.time_ns())
+            source.sendto(SEQUENCE.pack(number) + padding, (address, PORT))
+
+    with sink, source:
+        sink.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        sink.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        sink.bind((address, PORT))
+        thread = threading.Thread(target=send)
+        thread.start()
+        arrivals: dict[int, int] = {}
+        quiet_since = time.monotonic()
+        while len(arrivals) < count and (thread.is_alive() or time.monotonic() < quiet_since + patience_s):
+            if select.select([sink], [], [], 0.05)[0]:
+                data, extra, _, _ = sink.recvmsg(2048, 128)
+                arrivals.setdefault(SEQUENCE.unpack_from(data)[0], _time_stamp(extra))
+                quiet_since = time.monotonic()
+            elif thread.is_alive():
+                quiet_since = time.monotonic()
+        thread.join()
+    return [Passage(number, sent[number], stamp) for number, stamp in sorted(arrivals.items())]
+
+
+def goodput_mbps(sender: Host, receiver: Host, address: str, *, settle_s: float, seconds: float) -> float:
+    """Payload rate of one TCP stream over `seconds`, after `settle_s` for it to fill the link."""
+    with receiver.entered():
+        listener = socket.create_server((address, PORT))
+    with sender.entered():
+        near = socket.create_connection((address, PORT), timeout=60)
+    far, _ = listener.accept()
+    stop = threading.Event()
+
+    def send() -> None:
+        block = bytes(256 << 10)
+        near.settimeout(1)
+        while not stop.is_set():
+            try:
+                near.send(block)
+            except TimeoutError:  # the link is slow; ask again whether to stop
+                continue
+            except OSError:  # the receiver has closed: the measurement is over
+                return
+
+    with listener, near, far:
+        far.settimeout(60)
+        thread = threading.Thread(target=send)
+        thread.start()
+        try:
+            return _received_mbps(far, settle_s, seconds)
+        finally:
+            stop.set()
+            far.close()
+            thread.join()
+
+
+def _received_mbps(far: socket.socket, settle_s: float, seconds: float) -> float:
+    """From the first arrival after settling to the first one `seconds` later."""
+    buffer = bytearray(1 << 20)
+    begin = time.monotonic() + settle_s
+    first: float | None = None
+    count = 0
+    while True:
+        size = far.recv_into(buffer)
+        now = time.monotonic()
+        if size == 0:
+            raise TestbedFailed("the TCP stream over the link broke off")
+        if first is None:
+            if now >= begin:
+                first = now
+            continue
+        count += size
+        if now >= first + seconds:
+            return count * 8 / (now - first) / 1e6
+
+
+def _echo_request(number: int) -> bytes:
+    identity = os.getpid() & 0xFFFF
+    total = 0x0800 + identity + number
+    total = (total & 0xFFFF) + (total >> 16)
+    return ICMP_HEADER.pack(8, 0, ~total & 0xFFFF, identity, number)
+
+
+def _answer(probe: socket.socket) -> tuple[int, int]:
+    """The number of the echo that the next packet answers, and the kernel's receive time."""
+    data, extra, _, _ = probe.recvmsg(2048, 128)
+    _, _, _, _, number = ICMP_HEADER.unpack_from(data, IP_HEADER_BYTES)
+    return number, _time_stamp(extra)
+
+
+def _time_stamp(extra: Sequence[tuple[int, int, bytes]]) -> int:
+    for level, kind, value in extra:
+        if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
+            seconds, nanoseconds = struct.unpack("qq", value[:16])
+            return int(seconds * NS + nanoseconds)
+    raise TestbedFailed("the kernel gave no receive time stamp")
