@@ -137,7 +137,8 @@ def _members(name: str, text: str) -> set[str]:
         return set(SETS[name])
     if name in FILTERS:
         return {name}
+    hint = nearest(name, [*SETS, *FILTERS])
     raise StudyError(
-        f"variant {text[:100]!r}: there is no filter or set {name[:60]!r}{nearest(name, [*SETS, *FILTERS])}; sets: {PLAIN}, "
+        f"variant {text[:100]!r}: there is no filter or set {name[:60]!r}{hint}; sets: {PLAIN}, "
         f"{', '.join(SETS)}; filters: {', '.join(FILTERS)}"
     )
