@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.calibrate import calibrate, refuse_if_off
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.inspect import add_link_options, link_of
+from harness.cli.verify import verify_variant
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
 from harness.model import Backend, Condition, Driver, Engine, Link, Origins, Outcome, Protocol
@@ -44,6 +45,12 @@ def add_commands(commands: Subcommands) -> None:
     )
     verify.add_argument("name", metavar="NAME")
     verify.add_argument("--protocol", choices=[each.value for each in Protocol], default="h2")
+    verify.add_argument(
+        "--variant", metavar="V", help="compare this variant's screenshot with the original's instead"
+    )
+    verify.add_argument(
+        "--keep", type=Path, metavar="DIR", help="with --variant: store both screenshots here"
+    )
     verify.add_argument("--screenshot", type=Path, metavar="FILE.png")
     verify.set_defaults(run=run_verify)
     shell = commands.add_parser("shell", help="a shell or a command inside the emulated network")
@@ -118,6 +125,10 @@ def _kb(value: int | None) -> str:
 
 def run_verify(arguments: argparse.Namespace) -> int:
     archive = open_archive(archives_root(), arguments.name)
+    if arguments.variant:
+        variant, protocol = parse_variant(arguments.variant), Protocol(arguments.protocol)
+        keep = arguments.keep and arguments.keep.absolute()
+        return in_enclosure(arguments, lambda: verify_variant(archive, variant, protocol, console(), keep))
     condition = _condition(arguments.name, arguments.protocol, Link.of(100, 10))
 
     def command() -> int:
