@@ -57,6 +57,7 @@ def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], stud
                 "start_url": archive.start_url,
                 "with": archive.captured_with,
                 "addresses": [list(hosts) for hosts in testbed.groups(name)],
+                "notes": list(archive.notes),
                 "changed_for_replay": testbed.replay_notes(name),
             }
             for name, archive in archives.items()

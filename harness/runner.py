@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Protocol as Interface
 from harness.calibrate import LinkReading, calibrate, refuse_if_off
 from harness.enclosure import WORKSPACE
 from harness.environment import describe_environment
-from harness.errors import TestbedFailed
+from harness.errors import StudyError, TestbedFailed
 from harness.model import Backend, Link, Outcome, Replay, TcpSettings
 from harness.model import Protocol as WireProtocol
 from harness.plan import PlannedTrial
@@ -20,7 +21,9 @@ from harness.records import Record, RunDirectory
 from harness.study import Study
 from harness.testbed import Testbed, testbed
 from harness.trial import Drivers, TrialOptions, run_trial
+from harness.variants import parse_variant, served_name
 from sites.archive import Archive, open_archive
+from sites.optimise.derive import variant_of
 
 FAILURES_IN_A_ROW = 3
 
@@ -106,14 +109,28 @@ def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Li
     left = [planned for planned in run.plan.trials if planned.trial not in done]
     if not left:
         return Summary(len(done), Counter())
-    archives = {page: open_archive(archives_root, page) for page in study.pages}
-    listener.preparing(f"servers for {len(archives)} page(s), {len(study.protocols)} protocol(s)")
+    archives = _archives(study, archives_root, listener)
+    listener.preparing(f"servers for {len(archives)} archive(s), {len(study.protocols)} protocol(s)")
     with bench(
         archives, study.protocols, study.tcp, backend=study.link_backend, replay=study.replay
     ) as opened:
         run.write_environment(describe_environment(opened.testbed, archives, study))
         _measure_links(opened.testbed, _links_of(left), run, listener)
         return Summary(len(done), _run_trials(opened, left, study, run, listener))
+
+
+def _archives(study: Study, root: Path, listener: Listener) -> dict[str, Archive]:
+    """The archive of every page and variant, by the name it is served under; variants are made if missing."""
+    archives: dict[str, Archive] = {}
+    for page, name in itertools.product(study.pages, study.variants):
+        listener.preparing(f"{name} of {page}")
+        served = served_name(page, name)
+        if served in archives:
+            raise StudyError(
+                f"page {page} in variant {name} and another one are both called {served}; rename a page"
+            )
+        archives[served] = variant_of(open_archive(root, page), parse_variant(name))
+    return archives
 
 
 def _links_of(trials: Iterable[PlannedTrial]) -> list[Link]:

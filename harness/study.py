@@ -27,12 +27,12 @@ from harness.model import (
     ThinkTime,
 )
 from harness.study_links import links_of
+from harness.variants import PLAIN, parse_variant
 
 SERVERS = ("apache",)
 # Servers that can wait before they answer, by wire protocol. Apache lets only six requests of an HTTP/2 connection
 # begin at once and more as those end (mod_http2, h2_mplx.c): their waiting would be added up.
 THINKING_SERVERS = frozenset({("apache", "http/1.1")})
-VARIANTS = ("plain",)
 KEPT_FILES = ("netlog", "pcap", "screenshot")
 MAX_TRIALS = 10_000
 STUDY_KEYS = (
@@ -134,7 +134,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         name=name,
         title=keys.text(data, "title", name),
         pages=_names(data, "pages"),
-        variants=keys.choices(data, "variants", VARIANTS, ("plain",)),
+        variants=_variants(data),
         protocols=protocols,
         links=links_of(data, folder),
         link_backend=keys.enum("link_backend", data["link_backend"], Backend)
@@ -197,3 +197,17 @@ def _names(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
         if not isinstance(name, str) or not NAME_PATTERN.fullmatch(name):
             raise StudyError(f"{key} holds {name!r}, which cannot be the name of an archive")
     return tuple(found)
+
+
+def _variants(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """A variant is a text, or a list of filters and sets."""
+    names = []
+    for entry in keys.entries(data, "variants", [PLAIN]):
+        parts = entry if isinstance(entry, list) else [entry]
+        if not parts or not all(isinstance(part, str) for part in parts):
+            raise StudyError(f"variants holds {entry!r}; a variant is a text or a list of filters and sets")
+        names.append(parse_variant(",".join(parts)).name)
+    for name in names:
+        if names.count(name) > 1:
+            raise StudyError(f"variants holds {name!r} twice")
+    return tuple(names)

@@ -27,6 +27,7 @@ from harness.errors import TestbedFailed
 from harness.link import Address, RunningLink, joined, kernel_settings, usable_backend
 from harness.model import Backend, Condition, Link, Origins, Protocol, Replay, TcpSettings
 from harness.netns import NETNS_FOLDER, Host, host
+from harness.variants import served_name
 from sites.archive import Archive
 from sites.certificates import Authority, trust_database
 from sites.coding import BROWSER_CODINGS
@@ -161,7 +162,7 @@ class Testbed:
 
     def endpoint(self, condition: Condition) -> Endpoint:
         """Where the page of a condition is served; raises TestbedFailed when its server has died."""
-        return self.endpoint_of(condition.page, condition.protocol)
+        return self.endpoint_of(served_name(condition.page, condition.variant), condition.protocol)
 
     def endpoint_of(self, page: str, protocol: Protocol) -> Endpoint:
         """`endpoint` by the archive's name."""

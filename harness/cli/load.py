@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.calibrate import calibrate, refuse_if_off
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.inspect import add_link_options, link_of
+from harness.cli.verify import verify_variant
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
 from harness.model import Backend, Condition, Driver, Engine, Link, Origins, Outcome, Protocol
@@ -19,13 +20,18 @@ from harness.records import Record
 from harness.runner import bench
 from harness.testbed import testbed
 from harness.trial import TrialOptions, run_trial
+from harness.variants import PLAIN, parse_variant, served_name
 from sites.archive import Archive, archives_root, open_archive
+from sites.optimise.derive import variant_of
 
 
 def add_commands(commands: Subcommands) -> None:
     load = commands.add_parser("load", help="one trial, one line")
     load.add_argument("name", metavar="NAME", help="an archive")
     load.add_argument("--protocol", choices=[each.value for each in Protocol], default="http1")
+    load.add_argument(
+        "--variant", default=PLAIN, metavar="V", help="as of `coldload optimize` (default plain)"
+    )
     load.add_argument("--driver", choices=[each.value for each in Driver], default="playwright")
     load.add_argument("--timeout-s", type=float, default=60.0)
     load.add_argument(
@@ -39,6 +45,12 @@ def add_commands(commands: Subcommands) -> None:
     )
     verify.add_argument("name", metavar="NAME")
     verify.add_argument("--protocol", choices=[each.value for each in Protocol], default="h2")
+    verify.add_argument(
+        "--variant", metavar="V", help="compare this variant's screenshot with the original's instead"
+    )
+    verify.add_argument(
+        "--keep", type=Path, metavar="DIR", help="with --variant: store both screenshots here"
+    )
     verify.add_argument("--screenshot", type=Path, metavar="FILE.png")
     verify.set_defaults(run=run_verify)
     shell = commands.add_parser("shell", help="a shell or a command inside the emulated network")
@@ -51,15 +63,18 @@ def _one_trial(
     archive: Archive, condition: Condition, options: TrialOptions, files: Path, backend: Backend | None = None
 ) -> Record:
     planned = PlannedTrial("00001", 1, 1, condition)
-    with bench({archive.name: archive}, [condition.protocol], backend=backend) as opened:
+    served = served_name(condition.page, condition.variant)
+    with bench({served: archive}, [condition.protocol], backend=backend) as opened:
         refuse_if_off([calibrate(opened.testbed, condition.link)])
         return run_trial(opened.testbed, opened.drivers, planned, options, files)
 
 
-def _condition(name: str, protocol: str, link: Link, driver: str = "playwright") -> Condition:
+def _condition(
+    name: str, protocol: str, link: Link, driver: str = "playwright", variant: str = PLAIN
+) -> Condition:
     return Condition(
         page=name,
-        variant="plain",
+        variant=variant,
         protocol=Protocol(protocol),
         link=link,
         engine=Engine.CHROMIUM,
@@ -72,8 +87,10 @@ def _condition(name: str, protocol: str, link: Link, driver: str = "playwright")
 def run_load(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.timeout_s <= 3600:
         raise UsageError(f"--timeout-s is {arguments.timeout_s:g}; it must be 1 to 3600")
-    archive = open_archive(archives_root(), arguments.name)
-    condition = _condition(arguments.name, arguments.protocol, link_of(arguments), arguments.driver)
+    variant = parse_variant(arguments.variant)
+    archive = variant_of(open_archive(archives_root(), arguments.name), variant)
+    link = link_of(arguments)
+    condition = _condition(arguments.name, arguments.protocol, link, arguments.driver, variant.name)
     keep = ("netlog", "pcap", "screenshot") if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
@@ -108,6 +125,10 @@ def _kb(value: int | None) -> str:
 
 def run_verify(arguments: argparse.Namespace) -> int:
     archive = open_archive(archives_root(), arguments.name)
+    if arguments.variant:
+        variant, protocol = parse_variant(arguments.variant), Protocol(arguments.protocol)
+        keep = arguments.keep and arguments.keep.absolute()
+        return in_enclosure(arguments, lambda: verify_variant(archive, variant, protocol, console(), keep))
     condition = _condition(arguments.name, arguments.protocol, Link.of(100, 10))
 
     def command() -> int:

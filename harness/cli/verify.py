@@ -1,0 +1,134 @@
+"""`coldload verify NAME --variant V`: whether a variant renders like its original."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.calibrate import calibrate, refuse_if_off
+from harness.enclosure import WORKSPACE
+from harness.model import Condition, Driver, Engine, Link, Origins, Protocol
+from harness.plan import PlannedTrial
+from harness.records import Record
+from harness.runner import Bench, bench
+from harness.trial import TrialOptions, run_trial
+from harness.variants import PLAIN, Variant, parse_variant, served_name
+from sites.archive import Archive
+from sites.optimise.derive import variant_of
+from sites.optimise.similarity import structural_similarity
+
+LINK = Link.of(20, 20)
+TIMEOUT_S = 60.0
+# Lossy image filters alone bring real pages to 0.96; a style sheet or script that is lost, below 0.9.
+LEAST_SIMILARITY = 0.95
+# A page that changes by itself (a carousel, a video) is held against what two loads of the original differ.
+TOLERANCE = 0.02
+
+
+@dataclass(frozen=True)
+class Look:
+    """One load: the record, and the screenshot if there is one."""
+
+    record: Record
+    screenshot: bytes | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A variant held against its original. `similarity` is None when one of them has no screenshot."""
+
+    variant: str
+    similarity: float | None
+    least: float
+    missing: tuple[str, ...]
+    reason: str | None
+
+    @property
+    def ok(self) -> bool:
+        return self.reason is None and self.similarity is not None and self.similarity >= self.least
+
+    def __str__(self) -> str:
+        if self.similarity is None:
+            return f"{self.variant}: no comparison: {self.reason}"
+        missing = (
+            f"; not archived and not asked for by the original: {', '.join(self.missing)}"
+            if self.missing
+            else ""
+        )
+        mark = "like the original" if self.ok else "DIFFERS"
+        return (
+            f"{self.variant}: {mark}, similarity {self.similarity:.3f} (at least {self.least:.3f}){missing}"
+        )
+
+
+def verify_variant(
+    archive: Archive, variant: Variant, protocol: Protocol, out: Console, keep: Path | None
+) -> int:
+    """Compare a variant with its original; when it differs, each of its filters alone, to name the culprits."""
+    variants = [variant, *(parse_variant(name) for name in variant.filters if len(variant.filters) > 1)]
+    archives = {served_name(archive.name, each.name): variant_of(archive, each) for each in variants[:1]}
+    verdict = _compare(archive, archives, variants[:1], protocol, keep)[0]
+    out.print(f"{archive.name} {verdict}", markup=False)
+    if verdict.ok:
+        return 0
+    alone = variants[1:]
+    archives = {served_name(archive.name, each.name): variant_of(archive, each) for each in alone}
+    culprits = [each.variant for each in _compare(archive, archives, alone, protocol, None) if not each.ok]
+    for name in culprits:
+        out.print(f"  {name} alone differs, too", markup=False)
+    if culprits:
+        without = ",".join([variant.name, *(f"-{name}" for name in culprits)])
+        out.print(f"try `coldload verify {archive.name} --variant {without}`", markup=False)
+    return 1
+
+
+def _compare(
+    archive: Archive,
+    archives: Mapping[str, Archive],
+    variants: Sequence[Variant],
+    protocol: Protocol,
+    keep: Path | None,
+) -> list[Verdict]:
+    """Two loads of the original, which tell how much it differs from itself, and one of each variant."""
+    if not variants:
+        return []
+    with bench({archive.name: archive, **archives}, [protocol]) as opened:
+        refuse_if_off([calibrate(opened.testbed, LINK)])
+        original, again = (_look(opened, archive.name, PLAIN, protocol, keep) for _ in range(2))
+        least = LEAST_SIMILARITY
+        if original.screenshot and again.screenshot:
+            itself = structural_similarity(original.screenshot, again.screenshot)
+            least = min(least, itself - TOLERANCE)
+        looks = [(each.name, _look(opened, archive.name, each.name, protocol, keep)) for each in variants]
+    return [_verdict(name, original, look, least) for name, look in looks]
+
+
+def _verdict(name: str, original: Look, look: Look, least: float) -> Verdict:
+    if original.screenshot is None or look.screenshot is None:
+        failed = (original if original.screenshot is None else look).record
+        return Verdict(name, None, least, (), f"{failed.outcome}: {failed.reason or 'no screenshot'}")
+    known = set(original.record.observation.missed)
+    missing = tuple(url for url in look.record.observation.missed if url not in known)
+    similarity = structural_similarity(original.screenshot, look.screenshot)
+    return Verdict(name, similarity, least, missing, look.record.reason)
+
+
+def _look(opened: Bench, page: str, variant: str, protocol: Protocol, keep: Path | None) -> Look:
+    condition = Condition(
+        page, variant, protocol, LINK, Engine.CHROMIUM, Driver.PLAYWRIGHT, Origins.SINGLE, "apache"
+    )
+    files = WORKSPACE / "look"
+    planned = PlannedTrial("00001", 1, 1, condition)
+    record = run_trial(
+        opened.testbed, opened.drivers, planned, TrialOptions(TIMEOUT_S, ("screenshot",)), files
+    )
+    path = files / "screenshot.png"
+    screenshot = path.read_bytes() if path.exists() else None
+    path.unlink(missing_ok=True)
+    if keep is not None and screenshot is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        (keep / f"{served_name(page, variant)}.png").write_bytes(screenshot)
+    return Look(record, screenshot)

@@ -1,0 +1,211 @@
+"""Derived archives: made once for the content, the filters and the libraries they were made with, then kept.
+
+They lie in `<archives>/.variants/<key>/<page>--<variant>/` as archives do, with `optimised.json` beside: what each
+filter changed and left alone. That file is written last; without it the archive is made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.errors import ArchiveError
+from harness.variants import Variant, served_name
+from sites import rewrite
+from sites.archive import Archive, open_archive, write_archive
+from sites.htcache import url_key
+from sites.optimise.page import Note, Page, Resource
+from sites.optimise.registry import REGISTRY
+from sites.optimise.settings import DEFAULTS, Settings
+from sites.requisites import walk
+from sites.response import Response
+
+FOLDER, REPORT = ".variants", "optimised.json"
+# Raised when a filter begins to give other bytes, so that variants made before are made again.
+GENERATION = 1
+LIBRARIES = (
+    "tdewolff-minify",
+    "tinycss2",
+    "Pillow",
+    "pyoxipng",
+    "mozjpeg-lossless-optimization",
+    "brotli",
+    "zstandard",
+)
+DIGEST_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a browser that runs no scripts asks for: requests, and bytes of the bodies as they travel."""
+
+    requests: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One filter's part: the page's size once it is applied, how many resources it changed, what it left alone."""
+
+    filter: str
+    size: Size
+    changed: int
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a page: its size before, and each step."""
+
+    before: Size
+    steps: tuple[Step, ...]
+
+    @property
+    def after(self) -> Size:
+        return self.steps[-1].size if self.steps else self.before
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Report:
+        """Inverse of `asdict`; KeyError or TypeError when it is something else."""
+        steps = tuple(
+            Step(
+                each["filter"],
+                Size(**each["size"]),
+                each["changed"],
+                tuple(Note(**note) for note in each["notes"]),
+            )
+            for each in data["steps"]
+        )
+        return cls(Size(**data["before"]), steps)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A variant of a page: its archive, how it came about, and whether it was made just now."""
+
+    archive: Archive
+    report: Report
+    fresh: bool
+
+
+def variant_of(archive: Archive, variant: Variant) -> Archive:
+    """The archive of that variant: the archive itself when it is plain, else the derived one, made if missing."""
+    return archive if variant.is_plain else derive(archive, variant).archive
+
+
+def derive(archive: Archive, variant: Variant, settings: Settings = DEFAULTS) -> Derived:
+    """The derived archive, made if it is not there."""
+    root = archive.folder.parent / FOLDER / _key(archive, variant, settings)
+    name = served_name(archive.name, variant.name)
+    report = _stored_report(root / name)
+    if report is not None:
+        return Derived(open_archive(root, name), report, fresh=False)
+    page, report = optimise(Page.of(archive), variant.filters, settings)
+    made = write_archive(
+        root,
+        name,
+        page.start_url,
+        map(Resource.to_response, page.resources.values()),
+        captured_with=archive.captured_with,
+        user_agent=archive.user_agent,
+        notes=(*archive.notes, *_described(archive, variant, report)),
+    )
+    temporary = root / name / f".{REPORT}"
+    temporary.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
+    temporary.replace(root / name / REPORT)
+    return Derived(made, report, fresh=True)
+
+
+def optimise(page: Page, filters: Iterable[str], settings: Settings = DEFAULTS) -> tuple[Page, Report]:
+    """Apply filters in the order given. Pure."""
+    before = size_of(page)
+    steps = []
+    for name in filters:
+        old = page
+        page, notes = REGISTRY[name].apply(page, settings)
+        page = _follow_digests(old, page)
+        changed = sum(1 for url, each in page.resources.items() if old.resources.get(url) is not each)
+        steps.append(Step(name, size_of(page), changed, notes))
+    return page, Report(before, tuple(steps))
+
+
+def size_of(page: Page) -> Size:
+    """Redirects count as requests; so does every candidate of a srcset, of which a browser takes one."""
+    responses = {
+        url_key(url): Response(url, each.status, each.headers, each.body)
+        for url, each in page.resources.items()
+    }
+    found = [url_key(url) for url, response in walk(responses, page.start_url) if response is not None]
+    by_key = {url_key(url): each for url, each in page.resources.items()}
+    return Size(len(found), sum(len(by_key[key].wire_body) for key in found))
+
+
+def _follow_digests(old: Page, new: Page) -> Page:
+    """Integrity digests of changed scripts and style sheets are renewed wherever a text names them."""
+    renewed: dict[bytes, bytes] = {}
+    for _ in range(DIGEST_ROUNDS):
+        for url, resource in new.resources.items():
+            before = old.resources.get(url)
+            if before is not None and before is not resource and (resource.is_script or resource.is_style):
+                pairs = zip(
+                    rewrite.integrity_digests(before.body),
+                    rewrite.integrity_digests(resource.body),
+                    strict=True,
+                )
+                renewed.update(pair for pair in pairs if pair[0] != pair[1])
+        changed = []
+        for resource in new.resources.values():
+            if not renewed or not (resource.is_html or resource.is_script or resource.is_style):
+                continue
+            body, followed = rewrite.follow_digests(resource.body, renewed)
+            if followed:
+                changed.append(resource.with_body(body))
+        if not changed:
+            break
+        new = new.with_resources(changed)
+    return new
+
+
+def _described(archive: Archive, variant: Variant, report: Report) -> Iterator[str]:
+    """The notes of a derived archive."""
+    yield f"variant {variant.name} of {archive.name} ({archive.digest[:16]})"
+    before = report.before
+    for step in report.steps:
+        saved = before.bytes - step.size.bytes
+        fewer = before.requests - step.size.requests
+        yield (
+            f"{step.filter}: {step.changed} resources changed, {saved} bytes and {fewer} requests saved, "
+            f"{len(step.notes)} left alone"
+        )
+        before = step.size
+
+
+def _key(archive: Archive, variant: Variant, settings: Settings) -> str:
+    """Changes with everything that may change the bytes."""
+    made_of = {
+        "archive": archive.digest,
+        "filters": variant.filters,
+        "settings": asdict(settings),
+        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
+        "coldload": harness.__version__,
+        "generation": GENERATION,
+    }
+    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _stored_report(folder: Path) -> Report | None:
+    """What stands beside a derived archive; None when it was never finished."""
+    try:
+        return Report.from_json(json.loads((folder / REPORT).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArchiveError(
+            f"cannot read {folder / REPORT} ({error}); remove {folder}, it is made again"
+        ) from error

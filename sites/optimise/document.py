@@ -1,0 +1,152 @@
+"""A document of a page, as filters see it: tokens, its elements, and edits that cannot lose its encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sites.optimise.markup import Chars, Tag, Token, parse, source_of
+from sites.optimise.page import Note, Page, Resource, base_url, document_text
+from sites.optimise.text import Text, still_declared, text_of
+from sites.urls import resolve
+
+Notes = tuple[Note, ...]
+
+
+@dataclass(frozen=True)
+class Element:
+    """A start tag; for a raw text element (script, style, title) also its content and end tag: tokens[start:end]."""
+
+    start: int
+    end: int
+    tag: Tag
+    content: str
+
+    @property
+    def name(self) -> str:
+        return self.tag.name
+
+
+@dataclass(frozen=True)
+class Document:
+    """One HTML document of a page."""
+
+    page: Page
+    resource: Resource
+    text: Text
+    tokens: tuple[Token, ...]
+
+    @property
+    def url(self) -> str:
+        return self.resource.url
+
+    @cached_property
+    def base(self) -> str:
+        """What its relative references are resolved against."""
+        return base_url(self.url, self.tokens)
+
+    @cached_property
+    def elements(self) -> tuple[Element, ...]:
+        """HTML elements in order, without those in `template` (inert) and in SVG or MathML."""
+        return tuple(_elements(self.tokens))
+
+    def named(self, *names: str) -> Iterator[Element]:
+        """The elements of these names."""
+        return (element for element in self.elements if element.name in names)
+
+    def referred(self, reference: str | None) -> Resource | None:
+        """What a reference in this document leads to, if it is in the page and can be looked into."""
+        found = self.page.get(self.base, reference) if reference else None
+        return found if found is not None and found.usable else None
+
+    def reference_of(self, tag: Tag) -> str:
+        """The absolute URL an element refers to, for notes."""
+        reference = tag.get("href" if tag.name == "link" else "src") or ""
+        return resolve(self.base, reference) or reference[:100]
+
+    def text_of(self, resource: Resource, kind: str) -> Text | None:
+        """A style sheet (css) or script (javascript) that this document refers to, as text."""
+        return text_of(resource.body, resource.header("Content-Type"), kind, self.text.encoding)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What a filter makes of a document: its new tokens, other resources it changed or added, and notes."""
+
+    tokens: Sequence[Token]
+    resources: tuple[Resource, ...] = ()
+    notes: Notes = ()
+
+
+Replacement = tuple[int, int, Iterable[Token]]
+
+
+def replaced(tokens: Sequence[Token], replacements: Iterable[Replacement]) -> list[Token]:
+    """The tokens with ranges (start, end) replaced; ranges must not overlap."""
+    result: list[Token] = []
+    position = 0
+    for start, end, new in sorted(replacements, key=lambda each: each[:2]):
+        result += tokens[position:start]
+        result += new
+        position = end
+    return result + list(tokens[position:])
+
+
+def edit_documents(page: Page, change: Callable[[Document], Edit]) -> tuple[Page, Notes]:
+    """Apply a change to every document of the page."""
+    notes: list[Note] = []
+    for url in page.documents:
+        document = open_document(page, url)
+        if document is None:
+            notes.append(Note(url, "the document's encoding cannot be told for certain"))
+            continue
+        edit = change(document)
+        notes += edit.notes
+        html = source_of(edit.tokens)
+        body = document.text.encoded(html)
+        if body is None:
+            notes.append(Note(url, f"the result does not fit into {document.text.encoding}"))
+            continue
+        page = page.with_resources(edit.resources)
+        if html != document.text.text:
+            page = page.with_resources([_document_with(page.resources[url], document.text, body)])
+    return page, tuple(notes)
+
+
+def open_document(page: Page, url: str) -> Document | None:
+    """A document of the page; None when its encoding cannot be told for certain."""
+    text = document_text(page.resources[url])
+    return None if text is None else Document(page, page.resources[url], text, parse(text.text))
+
+
+def _document_with(resource: Resource, text: Text, body: bytes) -> Resource:
+    """The encoding goes into the header when a browser would no longer find it in the first bytes."""
+    changed = resource.with_body(body)
+    if still_declared(text, body):
+        return changed
+    return changed.with_header("Content-Type", f"{resource.mime}; charset={text.encoding}")
+
+
+def _elements(tokens: Sequence[Token]) -> Iterator[Element]:
+    templates = 0
+    for index, token in enumerate(tokens):
+        if not isinstance(token, Tag) or token.foreign:
+            continue
+        if token.name == "template":
+            templates = max(0, templates + (-1 if token.closing else 1))
+        elif not token.closing and not templates:
+            yield _element(tokens, index, token)
+
+
+def _element(tokens: Sequence[Token], index: int, tag: Tag) -> Element:
+    end, content = index + 1, ""
+    if end < len(tokens):
+        following = tokens[end]
+        if isinstance(following, Chars) and following.within == tag.name:
+            content, end = following.source, end + 1
+    if end < len(tokens) and (content or tag.name in ("script", "style")):
+        following = tokens[end]
+        if isinstance(following, Tag) and following.closing and following.name == tag.name:
+            end += 1
+    return Element(index, end, tag, content)

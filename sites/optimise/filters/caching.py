@@ -1,0 +1,22 @@
+"""How long resources may be kept."""
+
+from __future__ import annotations
+
+from sites.optimise.document import Notes
+from sites.optimise.page import Page, Resource
+from sites.optimise.settings import Settings
+
+
+def extend_cache(page: Page, settings: Settings) -> tuple[Page, Notes]:
+    """Images, style sheets and scripts get a year; what must not be stored, or not be shared, stays."""
+    value = f"max-age={settings.cache_seconds}"
+    changed = [
+        each.with_header("Cache-Control", value) for each in page.resources.values() if _extends(each, value)
+    ]
+    return page.with_resources(changed), ()
+
+
+def _extends(resource: Resource, value: str) -> bool:
+    control = (resource.header("Cache-Control") or "").lower()
+    fit = resource.is_style or resource.is_script or (resource.usable and resource.mime.startswith("image/"))
+    return fit and control != value and not any(word in control for word in ("no-store", "private"))

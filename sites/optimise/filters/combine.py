@@ -1,0 +1,216 @@
+"""Neighbouring style sheets, and neighbouring scripts, as one file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from urllib.parse import urljoin
+
+from sites.optimise import script, stylesheet
+from sites.optimise.document import Document, Edit, Element, Notes, Replacement, edit_documents, replaced
+from sites.optimise.links import (
+    FILE_ATTRIBUTES,
+    SCRIPT_ATTRIBUTES,
+    STYLE_ATTRIBUTES,
+    has_handlers,
+    is_named,
+    is_style_sheet,
+    media_of,
+    only_idle,
+)
+from sites.optimise.markup import Tag, Token, end_tag
+from sites.optimise.origin import origin
+from sites.optimise.page import Note, Page, Resource
+from sites.optimise.settings import Settings
+
+# Elements that neither load nor run anything may stand between two style sheets that are combined.
+_HARMLESS = frozenset({"meta", "title"})
+
+
+class _Unfit(Exception):  # control flow within this module: why a file cannot be combined
+    pass
+
+
+Part = tuple[Element, Resource, str]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How one kind of file is combined.
+
+    `part` makes a part of an element (None: it is no such file), parts with the same `key` may be joined, `joined`
+    gives URL and text of the joint file, `refer` the tokens that refer to it. `part` and `joined` raise _Unfit.
+    """
+
+    element: str
+    part: Callable[[Document, Element], Part | None]
+    key: Callable[[Part], object]
+    joined: Callable[[Sequence[Part]], tuple[str, str]]
+    refer: Callable[[Tag, str], list[Token]]
+
+
+def combine_css(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+    """<link>s of one host and one media query with nothing between them become one."""
+    kind = _Kind("link", _style_part, _style_key, _joined_css, _link_to)
+    return edit_documents(page, lambda document: _combine(document, kind))
+
+
+def combine_javascript(page: Page, settings: Settings) -> tuple[Page, Notes]:
+    """<script src>s of one host with nothing between them become one, up to the size limit."""
+    joined = partial(_joined_scripts, settings.max_combined_js_bytes)
+    kind = _Kind("script", _script_part, _script_key, joined, _script_at)
+    return edit_documents(page, lambda document: _combine(document, kind))
+
+
+def _combine(document: Document, kind: _Kind) -> Edit:
+    """Group what may be combined, join each group, and refer to the joint file where the first part was."""
+    notes: list[Note] = []
+    changes: list[Replacement] = []
+    files: list[Resource] = []
+    for group in _groups(document, kind, notes):
+        for parts in _longest(group, kind, notes):
+            url, text = kind.joined(parts)
+            files.append(_file(url, text, parts))
+            changes.append((parts[0][0].start, parts[0][0].end, kind.refer(parts[0][0].tag, url)))
+            changes += [(each.start, each.end, ()) for each, _, _ in parts[1:]]
+    return Edit(replaced(document.tokens, changes), tuple(files), tuple(notes))
+
+
+def _groups(document: Document, kind: _Kind, notes: list[Note]) -> Iterator[list[Part]]:
+    """Runs of parts with the same key and nothing between that loads, runs or shows."""
+    group: list[Part] = []
+    for element in document.named(kind.element):
+        try:
+            made = kind.part(document, element)
+        except _Unfit as why:
+            notes.append(Note(document.reference_of(element.tag), str(why)))
+            made = None
+        alike = made is not None and group and kind.key(group[0]) == kind.key(made)
+        if made is not None and alike and _adjacent(document, group[-1][0], element):
+            group.append(made)
+            continue
+        yield group
+        group = [] if made is None else [made]
+    yield group
+
+
+def _adjacent(document: Document, one: Element, other: Element) -> bool:
+    between = document.tokens[one.end : other.start]
+    harmless = [
+        element
+        for element in document.elements
+        if one.end <= element.start < other.start
+        and (element.name in _HARMLESS or (element.name == "link" and not is_style_sheet(element.tag)))
+    ]
+    covered = {index for each in harmless for index in range(each.start, each.end)}
+    if one.name == "script" and harmless:
+        return False
+    return only_idle(token for index, token in enumerate(between, one.end) if index not in covered)
+
+
+def _longest(group: list[Part], kind: _Kind, notes: list[Note]) -> Iterator[list[Part]]:
+    """Split a group into the longest runs that can be joined; runs of one are left alone."""
+    run: list[Part] = []
+    for part in group:
+        try:
+            kind.joined([*run, part])
+        except _Unfit as why:
+            notes.append(Note(part[1].url, str(why)))
+            if len(run) > 1:
+                yield run
+            run = [part]
+            continue
+        run.append(part)
+    if len(run) > 1:
+        yield run
+
+
+def _style_part(document: Document, element: Element) -> Part | None:
+    tag = element.tag
+    found = document.referred(tag.get("href")) if is_style_sheet(tag) else None
+    if found is None or not found.is_style:
+        return None
+    _check_tag(document, tag, STYLE_ATTRIBUTES)
+    text = document.text_of(found, "css")
+    if text is None or not stylesheet.is_well_formed(text.text):
+        raise _Unfit("a style sheet is not well formed")
+    if "@namespace" in text.text.lower():
+        raise _Unfit("a style sheet declares a namespace")
+    return element, found, stylesheet.without_charset(text.text)
+
+
+def _script_part(document: Document, element: Element) -> Part | None:
+    tag = element.tag
+    found = document.referred(tag.get("src")) if script.is_classic(tag) else None
+    if found is None or not found.is_script or "async" in tag.names:
+        return None
+    _check_tag(document, tag, SCRIPT_ATTRIBUTES)
+    text = document.text_of(found, "javascript")
+    if text is None or not script.parses(text.text):
+        raise _Unfit("the minifier rejects the script")
+    reason = script.why_not_movable(text.text)
+    if reason:
+        raise _Unfit(reason)
+    if script.is_strict(text.text):
+        raise _Unfit("a script is in strict mode as a whole")
+    return element, found, text.text
+
+
+def _check_tag(document: Document, tag: Tag, known: frozenset[str]) -> None:
+    if has_handlers(tag) or tag.names - known:
+        raise _Unfit("an element has attributes of its own that the joint one could not keep")
+    if is_named(tag.get("id"), document):
+        raise _Unfit("a script may ask for the element by its id")
+
+
+def _style_key(part: Part) -> object:
+    return origin(part[1].url), media_of(part[0].tag)
+
+
+def _script_key(part: Part) -> object:
+    return origin(part[1].url), "defer" in part[0].tag.names
+
+
+def _joined_css(parts: Sequence[Part]) -> tuple[str, str]:
+    """URL and text of the joint sheet. An @import works at the head of a file only."""
+    folder = urljoin(parts[0][1].url, ".")
+    texts = []
+    for number, (_, resource, text) in enumerate(parts):
+        if number and "@import" in text.lower():
+            raise _Unfit("a style sheet with @import can only be the first")
+        moved = stylesheet.rebased(text, resource.url, folder)
+        if moved is None:
+            raise _Unfit("a style sheet is not well formed")
+        texts.append(moved)
+    return _address(folder, texts, "css"), "\n".join(texts)
+
+
+def _joined_scripts(limit: int, parts: Sequence[Part]) -> tuple[str, str]:
+    texts = [text for _, _, text in parts]
+    joint = "\n;\n".join(texts)
+    if len(parts) > 1 and len(joint.encode()) > limit:
+        raise _Unfit(f"the joint script would be larger than {limit} bytes")
+    if len(parts) > 1 and not script.parses(joint):
+        raise _Unfit("the scripts declare the same name")
+    return _address(urljoin(parts[0][1].url, "."), texts, "js"), joint
+
+
+def _address(folder: str, texts: Sequence[str], suffix: str) -> str:
+    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:10]
+    return urljoin(folder, f"combined-{digest}.{suffix}")
+
+
+def _file(url: str, text: str, parts: Sequence[Part]) -> Resource:
+    """Sent as its parts were: with the headers of the first, coded if one of them was."""
+    model = next((each for _, each, _ in parts if each.coding), parts[0][1])
+    return replace(model.with_body(text.encode(), f"{model.mime}; charset=utf-8"), url=url)
+
+
+def _link_to(tag: Tag, url: str) -> list[Token]:
+    return [tag.without("id", *FILE_ATTRIBUTES).with_attribute("href", url)]
+
+
+def _script_at(tag: Tag, url: str) -> list[Token]:
+    return [tag.without("id", *FILE_ATTRIBUTES).with_attribute("src", url), end_tag("script")]

@@ -1,0 +1,161 @@
+"""Style sheets: minified, their imports resolved, moved into the head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urljoin
+
+from sites.optimise import stylesheet
+from sites.optimise.document import Document, Edit, Element, Notes, Replacement, edit_documents, replaced
+from sites.optimise.links import is_style_sheet
+from sites.optimise.markup import Chars, Tag, Token, end_tag, start_tag
+from sites.optimise.page import Note, Page, Resource
+from sites.optimise.settings import Settings
+from sites.optimise.text import Text, text_of
+
+MAX_IMPORT_DEPTH = 10
+_REJECTED = "the style sheet is not well formed"
+
+
+def rewrite_css(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+    """Style sheets and the content of <style> elements, minified where that makes them shorter."""
+    notes: list[Note] = []
+    changed = []
+    for resource in page.resources.values():
+        if not resource.is_style:
+            continue
+        text = _text(resource)
+        short = None if text is None else stylesheet.minified(text.text)
+        if text is None or short is None:
+            notes.append(Note(resource.url, _REJECTED))
+        elif len(short) < len(text.text) and (body := text.encoded(short)) is not None:
+            changed.append(resource.with_body(body))
+    page, more = edit_documents(page.with_resources(changed), _minify_elements)
+    return page, (*notes, *more)
+
+
+def _minify_elements(document: Document) -> Edit:
+    notes, changes = [], []
+    for element in document.named("style"):
+        if not element.content.strip():
+            continue
+        short = stylesheet.minified(element.content)
+        if short is None or "</style" in short.lower():
+            notes.append(Note(document.url, _REJECTED))
+        elif len(short) < len(element.content):
+            changes.append(_with_content(element, document, short))
+    return Edit(replaced(document.tokens, changes), notes=tuple(notes))
+
+
+def _with_content(element: Element, document: Document, content: str) -> Replacement:
+    closing = document.tokens[element.start + 2 : element.end]
+    return element.start, element.end, [element.tag, Chars(content, element.name), *closing]
+
+
+def _text(resource: Resource) -> Text | None:
+    return text_of(resource.body, resource.header("Content-Type"), "css")
+
+
+def flatten_css_imports(page: Page, settings: Settings) -> tuple[Page, Notes]:
+    """Each @import at the head of a style sheet is replaced by the sheet, its relative URLs and media kept."""
+    notes: list[Note] = []
+    changed = []
+    for resource in page.resources.values():
+        text = _text(resource) if resource.is_style else None
+        if text is None or "@import" not in text.text.lower():
+            continue
+        try:
+            flat = _flattened(text.text, resource.url, page.resources, MAX_IMPORT_DEPTH)
+        except ValueError as error:
+            notes.append(Note(resource.url, str(error)))
+            continue
+        body = text.encoded(flat)
+        if body is None:
+            notes.append(Note(resource.url, f"what it imports does not fit into {text.encoding}"))
+        elif len(body) > settings.css_flatten_max_bytes:
+            notes.append(
+                Note(resource.url, f"larger than {settings.css_flatten_max_bytes} bytes with its imports")
+            )
+        elif flat != text.text:
+            changed.append(resource.with_body(body))
+    return page.with_resources(changed), tuple(notes)
+
+
+def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int) -> str:
+    """ValueError says why it cannot be done; all imports of a sheet are resolved, or none."""
+    split = stylesheet.split_imports(css)
+    if split is None:
+        raise ValueError("an import has a condition other than media")
+    imports, rest = split
+    if imports and not depth:
+        raise ValueError("imports are nested too deeply")
+    parts = []
+    for each in imports:
+        imported = resources.get(urljoin(url, each.url).partition("#")[0])
+        text = _text(imported) if imported is not None and imported.is_style else None
+        if imported is None or text is None:
+            raise ValueError("what it imports is not in the archive")
+        if "@namespace" in text.text.lower() or not stylesheet.is_well_formed(text.text):
+            raise ValueError("what it imports cannot be joined")
+        flat = _flattened(text.text, imported.url, resources, depth - 1)
+        moved = stylesheet.rebased(stylesheet.without_charset(flat), imported.url, url)
+        if moved is None:
+            raise ValueError("what it imports cannot be read")
+        parts.append(f"@media {each.media}{{{moved}}}" if each.media else moved)
+    return "\n".join([*parts, rest]) if imports else css
+
+
+def inline_import_to_link(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+    """A <style> that holds nothing but @import becomes one <link> per import."""
+
+    def change(document: Document) -> Edit:
+        return Edit(
+            replaced(document.tokens, [each for each in map(_linked, document.named("style")) if each])
+        )
+
+    return edit_documents(page, change)
+
+
+def _linked(element: Element) -> Replacement | None:
+    if element.tag.names - {"type", "media"} or "@import" not in element.content.lower():
+        return None
+    split = stylesheet.split_imports(element.content)
+    if (
+        split is None
+        or split[1].strip()
+        or (any(each.media for each in split[0]) and element.tag.get("media"))
+    ):
+        return None
+    links = []
+    for each in split[0]:
+        media = each.media or element.tag.get("media")
+        attributes = [("rel", "stylesheet"), ("href", each.url), *([("media", media)] if media else [])]
+        links.append(start_tag("link", attributes))
+    return element.start, element.end, links
+
+
+def move_css_to_head(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+    """Style sheets of the body move to the end of the head, in their order."""
+    return edit_documents(page, _move)
+
+
+def _move(document: Document) -> Edit:
+    place = _end_of_head(document.tokens)
+    if place is None:
+        return Edit(document.tokens, notes=(Note(document.url, "the document writes no end of its head"),))
+    moved: list[Token] = []
+    changes: list[Replacement] = []
+    for element in document.named("link", "style"):
+        if element.start > place and (element.name == "style" or is_style_sheet(element.tag)):
+            moved += document.tokens[element.start : element.end]
+            if element.name == "style" and not isinstance(moved[-1], Tag):
+                moved.append(end_tag("style"))
+            changes.append((element.start, element.end, ()))
+    return Edit(replaced(document.tokens, [(place, place, moved), *changes]))
+
+
+def _end_of_head(tokens: tuple[Token, ...]) -> int | None:
+    for index, token in enumerate(tokens):
+        if isinstance(token, Tag) and (token.name == "body" or (token.name == "head" and token.closing)):
+            return index
+    return None

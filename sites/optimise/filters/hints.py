@@ -1,0 +1,69 @@
+"""Hints in the document: what to load early, what to load late."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sites.optimise.document import (
+    Document,
+    Edit,
+    Notes,
+    Replacement,
+    edit_documents,
+    open_document,
+    replaced,
+)
+from sites.optimise.links import is_style_sheet
+from sites.optimise.page import Page
+from sites.optimise.script import is_classic
+from sites.optimise.settings import Settings
+from sites.served import HEADER_LIMIT_CHARACTERS
+from sites.urls import resolve
+
+
+def hint_preload_subresources(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+    """A Link header on each document names the style sheets and scripts that hold up its display."""
+    changed = []
+    for document in filter(None, (open_document(page, url) for url in page.documents)):
+        value = ""
+        for hint in dict.fromkeys(_hints(document)):
+            longer = f"{value}, {hint}" if value else hint
+            if len(longer) + len("Link: ") <= HEADER_LIMIT_CHARACTERS:
+                value = longer
+        if value:
+            headers = (*document.resource.headers, ("Link", value))
+            changed.append(replace(document.resource, headers=headers, changed=True))
+    return page.with_resources(changed), ()
+
+
+def _hints(document: Document) -> list[str]:
+    hints = []
+    for element in document.named("link", "script"):
+        tag = element.tag
+        if element.name == "link":
+            kind, reference = "style", tag.get("href") if is_style_sheet(tag) else None
+        else:
+            waits = is_classic(tag) and not {"async", "defer"} & tag.names
+            kind, reference = "script", tag.get("src") if waits else None
+        url = resolve(document.base, reference) if reference else None
+        if url is not None:
+            mode = tag.get("crossorigin")
+            cors = "" if mode is None else f"; crossorigin={mode}" if mode else "; crossorigin"
+            hints.append(f"<{url}>; rel=preload; as={kind}{cors}")
+    return hints
+
+
+def lazyload_images(page: Page, settings: Settings) -> tuple[Page, Notes]:
+    """Images behind the first few get loading="lazy"; those that say how they load stay."""
+
+    def change(document: Document) -> Edit:
+        changes: list[Replacement] = []
+        for element in list(document.named("img"))[settings.lazyload_skip :]:
+            tag = element.tag
+            if not {"loading", "fetchpriority"} & tag.names and not (tag.get("src") or "data:").startswith(
+                "data:"
+            ):
+                changes.append((element.start, element.start + 1, [tag.with_attribute("loading", "lazy")]))
+        return Edit(replaced(document.tokens, changes))
+
+    return edit_documents(page, change)

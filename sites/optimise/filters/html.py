@@ -1,0 +1,141 @@
+"""What mod_pagespeed does to the HTML itself: white space, comments, attributes, quotes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sites.optimise.document import Document, Edit, Notes, edit_documents
+from sites.optimise.markup import SPACE, Attribute, Chars, Comment, Tag, Token, words
+from sites.optimise.page import Page
+from sites.optimise.settings import Settings
+
+_RUN = re.compile(r"[\t\n\f\r ]{2,}|[\t\f\r]")
+_PREFORMATTED = frozenset({"pre", "listing"})
+# Comments that scripts read: Knockout, React, Vue and Lit mark places with them; server-side includes.
+_MARKS = re.compile(r"<!--(?:-->|\s*(?:/?ko\b|/?\$|\[|\]|react-|#|/?lit-|\?)|\s*/?\s*-->)")
+_BARE_VALUE = re.compile(r"[A-Za-z0-9_.:/#%,;+!*()@$|~\[\]{}?&-]+")
+_QUOTED = re.compile(r"(=[\t\n\f\r ]*)(?:\"([^\"]*)\"|'([^']*)')\Z")
+
+# Attribute values that a browser assumes by itself (HTML standard).
+_DEFAULTS: dict[str, tuple[tuple[str, frozenset[str]], ...]] = {
+    "script": (
+        ("type", frozenset({"text/javascript", "application/javascript"})),
+        ("language", frozenset({"javascript"})),
+    ),
+    "style": (("type", frozenset({"text/css"})), ("media", frozenset({"all"}))),
+    "link": (("media", frozenset({"all"})),),
+    "form": (
+        ("method", frozenset({"get"})),
+        ("enctype", frozenset({"application/x-www-form-urlencoded"})),
+        ("autocomplete", frozenset({"on"})),
+    ),
+    "input": (("type", frozenset({"text"})),),
+    "button": (("type", frozenset({"submit"})),),
+    "area": (("shape", frozenset({"rect"})),),
+    "td": (("colspan", frozenset({"1"})), ("rowspan", frozenset({"1"}))),
+    "th": (("colspan", frozenset({"1"})), ("rowspan", frozenset({"1"}))),
+    "a": (("target", frozenset({"_self"})), ("shape", frozenset({"rect"}))),
+}
+_BOOLEAN = words(
+    "async autofocus autoplay checked compact controls defer disabled formnovalidate hidden ismap loop multiple muted "
+    "nohref noresize noshade novalidate nowrap open readonly required reversed selected"
+)
+
+
+def remove_comments(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+    """Comments go, but for conditional ones and those that mark places for scripts."""
+
+    def change(document: Document) -> Edit:
+        return Edit([token for token in document.tokens if not _is_idle(token)])
+
+    return edit_documents(page, change)
+
+
+def _is_idle(token: Token) -> bool:
+    return isinstance(token, Comment) and not token.is_conditional and not _MARKS.match(token.source)
+
+
+def collapse_whitespace(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+    """Runs of white space become one space, or one line break where they held one; not in preformatted text."""
+    return edit_documents(page, lambda document: Edit(list(_collapsed(document.tokens))))
+
+
+def _collapsed(tokens: tuple[Token, ...]) -> Iterator[Token]:
+    preformatted = 0
+    for token in tokens:
+        if isinstance(token, Tag) and token.name in _PREFORMATTED:
+            preformatted = max(0, preformatted + (-1 if token.closing else 1))
+        if isinstance(token, Chars) and not token.within and not preformatted:
+            yield Chars(_RUN.sub(lambda run: "\n" if "\n" in run[0] else " ", token.source))
+        else:
+            yield token
+
+
+def elide_attributes(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+    """Default values go, boolean attributes lose their value; not where a selector may ask for them."""
+    asked = _selectors(page)
+
+    def change(document: Document) -> Edit:
+        return Edit([_elided(token, asked) if isinstance(token, Tag) else token for token in document.tokens])
+
+    return edit_documents(page, change)
+
+
+def _selectors(page: Page) -> str:
+    """Everything of the page in which an attribute selector may stand."""
+    texts = [
+        each.body.decode("latin-1") for each in page.resources.values() if each.is_style or each.is_script
+    ]
+    documents = [page.resources[url].body.decode("latin-1") for url in page.documents]
+    return re.sub(r"\s", "", "\n".join(texts + documents)).lower()
+
+
+def _elided(tag: Tag, asked: str) -> Tag:
+    if tag.closing or tag.foreign:
+        return tag
+    gone = [
+        name
+        for name, values in _DEFAULTS.get(tag.name, ())
+        if (tag.get(name) or "").strip().lower() in values and f"[{name}" not in asked
+    ]
+    kept = []
+    for attribute in tag.without(*gone).attributes:
+        name = attribute.name
+        if name in _BOOLEAN and attribute.value is not None and f"[{name}=" not in asked:
+            kept.append(
+                replace(attribute, source=attribute.source.partition("=")[0].rstrip(SPACE), value=None)
+            )
+        else:
+            kept.append(attribute)
+    return replace(tag, attributes=tuple(kept))
+
+
+def remove_quotes(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+    """Quotes go where the value holds nothing that would end it."""
+
+    def change(document: Document) -> Edit:
+        return Edit([_unquoted(token) if isinstance(token, Tag) else token for token in document.tokens])
+
+    return edit_documents(page, change)
+
+
+def _unquoted(tag: Tag) -> Tag:
+    """What follows a value must begin with white space, or end the tag: a slash would become part of the value."""
+    if tag.closing or tag.foreign:
+        return tag
+    following = [*(each.source for each in tag.attributes[1:]), tag.tail]
+    attributes = tuple(
+        _bare(attribute) if after.startswith((*SPACE, ">")) else attribute
+        for attribute, after in zip(tag.attributes, following, strict=False)
+    )
+    return replace(tag, attributes=attributes)
+
+
+def _bare(attribute: Attribute) -> Attribute:
+    found = _QUOTED.search(attribute.source)
+    value = None if found is None else found[2] if found[2] is not None else found[3]
+    if found is None or not value or not _BARE_VALUE.fullmatch(value):
+        return attribute
+    return replace(attribute, source=attribute.source[: found.start()] + "=" + value)

@@ -1,0 +1,89 @@
+"""Scripts: minified, deferred."""
+
+from __future__ import annotations
+
+import base64
+
+from sites.optimise import script
+from sites.optimise.document import Document, Edit, Element, Notes, Replacement, edit_documents, replaced
+from sites.optimise.markup import Chars
+from sites.optimise.page import Note, Page
+from sites.optimise.settings import Settings
+from sites.optimise.text import text_of
+
+_REJECTED = "the minifier rejects the script"
+
+
+def rewrite_javascript(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+    """Scripts and the content of <script> elements, minified where that makes them shorter."""
+    notes: list[Note] = []
+    changed = []
+    for resource in page.resources.values():
+        if not resource.is_script:
+            continue
+        text = text_of(resource.body, resource.header("Content-Type"), "javascript")
+        short = None if text is None else script.minified(text.text)
+        if text is None or short is None:
+            notes.append(Note(resource.url, _REJECTED))
+        elif len(short) < len(text.text) and (body := text.encoded(short)) is not None:
+            changed.append(resource.with_body(body))
+    page, more = edit_documents(page.with_resources(changed), _minify_elements)
+    return page, (*notes, *more)
+
+
+def _minify_elements(document: Document) -> Edit:
+    notes: list[Note] = []
+    changes: list[Replacement] = []
+    for element in document.named("script"):
+        kind = (element.tag.get("type") or "").strip().lower()
+        inline = "src" not in element.tag.names and element.content.strip()
+        if not inline or not (script.is_classic(element.tag) or kind == "module"):
+            continue
+        short = script.minified(element.content)
+        if short is None:
+            notes.append(Note(document.url, _REJECTED + " in the document"))
+        elif len(short) < len(element.content) and not script.breaks_out(short):
+            closing = document.tokens[element.start + 2 : element.end]
+            changes.append((element.start, element.end, [element.tag, Chars(short, "script"), *closing]))
+    return Edit(replaced(document.tokens, changes), notes=tuple(notes))
+
+
+def defer_javascript(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+    """Every classic script of a document runs, in order, after it is parsed; inline ones become data URLs for it."""
+    return edit_documents(page, _defer)
+
+
+def _defer(document: Document) -> Edit:
+    scripts = [
+        element
+        for element in document.named("script")
+        if script.is_classic(element.tag) and not {"async", "defer"} & element.tag.names
+    ]
+    reason = next((why for why in (_why_not(document, element) for element in scripts) if why), None)
+    if reason is not None:
+        return Edit(document.tokens, notes=(Note(document.url, reason),))
+    changes: list[Replacement] = []
+    for element in scripts:
+        if "src" in element.tag.names:
+            tag = element.tag.with_attribute("defer", None)
+            changes.append((element.start, element.start + 1, [tag]))
+        elif element.content.strip():
+            data = base64.b64encode(element.content.encode()).decode()
+            url = f"data:text/javascript;charset=utf-8;base64,{data}"
+            tag = element.tag.with_attribute("defer", None).with_attribute("src", url)
+            closing = document.tokens[element.start + 2 : element.end]
+            changes.append((element.start, element.end, [tag, *closing]))
+    return Edit(replaced(document.tokens, changes))
+
+
+def _why_not(document: Document, element: Element) -> str | None:
+    """Why the scripts of a document cannot all be deferred."""
+    text = element.content
+    if "src" in element.tag.names:
+        found = document.referred(element.tag.get("src"))
+        if found is None:
+            return "a script is not in the archive, so what it does is not known"
+        text = found.body.decode("latin-1")
+    if script.writes(text):
+        return "a script writes into the document"
+    return script.why_not_movable(text)

@@ -1,0 +1,75 @@
+"""Scripts: which elements are classic scripts, what makes one unfit to be moved, its minified form. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from sites.optimise.markup import Tag
+from sites.optimise.minifier import shortened
+from sites.rewrite import SCRIPT_TYPES
+
+# A script that looks for its own element, or for others, may find something else once it is moved.
+_LOOKS_AROUND = re.compile(
+    r"currentScript|document\s*\.\s*scripts|script\[|import\.meta|"
+    r"getElementsByTagName(?:NS)?\(\s*[\"']script|querySelector(?:All)?\(\s*[\"'][^\"']{0,80}script",
+    re.IGNORECASE,
+)
+_WRITES = re.compile(r"document\s*\.\s*write(?:ln)?\b|document\s*\[\s*[\"']write")
+_DIRECTIVE = re.compile(r"\s*(?:(?:/\*.*?\*/|//[^\n]*\n)\s*)*[\"']use strict[\"']", re.DOTALL)
+_CLASSIC_TYPES = SCRIPT_TYPES | {"", "text/livescript", "text/javascript1.5", "text/jscript"}
+_WIDE = re.compile(r"[^\x00-\x7f]")
+
+
+def is_classic(tag: Tag) -> bool:
+    """Whether a script element holds a classic script for today's browsers: no module, data block or `nomodule`."""
+    kind = tag.get("type")
+    language = tag.get("language")
+    if kind is None and language:
+        kind = f"text/{language}"
+    known = (kind or "").partition(";")[0].strip().lower() in _CLASSIC_TYPES
+    return known and "nomodule" not in tag.names and "event" not in tag.names
+
+
+def why_not_movable(script: str) -> str | None:
+    """The reason why a script must stay where it is."""
+    if _LOOKS_AROUND.search(script):
+        return "a script looks for script elements"
+    return None
+
+
+def writes(script: str) -> bool:
+    """Whether a script may write into the document while that is parsed."""
+    return _WRITES.search(script) is not None
+
+
+def is_strict(script: str) -> bool:
+    """Whether a script begins with "use strict", which would spread over what follows it."""
+    return _DIRECTIVE.match(script) is not None
+
+
+def breaks_out(script: str) -> bool:
+    """Whether a script cannot stand inside a script element."""
+    lower = script.lower()
+    return "</script" in lower or "<!--" in lower
+
+
+def minified(script: str) -> str | None:
+    """Without comments and white space, names kept; None when the minifier rejects the script.
+
+    What was ASCII stays ASCII, so that it means the same in every encoding.
+    """
+    short = shortened("javascript", script)
+    if short is None or short.isascii() or not script.isascii():
+        return short
+    short = _WIDE.sub(_escape, short)
+    return None if shortened("javascript", short) is None else short
+
+
+def parses(script: str) -> bool:
+    """Whether the minifier takes it for a whole script; it also rejects a name declared twice."""
+    return minified(script) is not None
+
+
+def _escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

@@ -1,0 +1,180 @@
+"""Style sheets: the URLs in them, their imports, their minified form. Pure, over text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urljoin
+
+import tinycss2  # type: ignore[import-untyped, unused-ignore]  # has no types
+from tinycss2.serializer import (  # type: ignore[import-untyped, unused-ignore]
+    serialize_string_value,
+)
+
+from sites.optimise import minifier
+from sites.optimise.origin import same_origin, shortened
+
+Node = Any  # tinycss2 has no types
+_URL_HINT = re.compile(r"(?i)url\(|@import|image-set\(|src\(")
+_BARE = re.compile(r"[A-Za-z0-9_./:?&=%#~+,;@!*$-]+")
+_SKIPPED = re.compile(
+    r"/\*.*?\*/|\"(?:[^\"\\\n\r\f]|\\.)*\"|'(?:[^'\\\n\r\f]|\\.)*'|(?i:url)\(\s*[^\"'()\s][^()]*\)|\\.",
+    re.DOTALL,
+)
+_CLOSING = {"}": "{", ")": "(", "]": "["}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One @import: what it imports, under which media query ("" for all)."""
+
+    url: str
+    media: str
+
+
+def is_well_formed(css: str) -> bool:
+    """Whether every bracket, string and comment is closed, so that text can follow without being swallowed."""
+    rest = _SKIPPED.sub(" ", css)
+    if any(mark in rest for mark in ('"', "'", "/*", "\\")):
+        return False
+    open_brackets: list[str] = []
+    for mark in re.findall(r"[{}()\[\]]", rest):
+        if mark not in _CLOSING:
+            open_brackets.append(mark)
+        elif not open_brackets or open_brackets.pop() != _CLOSING[mark]:
+            return False
+    return not open_brackets
+
+
+def minified(css: str) -> str | None:
+    """The minified sheet; None when it is not well formed or the minifier rejects it."""
+    return minifier.shortened("css", css) if is_well_formed(css) else None
+
+
+@lru_cache(maxsize=256)
+def rebased(css: str, old_base: str, new_base: str) -> str | None:
+    """A sheet moved from one base URL to another: its relative URLs follow. None when it cannot be read."""
+    if urljoin(old_base, "x") == urljoin(new_base, "x") and same_origin(old_base, new_base):
+        return css
+    return with_urls(css, lambda url: shortened(_absolute(old_base, url), new_base))
+
+
+def with_urls(css: str, change: Callable[[str], str]) -> str | None:
+    """A sheet with every URL changed; None when it has tokens that are no CSS."""
+    if not _URL_HINT.search(css):
+        return css
+    nodes = tinycss2.parse_component_value_list(css)
+    try:
+        changed = _change(nodes, change)
+    except ValueError:
+        return None
+    return str(tinycss2.serialize(nodes)) if changed else css
+
+
+def split_imports(css: str) -> tuple[tuple[Import, ...], str] | None:
+    """The imports at the head of a sheet, and the rest of it without them.
+
+    None when an import has a condition beside media (layer, supports), when a @layer stands before one, or
+    when the sheet cannot be read.
+    """
+    if "@import" not in css.lower():
+        return (), without_charset(css)
+    nodes = tinycss2.parse_component_value_list(css)
+    imports: list[Import] = []
+    kept: list[Node] = []
+    position = 0
+    while position < len(nodes):
+        node = nodes[position]
+        if node.type in ("whitespace", "comment"):
+            kept.append(node)
+            position += 1
+            continue
+        if node.type != "at-keyword" or node.lower_value not in ("import", "charset", "layer"):
+            break
+        end = next((at for at in range(position, len(nodes)) if nodes[at] == ";"), len(nodes))
+        if node.lower_value == "layer":
+            return None
+        if node.lower_value == "import":
+            found = _import(nodes[position + 1 : end])
+            if found is None:
+                return None
+            imports.append(found)
+        position = end + 1
+    return tuple(imports), str(tinycss2.serialize(kept + nodes[position:]))
+
+
+def without_charset(css: str) -> str:
+    """Without the @charset that only means something at the very head of a file."""
+    return re.sub(r'\A@charset "[^"]{1,60}";\s*', "", css)
+
+
+def _import(prelude: Sequence[Node]) -> Import | None:
+    words = [node for node in prelude if node.type not in ("whitespace", "comment")]
+    url = _url_of(words[0]) if words else None
+    if url is None:
+        return None
+    for node in words[1:]:
+        name = getattr(node, "lower_name", "") or getattr(node, "lower_value", "")
+        if name in ("layer", "supports"):
+            return None
+    after = prelude[list(prelude).index(words[0]) + 1 :]
+    return Import(url, str(tinycss2.serialize(after)).strip())
+
+
+def _url_of(node: Node) -> str | None:
+    if node.type in ("url", "string"):
+        return str(node.value)
+    if node.type == "function" and node.lower_name == "url" and node.arguments:
+        inner = next((each for each in node.arguments if each.type == "string"), None)
+        return None if inner is None else str(inner.value)
+    return None
+
+
+def _change(nodes: Sequence[Node], change: Callable[[str], str], *, strings: bool = False) -> bool:
+    """Change URLs in place; ValueError at a token that is no CSS. `strings`: bare strings here are URLs."""
+    changed = False
+    keyword = ""
+    for node in nodes:
+        if node.type == "error":
+            raise ValueError(node.message)
+        if node.type == "at-keyword":
+            keyword = node.lower_value
+        elif node == ";":
+            keyword = ""
+        elif keyword == "namespace":
+            continue
+        elif node.type == "url":
+            changed |= _set(node, change, "url({})")
+        elif node.type == "string" and (strings or keyword == "import"):
+            changed |= _set(node, change, "{}")
+            keyword = ""
+        elif node.type == "function":
+            inner = node.lower_name in ("url", "src") or node.lower_name.endswith("image-set")
+            changed |= _change(node.arguments, change, strings=inner)
+        elif node.type in ("{} block", "() block", "[] block"):
+            changed |= _change(node.content, change)
+            keyword = ""
+    return changed
+
+
+def _set(node: Node, change: Callable[[str], str], form: str) -> bool:
+    new = change(node.value)
+    if new == node.value:
+        return False
+    node.value = new
+    quoted = f'"{serialize_string_value(new)}"'
+    node.representation = form.format(new if form != "{}" and _BARE.fullmatch(new) else quoted)
+    return True
+
+
+def _absolute(base: str, url: str) -> str:
+    """Data URLs and pure fragments stay what they are."""
+    if not url.strip() or url.startswith("#") or re.match(r"(?i)[a-z][a-z0-9+.-]*:(?!//)", url):
+        return url
+    try:
+        return urljoin(base, url.strip())
+    except ValueError:
+        return url

@@ -1,0 +1,96 @@
+"""Variants in the real browser: they load, ask for less, look alike; one that breaks the page is seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.cli.verify import verify_variant
+from harness.enclosure import WORKSPACE
+from harness.model import Outcome, Protocol
+from harness.records import Record
+from harness.runner import bench
+from harness.trial import TrialOptions, run_trial
+from harness.variants import parse_variant, served_name
+from sites.archive import Archive, Response, write_archive
+from sites.optimise.derive import REPORT, derive, variant_of
+from tests.system.conftest import condition, html, inside, picture, planned
+
+URL = "https://look.example/"
+# Every filter that moves, joins or rewrites something, together.
+EVERYTHING = (
+    "core,minify,move_css_to_head,defer_javascript,hint_preload_subresources,shard,convert_png_to_webp"
+)
+BODY = """<link rel=stylesheet href="css/a.css"><link rel=stylesheet href="css/b.css">
+<script src="a.js"></script><script src="b.js"></script>
+<h1>A  page</h1><p id=said>nothing yet</p><img src=a.png width=64 height=64><img src=b.png width=300 height=300>
+<script>document.getElementById("said").textContent += first + second</script>"""
+
+
+def small_page(root: Path) -> Archive:
+    """A page whose look depends on two style sheets with an image, and on three scripts in their order."""
+
+    def file(path: str, mime: str, body: str | bytes) -> Response:
+        data = body.encode() if isinstance(body, str) else body
+        return Response(URL + path, 200, (("Content-Type", mime),), data)
+
+    responses = [
+        html(URL, BODY),
+        file("css/a.css", "text/css", "body { background : #ffe url('../a.png') }  h1 { color : #c00 }"),
+        file("css/b.css", "text/css", "/* over a.css */ h1 { color : #00c; font : 80px serif }"),
+        file("a.js", "text/javascript", "var first = 'one ' ;"),
+        file("b.js", "text/javascript", "var second = first + 'two' ;"),
+        file("a.png", "image/png", picture()),
+        file("b.png", "image/png", picture()),
+    ]
+    return write_archive(root, "look", URL, responses, captured_with="test", user_agent="")
+
+
+def load(archive: Archive, names: list[str]) -> list[Record]:
+    """One trial of each variant, all on one bench as a run has them."""
+    variants = [parse_variant(name) for name in names]
+    archives = {served_name("look", each.name): variant_of(archive, each) for each in variants}
+    with bench(archives, [Protocol.H2]) as opened:
+        records = []
+        for number, each in enumerate(variants, 1):
+            cell = replace(condition("look", Protocol.H2), variant=each.name)
+            options = TrialOptions(timeout_s=20)
+            records.append(
+                run_trial(opened.testbed, opened.drivers, planned(number, cell), options, WORKSPACE / "kept")
+            )
+        return records
+
+
+def test_a_variant_is_served_beside_its_original_and_asks_for_less(tmp_path: Path) -> None:
+    archive = small_page(tmp_path)
+    plain, core, everything = inside(lambda: load(archive, ["plain", "core", EVERYTHING]))
+    for record in (plain, core, everything):
+        assert (record.outcome, record.reason) == (Outcome.OK, None)
+        assert record.observation.missed_requests == 0
+    assert plain.observation.requests == 7
+    assert core.observation.requests == 3  # the page and two images; its files are small enough to be inlined
+    assert core.archive_digest != plain.archive_digest
+    assert core.planned.condition.variant == "core"
+
+
+def test_a_variant_is_held_against_its_original(tmp_path: Path) -> None:
+    archive = small_page(tmp_path)
+    broken = derive(archive, parse_variant("rewrite_css")).archive
+    report = (broken.folder / REPORT).read_bytes()
+    unstyled = [each for each in broken.responses() if each.mime != "text/css"]
+    write_archive(broken.folder.parent, broken.name, URL, unstyled, captured_with="test", user_agent="")
+    (broken.folder / REPORT).write_bytes(report)
+
+    def compare(variant: str) -> tuple[int, str]:
+        said = StringIO()
+        out = Console(file=said, width=300)
+        code = verify_variant(archive, parse_variant(variant), Protocol.H2, out, None)
+        return code, said.getvalue()
+
+    code, said = inside(lambda: compare(EVERYTHING))
+    assert (code, "like the original" in said) == (0, True), said
+    code, said = inside(lambda: compare("rewrite_css"))
+    assert (code, "DIFFERS" in said, "css/a.css" in said) == (1, True, True), said

@@ -1,0 +1,65 @@
+"""The language of variants."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.errors import StudyError
+from harness.model import NAME_PATTERN
+from harness.study import parse_study
+from harness.variants import FILTERS, SETS, parse_variant, served_name
+from sites.optimise.registry import REGISTRY
+
+
+def test_every_filter_has_a_function_and_every_set_has_known_filters() -> None:
+    assert list(REGISTRY) == list(FILTERS)
+    assert all(name in FILTERS for members in SETS.values() for name in members)
+
+
+def test_filters_are_applied_in_their_order_whatever_the_order_named() -> None:
+    assert parse_variant("inline_css, rewrite_css").filters == ("rewrite_css", "inline_css")
+    assert parse_variant("core,-rewrite_images").filters == tuple(
+        name for name in FILTERS if name in SETS["core"] and name not in SETS["rewrite_images"]
+    )
+    assert parse_variant("plain").is_plain
+    assert not parse_variant("passthrough").is_plain
+
+
+@pytest.mark.parametrize("text", ["cor", "", "core,", "core,-x", "plain,core", "-"])
+def test_an_unknown_name_is_refused_with_the_list(text: str) -> None:
+    with pytest.raises(StudyError, match=r"there is no filter or set .*core.*inline_css"):
+        parse_variant(text)
+
+
+def test_served_names_are_archive_names_and_tell_variants_apart() -> None:
+    everything = ",".join(FILTERS)
+    pairs = [
+        ("a", "plain"),
+        ("a", "core"),
+        ("a", "core,-inline_css"),
+        ("a", everything),
+        ("b" * 100, everything),
+    ]
+    names = [served_name(*pair) for pair in pairs]
+    assert all(NAME_PATTERN.fullmatch(name) for name in names)
+    assert len(set(names)) == len(names)
+
+
+STUDY = """
+name = "x"
+pages = ["p"]
+protocols = ["h2"]
+links = [{ down_mbps = 1, rtt_ms = 1 }]
+"""
+
+
+def test_a_study_names_variants_as_texts_or_lists() -> None:
+    study = parse_study(STUDY + 'variants = ["plain", "core", ["inline_css", "combine_css"]]', "x.toml")
+    assert study.variants == ("plain", "core", "inline_css,combine_css")
+    assert {condition.variant for condition in study.conditions} == set(study.variants)
+
+
+@pytest.mark.parametrize("value", ['["core", ["core"]]', "[1]", "[[]]", '["cores"]', '"core"'])
+def test_a_study_refuses_variants_that_make_no_sense(value: str) -> None:
+    with pytest.raises(StudyError, match="variant"):
+        parse_study(STUDY + f"variants = {value}", "x.toml")

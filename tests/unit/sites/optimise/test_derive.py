@@ -1,0 +1,100 @@
+"""Derived archives: made once, the same every time, made again when something changes."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
+import pytest
+
+from harness.errors import ArchiveError
+from harness.variants import FILTERS, parse_variant
+from sites.archive import Archive, list_archives, write_archive
+from sites.optimise.derive import REPORT, Size, derive, variant_of
+from sites.optimise.page import Page
+from sites.optimise.settings import Settings
+from sites.response import Response
+from tests.unit.sites.optimise.pages import photo
+
+HTML = b"""<!doctype html><head><link rel=stylesheet href="/a.css"><link rel=stylesheet href="/b.css">
+<script src="/c.js"></script></head><body>  <!-- x --> <img src=/d.jpg width=20 height=10> <iframe src=/f></iframe>"""
+CSS = b"body { margin : 0 } /* a comment */\n" * 40
+
+
+def archived(root: Path, css: bytes = CSS) -> Archive:
+    def response(path: str, mime: str, body: bytes, *headers: tuple[str, str], status: int = 200) -> Response:
+        return Response(f"https://a.example{path}", status, (("Content-Type", mime), *headers), body)
+
+    responses = [
+        response("/", "text/html", b"", ("Location", "/page"), status=302),
+        response(
+            "/page", "text/html; charset=utf-8", gzip.compress(HTML, mtime=0), ("Content-Encoding", "gzip")
+        ),
+        response("/a.css", "text/css", brotli.compress(css), ("Content-Encoding", "br")),
+        response("/b.css", "text/css", b"p { color : red }"),
+        response("/c.js", "text/javascript", b"f ( 1 )", ("ETag", '"x"')),
+        response("/d.jpg", "image/jpeg", photo(size=(80, 40), quality=95)),
+        response("/f", "text/html", b"<p>a  frame"),
+        response("/gone", "text/html", b"<p>not  found", status=404),
+    ]
+    return write_archive(root, "page", "https://a.example/", responses, captured_with="test", user_agent="x")
+
+
+def test_a_variant_is_made_once_and_is_the_same_every_time(tmp_path: Path) -> None:
+    variant = parse_variant(",".join(FILTERS))
+    first = derive(archived(tmp_path / "one"), variant)
+    second = derive(archived(tmp_path / "two"), variant)
+    again = derive(archived(tmp_path / "one"), variant)
+    assert (first.fresh, second.fresh, again.fresh) == (True, True, False)
+    assert first.archive.digest == second.archive.digest == again.archive.digest
+    assert first.report == again.report
+    assert list_archives(tmp_path / "one")[0].name == "page"
+    assert len(list_archives(tmp_path / "one")) == 1
+
+
+def test_what_changes_the_bytes_makes_another_variant(tmp_path: Path) -> None:
+    archive = archived(tmp_path)
+    made = [
+        derive(archive, parse_variant("inline_css")),
+        derive(archive, parse_variant("rewrite_css")),
+        derive(archive, parse_variant("inline_css"), Settings(css_inline_max_bytes=1)),
+        derive(archived(tmp_path, CSS + b"x{}"), parse_variant("inline_css")),
+    ]
+    assert len({each.archive.folder for each in made}) == 4
+    assert all(each.fresh for each in made)
+
+
+def test_a_variant_that_was_never_finished_is_made_again(tmp_path: Path) -> None:
+    archive, variant = archived(tmp_path), parse_variant("minify")
+    first = derive(archive, variant)
+    (first.archive.folder / REPORT).unlink()
+    assert derive(archive, variant).fresh
+    (first.archive.folder / REPORT).write_text("{")
+    with pytest.raises(ArchiveError, match=r"remove .*, it is made again"):
+        derive(archive, variant)
+
+
+def test_plain_is_the_archive_and_passthrough_a_copy(tmp_path: Path) -> None:
+    archive = archived(tmp_path)
+    assert variant_of(archive, parse_variant("plain")) is archive
+    assert variant_of(archive, parse_variant("passthrough")).digest == archive.digest
+
+
+def test_bytes_and_requests_are_those_of_what_a_browser_asks_for(tmp_path: Path) -> None:
+    archive = archived(tmp_path)
+    reached = [entry for entry in archive.entries if not entry.url.endswith("/gone")]
+    derived = derive(archive, parse_variant("rewrite_css,combine_css,inline_css"))
+    assert derived.report.before == Size(len(reached), sum(entry.body_bytes for entry in reached))
+    assert [step.size.requests for step in derived.report.steps] == [7, 6, 5]
+    assert derived.report.after.bytes < derived.report.before.bytes
+
+
+def test_changed_bodies_keep_their_coding_and_lose_what_described_the_old_ones(tmp_path: Path) -> None:
+    made = Page.of(derive(archived(tmp_path), parse_variant("minify")).archive)
+    sheet, script = made.resources["https://a.example/a.css"], made.resources["https://a.example/c.js"]
+    assert (sheet.coding, sheet.header("Content-Encoding")) == ("br", "br")
+    assert sheet.body.startswith(b"body{margin:0}")
+    assert (script.body, script.header("ETag")) == (b"f(1)", None)
+    assert made.resources["https://a.example/f"].body == b"<p>a frame"  # a frame is a document, too
+    assert made.resources["https://a.example/gone"].body == b"<p>not  found"

@@ -1,0 +1,244 @@
+"""Style sheets and scripts: minified, combined, inlined, moved. URLs, order and meaning stay."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+import pytest
+
+from sites.optimise.derive import optimise
+from sites.optimise.page import Page
+from tests.unit.sites.optimise.pages import START, html_of, page, photo
+
+
+def applied(name: str, made: Page) -> tuple[Page, str, list[str]]:
+    result, report = optimise(made, [name])
+    return result, html_of(result), [note.reason for note in report.steps[0].notes]
+
+
+def css(href: str, rest: str = "") -> str:
+    return f'<link rel="stylesheet" href="{href}"{rest}>'
+
+
+def js(src: str, rest: str = "") -> str:
+    return f'<script src="{src}"{rest}></script>'
+
+
+def joint(made: Page) -> str:
+    return next(each.body.decode() for url, each in made.resources.items() if "combined-" in url)
+
+
+def test_broken_files_are_left_alone_and_noted() -> None:
+    files = {"a.css": "a { b : c", "b.js": "if ( {", "c.css": "/* d */ e { f : g }", "d.js": "h ( 1 ) // i"}
+    made, _, reasons = applied("rewrite_css", page("<p>", files))
+    assert made.resources[START + "a.css"].body == files["a.css"].encode()
+    assert made.resources[START + "c.css"].body == b"e{f:g}"
+    assert reasons == ["the style sheet is not well formed"]
+    made, _, reasons = applied("rewrite_javascript", page("<p>", files))
+    assert made.resources[START + "b.js"].body == files["b.js"].encode()
+    assert made.resources[START + "d.js"].body == b"h(1)"
+    assert reasons == ["the minifier rejects the script"]
+
+
+def test_only_scripts_are_minified_inline() -> None:
+    data = '<script type="application/ld+json">{ "a" : 1 }</script><script type="text/template"><b>  x </b></script>'
+    _, html, reasons = applied("rewrite_javascript", page(f"{data}<script>a ( '<\\/script>' )</script>"))
+    assert html == f'{data}<script>a("<\\/script>")</script>'
+    assert reasons == []
+
+
+def test_ascii_scripts_stay_ascii() -> None:
+    made, _, _ = applied("rewrite_javascript", page("<p>", {"a.js": r"x = '\u00e9\ud83d\ude00' ; "}))
+    assert made.resources[START + "a.js"].body.isascii()
+
+
+def test_style_sheets_are_combined_across_folders() -> None:
+    files = {
+        "x/a.css": '@charset "utf-8";a{b:url(i.png)}',
+        "y/b.css": "c{d:url('../z/j.png?k#l') no-repeat,url(data:image/png;base64,AA==),url(#m)}",
+    }
+    made, html, _ = applied(
+        "combine_css", page(f"<head>{css('x/a.css')}\n<!-- n --> {css('y/b.css')}</head>", files)
+    )
+    assert html.count("<link") == 1
+    assert joint(made) == (
+        'a{b:url(i.png)}\nc{d:url("/z/j.png?k#l") no-repeat,url(data:image/png;base64,AA==),url(#m)}'
+    )
+    assert next(url for url in made.resources if "combined" in url).startswith(START + "x/")
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "<script>1</script>",
+        "<style>x{}</style>",
+        "<!--[if IE]><link><![endif]-->",
+        "text",
+        css("c.css", ' media="print"'),
+        css("http://other.example/d.css"),
+        css("e.css", ' title="x"'),
+    ],
+)
+def test_what_stands_between_keeps_style_sheets_apart(between: str) -> None:
+    files = {f"{name}.css": "a{b:c}" for name in "abce"} | {"http://other.example/d.css": "a{b:c}"}
+    _, html, _ = applied("combine_css", page(css("a.css") + between + css("b.css"), files))
+    assert 'href="a.css"' in html
+    assert 'href="b.css"' in html
+
+
+def test_a_style_sheet_that_imports_or_is_broken_is_not_appended() -> None:
+    files = {"a.css": "a{b:c}", "b.css": "@import 'x.css';", "c.css": "d{", "e.css": "@namespace x url(y);"}
+    source = "".join(css(name) for name in files)
+    _, html, reasons = applied("combine_css", page(source, files))
+    assert html == source
+    assert len(reasons) == 3
+
+
+def test_scripts_are_combined_in_order() -> None:
+    files = {"a.js": "var a=1 // no line break", "b.js": "(function(){})()", "c.js": "let d"}
+    made, html, _ = applied("combine_javascript", page(js("a.js") + " " + js("b.js") + js("c.js"), files))
+    assert html.count("<script") == 1
+    assert joint(made) == "var a=1 // no line break\n;\n(function(){})()\n;\nlet d"
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("'use strict';x()", "strict"),
+        ("document.currentScript.src", "looks for script"),
+        ("let a", "declare the same name"),
+        ("if(", "rejects"),
+        ("x('" + "y" * 92_200 + "')", "larger than"),
+    ],
+)
+def test_scripts_that_must_stand_alone(script: str, reason: str) -> None:
+    source = js("a.js") + js("b.js")
+    _, html, reasons = applied("combine_javascript", page(source, {"a.js": "let a", "b.js": script}))
+    assert html == source
+    assert any(reason in each for each in reasons)
+
+
+@pytest.mark.parametrize("attributes", [" async", ' type="module"', " nomodule", " onload=x()", " defer"])
+def test_scripts_of_another_kind_are_not_combined(attributes: str) -> None:
+    source = js("a.js") + js("b.js", attributes)
+    assert applied("combine_javascript", page(source, {"a.js": "a()", "b.js": "b()"}))[1] == source
+
+
+def test_small_style_sheets_move_into_the_document_with_their_urls() -> None:
+    files = {"x/a.css": "a{b:url(i.png)}", "big.css": "a{b:c}" * 400, "evil.css": "a{b:'</style>'}"}
+    source = css("x/a.css", ' media="print" integrity="x"') + css("big.css") + css("evil.css")
+    _, html, reasons = applied("inline_css", page(f'<base href="http://cdn.example/">{source}', files))
+    assert html == f'<base href="http://cdn.example/">{source}'  # nothing there under this base
+    _, html, reasons = applied("inline_css", page(source, files))
+    assert html.startswith('<style media="print">a{b:url(/x/i.png)}</style>' + css("big.css"))
+    assert reasons == ["the style sheet cannot stand in the document"]
+
+
+def test_small_scripts_move_into_the_document() -> None:
+    files = {"a.js": "a()", "b.js": "x='</script>'", "c.js": "document.currentScript", "d.js": "d()"}
+    source = "".join(js(name) for name in ("a.js", "b.js", "c.js")) + js("d.js", " async")
+    _, html, reasons = applied("inline_javascript", page(source, files))
+    assert html == source.replace(' src="a.js"></script>', ">a()</script>")
+    assert len(reasons) == 2
+
+
+def test_a_script_that_does_not_fit_the_encoding_stays_outside() -> None:
+    source = "<meta charset=iso-8859-2>" + js("a.js")
+    made = page(source, {"a.js": "\ufeffx='\u65e5'"})
+    assert applied("inline_javascript", made)[1] == source
+
+
+def test_images_become_data_urls_once() -> None:
+    small = photo("PNG", (8, 8))
+    source = '<img src="a.png"><img src="b.png"><img src="b.png"><img src="c.png" srcset="d.png 2x"><img src="x.png">'
+    _, html, reasons = applied(
+        "inline_images", page(source, dict.fromkeys(("a.png", "b.png", "c.png"), small))
+    )
+    assert html == source.replace("a.png", "data:image/png;base64," + base64.b64encode(small).decode())
+    assert len(reasons) == 3
+
+
+def test_imports_are_flattened_with_urls_and_media() -> None:
+    files = {
+        "a.css": "@charset 'x';@import url(sub/b.css) screen and (min-width:1px);@import 'c.css';z{y:x}",
+        "sub/b.css": "@import url('../c.css');b{c:url(d.png)}",
+        "c.css": "c{d:e}",
+        "e.css": "@import 'gone.css';@import 'c.css';",
+        "f.css": "@import 'f.css';",
+        "g.css": "@import 'c.css' layer(x);",
+    }
+    made, _, reasons = applied("flatten_css_imports", page("<p>", files))
+    assert made.resources[START + "a.css"].body.decode() == (
+        "@media screen and (min-width:1px){c{d:e}\nb{c:url(/sub/d.png)}}\nc{d:e}\nz{y:x}"
+    )
+    assert sorted(reasons) == [
+        "an import has a condition other than media",
+        "imports are nested too deeply",
+        "what it imports is not in the archive",
+    ]
+
+
+def test_a_style_that_only_imports_becomes_links() -> None:
+    source = (
+        '<style media="print">@import "a.css"; @import url(b.css);</style><style>@import "a.css";x{}</style>'
+    )
+    _, html, _ = applied("inline_import_to_link", page(source))
+    assert html == (
+        '<link rel="stylesheet" href="a.css" media="print"><link rel="stylesheet" href="b.css" media="print">'
+        '<style>@import "a.css";x{}</style>'
+    )
+
+
+def test_style_sheets_of_the_body_move_to_the_head() -> None:
+    rest = (
+        f"<noscript>{css('n.css')}</noscript><template>{css('t.css')}</template><svg><style>s</style></svg>"
+    )
+    source = f"<head><title>x</title></head><body>{css('a.css')}<style>b{{}}</style><p>{rest}"
+    _, html, _ = applied("move_css_to_head", page(source))
+    assert html == f"<head><title>x</title>{css('a.css')}<style>b{{}}</style></head><body><p>{rest}"
+
+
+def test_integrity_follows_what_is_changed() -> None:
+    script = b"f ( 1 ) ;"
+    digest = "sha384-" + base64.b64encode(hashlib.sha384(script).digest()).decode()
+    made, html, _ = applied(
+        "rewrite_javascript", page(js("a.js", f' integrity="{digest}"'), {"a.js": script})
+    )
+    body = made.resources[START + "a.js"].body
+    assert body == b"f(1)"
+    assert "sha384-" + base64.b64encode(hashlib.sha384(body).digest()).decode() in html
+
+
+def test_all_scripts_of_a_document_are_deferred_or_none() -> None:
+    source = js("a.js") + "<script>b()</script>" + js("c.js", " async")
+    _, html, _ = applied("defer_javascript", page(source, {"a.js": "a()", "c.js": "c()"}))
+    data = base64.b64encode(b"b()").decode()
+    assert html == (
+        '<script src="a.js" defer></script>'
+        f'<script defer src="data:text/javascript;charset=utf-8;base64,{data}"></script>'
+        + js("c.js", " async")
+    )
+    for script in ("document.write('x')", "document.currentScript"):
+        assert applied("defer_javascript", page(source, {"a.js": script}))[1] == source
+
+
+def test_hints_and_shards() -> None:
+    source = css("a.css") + js("b.js") + js("c.js", " async") + '<img src="d.png">' * 5
+    files: dict[str, str | bytes] = {"a.css": "a{}", "b.js": "b()", "c.js": "c()", "d.png": photo("PNG")}
+    made, _, _ = applied("hint_preload_subresources", page(source, files))
+    assert made.resources[START].header("Link") == (
+        f"<{START}a.css>; rel=preload; as=style, <{START}b.js>; rel=preload; as=script"
+    )
+    _, html, _ = applied("lazyload_images", page(source, files))
+    assert html.count("loading") == 2
+    made, html, _ = applied("shard", page(source, files))
+    shards = [url for url in made.resources if "shard" in url]
+    assert len(shards) == 3
+    assert all(f'src="{url}"' in html for url in shards)
+
+
+def test_a_charset_pushed_out_of_sight_moves_into_the_header() -> None:
+    source = css("a.css") + "<meta charset=windows-1252><p>\u00e9"
+    made, _, _ = applied("inline_css", page(source.encode("windows-1252"), {"a.css": "a{b:c}" * 300}))
+    assert made.resources[START].header("Content-Type") == "text/html; charset=windows-1252"

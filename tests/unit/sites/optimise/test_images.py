@@ -1,0 +1,129 @@
+"""Images keep their pixels, or their look; what cannot be handled is left alone with its reason."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+from PIL import Image, ImageChops
+
+from sites.optimise import picture
+from sites.optimise.derive import optimise
+from sites.optimise.page import Page
+from sites.optimise.settings import DEFAULTS, Settings
+from tests.unit.sites.optimise.pages import START, page, photo
+
+
+def opened(data: bytes) -> Image.Image:
+    return Image.open(BytesIO(data))
+
+
+def same_pixels(one: bytes, other: bytes) -> bool:
+    first, second = opened(one).convert("RGBA"), opened(other).convert("RGBA")
+    return ImageChops.difference(first, second).getbbox(alpha_only=False) is None
+
+
+def applied(
+    names: str, html: str, settings: Settings = DEFAULTS, **files: bytes | str
+) -> tuple[Page, list[str]]:
+    made = page(html, {name.replace("_", "."): data for name, data in files.items()})
+    result, report = optimise(made, names.split(), settings)
+    return result, [note.reason for step in report.steps for note in step.notes]
+
+
+def body(made: Page, name: str) -> bytes:
+    return made.resources[START + name].body
+
+
+def test_lossless_filters_keep_every_pixel_and_the_size_goes_down() -> None:
+    noisy = Image.effect_noise((200, 150), 40).convert("RGB")
+    file = BytesIO()
+    noisy.save(file, "JPEG", quality=92, comment=b"x" * 500)
+    jpeg, png = file.getvalue(), photo("PNG", (200, 150), compress_level=1)
+    names = "strip_image_meta_data recompress_png convert_jpeg_to_progressive"
+    made, reasons = applied(names, "<p>", a_jpg=jpeg, b_png=png)
+    for name, before in (("a.jpg", jpeg), ("b.png", png)):
+        assert same_pixels(body(made, name), before)
+        assert len(body(made, name)) < len(before)
+    assert opened(body(made, "a.jpg")).info.get("progressive")
+    assert reasons == ["it would not become smaller"]  # the PNG held no metadata
+
+
+def test_quality_is_told_and_only_lowered() -> None:
+    for quality in (30, 60, 85, 92, 100):
+        assert picture.quality_of(opened(photo(quality=quality))) == pytest.approx(quality, abs=1)
+    with pytest.raises(picture.LeftAlone, match="not above 85"):
+        picture.jpeg(photo(quality=80), 85)
+    assert picture.quality_of(opened(picture.jpeg(photo(quality=95), 85))) == 85
+
+
+def test_lossy_forms_are_made_from_the_original() -> None:
+    noisy = BytesIO()
+    Image.effect_noise((120, 90), 60).convert("RGB").save(noisy, "JPEG", quality=95)
+    alone, _ = applied("convert_jpeg_to_webp", "<p>", a_jpg=noisy.getvalue())
+    after, _ = applied("recompress_jpeg convert_jpeg_to_webp", "<p>", a_jpg=noisy.getvalue())
+    assert after.resources[START + "a.jpg"].mime == "image/webp"
+    assert body(after, "a.jpg") == body(alone, "a.jpg")
+    avif, _ = applied("recompress_jpeg convert_jpeg_to_webp convert_to_avif", "<p>", a_jpg=noisy.getvalue())
+    assert opened(body(avif, "a.jpg")).format == "AVIF"
+
+
+def test_png_becomes_lossless_webp() -> None:
+    palette = BytesIO()
+    Image.effect_noise((90, 90), 50).convert("P").save(palette, "PNG")
+    made, _ = applied("convert_png_to_webp", "<p>", a_png=palette.getvalue())
+    assert opened(body(made, "a.png")).format == "WEBP"
+    assert same_pixels(body(made, "a.png"), palette.getvalue())
+
+
+def test_what_cannot_be_handled_is_left_alone() -> None:
+    animated = BytesIO()
+    frames = [Image.new("RGB", (9, 9), colour) for colour in ("red", "blue")]
+    frames[0].save(animated, "PNG", save_all=True, append_images=frames[1:])
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    files: dict[str, bytes | str] = {
+        "a_png": animated.getvalue(),
+        "b_png": b"\x89PNG\r\n\x1a\nnonsense",
+        "c_jpg": photo(size=(300, 300))[:900],
+        "d_jpg": photo(quality=95, exif=turned),
+        "e_jpg": "no image at all",
+        "f_png": photo("PNG", (400, 400)),
+    }
+    everything = (
+        "strip_image_meta_data recompress_jpeg recompress_png convert_jpeg_to_webp convert_png_to_webp"
+    )
+    made, reasons = applied(everything, "<p>", Settings(image_resolution_limit_bytes=500_000), **files)
+    for name in ("a.png", "b.png", "c.jpg", "f.png"):
+        assert (
+            body(made, name)
+            == page("<p>", {name: files[name.replace(".", "_")]}).resources[START + name].body
+        )
+    for reason in ("animated", "cannot be read", "cut short", "orientation", "too many pixels"):
+        assert any(reason in each for each in reasons), reason
+    assert opened(body(made, "d.jpg")).getexif()[0x0112] == 6
+
+
+def test_an_image_shrinks_to_what_is_displayed() -> None:
+    html = (
+        '<img src="a.png" width="50" height="40"><img src="a.png" width=60 height=30><img src="b.png" width="50%">'
+        '<img src="c.png" width=9 height=9><a href="c.png">large</a><img src="d.png" width=900 height=900>'
+    )
+    large = photo("PNG", (300, 200))
+    made, reasons = applied(
+        "resize_images", html, a_png=large, b_png=large, c_png=large, d_png=large, e_css="x{y:url(e.png)}"
+    )
+    assert opened(body(made, "a.png")).size == (60, 40)
+    assert all(body(made, name) == large for name in ("b.png", "c.png", "d.png"))
+    assert sorted(reasons) == [
+        "it is shown at its own size or larger",
+        "something beside images with a size refers to it",
+        "the document gives no size in pixels",
+    ]
+
+
+def test_the_same_image_gives_the_same_bytes() -> None:
+    source = photo(size=(120, 80), quality=95)
+    everything = "recompress_jpeg convert_jpeg_to_progressive convert_jpeg_to_webp convert_to_avif"
+    bodies = {body(applied(everything, "<p>", a_jpg=source)[0], "a.jpg") for _ in range(3)}
+    assert len(bodies) == 1
