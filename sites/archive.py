@@ -8,22 +8,21 @@ with the digest of the content.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
 from harness.errors import ArchiveError
 from harness.model import NAME_PATTERN
-from harness.syscalls import exchange
 from sites import warc
 from sites.response import Response
 from sites.urls import canonical_url, parse_url, resolve
+from sites.wholefolder import move_into_place, temporary_folder
 
 __all__ = [
     "Archive",
@@ -83,11 +82,14 @@ class Entry:
             body_bytes=len(response.body),
             offset=recorded.offset,
             length=recorded.length,
-            sha256=warc.sha256(response.body),
+            sha256=recorded.body_sha256,
             head_sha256=recorded.head_sha256,
             ip=response.ip,
             wait_ms=response.wait_ms,
         )
+
+
+Indexed = tuple[Entry, datetime | None]
 
 
 class Archive:
@@ -178,9 +180,9 @@ def write_archive(
         "notes": list(notes),
     }
     try:
-        with _temporary_folder(root, name) as temporary:
+        with temporary_folder(root, name) as temporary:
             _fill(temporary, about, responses)
-            _move_into_place(temporary, root / name)
+            move_into_place(temporary, root / name)
     except OSError as error:
         raise ArchiveError(f"cannot write archive {name} in {root}: {error}; nothing was changed") from error
     return open_archive(root, name)
@@ -197,21 +199,27 @@ def check_free(root: Path, name: str, *, replace: bool) -> None:
 
 def rebuild_index(folder: Path) -> Archive:
     """Make index.jsonl and archive.json anew from the WARC; ArchiveError when that is damaged itself."""
-    _write_index(folder)
+    try:
+        with _open_warc(folder) as file:
+            about, recordeds = warc.read(file)
+            _write_index(folder, about, [_indexed(recorded) for recorded in recordeds])
+    except warc.WarcDamagedError as error:
+        raise _damaged(folder, WARC_FILE, str(error)) from error
     return open_archive(folder.parent, folder.name)
 
 
 def _fill(folder: Path, about: dict[str, Any], responses: Iterable[Response]) -> None:
     """The three files of a new archive."""
     reached: dict[str, str | None] = {}
+    recordeds: list[Indexed] = []
     with (folder / WARC_FILE).open("wb") as file:
         writer = warc.Writer(file, about)
         for response in responses:
-            writer.add(response)
+            recordeds.append(_indexed(writer.add(response)))
             reached[response.url] = response.location and resolve(response.url, response.location)
         _flush(file)
     _check_start(about["start_url"], reached)
-    _write_index(folder)
+    _write_index(folder, about, recordeds)
 
 
 def _check_start(start: str, reached: dict[str, str | None]) -> None:
@@ -233,29 +241,24 @@ def _check_start(start: str, reached: dict[str, str | None]) -> None:
     raise ArchiveError(f"{start} redirects more than {MAX_REDIRECTS} times; give another start URL")
 
 
-def _write_index(folder: Path) -> None:
-    """index.jsonl and archive.json from the WARC, each replaced at once."""
-    entries: list[Entry] = []
-    dates: list[str] = []
-    try:
-        with _open_warc(folder) as file:
-            about, recordeds = warc.read(file)
-            for recorded in recordeds:
-                entries.append(Entry.of(recorded))
-                if recorded.response.date is not None:
-                    dates.append(warc.iso_date(recorded.response.date))
-    except warc.WarcDamagedError as error:
-        raise _damaged(folder, WARC_FILE, str(error)) from error
+def _indexed(recorded: warc.Recorded) -> Indexed:
+    """What is kept of a response for the index: not its body."""
+    return Entry.of(recorded), recorded.response.date
+
+
+def _write_index(folder: Path, about: dict[str, Any], recordeds: Sequence[Indexed]) -> None:
+    """index.jsonl and archive.json, each replaced at once."""
+    entries = [entry for entry, _ in recordeds]
     metadata = {
         "schema": SCHEMA,
         **about,
-        "captured_utc": min(dates, default=None),
+        "captured_utc": min((warc.iso_date(date) for _, date in recordeds if date), default=None),
         "responses": len(entries),
         "body_bytes": sum(entry.body_bytes for entry in entries),
         "hosts": list(_hosts(entries)),
         "digest": _digest(about["start_url"], entries),
     }
-    _write_text(folder / INDEX_FILE, "".join(json.dumps(asdict(entry)) + "\n" for entry in entries))
+    _write_text(folder / INDEX_FILE, "".join(json.dumps(vars(entry)) + "\n" for entry in entries))
     _write_text(folder / METADATA_FILE, json.dumps(metadata, indent=2) + "\n")
 
 
@@ -315,54 +318,6 @@ def _open_warc(folder: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
-@contextlib.contextmanager
-def _temporary_folder(root: Path, name: str) -> Iterator[Path]:
-    """A folder beside the archives that is not listed as one and is gone at the end.
-
-    It is locked as long as its process lives, so that what a killed one left is known and goes, too.
-    """
-    for left in root.glob(f".{name}.*.new"):
-        with contextlib.suppress(BlockingIOError), _locked(left):
-            shutil.rmtree(left)
-    temporary = root / f".{name}.{uuid.uuid4().hex}.new"
-    temporary.mkdir(parents=True)
-    try:
-        with _locked(temporary):
-            yield temporary
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """BlockingIOError when another process has it."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _move_into_place(complete: Path, target: Path) -> None:
-    """Name the folder `target`; an archive that has that name takes the folder's, at once where possible."""
-    if not target.exists():
-        complete.rename(target)
-    else:
-        try:
-            exchange(str(complete), str(target))
-        except OSError:  # a file system that cannot
-            old = complete.with_suffix(".old")
-            target.rename(old)
-            complete.rename(target)
-            old.rename(complete)
-    descriptor = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _write_text(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
@@ -393,7 +348,8 @@ def _check_name(name: str) -> None:
 
 
 def _hosts(entries: Iterable[Entry]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(entry.host for entry in entries))
+    origins = dict.fromkeys("/".join(entry.url.split("/", 3)[:3]) for entry in entries)
+    return tuple(dict.fromkeys(parse_url(origin).host for origin in origins))
 
 
 def _digest(start_url: str, entries: Iterable[Entry]) -> str:

@@ -141,7 +141,7 @@ def mirror(
         part = folder / f"round-{number}"
         _httrack(part, wanted, Command.of("httrack", *flags).on(network), _counting_from(count, progress))
         asked.update(wanted)
-        cache = _read_rounds(folder)
+        cache = read_rounds(folder)
         count = len(cache.entries)
         had = {each.key: each.response for each in cache.entries}
         _check_page(start, had, asked, part)
@@ -159,7 +159,7 @@ def responses_of(folder: Path) -> Iterator[Response]:
     First what the page needs, in page order and under the very URLs that it names, then the rest. What
     travelled gzip-encoded is so encoded again; of text that HTTrack says nothing about, all is.
     """
-    entries = {each.key: each for each in _read_rounds(folder).entries}
+    entries = {each.key: each for each in read_rounds(folder).entries}
     known = {key: each.response for key, each in entries.items()}
     start = next(iter(known.values())).url if known else ""
     needed = [response for _, response in walk(known, start) if response is not None]
@@ -217,7 +217,7 @@ def _counting_from(before: int, progress: Progress | None) -> Callable[[str], No
     return report
 
 
-def _read_rounds(folder: Path) -> Cache:
+def read_rounds(folder: Path) -> Cache:
     """The caches of all rounds (or of the one mirror that `folder` is) in one, each URL as first recorded."""
     parts = [folder] if is_mirror(folder) else sorted(folder.glob("round-*")) or [folder]
     entries: dict[str, Cached] = {}

@@ -65,7 +65,7 @@ def read_list(path: Path) -> list[Wanted]:
 def default_name(url: str) -> str:
     """A name for the archive of a URL: the host, and for more than its home page what follows."""
     parsed = parse_url(url)
-    words = re.findall(r"[A-Za-z0-9._]+", f"{parsed.host} {parsed.target}")
+    words = re.findall(r"[A-Za-z0-9._]+(?:-+[A-Za-z0-9._]+)*", f"{parsed.host} {parsed.target}")
     return "-".join(words).strip("._")[:100]
 
 

@@ -10,6 +10,9 @@ from datetime import datetime
 from harness.errors import ArchiveError
 from sites.urls import canonical_url
 
+# An archive is of one page: far above what any page holds, far below what would fill a machine.
+BODY_LIMIT_BYTES = 100_000_000
+
 
 @dataclass(frozen=True)
 class Response:

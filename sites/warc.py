@@ -13,7 +13,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import IO, Any
@@ -46,6 +46,7 @@ class Recorded:
 
     response: Response
     head_sha256: str
+    body_sha256: str
     offset: int
     length: int
 
@@ -58,6 +59,7 @@ class Writer:
     """Writes one WARC from its metadata and responses."""
 
     def __init__(self, file: IO[bytes], about: Mapping[str, Any]) -> None:
+        self._file = file
         self._writer = WARCWriter(file, gzip=True, warc_version="1.1")
         self._written = 0
         said = json.dumps(about, sort_keys=True)
@@ -68,14 +70,17 @@ class Writer:
         )
         self._writer.write_record(record)
 
-    def add(self, response: Response) -> None:
+    def add(self, response: Response) -> Recorded:
+        """Write a response; as `read` will find it."""
+        headers = _kept_headers(response)
         head = StatusAndHeaders(
             f"{response.status} {_clean(response.reason)}".strip(),
-            _kept_headers(response),
+            headers,
             protocol="HTTP/1.1",
         )
         server = _server_headers(response)
-        content = f"{self._written} {response.url} {_head_sha256(head)} {sha256(response.body)}"
+        head_sha256, body_sha256 = _head_sha256(head), sha256(response.body)
+        content = f"{self._written} {response.url} {head_sha256} {body_sha256}"
         record = self._writer.create_warc_record(
             response.url,
             "response",
@@ -88,8 +93,11 @@ class Writer:
                 **server,
             },
         )
+        offset = self._file.tell()
         self._writer.write_record(record)
         self._written += 1
+        written = replace(response, headers=tuple(headers))
+        return Recorded(written, head_sha256, body_sha256, offset, self._file.tell() - offset)
 
 
 def read(file: IO[bytes]) -> tuple[dict[str, Any], Iterable[Recorded]]:
@@ -137,7 +145,7 @@ def _responses(iterator: Any, records: Iterator[tuple[Any, Any]]) -> Iterator[Re
         response = _response(record)
         if response is not None:
             where = (iterator.get_record_offset(), iterator.get_record_length())
-            yield Recorded(response, _head_sha256(record.http_headers), *where)
+            yield Recorded(response, _head_sha256(record.http_headers), sha256(response.body), *where)
 
 
 def _response(record: Any) -> Response | None:
@@ -194,7 +202,7 @@ def _server_headers(response: Response) -> dict[str, str]:
 def _clean(text: str) -> str:
     """One line of ASCII: what does not fit is percent-encoded."""
     line = _BREAKS.sub(" ", text).strip()
-    return line if line.isascii() else quote(line, safe=_ASCII)
+    return line if line.isascii() else quote(line, safe=_ASCII, errors="surrogatepass")
 
 
 def _head_sha256(head: StatusAndHeaders) -> str:

@@ -15,10 +15,11 @@ from harness.errors import ArchiveError
 from sites.archive import Archive, check_free, write_archive
 from sites.importers.har import read_har
 from sites.importers.mirror import read_mirror
-from sites.importers.recording import Recording
+from sites.importers.recording import Recording, printable
 from sites.importers.settle import responses, settle
 from sites.importers.wacz import read_wacz
-from sites.importers.warcfile import GZIP_MAGIC, read_warc
+from sites.importers.warcfile import read_warc
+from sites.importers.warcrecords import GZIP_MAGIC
 
 __all__ = ["import_recording"]
 
@@ -42,18 +43,19 @@ def import_recording(
             kind = _read(path, recording)
             settled = settle(recording, start_url)
             agents = recording.user_agents.most_common(1)
+            source = printable(recording.source, 100)
             return write_archive(
                 root,
                 name,
                 settled.start_url,
                 responses(recording, settled),
-                captured_with=f"{kind} by {recording.source}" if recording.source else kind,
-                user_agent=agents[0][0][:500] if agents else "",
-                notes=[f"Imported from {path.name}.", *settled.notes],
+                captured_with=f"{kind} by {source}" if source else kind,
+                user_agent=printable(agents[0][0], 500) if agents else "",
+                notes=[f"Imported from {printable(path.resolve().name, 100)}.", *settled.notes],
             )
     except ArchiveError as error:
-        said = "".join(c if c.isprintable() else "?" for c in " ".join(str(error).split()))
-        raise ArchiveError(f"cannot import {_shown(path)}: {said}") from error
+        said = printable(" ".join(str(error).split()), 2000)
+        raise ArchiveError(f"cannot import {printable(str(path), 200)}: {said}") from error
 
 
 def _read(path: Path, recording: Recording) -> str:
@@ -99,8 +101,3 @@ def _gunzipped(start: bytes) -> bytes:
         return zlib.decompressobj(31).decompress(start, _SNIFFED_BYTES)
     except zlib.error:
         return b""
-
-
-def _shown(path: Path) -> str:
-    text = str(path)
-    return text if len(text) <= 200 and text.isprintable() else repr(text[:200])

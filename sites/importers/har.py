@@ -13,7 +13,7 @@ from typing import IO, Any
 from harness.errors import ArchiveError
 from sites.importers.recording import Recording, parse_date, parse_ip, parse_wait
 
-FILE_LIMIT_BYTES = 1_000_000_000  # it is read as a whole, which takes some times as much memory
+FILE_LIMIT_BYTES = 500_000_000  # it is read as a whole, which takes some times as much memory
 NEED_BODY = "responses left out because their bodies are not in the recording"
 _CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 
@@ -34,7 +34,7 @@ def read_har(file: IO[bytes], into: Recording) -> None:
     if not isinstance(entries, list) or not isinstance(pages, list):
         raise ArchiveError("it is JSON but no HAR: log.entries is missing or no list; export the HAR again")
     creator = _dict(log, "browser") or _dict(log, "creator")
-    into.source = f"{creator.get('name', '')} {creator.get('version', '')}".strip()[:100]
+    into.source = f"{creator.get('name', '')} {creator.get('version', '')}".strip()
     into.pages.extend(_pages(pages, entries))
     bodies = sum([_entry(entry, into) for entry in entries])
     if entries and not bodies:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import ArchiveError
-from sites.capture import NOTES, responses_of
+from sites.capture import NOTES, read_rounds, responses_of
 from sites.htcache import is_mirror
 from sites.importers.recording import Recording
 
@@ -29,5 +29,9 @@ def read_mirror(folder: Path, into: Recording) -> None:
                 reason=response.reason,
                 date=response.date,
             )
+    for url in sorted(read_rounds(folder).lost):
+        into.tally.add(
+            "responses left out because the mirror lacks their bodies, or they are over 100 MB", url
+        )
     into.pages.extend(capture.response.url for capture in into.captures[:1])
     into.remarks.extend(NOTES)

@@ -16,10 +16,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.errors import ArchiveError
-from sites.response import Response
+from sites.response import BODY_LIMIT_BYTES, Response
 from sites.warc import COOKIE_HEADERS
 
-BODY_LIMIT_BYTES = 100_000_000  # as for a live page: HTTrack is given the same
 TOTAL_LIMIT_BYTES = 4_000_000_000
 RESPONSE_LIMIT = 200_000
 EXAMPLES = 10
@@ -60,8 +59,7 @@ class Tally:
     def add(self, what: str, example: str = "", count: int = 1) -> None:
         self._counts[what] += count
         if example and len(self._examples[what]) < EXAMPLES:
-            short = "".join(c if c.isprintable() else "�" for c in example[:EXAMPLE_CHARACTERS])
-            self._examples[what][short + "…" * (len(example) > EXAMPLE_CHARACTERS)] = None
+            self._examples[what][printable(example, EXAMPLE_CHARACTERS)] = None
 
     def notes(self) -> tuple[str, ...]:
         """One line for each kind, in the order of first mention."""
@@ -161,6 +159,12 @@ class Recording:
                 "give a recording of that page alone"
             )
         self.captures.append(Capture(response, body, method.upper(), decoded, wire_bytes))
+
+
+def printable(text: str, limit: int) -> str:
+    """A text from a recording as one that can be shown: one line, no control characters, not longer than `limit`."""
+    short = "".join(c if c.isprintable() else "�" for c in text[:limit])
+    return short + "…" * (len(text) > limit)
 
 
 def parse_date(text: object) -> datetime | None:

@@ -124,21 +124,20 @@ def _as_travelled(recording: Recording, captures: list[Capture]) -> Iterator[Cap
     none_coded = not any(coding_of(capture.response.header("Content-Encoding")) for capture in texts)
     all_again = none_coded and not recording.asked_for_coding
     for capture in captures:
-        coding = coding_of(capture.response.header("Content-Encoding"))
-        whole = replace(capture.response, body=recording.body(capture.body)) if capture.body.length else None
-        if whole is None:
+        response = capture.response
+        coding = coding_of(response.header("Content-Encoding"))
+        compressible = all_again and TEXT_TYPE.fullmatch(response.mime)
+        if not capture.body.length or not (compressible or (capture.decoded and coding)):
             yield capture
-        elif capture.decoded and coding:
+            continue
+        whole = replace(response, body=recording.body(capture.body))
+        if coding:
             yield _encoded_again(recording, capture, whole, coding)
-        elif all_again and TEXT_TYPE.fullmatch(whole.mime):
-            coded = gzip_encoded(whole)
-            if coded is not whole:
-                recording.tally.add(
-                    "bodies of text gzip-encoded (level 6), since the recording has none encoded"
-                )
-            yield _stored(recording, capture, coded)
-        else:
-            yield capture
+            continue
+        encoded = gzip_encoded(whole)
+        if encoded is not whole:
+            recording.tally.add("bodies of text gzip-encoded (level 6), since the recording has none encoded")
+        yield _stored(recording, capture, encoded)
 
 
 def _encoded_again(recording: Recording, capture: Capture, whole: Response, coding: str) -> Capture:

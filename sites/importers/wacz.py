@@ -81,7 +81,7 @@ def _pages(packed: zipfile.ZipFile) -> list[str]:
 
 def _software(packed: zipfile.ZipFile) -> str:
     software = _json(_text(packed, DESCRIPTION)).get("software")
-    return software[:100] if isinstance(software, str) else ""
+    return software if isinstance(software, str) else ""
 
 
 def _text(packed: zipfile.ZipFile, name: str) -> str:

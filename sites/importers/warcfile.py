@@ -7,44 +7,26 @@ with the body they refer to. Of `request` records no more is read than method, u
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
-import http.client
 import json
-import logging
-import re
-import zlib
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import IO, Any
 
-# warcio has no types.
-from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped, unused-ignore]
-from warcio.bufferedreaders import (  # type: ignore[import-untyped, unused-ignore]
-    DecompressingBufferedReader,
-)
-from warcio.exceptions import ArchiveLoadFailed  # type: ignore[import-untyped, unused-ignore]
-from warcio.statusandheaders import (  # type: ignore[import-untyped, unused-ignore]
+from warcio.statusandheaders import (  # type: ignore[import-untyped, unused-ignore]  # has no types
     StatusAndHeaders,
-    StatusAndHeadersParser,
 )
 
-from harness.errors import ArchiveError
 from sites.coding import KNOWN, coding_of, is_coded
 from sites.importers.recording import Body, Recording, parse_date, parse_ip, parse_wait
+from sites.importers.warcrecords import LINE_LIMIT_BYTES, http_head, records, status, without_chunks
 from sites.warc import IP_HEADER, WAIT_HEADER
 
-GZIP_MAGIC = b"\x1f\x8b"
-LINE_LIMIT_BYTES = 1_000_000
 # What archiveweb.page and browsertrix name the coding that they removed.
 REMOVED_CODING = "x-orig-content-encoding"
 BODY_HEADERS = frozenset({"content-encoding", REMOVED_CODING, "content-length"})  # they go with the body
-_CHUNKED = re.compile(rb"[0-9A-Fa-f]{1,8}[ \t]*(;[^\r\n]*)?\r\n")
 _PAGE_URN = "urn:pageinfo:"  # browsertrix: one resource record for each page of the recording
-
-logging.getLogger("warcio").setLevel(logging.ERROR)  # its warnings are not for the user
 
 
 @dataclass(frozen=True)
@@ -83,7 +65,7 @@ class WarcReader:
 
     def read(self, file: IO[bytes]) -> None:
         """Every record of one file; ArchiveError when it is no WARC, damaged or cut short."""
-        for record in _records(file):
+        for record in records(file):
             kind = record.rec_type
             if kind in ("response", "resource", "revisit"):
                 self._answer(record, kind)
@@ -120,13 +102,13 @@ class WarcReader:
         if original is not each:
             tally.add("revisits given the body they refer to")
             # Status 304 is what the recorder's own cache was told; a cold load gets the whole.
-            if each.head is not None and _status(each.head) != 304:
+            if each.head is not None and status(each.head) != 304:
                 head = each.head
                 headers = [h for h in head.headers if h[0].lower() not in BODY_HEADERS]
                 headers += [h for h in original.head.headers if h[0].lower() in BODY_HEADERS]
         self._into.add(
             each.url,
-            _status(head),
+            status(head),
             tuple(headers),
             original.body,
             reason=head.statusline.partition(" ")[2],
@@ -157,7 +139,7 @@ class WarcReader:
             head = StatusAndHeaders("200 OK", typed, protocol="HTTP/1.1")
             self._into.tally.add("resource records taken as responses with status 200")
         else:
-            head = _http_head(payload)
+            head = http_head(payload)
         if headers.get_header("WARC-Truncated"):
             self._into.tally.add("bodies that the recorder itself cut short", url)
         rest = payload.read()
@@ -187,7 +169,7 @@ class WarcReader:
     def _with_body(self, seen: _Seen, head: StatusAndHeaders, rest: bytes) -> _Seen:
         """The response with its body as it travelled but for transfer coding, and headers that do not lie."""
         if "chunked" in (head.get_header("Transfer-Encoding") or "").lower():
-            body = _without_chunks(rest)
+            body = without_chunks(rest)
             if body is None:
                 self._into.tally.add("bodies not chunked although their headers say so", seen.url)
             rest = rest if body is None else body
@@ -210,7 +192,7 @@ class WarcReader:
 
     def _request(self, record: Any) -> None:
         self._into.tally.add("request records not taken")
-        head = _http_head(BytesIO(record.raw_stream.read(min(record.length, LINE_LIMIT_BYTES))))
+        head = http_head(BytesIO(record.raw_stream.read(min(record.length, LINE_LIMIT_BYTES))))
         if head is None:
             return
         for name in ("WARC-Record-ID", "WARC-Concurrent-To"):
@@ -227,115 +209,9 @@ class WarcReader:
         for line in block.decode(errors="replace").splitlines():
             name, _, value = line.partition(":")
             if name.strip().lower() == "software":
-                self._software[" ".join(value.split())[:100]] += 1
+                self._software[" ".join(value.split())] += 1
             if name.strip().lower() in ("json-metadata", "coldload"):
                 self._into.pages.extend(_pages_of(value))
-
-
-def _records(file: IO[bytes]) -> Iterator[Any]:
-    """The records, each to be read before the next; ArchiveError when the file is no WARC or is damaged."""
-    source = _Source(file)
-    iterator = _Iterator(source, no_record_parse=True)
-    # Unlike warcio's own, this reader does not gather a line without end.
-    iterator.reader = _Reader(source, decomp_type=None)
-    number = 0
-    try:
-        for record in iterator:
-            number += 1
-            if not isinstance(record.length, int) or iterator.known_format != "warc":
-                raise _damaged(
-                    number, "it has no length" if iterator.known_format == "warc" else "it is no WARC"
-                )
-            yield record
-            iterator.read_to_end()
-            if record.raw_stream.limit > 0:
-                raise _damaged(number, "the file ends within it")
-            if iterator.err_count:
-                raise _damaged(number, "it is longer than it says")
-    except (ArchiveLoadFailed, AttributeError, EOFError, LookupError, TypeError, ValueError) as error:
-        raise _damaged(number + 1, " ".join(str(error).split())[:200] or type(error).__name__) from error
-    if number == 0:
-        raise ArchiveError("it holds no record; give a WARC file, plain or gzip-compressed")
-    if iterator.offset != source.count:
-        raise _damaged(number + 1, "the file ends within it")
-
-
-def _damaged(number: int, why: str) -> ArchiveError:
-    return ArchiveError(f"it is damaged or cut short at record {number}: {why}; fetch or record it again")
-
-
-class _Iterator(ArchiveIterator):  # type: ignore[misc, unused-ignore]
-    """warcio's iterator without its messages to the terminal; `err_count` tells."""
-
-    INC_RECORD = ""
-
-
-class _Reader(DecompressingBufferedReader):  # type: ignore[misc, unused-ignore]
-    def readline(self, length: int | None = None) -> bytes:
-        line: bytes = super().readline(length or LINE_LIMIT_BYTES)
-        return line
-
-
-class _Source:
-    """The bytes of a WARC, decompressed and counted. All gzip members are read, however records lie in them."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        start = file.read(2)
-        file.seek(0)
-        self._file = gzip.GzipFile(fileobj=file) if start == GZIP_MAGIC else file
-        self.count = 0
-
-    def read(self, size: int) -> bytes:
-        try:
-            data = self._file.read(size)
-        except (EOFError, OSError, zlib.error) as error:
-            why = "ends too early" if isinstance(error, EOFError) else f"is damaged ({error})"
-            raise ArchiveError(f"its gzip compression {why}; fetch or record it again") from error
-        self.count += len(data)
-        return data
-
-    def tell(self) -> int:
-        return self.count
-
-
-def _http_head(payload: IO[bytes]) -> StatusAndHeaders | None:
-    """Start line and headers; None when there are none."""
-    try:
-        head = StatusAndHeadersParser([], verify=False).parse(payload)
-    except EOFError:
-        return None
-    return head if head.statusline else None
-
-
-def _status(head: StatusAndHeaders) -> int:
-    """The status; 0 when there is none."""
-    word = head.statusline.partition(" ")[0]
-    return int(word) if re.fullmatch(r"[0-9]{1,4}", word) else 0
-
-
-def _without_chunks(data: bytes) -> bytes | None:
-    """The body without its transfer coding; None when it has none. What is left of one cut short is kept."""
-    if not _CHUNKED.match(data):
-        return None
-    stream = _Connection(b"HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n" + data)
-    response = http.client.HTTPResponse(stream)  # type: ignore[arg-type]
-    try:
-        response.begin()
-        return response.read()
-    except http.client.IncompleteRead as error:
-        return error.partial
-    except (http.client.HTTPException, ValueError):
-        return None
-
-
-class _Connection:
-    """As much of a socket as http.client wants."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def makefile(self, *_: object) -> IO[bytes]:
-        return BytesIO(self._data)
 
 
 def _digest_name(given: str | None, payload: bytes) -> str:

@@ -153,6 +153,7 @@ def test_any_body_survives(
     assert [(each.status, each.body) for each in made.responses()] == [
         (each.status, each.body) for each in responses
     ]
+    assert rebuild_index(made.folder).entries == made.entries
 
 
 def test_the_start_url_may_redirect(tmp_path: Path) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import json
+import random
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import brotli  # type: ignore[import-untyped, unused-ignore]
 import pytest
@@ -109,6 +113,40 @@ def test_bad_hars_are_refused_in_one_line(tmp_path: Path, data: bytes, why: str)
         imported(tmp_path, data)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "archives").exists()
+
+
+ODD_VALUES: tuple[Any, ...] = (
+    None,
+    -1,
+    10**400,
+    1.5,
+    True,
+    "",
+    "\ud800",
+    "\n",
+    "x" * 5000,
+    [],
+    [None],
+    {},
+    float("nan"),
+)
+
+
+def test_odd_values_raise_nothing_else(tmp_path: Path) -> None:
+    """Seeded, so that a failure comes back."""
+    chance = random.Random(1)  # noqa: S311
+    for _ in range(80):
+        log = json.loads(har(entry(pageref="1"), entry(f"{PAGE}x"), pages=[{"id": "1", "title": PAGE}]))
+        holder: Any = log["log"]
+        while True:
+            key = chance.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+            if not holder[key] or not isinstance(holder[key], dict | list) or chance.random() < 0.1:
+                break
+            holder = holder[key]
+        holder[key] = chance.choice(ODD_VALUES)
+        path = saved(tmp_path, json.dumps(log).encode())
+        with contextlib.suppress(ArchiveError):
+            import_recording(path, tmp_path / "archives", "site", replace=True)
 
 
 def test_a_har_too_large_to_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

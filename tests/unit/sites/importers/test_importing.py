@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import random
@@ -95,7 +96,7 @@ def test_cut_and_damaged_recordings_raise_nothing_else_and_leave_nothing(tmp_pat
     """Seeded, so that a failure comes back."""
     chance = random.Random(f"{kind} 1")  # noqa: S311
     whole, archives = RECORDINGS[kind], tmp_path / "archives"
-    for _ in range(150):
+    for _ in range(60):
         data = bytearray(whole[: chance.randrange(len(whole))] if chance.random() < 0.4 else whole)
         for _ in range(chance.randrange(4)):
             at = chance.randrange(len(data) + 1)
@@ -110,6 +111,19 @@ def test_cut_and_damaged_recordings_raise_nothing_else_and_leave_nothing(tmp_pat
             assert left.name == "site"
             shutil.rmtree(left)
     assert {path.name for path in tmp_path.iterdir()} <= {"recording", "archives"}
+
+
+def test_damaged_mirrors_raise_nothing_else(tmp_path: Path) -> None:
+    chance = random.Random(3)  # noqa: S311
+    folder = tmp_path / "mirror"
+    shutil.copytree(MIRRORS / "plain", folder)
+    for file in ("new.zip", "new.txt") * 20:
+        whole = (MIRRORS / "plain" / "hts-cache" / file).read_bytes()
+        at = chance.randrange(len(whole))
+        (folder / "hts-cache" / file).write_bytes(whole[:at] + chance.randbytes(4) + whole[at + 4 :])
+        with contextlib.suppress(ArchiveError):
+            import_recording(folder, tmp_path / "archives", "site", replace=True)
+    assert {path.name for path in tmp_path.rglob("*") if path.parent.name == "archives"} <= {"site"}
 
 
 def test_random_bytes_are_no_recording(tmp_path: Path) -> None:
