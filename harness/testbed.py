@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -175,15 +174,14 @@ class Testbed:
     def client(self, link: Link, *, block: int = 0, pcap: Path | None = None) -> Iterator[Client]:
         """A fresh client host behind a fresh link. Its address was never used before in this testbed."""
         address = str(Address(next(self._client_numbers)))
-        folder = self.folder / "client"
-        folder.mkdir(exist_ok=True)
-        with host("client") as made:
+        # A folder of its own: nothing of an earlier link, one that failed above all, can be taken for this one's.
+        with tempfile.TemporaryDirectory(prefix="client-", dir=self.folder) as folder, host("client") as made:
             made.set_kernel(kernel_settings(self.tcp))
             with joined(
                 link,
                 made,
                 self.server,
-                folder,
+                Path(folder),
                 address=address,
                 tcp=self.tcp,
                 backend=self.backend,
@@ -191,7 +189,6 @@ class Testbed:
                 pcap=pcap,
             ) as running:
                 yield Client(made, address, running)
-        shutil.rmtree(folder)
 
     def replay_notes(self, page: str) -> dict[str, list[str]]:
         """What was changed of an archive so that it can be replayed, by scheme."""
