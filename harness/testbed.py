@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
