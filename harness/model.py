@@ -255,6 +255,9 @@ class Replay:
             )
 
 
+AS_RECORDED = Replay(determinism=False)  # for a crawl: what is archived is what was recorded
+
+
 @dataclass(frozen=True)
 class Condition:
     """One cell of a study: what is loaded, how its bytes travel, over which link, in which browser."""

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol as Interface
 
-from harness.calibrate import LinkReading, calibrate, refuse_if_off
+from harness.calibrate import calibrate
 from harness.enclosure import WORKSPACE
 from harness.environment import describe_environment
 from harness.errors import StudyError, TestbedFailed
 from harness.model import Backend, Link, Outcome, Replay, TcpSettings
 from harness.model import Protocol as WireProtocol
 from harness.plan import PlannedTrial
+from harness.reading import LinkReading, refuse_if_off
 from harness.records import Record, RunDirectory
 from harness.study import Study
 from harness.testbed import Testbed, testbed

@@ -17,7 +17,7 @@ from rich.table import Table
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
-from harness.model import NAME_PATTERN, Link, Protocol
+from harness.model import AS_RECORDED, NAME_PATTERN, Link, Protocol
 from harness.testbed import testbed
 from sites.archive import Archive, archives_root, check_free, list_archives, open_archive
 from sites.capture import archive_with_httrack
@@ -173,7 +173,7 @@ def _crawl(origin: Archive, root: Path, out: Console) -> int:
     secure = origin.start_url.startswith("https://")
     protocol = Protocol.HTTPS1 if secure else Protocol.HTTP1
     with testbed() as made:
-        made.serve(origin, [protocol])
+        made.serve(origin, [protocol], AS_RECORDED)
         made.resolver.use(made.endpoint_of(origin.name, protocol).address)
         with made.client(CRAWL_LINK) as client:
             archive = archive_with_httrack(

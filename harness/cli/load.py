@@ -8,7 +8,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from harness.calibrate import calibrate, refuse_if_off
+from harness.calibrate import calibrate
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.inspect import add_link_options, link_of
 from harness.cli.verify import verify_variant
@@ -16,6 +16,7 @@ from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
 from harness.model import Backend, Condition, Driver, Engine, Link, Origins, Outcome, Protocol
 from harness.plan import PlannedTrial
+from harness.reading import refuse_if_off
 from harness.records import Record
 from harness.runner import bench
 from harness.testbed import testbed

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.calibrate import calibrate, refuse_if_off
+from harness.calibrate import calibrate
 from harness.enclosure import WORKSPACE
 from harness.model import Condition, Driver, Engine, Link, Origins, Protocol
 from harness.plan import PlannedTrial
+from harness.reading import refuse_if_off
 from harness.records import Record
 from harness.runner import Bench, bench
 from harness.trial import TrialOptions, run_trial
