@@ -15,10 +15,12 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.cli.common import Subcommands, console, in_enclosure
+from harness.cli.verify import percent
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
 from harness.model import NAME_PATTERN, Link, Protocol
 from harness.testbed import testbed
+from harness.verification import stored
 from sites.archive import Archive, archives_root, check_free, list_archives, open_archive
 from sites.capture import archive_with_httrack
 from sites.importers import import_recording
@@ -59,7 +61,10 @@ def add_commands(commands: Subcommands) -> None:
     )
     imports.add_argument("--replace", action="store_true", help="replace an archive of the same name")
     imports.set_defaults(run=run_import)
-    pages = commands.add_parser("pages", help="list archives; for one: hosts, bytes by type, notes")
+    pages = commands.add_parser(
+        "pages",
+        help="list archives; for one: hosts, requests and bytes by type, notes, the last verification",
+    )
     pages.add_argument("name", nargs="?", metavar="NAME")
     pages.set_defaults(run=run_pages)
 
@@ -231,12 +236,38 @@ def _print_page(archive: Archive) -> None:
             group = (urlsplit(entry.url).hostname if title == "host" else entry.mime) or "-"
             counts[group] += 1
             sizes[group] += entry.body_bytes
-        table = Table(title, "responses", "kB", box=None, pad_edge=False)
+        table = Table(title, box=None, pad_edge=False)
+        for column in ("responses", "kB"):
+            table.add_column(column, justify="right")
         for name, size in sizes.most_common():
             table.add_row(name, str(counts[name]), f"{size / 1000:,.1f}")
         out.print()
         out.print(table)
+    _print_verifications(archive, out)
     if archive.notes:
         out.print("\nnotes")
         for note in archive.notes:
             out.print(f"  {note}", markup=False)
+
+
+def _print_verifications(archive: Archive, out: Console) -> None:
+    """What the last loads of `coldload verify` found."""
+    reports = stored(archive)
+    out.print()
+    if not reports:
+        out.print(f"not verified yet; `coldload verify {archive.name}`")
+        return
+    table = Table("verified", "by", "on", box=None, pad_edge=False)
+    for column in ("requests", "as recorded", "closest", "missed", "answered", "core"):
+        table.add_column(column, justify="right")
+    for each in reports:
+        old = each.archive_digest != archive.digest
+        table.add_row(
+            f"{each.taken_utc[:10]}{' (other content)' if old else ''}",
+            each.protocol,
+            each.device,
+            *(str(count) for count in (each.asked, each.exact, len(each.closest), len(each.missed))),
+            percent(each.answered_percent),
+            percent(each.core_percent) if each.outcome == "ok" else each.outcome,
+        )
+    out.print(table)
