@@ -119,6 +119,7 @@ class Launch:
     """One start of Chromium: where its profile and NetLog go, which hosts the page has, what it looks like.
 
     Without `page_hosts` they are not known, and every name resolves: a live page is recorded.
+    `log_bodies` puts bodies into the NetLog, too.
     `secure_origins` are http:// origins to be treated as https:// ones are: a page recorded over https may use what
     browsers offer to secure contexts only (Web Crypto, for one), and must run the same code over plain http.
     """
@@ -128,6 +129,7 @@ class Launch:
     page_hosts: tuple[str, ...] | None
     secure_origins: tuple[str, ...] = ()
     device: Device = DESKTOP
+    log_bodies: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -139,6 +141,7 @@ class Launch:
             *FLAGS,
             *([f"--host-resolver-rules={rules}"] if rules else []),
             f"--log-net-log={self.netlog}",
+            *(["--net-log-capture-mode=Everything"] if self.log_bodies else []),
             *([secure] if self.secure_origins else []),
             *device.flags(self.device),
         )

@@ -18,10 +18,11 @@ from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.verify import percent
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
-from harness.model import NAME_PATTERN, Link, Protocol
+from harness.model import NAME_PATTERN, Link, Protocol, Replay
 from harness.testbed import testbed
 from harness.verification import stored
 from sites.archive import Archive, archives_root, check_free, list_archives, open_archive
+from sites.archiving import Tool, archive_page
 from sites.capture import archive_with_httrack
 from sites.importers import import_recording
 from sites.pagelist import Outcome, Wanted, archive_all, read_list
@@ -35,7 +36,13 @@ def add_commands(commands: Subcommands) -> None:
     archive = commands.add_parser("archive", help="archive a live page with everything it needs")
     archive.add_argument("url", nargs="?", metavar="URL")
     archive.add_argument("--name", help="name of the archive (default: the host's name)")
-    archive.add_argument("--with", dest="tool", choices=["httrack"], default="httrack")
+    archive.add_argument(
+        "--with",
+        dest="tool",
+        choices=[each.value for each in Tool],
+        default=Tool.BOTH.value,
+        help="httrack: its mirror; browser: what a real load asks for; both (default): the mirror completed by a load",
+    )
     archive.add_argument("--user-agent", default="desktop", help="desktop, mobile, or the string itself")
     archive.add_argument("--shipped", action="store_true", help="make the pages that ship with the project")
     archive.add_argument(
@@ -96,12 +103,13 @@ def _archive_page(
     """Archive one page; `go_on`, called all the while, may raise to stop."""
     check_free(archives_root(), page.name, replace=arguments.replace)
     with tempfile.TemporaryDirectory(prefix="coldload-") as work:
-        return archive_with_httrack(
+        return archive_page(
             page.url,
             archives_root(),
             page.name,
+            Tool(arguments.tool),
             user_agent=arguments.user_agent,
-            work=Path(work) / "mirror",
+            work=Path(work) / "work",
             progress=None if go_on is None else lambda _count, _url: go_on(),
         )
 
@@ -178,7 +186,7 @@ def _crawl(origin: Archive, root: Path, out: Console) -> int:
     secure = origin.start_url.startswith("https://")
     protocol = Protocol.HTTPS1 if secure else Protocol.HTTP1
     with testbed() as made:
-        made.serve(origin, [protocol])
+        made.serve(origin, [protocol], Replay(determinism=False))
         made.resolver.use(made.endpoint_of(origin.name, protocol).address)
         with made.client(CRAWL_LINK) as client:
             archive = archive_with_httrack(

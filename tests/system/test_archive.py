@@ -9,7 +9,7 @@ import pytest
 
 from harness.enclosure import WORKSPACE
 from harness.errors import ArchiveError, TestbedFailed
-from harness.model import Link, Protocol
+from harness.model import Link, Protocol, Replay
 from harness.testbed import testbed
 from sites.archive import Archive, open_archive, write_archive
 from sites.capture import archive_with_httrack
@@ -26,7 +26,7 @@ def crawled(origin: Archive, root: Path, url: str, protocol: Protocol, user_agen
     def crawl() -> bytes:
         pcap = WORKSPACE / "crawl.pcap"
         with testbed() as made:
-            made.serve(origin, [protocol])
+            made.serve(origin, [protocol], Replay(determinism=False))
             made.resolver.use(made.endpoint_of(origin.name, protocol).address)
             with made.client(FAST, pcap=pcap) as client:
                 archive_with_httrack(
