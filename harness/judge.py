@@ -40,6 +40,7 @@ class Evidence:
     link_reading: Mapping[str, Any] | None = None
     client_cpu_s: float | None = None
     server_cpu_s: float | None = None
+    console_errors: tuple[str, ...] | None = None
 
     @property
     def served_by_protocol(self) -> tuple[ServedRequest, ...]:

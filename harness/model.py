@@ -259,6 +259,38 @@ AS_RECORDED = Replay(determinism=False)  # for a crawl: what is archived is what
 
 
 @dataclass(frozen=True)
+class Screen:
+    """A touch screen in portrait: CSS pixels, and device pixels per CSS pixel."""
+
+    width: int
+    height: int
+    scale_factor: float
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the browser says it runs on. Without screen and user agent: the browser as it is, in a window."""
+
+    name: str
+    user_agent: str | None = None
+    screen: Screen | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+DESKTOP = Device("desktop")
+MOBILE = Device(
+    "mobile",
+    # Chrome's reduced user agent, the same on all Android phones of a major version.
+    "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/156.0.0.0 Mobile Safari/537.36",
+    Screen(412, 915, 2.625),  # Google Pixel 6 and 7
+)
+DEVICES: Mapping[str, Device] = {device.name: device for device in (DESKTOP, MOBILE)}
+
+
+@dataclass(frozen=True)
 class Condition:
     """One cell of a study: what is loaded, how its bytes travel, over which link, in which browser."""
 
@@ -270,10 +302,11 @@ class Condition:
     driver: Driver
     origins: Origins
     server: str
+    device: Device = DESKTOP
 
     def to_json(self) -> dict[str, Any]:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return fields | {"link": self.link.to_json()}
+        return fields | {"link": self.link.to_json(), "device": self.device.name}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Condition:
@@ -288,9 +321,11 @@ class Condition:
                 driver=Driver(data["driver"]),
                 origins=Origins(data["origins"]),
                 server=data["server"],
+                device=DEVICES[data.get("device", DESKTOP.name)],  # plans of older versions have none
             )
         except (KeyError, ValueError, TypeError) as error:
             raise StudyError(f"not a condition ({error}): {dict(data)}") from error
 
     def __str__(self) -> str:
-        return f"{self.page} {self.variant} {self.protocol} {self.link.name} {self.driver}"
+        device = "" if self.device is DESKTOP else f" {self.device}"
+        return f"{self.page} {self.variant} {self.protocol} {self.link.name} {self.driver}{device}"

@@ -13,10 +13,13 @@ from typing import Any
 from harness import keys
 from harness.errors import StudyError
 from harness.model import (
+    DESKTOP,
+    DEVICES,
     NAME_PATTERN,
     Backend,
     Compression,
     Condition,
+    Device,
     Driver,
     Engine,
     Link,
@@ -45,6 +48,7 @@ STUDY_KEYS = (
     "link_backend",
     "engine",
     "drivers",
+    "device",
     "origins",
     "determinism",
     "compression",
@@ -72,6 +76,7 @@ class Study:
     link_backend: Backend | None
     engine: Engine
     drivers: tuple[Driver, ...]
+    device: Device
     replay: Replay
     server: str
     tcp: TcpSettings
@@ -85,7 +90,17 @@ class Study:
         """Every cell, in the order of the file."""
         cells = itertools.product(self.pages, self.variants, self.links, self.protocols, self.drivers)
         return tuple(
-            Condition(page, variant, protocol, link, self.engine, driver, self.replay.origins, self.server)
+            Condition(
+                page,
+                variant,
+                protocol,
+                link,
+                self.engine,
+                driver,
+                self.replay.origins,
+                self.server,
+                self.device,
+            )
             for page, variant, link, protocol, driver in cells
         )
 
@@ -142,6 +157,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         else None,
         engine=keys.enum("engine", data.get("engine", "chromium"), Engine),
         drivers=tuple(keys.enums(data, "drivers", Driver, [Driver.PLAYWRIGHT])),
+        device=DEVICES[keys.choice("device", data.get("device", DESKTOP.name), tuple(DEVICES))],
         replay=_replay(data, protocols, server),
         server=server,
         tcp=_tcp(data.get("tcp", {})),

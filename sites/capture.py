@@ -17,6 +17,7 @@ from pathlib import Path
 
 from harness.command import Command
 from harness.errors import ArchiveError
+from harness.model import MOBILE
 from harness.process import running
 from sites.archive import Archive, Response, write_archive
 from sites.htcache import (
@@ -33,10 +34,9 @@ from sites.htcache import (
 from sites.requisites import missing, walk
 from sites.urls import canonical_url, resolve
 
-_CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0"
 USER_AGENTS: Mapping[str, str] = {
-    "desktop": f"Mozilla/5.0 (X11; Linux x86_64) {_CHROME} Safari/537.36",
-    "mobile": f"Mozilla/5.0 (Linux; Android 10; K) {_CHROME} Mobile Safari/537.36",
+    "desktop": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36",
+    "mobile": MOBILE.user_agent or "",
 }
 LONGEST_USER_AGENT = 125  # HTTrack refuses more
 LONGEST_URL = 1000  # HTTrack's buffers hold 1024

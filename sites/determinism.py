@@ -27,11 +27,14 @@ var C=w.Crypto.prototype,g=C.getRandomValues;C.getRandomValues=function(a){g.cal
 for(var b=new Uint8Array(a.buffer,a.byteOffset,a.byteLength),i=b.length;i--;)b[i]=r()*256;return a};\
 if(C.randomUUID)C.randomUUID=function(){return"10000000-1000-4000-8000-100000000000".replace(/[018]/g,\
 function(c){return(c^r()*16>>c/4).toString(16)})};\
-var D=w.Date,P=w.performance,b=P.now(),l=-1,o=0,m=0,n=function(){var e=P.now()-b;if(e-l>=1)o=e%%100;l=e;\
+var D=w.Date,N=D.now,P=w.performance,b=P.now(),l=-1,o=0,m=0,n=function(){var e=P.now()-b;if(e-l>=1)o=e%%100;l=e;\
 return m=M.max(m,M.floor(t+e-o))};D.now=n;\
 w.Date=D.prototype.constructor=new Proxy(D,{apply:function(){return new D(n()).toString()},\
 construct:function(d,a,e){return Reflect.construct(d,a.length?a:[n()],e)}});\
-Object.defineProperty(w.Performance.prototype,"timeOrigin",{get:function(){return t},configurable:true})\
+Object.defineProperty(w.Performance.prototype,"timeOrigin",{get:function(){return t},configurable:true});\
+var k=Object.getOwnPropertyDescriptor(w.Document.prototype,"cookie"),K=k.set;k.set=function(v){\
+K.call(this,(v+"").replace(/(;\\s*expires=)([^;]+)/i,function(a,e,d){d=D.parse(d)+N()-n();\
+return d?e+new D(d).toUTCString():a}))};Object.defineProperty(w.Document.prototype,"cookie",k)\
 })(window,%d,%d)</script>"""
 _SEED = 2012
 

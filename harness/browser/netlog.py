@@ -6,6 +6,7 @@ The format is Chromium's (net/log, `--log-net-log`): a JSON object with `constan
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -28,7 +29,10 @@ CACHE_MISS = -400  # a look into the empty cache, not a request on the wire
 
 @dataclass(frozen=True)
 class Request:
-    """One request on the wire. `protocol` is None when no headers were sent; times are NetLog ticks in ms."""
+    """One request on the wire. `protocol` is None when no headers were sent; times are NetLog ticks in ms.
+
+    `body` is the body as it travelled (Content-Encoding applied), where the log was asked to hold bodies.
+    """
 
     url: str
     method: str
@@ -39,6 +43,7 @@ class Request:
     status: int | None
     net_error: int | None
     body_bytes: int
+    body: bytes | None = None
 
     @property
     def host(self) -> str:
@@ -164,6 +169,8 @@ class _Hop:
     net_error: int | None = None
     raw_bytes: int = 0
     filtered_bytes: int = 0
+    raw: list[str] = field(default_factory=list)
+    filtered: list[str] = field(default_factory=list)
 
     @property
     def counts(self) -> bool:
@@ -182,6 +189,7 @@ class _Hop:
             status=self.status,
             net_error=self.net_error,
             body_bytes=self.raw_bytes or self.filtered_bytes,
+            body=b"".join(map(base64.b64decode, self.raw or self.filtered)) or None,
         )
 
 
@@ -215,8 +223,10 @@ def _note(hop: _Hop, name: str, parameters: Mapping[str, Any], *, ended: bool) -
         hop.status = _status(parameters.get("headers", []))
     elif name == "URL_REQUEST_JOB_BYTES_READ":
         hop.raw_bytes += parameters.get("byte_count", 0)
+        hop.raw += [parameters["bytes"]] if "bytes" in parameters else []
     elif name == "URL_REQUEST_JOB_FILTERED_BYTES_READ":
         hop.filtered_bytes += parameters.get("byte_count", 0)
+        hop.filtered += [parameters["bytes"]] if "bytes" in parameters else []
     elif ended and parameters.get("net_error") and name in ("REQUEST_ALIVE", "URL_REQUEST_START_JOB"):
         hop.net_error = parameters["net_error"]
 

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.browser import device
+from harness.model import DESKTOP, Device
+
 WINDOW = (1280, 800)
 
 # The names Chromium asks for by itself. `--disable-background-networking` alone silences only part of them, so they
@@ -113,25 +116,32 @@ def service_names(page_hosts: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of Chromium: where its profile and NetLog go, which hosts the page has.
+    """One start of Chromium: where its profile and NetLog go, which hosts the page has, what it looks like.
 
+    Without `page_hosts` they are not known, and every name resolves: a live page is recorded.
+    `log_bodies` puts bodies into the NetLog, too.
     `secure_origins` are http:// origins to be treated as https:// ones are: a page recorded over https may use what
     browsers offer to secure contexts only (Web Crypto, for one), and must run the same code over plain http.
     """
 
     profile: Path
     netlog: Path
-    page_hosts: tuple[str, ...]
+    page_hosts: tuple[str, ...] | None
     secure_origins: tuple[str, ...] = ()
+    device: Device = DESKTOP
+    log_bodies: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Every flag, but those by which a driver names the profile and opens its channel."""
-        rules = ",".join(f"MAP {name} ~NOTFOUND" for name in service_names(self.page_hosts))
+        silenced = () if self.page_hosts is None else service_names(self.page_hosts)
+        rules = ",".join(f"MAP {name} ~NOTFOUND" for name in silenced)
         secure = f"--unsafely-treat-insecure-origin-as-secure={','.join(self.secure_origins)}"
         return (
             *FLAGS,
-            f"--host-resolver-rules={rules}",
+            *([f"--host-resolver-rules={rules}"] if rules else []),
             f"--log-net-log={self.netlog}",
+            *(["--net-log-capture-mode=Everything"] if self.log_bodies else []),
             *([secure] if self.secure_origins else []),
+            *device.flags(self.device),
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.browser.policy import Launch, preferences
+from harness.model import DESKTOP, Device
 
 
 @dataclass(frozen=True)
@@ -15,8 +16,9 @@ class Home:
     """The folder one Chromium process lives in; thrown away with the trial."""
 
     folder: Path
-    page_hosts: tuple[str, ...] = ()
+    page_hosts: tuple[str, ...] | None = ()
     secure_origins: tuple[str, ...] = ()
+    device: Device = DESKTOP
 
     @property
     def profile(self) -> Path:
@@ -39,18 +41,23 @@ class Home:
             return None
 
     def launch(self) -> Launch:
-        return Launch(self.profile, self.netlog, self.page_hosts, self.secure_origins)
+        return Launch(self.profile, self.netlog, self.page_hosts, self.secure_origins, self.device)
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def fresh_home(
-    folder: Path, trust: Path, page_hosts: tuple[str, ...] = (), secure_origins: tuple[str, ...] = ()
+    folder: Path,
+    trust: Path | None,
+    page_hosts: tuple[str, ...] | None = (),
+    secure_origins: tuple[str, ...] = (),
+    device: Device = DESKTOP,
 ) -> Home:
-    """Make the home; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt)."""
-    home = Home(folder, page_hosts, secure_origins)
+    """Make the home; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""
+    home = Home(folder, page_hosts, secure_origins, device)
     (home.profile / "Default").mkdir(parents=True)
-    (home.profile / "Default" / "Preferences").write_text(json.dumps(preferences(page_hosts)))
-    shutil.copytree(trust, folder / ".pki" / "nssdb")
+    (home.profile / "Default" / "Preferences").write_text(json.dumps(preferences(page_hosts or ())))
+    if trust is not None:
+        shutil.copytree(trust, folder / ".pki" / "nssdb")
     return home

@@ -15,11 +15,14 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.cli.common import Subcommands, console, in_enclosure
+from harness.cli.verify import percent
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
 from harness.model import AS_RECORDED, NAME_PATTERN, Link, Protocol
 from harness.testbed import testbed
+from harness.verification import stored
 from sites.archive import Archive, archives_root, check_free, list_archives, open_archive
+from sites.archiving import Tool, archive_page
 from sites.capture import archive_with_httrack
 from sites.importers import import_recording
 from sites.pagelist import Outcome, Wanted, archive_all, read_list
@@ -33,7 +36,13 @@ def add_commands(commands: Subcommands) -> None:
     archive = commands.add_parser("archive", help="archive a live page with everything it needs")
     archive.add_argument("url", nargs="?", metavar="URL")
     archive.add_argument("--name", help="name of the archive (default: the host's name)")
-    archive.add_argument("--with", dest="tool", choices=["httrack"], default="httrack")
+    archive.add_argument(
+        "--with",
+        dest="tool",
+        choices=[each.value for each in Tool],
+        default=Tool.BOTH.value,
+        help="httrack: its mirror; browser: what a real load asks for; both (default): the mirror completed by a load",
+    )
     archive.add_argument("--user-agent", default="desktop", help="desktop, mobile, or the string itself")
     archive.add_argument("--shipped", action="store_true", help="make the pages that ship with the project")
     archive.add_argument(
@@ -59,7 +68,10 @@ def add_commands(commands: Subcommands) -> None:
     )
     imports.add_argument("--replace", action="store_true", help="replace an archive of the same name")
     imports.set_defaults(run=run_import)
-    pages = commands.add_parser("pages", help="list archives; for one: hosts, bytes by type, notes")
+    pages = commands.add_parser(
+        "pages",
+        help="list archives; for one: hosts, requests and bytes by type, notes, the last verification",
+    )
     pages.add_argument("name", nargs="?", metavar="NAME")
     pages.set_defaults(run=run_pages)
 
@@ -91,12 +103,13 @@ def _archive_page(
     """Archive one page; `go_on`, called all the while, may raise to stop."""
     check_free(archives_root(), page.name, replace=arguments.replace)
     with tempfile.TemporaryDirectory(prefix="coldload-") as work:
-        return archive_with_httrack(
+        return archive_page(
             page.url,
             archives_root(),
             page.name,
+            Tool(arguments.tool),
             user_agent=arguments.user_agent,
-            work=Path(work) / "mirror",
+            work=Path(work) / "work",
             progress=None if go_on is None else lambda _count, _url: go_on(),
         )
 
@@ -231,12 +244,38 @@ def _print_page(archive: Archive) -> None:
             group = (urlsplit(entry.url).hostname if title == "host" else entry.mime) or "-"
             counts[group] += 1
             sizes[group] += entry.body_bytes
-        table = Table(title, "responses", "kB", box=None, pad_edge=False)
+        table = Table(title, box=None, pad_edge=False)
+        for column in ("responses", "kB"):
+            table.add_column(column, justify="right")
         for name, size in sizes.most_common():
             table.add_row(name, str(counts[name]), f"{size / 1000:,.1f}")
         out.print()
         out.print(table)
+    _print_verifications(archive, out)
     if archive.notes:
         out.print("\nnotes")
         for note in archive.notes:
             out.print(f"  {note}", markup=False)
+
+
+def _print_verifications(archive: Archive, out: Console) -> None:
+    """What the last loads of `coldload verify` found."""
+    reports = stored(archive)
+    out.print()
+    if not reports:
+        out.print(f"not verified yet; `coldload verify {archive.name}`")
+        return
+    table = Table("verified", "by", "on", box=None, pad_edge=False)
+    for column in ("requests", "as recorded", "closest", "missed", "answered", "core"):
+        table.add_column(column, justify="right")
+    for each in reports:
+        old = each.archive_digest != archive.digest
+        table.add_row(
+            f"{each.taken_utc[:10]}{' (other content)' if old else ''}",
+            each.protocol,
+            each.device,
+            *(str(count) for count in (each.asked, each.exact, len(each.closest), len(each.missed))),
+            percent(each.answered_percent),
+            percent(each.core_percent) if each.outcome == "ok" else each.outcome,
+        )
+    out.print(table)

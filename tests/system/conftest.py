@@ -18,7 +18,7 @@ import pytest
 from PIL import Image
 
 from harness.enclosure import enclosed
-from harness.model import Condition, Driver, Engine, Link, Origins, Protocol
+from harness.model import DESKTOP, Condition, Device, Driver, Engine, Link, Origins, Protocol
 from harness.plan import PlannedTrial
 from sites.archive import Archive, Response, write_archive
 
@@ -88,6 +88,8 @@ def condition(
     driver: Driver = Driver.PLAYWRIGHT,
     link: Link | None = None,
     origins: Origins = Origins.SINGLE,
+    *,
+    device: Device = DESKTOP,
 ) -> Condition:
     """A condition with everything else at its default."""
     return Condition(
@@ -99,6 +101,7 @@ def condition(
         driver=driver,
         origins=origins,
         server="apache",
+        device=device,
     )
 
 

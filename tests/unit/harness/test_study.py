@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StudyError
-from harness.model import Compression, Driver, Link, Origins, Protocol, Replay, ThinkTime
+from harness.model import (
+    DESKTOP,
+    MOBILE,
+    Compression,
+    Condition,
+    Driver,
+    Link,
+    Origins,
+    Protocol,
+    Replay,
+    ThinkTime,
+)
 from harness.study import parse_study, read_study, shipped_studies
 
 GOOD = """
@@ -50,6 +61,20 @@ def test_defaults_are_filled_in() -> None:
     assert study.timeout_s == 60
     assert study.variants == ("plain",)
     assert study.replay == Replay(Origins.SINGLE, determinism=True, compression=Compression("recorded"))
+
+
+def test_the_device_is_part_of_every_condition() -> None:
+    assert {each.device for each in parse_study(GOOD, "mine.toml").conditions} == {DESKTOP}
+    study = parse_study(f'device = "mobile"\n{GOOD}', "mine.toml")
+    assert {each.device for each in study.conditions} == {MOBILE}
+    told = study.conditions[0].to_json()
+    assert told["device"] == "mobile"
+    assert Condition.from_json(told) == study.conditions[0]
+    del told["device"]
+    assert Condition.from_json(told).device is DESKTOP
+    assert "device: unknown 'phone'; known: desktop, mobile" in broken(
+        'name = "mine"', 'name = "mine"\ndevice = "phone"'
+    )
 
 
 def test_settings_of_the_replay() -> None:

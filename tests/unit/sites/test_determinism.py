@@ -15,6 +15,9 @@ from sites.determinism import pin, script
 RECORDED = datetime(2022, 8, 31, 12, 0, tzinfo=UTC)
 PAGE = """
 const window = globalThis;  // as browsers have it
+const cookies = [];
+window.Document = class { get cookie() { return "read" } set cookie(text) { cookies.push(text) } };
+const real = Date.now();
 const element = %s;
 eval(element);
 const first = Math.random();
@@ -23,7 +26,15 @@ const started = performance.now(), date = Date.now();
 let asked = 0;
 while (Date.now() - date < 250) asked++;
 const bytes = crypto.getRandomValues(new Uint32Array(2));
+const page = new Document();
+const year = new Date(date + 31536e6).toUTCString();
+page.cookie = "kept=1; path=/; expires=" + year + "; secure";
+page.cookie = "gone=1; Expires=Thu, 01 Jan 1970 00:00:01 GMT";
+page.cookie = "plain=expires=never";
+const until = Date.parse(cookies[0].split("expires=")[1].split(";")[0]);
 console.log(JSON.stringify({
+  cookies: cookies.slice(2), read: page.cookie, kept: cookies[0].replace(/expires=[^;]+/, ""),
+  year: (until - real) / 31536e6, gone: Date.parse(cookies[1].split("xpires=")[1]) - real,
   first, second: Math.random(), bytes: [...bytes], uuid: crypto.randomUUID(), date,
   waited: performance.now() - started, now: new Date().getTime() - date, origin: performance.timeOrigin,
   given: new Date(2012, 0).getFullYear(), parsed: Date.parse("2012-01-01T00:00:00Z"), utc: Date.UTC(2012),
@@ -39,6 +50,18 @@ def run(folder: Path) -> dict[str, object]:
     assert done.returncode == 0, done.stderr
     said: dict[str, object] = json.loads(done.stdout)
     return said
+
+
+def test_cookies_last_as_long_after_the_real_date(tmp_path: Path) -> None:
+    said = run(tmp_path)
+    assert (said["kept"], said["cookies"], said["read"]) == (
+        "kept=1; path=/; ; secure",
+        ["plain=expires=never"],
+        "read",
+    )
+    assert said["year"] == pytest.approx(1, abs=1e-3)
+    assert isinstance(said["gone"], float | int)
+    assert said["gone"] < 0
 
 
 def test_chance_and_date_are_the_same_twice_and_durations_stay_true(tmp_path: Path) -> None:

@@ -63,13 +63,13 @@ def test_a_list_is_archived_reported_and_gone_on_with(
     pages = saved(
         tmp_path, f"{site}/one.html one\n{site}/two.html two\n{site}/none.html none\n".encode(), "list"
     )
-    assert main(["archive", "--list", str(pages)]) == 1
+    assert main(["archive", "--with", "httrack", "--list", str(pages)]) == 1
     said = capsys.readouterr().out
     assert "one: 1 responses of 1 host(s)" in said
     assert "1 of 3 failed; the same command tries these again:" in said
     assert f"{site}/none.html: HTTrack could not fetch" in said
     (tmp_path / "site" / "none.html").write_text("<p>now")
-    assert main(["archive", "--list", str(pages), "--jobs", "3"]) == 0
+    assert main(["archive", "--with", "httrack", "--list", str(pages), "--jobs", "3"]) == 0
     assert capsys.readouterr().out.count("archived already") == 2
 
 
