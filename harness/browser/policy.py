@@ -77,6 +77,10 @@ FLAGS = (
     f"--enable-features={','.join(ENABLED_FEATURES)}",
 )
 
+# QUIC to every host at once, without an Alt-Svc header or DNS record to be learned first. There is no way back to
+# TCP: a host that does not answer over UDP fails. It also makes Chromium accept a private authority over QUIC.
+FORCE_QUIC = "--origin-to-force-quic-on=*"
+
 FIRST_PREFERENCES: dict[str, Any] = {
     "browser": {"enable_spellchecking": False},
     "spellcheck": {"dictionaries": [], "use_spelling_service": False},
@@ -117,12 +121,14 @@ class Launch:
 
     `secure_origins` are http:// origins to be treated as https:// ones are: a page recorded over https may use what
     browsers offer to secure contexts only (Web Crypto, for one), and must run the same code over plain http.
+    `quic`: every https request goes by HTTP/3, the first one, too.
     """
 
     profile: Path
     netlog: Path
     page_hosts: tuple[str, ...]
     secure_origins: tuple[str, ...] = ()
+    quic: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -134,4 +140,5 @@ class Launch:
             f"--host-resolver-rules={rules}",
             f"--log-net-log={self.netlog}",
             *([secure] if self.secure_origins else []),
+            *([FORCE_QUIC] if self.quic else []),
         )

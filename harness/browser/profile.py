@@ -17,6 +17,7 @@ class Home:
     folder: Path
     page_hosts: tuple[str, ...] = ()
     secure_origins: tuple[str, ...] = ()
+    quic: bool = False
 
     @property
     def profile(self) -> Path:
@@ -39,17 +40,22 @@ class Home:
             return None
 
     def launch(self) -> Launch:
-        return Launch(self.profile, self.netlog, self.page_hosts, self.secure_origins)
+        return Launch(self.profile, self.netlog, self.page_hosts, self.secure_origins, self.quic)
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def fresh_home(
-    folder: Path, trust: Path, page_hosts: tuple[str, ...] = (), secure_origins: tuple[str, ...] = ()
+    folder: Path,
+    trust: Path,
+    page_hosts: tuple[str, ...] = (),
+    secure_origins: tuple[str, ...] = (),
+    *,
+    quic: bool = False,
 ) -> Home:
     """Make the home; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt)."""
-    home = Home(folder, page_hosts, secure_origins)
+    home = Home(folder, page_hosts, secure_origins, quic)
     (home.profile / "Default").mkdir(parents=True)
     (home.profile / "Default" / "Preferences").write_text(json.dumps(preferences(page_hosts)))
     shutil.copytree(trust, folder / ".pki" / "nssdb")

@@ -173,7 +173,7 @@ def _crawl(origin: Archive, root: Path, out: Console) -> int:
     secure = origin.start_url.startswith("https://")
     protocol = Protocol.HTTPS1 if secure else Protocol.HTTP1
     with testbed() as made:
-        made.serve(origin, [protocol])
+        made.serve(origin, [protocol], server="apache")  # a change would be a change of the archive
         made.resolver.use(made.endpoint_of(origin.name, protocol).address)
         with made.client(CRAWL_LINK) as client:
             archive = archive_with_httrack(

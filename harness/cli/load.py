@@ -18,6 +18,7 @@ from harness.model import Backend, Condition, Driver, Engine, Link, Origins, Out
 from harness.plan import PlannedTrial
 from harness.records import Record
 from harness.runner import bench
+from harness.servers import ABILITIES, DEFAULT_SERVER, refuse_unless_able
 from harness.testbed import testbed
 from harness.trial import TrialOptions, run_trial
 from harness.variants import PLAIN, parse_variant, served_name
@@ -33,6 +34,7 @@ def add_commands(commands: Subcommands) -> None:
         "--variant", default=PLAIN, metavar="V", help="as of `coldload optimize` (default plain)"
     )
     load.add_argument("--driver", choices=[each.value for each in Driver], default="playwright")
+    load.add_argument("--server", choices=list(ABILITIES), default=DEFAULT_SERVER)
     load.add_argument("--timeout-s", type=float, default=60.0)
     load.add_argument(
         "--keep", type=Path, metavar="DIR", help="store NetLog, packet capture and screenshot here"
@@ -64,13 +66,19 @@ def _one_trial(
 ) -> Record:
     planned = PlannedTrial("00001", 1, 1, condition)
     served = served_name(condition.page, condition.variant)
-    with bench({served: archive}, [condition.protocol], backend=backend) as opened:
+    with bench({served: archive}, [condition.protocol], backend=backend, server=condition.server) as opened:
         refuse_if_off([calibrate(opened.testbed, condition.link)])
         return run_trial(opened.testbed, opened.drivers, planned, options, files)
 
 
 def _condition(
-    name: str, protocol: str, link: Link, driver: str = "playwright", variant: str = PLAIN
+    name: str,
+    protocol: str,
+    link: Link,
+    driver: str = "playwright",
+    variant: str = PLAIN,
+    *,
+    server: str = DEFAULT_SERVER,
 ) -> Condition:
     return Condition(
         page=name,
@@ -80,7 +88,7 @@ def _condition(
         engine=Engine.CHROMIUM,
         driver=Driver(driver),
         origins=Origins.SINGLE,
-        server="apache",
+        server=server,
     )
 
 
@@ -90,7 +98,10 @@ def run_load(arguments: argparse.Namespace) -> int:
     variant = parse_variant(arguments.variant)
     archive = variant_of(open_archive(archives_root(), arguments.name), variant)
     link = link_of(arguments)
-    condition = _condition(arguments.name, arguments.protocol, link, arguments.driver, variant.name)
+    condition = _condition(
+        arguments.name, arguments.protocol, link, arguments.driver, variant.name, server=arguments.server
+    )
+    refuse_unless_able(condition.server, [condition.protocol])
     keep = ("netlog", "pcap", "screenshot") if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
