@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import sysconfig
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ PROGRAMS = {
     "chromium": ("chromium", "--version"),
     "chromedriver": ("chromedriver", "--version"),
     "apache": ("apache2", "-v"),
+    "caddy": (str(Path(sysconfig.get_path("scripts"), "caddy")), "version"),
     "dnsmasq": ("dnsmasq", "--version"),
 }
 PACKAGES = ("selenium", "playwright", "warcio", "cryptography", "numpy", "pandas", "scipy", "matplotlib")
@@ -49,6 +51,7 @@ def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], stud
             "determinism": study.replay.determinism,
             "compression": str(study.replay.compression),
             "think_time": str(study.replay.think_time),
+            "tls": study.replay.tls,
         },
         "server": {"name": study.server, "settings": testbed.server_settings()},
         "archives": {

@@ -33,6 +33,7 @@ class Evidence:
     start_url: str
     page_hosts: frozenset[str]
     rtt_ms: float
+    tls: str = "1.3"
     navigate_ms: float | None = None
     timeline: Mapping[str, Any] | None = None
     netlog: NetLog | None = None
@@ -83,6 +84,9 @@ def observe(evidence: Evidence) -> Observation:
         fuzzy_requests=len(fuzzy) if seen else None,
         connections=len(evidence.netlog.connections) if evidence.netlog else None,
         connect_ms=_fastest(evidence.netlog.connections) if evidence.netlog else None,
+        tls=dict(Counter(each.tls for each in evidence.netlog.connections if each.tls))
+        if evidence.netlog
+        else {},
         bytes_down=reading.get("down", {}).get("bytes_out"),
         bytes_up=reading.get("up", {}).get("bytes_out"),
         bytes_body=sum(request.body_bytes for request in requests) if seen else None,
@@ -184,12 +188,18 @@ def _wrong_in_browser(evidence: Evidence) -> str | None:
         if request.protocol
         and (request.protocol != protocol.wire or not request.url.startswith(f"{protocol.scheme}://"))
     ]
-    resumed = [
-        f"{connection.remote} resumed a TLS session"
-        for connection in (evidence.netlog.connections if evidence.netlog else ())
-        if connection.resumed
+    secured = [each for each in (evidence.netlog.connections if evidence.netlog else ()) if each.tls]
+    resumed = [f"{connection.remote} resumed a TLS session" for connection in secured if connection.resumed]
+    other = [
+        f"{connection.remote} by {connection.tls}"
+        for connection in secured
+        if connection.tls != f"TLS {evidence.tls}"
     ]
-    return _listed(f"the browser did not use {protocol} for", wrong) or _listed("not cold:", resumed)
+    return (
+        _listed(f"the browser did not use {protocol} for", wrong)
+        or _listed("not cold:", resumed)
+        or _listed(f"the browser did not use TLS {evidence.tls} to", other)
+    )
 
 
 def _wrong_at_server(evidence: Evidence) -> str | None:
@@ -202,13 +212,21 @@ def _wrong_at_server(evidence: Evidence) -> str | None:
     if not protocol.keep_alive:
         connections = Counter(request.connection for request in evidence.served_by_protocol)
         wrong += [f"{count} requests on one connection" for count in connections.values() if count > 1]
+    wrong += [
+        f"{request.url} by {request.tls}"
+        for request in evidence.served or ()
+        if request.tls not in (None, f"TLSv{evidence.tls}")
+    ]
+    resumed = [request.url for request in evidence.served or () if request.resumed]
     answered = Counter(
         request.url.partition("#")[0] for request in evidence.load_requests if request.status is not None
     )
     logged = Counter(request.url for request in evidence.served_by_protocol)
     unseen = [url for url, count in answered.items() if logged[url] < count]
-    return _listed(f"the server did not use {protocol} for", wrong) or _listed(
-        "answered, but not by the testbed's server:", unseen
+    return (
+        _listed(f"the server did not use {protocol} for", wrong)
+        or _listed("not cold: the server resumed a TLS session for", resumed)
+        or _listed("answered, but not by the testbed's server:", unseen)
     )
 
 

@@ -24,35 +24,37 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Protocol(StrEnum):
-    """How bytes travel. `wire` is what the browser and the server must both report."""
+    """How bytes travel, one line per protocol; the order is that of tables.
 
-    HTTP1_CLOSE = "http1-close"
-    HTTP1 = "http1"
-    HTTPS1 = "https1"
-    H2 = "h2"
+    `wire` is what the browser and the server must both report, named as ALPN and Resource Timing name it. `label` is
+    the name for figures.
+    """
+
+    _value_: str
+    scheme: str
+    wire: str
+    keep_alive: bool
+    label: str
+
+    def __new__(
+        cls, value: str, scheme: str = "", wire: str = "", keep_alive: bool = True, label: str = ""
+    ) -> Protocol:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.scheme, member.wire, member.keep_alive, member.label = scheme, wire, keep_alive, label
+        return member
+
+    HTTP1_CLOSE = "http1-close", "http", "http/1.1", False, "HTTP/1.1, no keep-alive"
+    HTTP1 = "http1", "http", "http/1.1", True, "HTTP/1.1"
+    HTTPS1_CLOSE = "https1-close", "https", "http/1.1", False, "HTTP/1.1 + TLS, no keep-alive"
+    HTTPS1 = "https1", "https", "http/1.1", True, "HTTP/1.1 + TLS"
+    H2 = "h2", "https", "h2", True, "HTTP/2 (TLS)"
+    H3 = "h3", "https", "h3", True, "HTTP/3 (QUIC)"
 
     @property
-    def scheme(self) -> str:
-        return "http" if self in (Protocol.HTTP1_CLOSE, Protocol.HTTP1) else "https"
-
-    @property
-    def wire(self) -> str:
-        """The protocol of every request as ALPN and Resource Timing name it."""
-        return "h2" if self is Protocol.H2 else "http/1.1"
-
-    @property
-    def keep_alive(self) -> bool:
-        return self is not Protocol.HTTP1_CLOSE
-
-    @property
-    def label(self) -> str:
-        """The name for figures."""
-        return {
-            Protocol.HTTP1_CLOSE: "HTTP/1.1, no keep-alive",
-            Protocol.HTTP1: "HTTP/1.1",
-            Protocol.HTTPS1: "HTTP/1.1 + TLS",
-            Protocol.H2: "HTTP/2 (TLS)",
-        }[self]
+    def over_quic(self) -> bool:
+        """Whether it runs over UDP, in QUIC's own connections."""
+        return self.wire == "h3"
 
 
 class Engine(StrEnum):
@@ -236,18 +238,31 @@ class ThinkTime:
         return "recorded" if self.recorded else f"{self.constant_ms:g} ms" if self else "none"
 
 
+TLS_VERSIONS = ("1.3", "1.2")
+
+
 @dataclass(frozen=True)
 class Replay:
-    """How archives are served: the settings of a study that hold for all its conditions."""
+    """How archives are served: the settings of a study that hold for all its conditions.
+
+    `tls` is the one version of TLS there is.
+    """
 
     origins: Origins = Origins.SINGLE
     determinism: bool = True
     compression: Compression = Compression()
     think_time: ThinkTime = ThinkTime()
+    tls: str = TLS_VERSIONS[0]
 
     def refuse_unless_for(self, protocols: Iterable[Protocol]) -> None:
         """Raise StudyError when a browser could not read what it would get by one of the protocols."""
+        protocols = tuple(protocols)
         plain = [protocol for protocol in protocols if protocol.scheme == "http"]
+        quic = [protocol for protocol in protocols if protocol.over_quic]
+        if self.tls == "1.2" and quic:
+            raise StudyError(
+                f'tls: {quic[0]} has TLS 1.3 built in; leave {quic[0]} out, or choose tls = "1.3"'
+            )
         if self.compression.kind == "brotli" and plain:
             raise StudyError(
                 f"compression: browsers take brotli over https only, not by {plain[0]}; "

@@ -43,6 +43,7 @@ class Observation:
     fuzzy_requests: int | None = None
     connections: int | None = None
     connect_ms: int | None = None
+    tls: Mapping[str, int] = field(default_factory=dict)
     bytes_down: int | None = None
     bytes_up: int | None = None
     bytes_body: int | None = None

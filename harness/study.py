@@ -16,6 +16,7 @@ from harness.model import (
     DESKTOP,
     DEVICES,
     NAME_PATTERN,
+    TLS_VERSIONS,
     Backend,
     Compression,
     Condition,
@@ -29,13 +30,10 @@ from harness.model import (
     TcpSettings,
     ThinkTime,
 )
+from harness.servers import ABILITIES, DEFAULT_SERVER, refuse_unless_able
 from harness.study_links import links_of
 from harness.variants import PLAIN, parse_variant
 
-SERVERS = ("apache",)
-# Servers that can wait before they answer, by wire protocol. Apache lets only six requests of an HTTP/2 connection
-# begin at once and more as those end (mod_http2, h2_mplx.c): their waiting would be added up.
-THINKING_SERVERS = frozenset({("apache", "http/1.1")})
 KEPT_FILES = ("netlog", "pcap", "screenshot")
 MAX_TRIALS = 10_000
 STUDY_KEYS = (
@@ -54,6 +52,7 @@ STUDY_KEYS = (
     "compression",
     "think_time",
     "server",
+    "tls",
     "tcp",
     "trials",
     "seed",
@@ -144,7 +143,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     if not NAME_PATTERN.fullmatch(name):
         raise StudyError(f"name is {name!r}; it may hold letters, digits, '.', '_' and '-' only")
     protocols = tuple(keys.enums(data, "protocols", Protocol))
-    server = keys.choice("server", data.get("server", "apache"), SERVERS)
+    server = keys.choice("server", data.get("server", DEFAULT_SERVER), tuple(ABILITIES))
     return Study(
         name=name,
         title=keys.text(data, "title", name),
@@ -174,13 +173,9 @@ def _replay(data: Mapping[str, Any], protocols: Iterable[Protocol], server: str)
         determinism=keys.truth(data, "determinism", default=Replay.determinism),
         compression=Compression.parse(keys.text(data, "compression", "recorded")),
         think_time=_think_time(data.get("think_time", "none")),
+        tls=keys.choice("tls", data.get("tls", TLS_VERSIONS[0]), TLS_VERSIONS),
     )
-    for protocol in protocols:
-        if replay.think_time and (server, protocol.wire) not in THINKING_SERVERS:
-            raise StudyError(
-                f"think_time: the server {server} cannot let requests by {protocol} wait side by side; "
-                f"leave {protocol} out, or think_time"
-            )
+    refuse_unless_able(server, protocols, replay.think_time)
     replay.refuse_unless_for(protocols)
     return replay
 

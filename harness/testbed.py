@@ -27,6 +27,7 @@ from harness.errors import TestbedFailed
 from harness.link import Address, RunningLink, joined, kernel_settings, usable_backend
 from harness.model import Backend, Condition, Link, Origins, Protocol, Replay, TcpSettings
 from harness.netns import NETNS_FOLDER, Host, host
+from harness.servers import DEFAULT_SERVER, refuse_unless_able
 from harness.variants import served_name
 from sites.archive import Archive
 from sites.certificates import Authority, trust_database
@@ -34,9 +35,11 @@ from sites.coding import BROWSER_CODINGS
 from sites.materialise import Site, materialise
 from sites.origins import address_groups
 from sites.servers import ServedRequest, Server, Service
-from sites.servers.apache import serving
+from sites.servers.apache import serving as apache
+from sites.servers.caddy import serving as caddy
 from sites.urls import parse_url
 
+SERVERS = {"apache": apache, "caddy": caddy}  # what each can do: harness.servers
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
 SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
@@ -56,6 +59,7 @@ class Endpoint:
     hosts: frozenset[str]
     groups: tuple[tuple[str, ...], ...]
     replay_notes: tuple[str, ...]
+    tls: str
     address: str
     server: Server
     name_server: NameServer
@@ -97,9 +101,16 @@ class Testbed:
         self._server_numbers = itertools.count(1)
         self._client_numbers = itertools.count(1)
 
-    def serve(self, archive: Archive, protocols: Sequence[Protocol], replay: Replay | None = None) -> None:
+    def serve(
+        self,
+        archive: Archive,
+        protocols: Sequence[Protocol],
+        replay: Replay | None = None,
+        server: str = DEFAULT_SERVER,
+    ) -> None:
         """Serve an archive by each of the protocols, each on addresses of its own."""
         chosen = replay or Replay()
+        refuse_unless_able(server, protocols, chosen.think_time)
         chosen.refuse_unless_for(protocols)
         schemes = sorted({each.scheme for each in protocols})
         # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
@@ -120,14 +131,15 @@ class Testbed:
         self.server.configure(*(f"addr add {address}/32 dev lo" for address in addresses))
         folder = self.folder / "servers" / archive.name
         self._stack.callback(shutil.rmtree, folder)
-        server = self._stack.enter_context(
-            serving(
+        running = self._stack.enter_context(
+            SERVERS[server](
                 sites,
                 [service for each in services.values() for service in each],
                 self.authority,
                 folder,
                 network=self.server.path,
                 on_host=self.server.entered,
+                tls=chosen.tls,
             )
         )
         for protocol, (elsewhere, *others) in services.items():
@@ -140,8 +152,9 @@ class Testbed:
                 hosts=frozenset(site.hosts),
                 groups=groups,
                 replay_notes=site.notes,
+                tls=chosen.tls,
                 address=elsewhere.address,
-                server=server,
+                server=running,
                 name_server=self._stack.enter_context(
                     name_server(
                         Zone(elsewhere.address, names),

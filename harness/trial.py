@@ -54,7 +54,14 @@ class Drivers:
     ) -> Iterator[Home]:
         """A home for the next browser to start, for the page of `endpoint`; removed afterwards."""
         hosts = tuple(sorted(endpoint.hosts))
-        home = fresh_home(self._folder / f"home-{name}", trust, hosts, endpoint.secure_origins, device)
+        home = fresh_home(
+            self._folder / f"home-{name}",
+            trust,
+            hosts,
+            endpoint.secure_origins,
+            device=device,
+            quic=endpoint.protocol.over_quic,
+        )
         self.current_home.unlink(missing_ok=True)
         self.current_home.symlink_to(home.folder)
         try:
@@ -127,6 +134,7 @@ class _Attempt:
                 endpoint.start_url,
                 page_hosts=endpoint.hosts,
                 rtt_ms=self.planned.condition.link.rtt_ms,
+                tls=endpoint.tls,
             )
             self._measure(endpoint)
         except TrialFailed as failure:

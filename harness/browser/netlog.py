@@ -57,7 +57,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Connection:
-    """One TCP connection that was established; `connect_ms` is the time its handshake took, in whole ticks."""
+    """One connection that was established: of TCP or, where `alpn` is h3, of QUIC.
+
+    `connect_ms` is the time from the first packet sent to the first one received, in whole ticks: the handshake of
+    TCP, the first flight of QUIC's. `resumed` is, for QUIC, whether requests were sent ahead of the handshake (0-RTT).
+    """
 
     remote: str
     local: str
@@ -112,6 +116,8 @@ def parse_netlog(text: str) -> NetLog:
             hops.extend(_hops(events, names))
         elif kind == "SOCKET":
             connections.extend(_connections(events, names))
+        elif kind == "QUIC_SESSION":
+            connections.extend(_quic_connections(events, names))
     hops.sort(key=lambda hop: hop.started_ms)
     sites = {hop.top_site for hop in hops if hop.main_frame}
     requests = [hop.finished(of_page=hop.top_site in sites) for hop in hops if hop.counts]
@@ -254,3 +260,19 @@ def _connections(events: Iterable[Mapping[str, Any]], names: _Names) -> list[Con
             tls, alpn = parameters["version"], parameters.get("next_proto")
             resumed = parameters.get("is_resumed")
     return [Connection(remote, local or "", tls, alpn, resumed, took)] if remote else []
+
+
+def _quic_connections(events: Iterable[Mapping[str, Any]], names: _Names) -> list[Connection]:
+    """QUIC has TLS 1.3 built in; there is no other."""
+    began: int | None = None
+    early = False
+    for event in events:
+        name = names.event(event)
+        parameters = event.get("params") or {}
+        if name == "QUIC_SESSION_PACKET_SENT":
+            began = int(event["time"]) if began is None else began
+            early |= parameters.get("encryption_level") == "ENCRYPTION_ZERO_RTT"
+        elif name == "QUIC_SESSION_PACKET_RECEIVED" and began is not None:
+            remote, local = parameters["peer_address"], parameters["self_address"]
+            return [Connection(remote, local, "TLS 1.3", "h3", early, int(event["time"]) - began)]
+    return []

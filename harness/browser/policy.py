@@ -80,6 +80,10 @@ FLAGS = (
     f"--enable-features={','.join(ENABLED_FEATURES)}",
 )
 
+# QUIC to every host at once, without an Alt-Svc header or DNS record to be learned first. There is no way back to
+# TCP: a host that does not answer over UDP fails. It also makes Chromium accept a private authority over QUIC.
+FORCE_QUIC = "--origin-to-force-quic-on=*"
+
 FIRST_PREFERENCES: dict[str, Any] = {
     "browser": {"enable_spellchecking": False},
     "spellcheck": {"dictionaries": [], "use_spelling_service": False},
@@ -122,6 +126,7 @@ class Launch:
     `log_bodies` puts bodies into the NetLog, too.
     `secure_origins` are http:// origins to be treated as https:// ones are: a page recorded over https may use what
     browsers offer to secure contexts only (Web Crypto, for one), and must run the same code over plain http.
+    `quic`: every https request goes by HTTP/3, the first one, too.
     """
 
     profile: Path
@@ -130,6 +135,7 @@ class Launch:
     secure_origins: tuple[str, ...] = ()
     device: Device = DESKTOP
     log_bodies: bool = False
+    quic: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -144,4 +150,5 @@ class Launch:
             *(["--net-log-capture-mode=Everything"] if self.log_bodies else []),
             *([secure] if self.secure_origins else []),
             *device.flags(self.device),
+            *([FORCE_QUIC] if self.quic else []),
         )

@@ -19,6 +19,7 @@ class Home:
     page_hosts: tuple[str, ...] | None = ()
     secure_origins: tuple[str, ...] = ()
     device: Device = DESKTOP
+    quic: bool = False
 
     @property
     def profile(self) -> Path:
@@ -41,7 +42,9 @@ class Home:
             return None
 
     def launch(self) -> Launch:
-        return Launch(self.profile, self.netlog, self.page_hosts, self.secure_origins, self.device)
+        return Launch(
+            self.profile, self.netlog, self.page_hosts, self.secure_origins, self.device, quic=self.quic
+        )
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -52,10 +55,12 @@ def fresh_home(
     trust: Path | None,
     page_hosts: tuple[str, ...] | None = (),
     secure_origins: tuple[str, ...] = (),
+    *,
     device: Device = DESKTOP,
+    quic: bool = False,
 ) -> Home:
     """Make the home; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""
-    home = Home(folder, page_hosts, secure_origins, device)
+    home = Home(folder, page_hosts, secure_origins, device, quic)
     (home.profile / "Default").mkdir(parents=True)
     (home.profile / "Default" / "Preferences").write_text(json.dumps(preferences(page_hosts or ())))
     if trust is not None:

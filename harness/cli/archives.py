@@ -186,7 +186,8 @@ def _crawl(origin: Archive, root: Path, out: Console) -> int:
     secure = origin.start_url.startswith("https://")
     protocol = Protocol.HTTPS1 if secure else Protocol.HTTP1
     with testbed() as made:
-        made.serve(origin, [protocol], AS_RECORDED)
+        # Another server would be another archive.
+        made.serve(origin, [protocol], AS_RECORDED, server="apache")
         made.resolver.use(made.endpoint_of(origin.name, protocol).address)
         with made.client(CRAWL_LINK) as client:
             archive = archive_with_httrack(

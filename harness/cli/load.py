@@ -29,6 +29,7 @@ from harness.plan import PlannedTrial
 from harness.reading import refuse_if_off
 from harness.records import Record
 from harness.runner import bench
+from harness.servers import ABILITIES, DEFAULT_SERVER, refuse_unless_able
 from harness.testbed import testbed
 from harness.trial import TrialOptions, run_trial
 from harness.variants import PLAIN, Variant, parse_variant, served_name
@@ -45,6 +46,7 @@ def add_commands(commands: Subcommands) -> None:
     )
     load.add_argument("--driver", choices=[each.value for each in Driver], default="playwright")
     load.add_argument("--device", choices=list(DEVICES), default=DESKTOP.name)
+    load.add_argument("--server", choices=list(ABILITIES), default=DEFAULT_SERVER)
     load.add_argument("--timeout-s", type=float, default=60.0)
     load.add_argument(
         "--keep", type=Path, metavar="DIR", help="store NetLog, packet capture and screenshot here"
@@ -63,7 +65,7 @@ def _one_trial(
 ) -> Record:
     planned = PlannedTrial("00001", 1, 1, condition)
     served = served_name(condition.page, condition.variant)
-    with bench({served: archive}, [condition.protocol], backend=backend) as opened:
+    with bench({served: archive}, [condition.protocol], backend=backend, server=condition.server) as opened:
         refuse_if_off([calibrate(opened.testbed, condition.link)])
         return run_trial(opened.testbed, opened.drivers, planned, options, files)
 
@@ -77,7 +79,7 @@ def _condition(arguments: argparse.Namespace, link: Link, variant: Variant) -> C
         engine=Engine.CHROMIUM,
         driver=Driver(arguments.driver),
         origins=Origins.SINGLE,
-        server="apache",
+        server=arguments.server,
         device=DEVICES[arguments.device],
     )
 
@@ -89,6 +91,7 @@ def run_load(arguments: argparse.Namespace) -> int:
     archive = variant_of(open_archive(archives_root(), arguments.name), variant)
     link = link_of(arguments)
     condition = _condition(arguments, link, variant)
+    refuse_unless_able(condition.server, [condition.protocol])
     keep = ("netlog", "pcap", "screenshot") if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 

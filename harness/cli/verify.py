@@ -19,6 +19,7 @@ from harness.reading import refuse_if_off
 from harness.records import Record
 from harness.replay_quality import ReplayQuality
 from harness.runner import Bench, bench
+from harness.servers import DEFAULT_SERVER
 from harness.trial import TrialOptions, run_trial
 from harness.variants import PLAIN, Variant, parse_variant, served_name
 from harness.verification import store, verifications
@@ -200,7 +201,7 @@ def _verdict(name: str, original: Look, look: Look, least: float) -> Verdict:
 
 def _look(opened: Bench, page: str, variant: str, protocol: Protocol, keep: Path | None) -> Look:
     condition = Condition(
-        page, variant, protocol, LINK, Engine.CHROMIUM, Driver.PLAYWRIGHT, Origins.SINGLE, "apache"
+        page, variant, protocol, LINK, Engine.CHROMIUM, Driver.PLAYWRIGHT, Origins.SINGLE, DEFAULT_SERVER
     )
     files = WORKSPACE / "look"
     planned = PlannedTrial("00001", 1, 1, condition)

@@ -11,11 +11,12 @@ on_host)` serves the sites (by scheme) on the services and yields a `Server`. Wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from harness.errors import TestbedFailed
 from harness.model import Protocol
 from harness.process import Process
 from harness.processtree import cpu_seconds
@@ -45,6 +46,15 @@ class Service:
 def names_at(service: Service, site: Site) -> tuple[str, ...]:
     """The names that need a certificate at a service; the first one's also serves unknown names."""
     return site.names if service.hosts is None else service.hosts
+
+
+def refuse_without_site(sites: Mapping[str, Site], services: Sequence[Service]) -> None:
+    """Raise TestbedFailed unless every service has the site of its scheme."""
+    for service in services:
+        if service.protocol.scheme not in sites:
+            raise TestbedFailed(
+                f"{service.protocol} needs the {service.protocol.scheme} site; materialise it"
+            )
 
 
 class Match(StrEnum):
@@ -79,8 +89,8 @@ class ServedRequest:
     target: str
     status: int
     body_bytes: int
-    bytes_sent: int
-    bytes_received: int
+    bytes_sent: int | None
+    bytes_received: int | None
     requests_before: int | None
     tls: str | None
     resumed: bool

@@ -16,15 +16,15 @@ from pathlib import Path
 import jinja2
 
 from harness.command import Command
-from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.model import Protocol
+from harness.errors import EnvironmentLacks
+from harness.model import TLS_VERSIONS, Protocol
 from harness.process import run, running
 from sites.certificates import Authority
 from sites.materialise import Site
-from sites.servers import Server, Service, names_at
+from sites.servers import Server, Service, names_at, refuse_without_site
 from sites.servers.apachefiles import STEPS, write_answers, write_other_answers
 from sites.servers.apachelog import LOG_FORMAT, parse_line
-from sites.servers.probe import answers
+from sites.servers.probe import all_answer
 from sites.urls import DEFAULT_PORTS
 
 MODULE_FOLDER = Path("/usr/lib/apache2/modules")
@@ -47,7 +47,6 @@ class Settings:
     timeout_s: int = 300
     keep_alive_timeout_s: int = 300
     request_line_bytes: int = 65536
-    tls: str = "TLSv1.3"
     h2_window_bytes: int = 65535
     h2_streams: int = 100
     h2_workers: int = 64
@@ -62,36 +61,31 @@ def serving(
     *,
     network: Path | None,
     on_host: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
-    settings: Settings | None = None,
+    tls: str = TLS_VERSIONS[0],
 ) -> Iterator[Server]:
     """Serve the sites (by scheme) on the services; every file of the server lies in `folder`.
 
     `on_host` moves the calling thread to the host the server runs on, for the probe that proves it ready.
     """
-    chosen = settings or Settings()
-    for service in services:
-        if service.protocol.scheme not in sites:
-            raise TestbedFailed(
-                f"{service.protocol} needs the {service.protocol.scheme} site; materialise it"
-            )
+    settings = Settings()
+    refuse_without_site(sites, services)
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     write_other_answers(folder)
     (folder / "think.lua").write_text(THINK)
     for scheme, site in sites.items():
         write_answers(folder / scheme, site)
-    certificates = _write_certificates(folder, sites, authority)
-    text = configuration(folder, sites, services, certificates, key_file=authority.key_file, settings=chosen)
+    certificates = authority.certificate_files(sites["https"].names if "https" in sites else (), folder)
+    text = configuration(
+        folder, sites, services, certificates, key_file=authority.key_file, settings=settings, tls=tls
+    )
     (folder / "httpd.conf").write_text(text, encoding="utf-8")
     log = folder / "access.log"
     log.touch()
 
     def ready() -> bool:
         with on_host():
-            answered = all(
-                answers(service, names_at(service, sites[service.protocol.scheme])[0], authority)
-                for service in services
-            )
+            answered = all_answer(services, sites, authority)
         # A foreign server on one of the addresses would lack the certificates, or leave this log empty.
         return answered and (log.stat().st_size > 0 or all(each.protocol is Protocol.H2 for each in services))
 
@@ -102,7 +96,7 @@ def serving(
         ready=ready,
         ready_timeout_s=READY_TIMEOUT_S,
     ) as process:
-        described = {"server": version(), "certificates": len(certificates), **asdict(chosen)}
+        described = {"server": version(), "certificates": len(certificates), "tls": tls, **asdict(settings)}
         yield Server(process, log, described, parse_line)
 
 
@@ -114,6 +108,7 @@ def configuration(
     *,
     key_file: Path,
     settings: Settings,
+    tls: str,
 ) -> str:
     """The text of httpd.conf. `certificates` are the files by host name."""
     modules = (*MODULES, "lua") if _thinks(sites) else MODULES
@@ -130,6 +125,7 @@ def configuration(
         thinking=_thinks(sites),
         module_folder=MODULE_FOLDER,
         settings=settings,
+        tls=tls,
         key_file=key_file.resolve(),
         log_format=LOG_FORMAT,
         steps=STEPS,
@@ -162,15 +158,3 @@ def version() -> str:
     said = run(Command.of("apache2", "-v"), timeout_s=30)
     found = re.search(r"Apache/\S+", said)
     return found[0] if found else "Apache, version unknown"
-
-
-def _write_certificates(folder: Path, sites: Mapping[str, Site], authority: Authority) -> dict[str, Path]:
-    """A certificate file per host of the https site."""
-    if "https" not in sites:
-        return {}
-    (folder / "certificates").mkdir(exist_ok=True)
-    made: dict[str, Path] = {}
-    for host in sites["https"].names:
-        made[host] = folder / "certificates" / f"{len(made)}.pem"
-        made[host].write_bytes(authority.certificate_for(host))
-    return made

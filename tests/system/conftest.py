@@ -20,6 +20,7 @@ from PIL import Image
 from harness.enclosure import enclosed
 from harness.model import DESKTOP, Condition, Device, Driver, Engine, Link, Origins, Protocol
 from harness.plan import PlannedTrial
+from harness.servers import DEFAULT_SERVER
 from sites.archive import Archive, Response, write_archive
 
 Result = TypeVar("Result")
@@ -87,9 +88,10 @@ def condition(
     protocol: Protocol,
     driver: Driver = Driver.PLAYWRIGHT,
     link: Link | None = None,
-    origins: Origins = Origins.SINGLE,
     *,
+    origins: Origins = Origins.SINGLE,
     device: Device = DESKTOP,
+    server: str = DEFAULT_SERVER,
 ) -> Condition:
     """A condition with everything else at its default."""
     return Condition(
@@ -100,7 +102,7 @@ def condition(
         engine=Engine.CHROMIUM,
         driver=driver,
         origins=origins,
-        server="apache",
+        server=server,
         device=device,
     )
 

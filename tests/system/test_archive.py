@@ -129,7 +129,7 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
                 other = socket.create_server(("0.0.0.0", 80))
             with other:
                 try:
-                    made.serve(origin, [Protocol.HTTP1], AS_RECORDED)
+                    made.serve(origin, [Protocol.HTTP1], AS_RECORDED, server="apache")
                 except TestbedFailed as error:
                     return str(error)
             return "not noticed"

@@ -155,7 +155,7 @@ def test_a_missing_program_is_named_with_the_way_to_get_it(study: Coldload) -> N
     """A system without Apache: its program and its folder are covered by empty ones."""
     cover = 'mount -t tmpfs none /usr/sbin && exec "$@"'
     prefix = ("unshare", "--mount", "sh", "-c", cover, "sh")
-    code, _, err = study.run("load", "small", prefix=prefix)
+    code, _, err = study.run("load", "small", "--server", "apache", prefix=prefix)
     assert code == 3
     assert "apache2 is not installed" in err
     assert "doctor" in err

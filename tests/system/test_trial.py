@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -22,12 +23,20 @@ from harness.model import Driver, Link, Outcome, Protocol
 from harness.processtree import family
 from harness.records import Record
 from harness.runner import Bench, bench
+from harness.servers import ABILITIES, DEFAULT_SERVER
 from harness.testbed import Client
 from harness.trial import TrialOptions, run_trial
 from sites.archive import write_archive
 from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, planned, small_site
 
-ALL = tuple(Protocol)
+# Every protocol by every driver on the default server; every other server by one.
+MATRIX = [(DEFAULT_SERVER, driver, protocol) for driver in Driver for protocol in Protocol] + [
+    (server, Driver.PLAYWRIGHT, protocol)
+    for server, ability in ABILITIES.items()
+    if server != DEFAULT_SERVER
+    for protocol in Protocol
+    if protocol in ability.protocols
+]
 SHORT = TrialOptions(timeout_s=4)
 
 
@@ -35,28 +44,30 @@ def trial(opened: Bench, number: int, protocol: Protocol, page: str = "small", *
     """One trial on an open bench."""
     driver = options.pop("driver", Driver.PLAYWRIGHT)
     link = options.pop("link", None)
-    cell = condition(page, protocol, driver, link)  # type: ignore[arg-type]  # given by name below
+    server = options.pop("server", DEFAULT_SERVER)
+    cell = condition(page, protocol, driver, link, server=server)  # type: ignore[arg-type]  # given by name below
     asked = replace(SHORT, **options) if options else SHORT  # type: ignore[arg-type]  # fields of TrialOptions
     return run_trial(opened.testbed, opened.drivers, planned(number, cell), asked, WORKSPACE / "kept")
 
 
 @pytest.fixture(scope="module")
 def matrix(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
-    """One trial of every protocol by every driver."""
+    """One trial of every cell of the matrix."""
     archive = small_site(tmp_path_factory.mktemp("archives"))
 
-    def run() -> list[Record]:
-        with bench({"small": archive}, ALL) as opened:
-            cells = [(driver, protocol) for driver in Driver for protocol in ALL]
+    def run(server: str) -> list[Record]:
+        cells = [(driver, protocol) for each, driver, protocol in MATRIX if each == server]
+        protocols = dict.fromkeys(protocol for _, protocol in cells)
+        with bench({"small": archive}, protocols, server=server) as opened:
             return [
-                trial(opened, number, protocol, driver=driver)
+                trial(opened, number, protocol, driver=driver, server=server)
                 for number, (driver, protocol) in enumerate(cells, start=1)
             ]
 
-    return inside(run)
+    return [record for server in ABILITIES for record in inside(partial(run, server))]
 
 
-def test_every_protocol_counts_by_every_driver(matrix: list[Record]) -> None:
+def test_every_protocol_counts_on_every_server_and_by_every_driver(matrix: list[Record]) -> None:
     assert [(str(record.planned.condition), record.outcome, record.reason) for record in matrix] == [
         (str(record.planned.condition), Outcome.OK, None) for record in matrix
     ]
@@ -78,9 +89,9 @@ def test_connections_follow_the_protocol(matrix: list[Record]) -> None:
     for record in matrix:
         used = record.observation.server_connections or 0
         match record.planned.condition.protocol:
-            case Protocol.HTTP1_CLOSE:
+            case Protocol.HTTP1_CLOSE | Protocol.HTTPS1_CLOSE:
                 assert used == record.observation.server_requests
-            case Protocol.H2:
+            case Protocol.H2 | Protocol.H3:
                 assert used <= 4  # one per host, one more for requests without credentials
             case _:
                 assert 2 < used <= 14  # at most six per host

@@ -93,7 +93,7 @@ def test_settings_of_the_replay() -> None:
     [('"none"', "none", 0.0), ('"recorded"', "recorded", 7.5), ("20", "20 ms", 20.0)],
 )
 def test_think_time(value: str, shown: str, of: float) -> None:
-    text = f"think_time = {value}\n" + GOOD.replace(', "h2"', "")
+    text = f'think_time = {value}\nserver = "apache"\n' + GOOD.replace(', "h2"', "")
     think_time = parse_study(text, "mine.toml").replay.think_time
     assert (str(think_time), think_time.of(7.5), bool(think_time)) == (shown, of, shown != "none")
     assert ThinkTime(recorded=True).of(None) == 0
@@ -156,7 +156,7 @@ def test_impossible_round_trip_times(value: str) -> None:
         ('name = "mine"', 'name = "mine"\ncompression = "brotli"', "not by http1"),
         ('name = "mine"', 'name = "mine"\nthink_time = "slow"', "number of ms"),
         ('name = "mine"', 'name = "mine"\nthink_time = -1', "0 to"),
-        ('name = "mine"', 'name = "mine"\nthink_time = 20', "by h2 wait"),
+        ('name = "mine"', 'name = "mine"\nserver = "apache"\nthink_time = 20', "by h2 wait"),
     ],
 )
 def test_mistakes_are_named(old: str, new: str, word: str) -> None:

@@ -34,6 +34,7 @@ def conf(*protocols: Protocol, **options: object) -> str:
         certificates,
         key_file=Path("/x/hosts.key"),
         settings=Settings(**options),  # type: ignore[arg-type]  # fields of Settings
+        tls="1.3",
     )
 
 
@@ -66,8 +67,8 @@ def test_protocol_and_keep_alive_are_those_of_the_service() -> None:
 
 
 def test_settings_reach_the_configuration() -> None:
-    lines = conf(Protocol.HTTPS1, workers=77, tls="TLSv1.2", keep_alive_timeout_s=9).splitlines()
-    assert {"ThreadsPerChild 77", "SSLProtocol -all +TLSv1.2", "KeepAliveTimeout 9"} <= set(lines)
+    lines = conf(Protocol.HTTPS1, workers=77, keep_alive_timeout_s=9).splitlines()
+    assert {"ThreadsPerChild 77", "SSLProtocol -all +TLSv1.3", "KeepAliveTimeout 9"} <= set(lines)
 
 
 def test_every_setting_is_explained_in_the_template() -> None:
