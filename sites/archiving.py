@@ -63,6 +63,8 @@ def archive_page(
             start, work / "mirror", user_agent=user_agent, network=network, polite=None, progress=progress
         )
         mirrored = list(responses_of(made.folder))
+    if progress is not None:
+        progress(len(mirrored), "")
     browsed = browse(start, work / "browser", device, network=network, trust=trust)
     with Recording(root) as recording:
         browsed.read(recording)
@@ -72,7 +74,7 @@ def archive_page(
         recording.asked_for_coding = True
         notes += [note.format(device=device) for note in BROWSER_NOTES[: 1 if mirrored else None]]
         if mirrored:
-            notes += _complete(recording, mirrored)
+            notes += complete(recording, mirrored)
         settled = settle(recording, start)
         return write_archive(
             root,
@@ -86,13 +88,21 @@ def archive_page(
 
 
 def device_of(user_agent: str) -> Device:
-    """The device of a user agent: `desktop`, `mobile`, or a desktop that sends this string."""
+    """The device of a user agent: `desktop`, `mobile`, or a desktop that sends this string.
+
+    ArchiveError when no browser could send it.
+    """
     if user_agent == MOBILE.name:
         return MOBILE
+    if not user_agent.strip() or not user_agent.isprintable() or not user_agent.isascii():
+        raise ArchiveError(
+            f"no browser can send the user agent {user_agent[:60]!r}; give {', '.join(USER_AGENTS)} "
+            "or printable ASCII characters"
+        )
     return replace(DESKTOP, user_agent=USER_AGENTS.get(user_agent, user_agent))
 
 
-def _complete(recording: Recording, mirrored: Iterable[Response]) -> list[str]:
+def complete(recording: Recording, mirrored: Iterable[Response]) -> list[str]:
     """Put what only HTTrack fetched behind what the load asked for; notes on what came from where.
 
     Of what both have the browser's is taken: it has all headers, the server's address and its time.
