@@ -27,6 +27,7 @@ PROGRAMS = {
     "chromedriver": ("chromedriver", "--version"),
     "apache": ("apache2", "-v"),
     "caddy": (str(Path(sysconfig.get_path("scripts"), "caddy")), "version"),
+    "nginx": ("nginx", "-v"),
     "dnsmasq": ("dnsmasq", "--version"),
 }
 PACKAGES = ("selenium", "playwright", "warcio", "cryptography", "numpy", "pandas", "scipy", "matplotlib")
@@ -89,7 +90,7 @@ def program_versions() -> dict[str, str | None]:
     versions: dict[str, str | None] = {}
     for name, words in {**PROGRAMS, "linkem": (str(linkem_program()), "--version")}.items():
         try:
-            versions[name] = run(Command.of(*words), timeout_s=30).splitlines()[0].strip()
+            versions[name] = run(Command.of(*words), timeout_s=30, with_stderr=True).splitlines()[0].strip()
         except (EnvironmentLacks, IndexError):
             versions[name] = None
     return versions

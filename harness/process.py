@@ -48,8 +48,9 @@ def run(
     timeout_s: float | None = None,
     cwd: Path | None = None,
     ok_codes: Sequence[int] = (0,),
+    with_stderr: bool = False,
 ) -> str:
-    """Run a command to its end and return its standard output; raise TestbedFailed when it fails."""
+    """Run a command to its end and return its standard output (and error, if asked); TestbedFailed when it fails."""
     words, environment = _popen_arguments(command)
     try:
         done = subprocess.run(
@@ -70,7 +71,7 @@ def run(
     if done.returncode not in ok_codes:
         said = " | ".join((done.stderr or done.stdout).strip().splitlines()[-3:]) or "it printed nothing"
         raise TestbedFailed(f"`{command}` failed with exit code {done.returncode}: {said}")
-    return done.stdout
+    return done.stdout + done.stderr if with_stderr else done.stdout
 
 
 class Process:

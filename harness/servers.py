@@ -28,6 +28,7 @@ ABILITIES = {
     # h2_mplx.c): their waiting would be added up.
     "apache": Ability(WITHOUT_QUIC, WITHOUT_QUIC - {Protocol.H2}),
     "caddy": Ability(frozenset(Protocol)),
+    "nginx": Ability(WITHOUT_QUIC, WITHOUT_QUIC),
 }
 
 

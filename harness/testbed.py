@@ -37,9 +37,10 @@ from sites.origins import address_groups
 from sites.servers import ServedRequest, Server, Service
 from sites.servers.apache import serving as apache
 from sites.servers.caddy import serving as caddy
+from sites.servers.nginx import serving as nginx
 from sites.urls import parse_url
 
-SERVERS = {"apache": apache, "caddy": caddy}  # what each can do: harness.servers
+SERVERS = {"apache": apache, "caddy": caddy, "nginx": nginx}  # what each can do: harness.servers
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
 SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}

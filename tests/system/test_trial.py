@@ -76,10 +76,11 @@ def test_every_protocol_counts_on_every_server_and_by_every_driver(matrix: list[
 def test_every_request_is_seen_by_browser_and_server_alike(matrix: list[Record]) -> None:
     for record in matrix:
         seen = record.observation
-        assert seen.requests == 11  # page, style sheet, eight pictures, one that is not archived
-        assert seen.missed_requests == 1
-        assert seen.failed_requests == 1
-        assert seen.protocols == {record.planned.condition.protocol.wire: 11}
+        icon = sum("favicon.ico" in url for url in seen.failed)  # asked for about when the load ends
+        assert seen.requests == 11 + icon  # page, style sheet, eight pictures, one that is not archived
+        assert [url for url in seen.missed if "favicon" not in url] == [seen.missed[0]]
+        assert seen.failed_requests == 1 + icon
+        assert set(seen.protocols) == {record.planned.condition.protocol.wire}
         assert seen.service_requests == 0
         assert seen.server_requests is not None
         assert 11 <= seen.server_requests <= 12  # the icon is asked for after the load
