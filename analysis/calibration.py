@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,12 +11,26 @@ from analysis import words
 from analysis.results import Results
 from analysis.table import Shown, Table
 
+# Keys of a reading with the heads of their columns. Loss is measured only where a link is to lose packets.
+FIGURES = {
+    "rtt_ms": ("RTT (ms)", "RTT measured"),
+    "down_mbps": ("Down (Mbit/s)", "Down measured"),
+    "up_mbps": ("Up (Mbit/s)", "Up measured"),
+}
+LOSSES = {
+    "loss_down_percent": ("Loss down (%)", "Loss down measured"),
+    "loss_up_percent": ("Loss up (%)", "Loss up measured"),
+}
+PLACES = {"rtt_ms": 2, "loss_down_percent": 1, "loss_up_percent": 1}
+
 
 def calibration(results: Results) -> Table | None:
     """Every reading of every link: configured against measured."""
     readings = [reading for run in results.runs for reading in run.calibration]
     if not readings:
         return None
+    lossy = {key: heads for key, heads in LOSSES.items() if any(key in reading for reading in readings)}
+    figures = FIGURES | lossy
     return Table(
         name="calibration",
         title="Links, configured and measured",
@@ -24,31 +38,28 @@ def calibration(results: Results) -> Table | None:
         data=pd.json_normalize([dict(reading) for reading in readings], sep="_"),
         head=(
             "Link",
-            *("RTT (ms)", "RTT measured", "99th percentile"),
-            *("Down (Mbit/s)", "Down measured", "Up (Mbit/s)", "Up measured"),
-            *("Emulator", "Within tolerance"),
+            *(head for heads in figures.values() for head in heads),
+            *("RTT, 99th percentile", "Emulator", "Within tolerance"),
         ),
-        rows=tuple(_reading(reading) for reading in readings),
+        rows=tuple(_reading(reading, tuple(figures)) for reading in readings),
         keys=1,
     )
 
 
-def _reading(reading: Mapping[str, Any]) -> tuple[Shown, ...]:
-    rtt, down, up = (_part(reading, key) for key in ("rtt_ms", "down_mbps", "up_mbps"))
+def _reading(reading: Mapping[str, Any], figures: Sequence[str]) -> tuple[Shown, ...]:
+    parts = [(_part(reading, key), PLACES.get(key, 3)) for key in figures]
     emulator = [str(reading[key]) for key in ("backend", "scheduling") if reading.get(key)]
     return (
         Shown(str(_part(reading, "link").get("name") or words.DASH)),
-        Shown(words.plain(rtt.get("configured"))),
-        Shown(words.number(rtt.get("measured"), 2)),
-        Shown(words.number(rtt.get("p99"), 2)),
         *(
             shown
-            for way in (down, up)
+            for part, places in parts
             for shown in (
-                Shown(words.plain(way.get("configured"))),
-                Shown(words.number(way.get("measured"), 3)),
+                Shown(words.plain(part.get("configured"))),
+                Shown(words.number(part.get("measured"), places)),
             )
         ),
+        Shown(words.number(_part(reading, "rtt_ms").get("p99"), 2)),
         Shown(", ".join(emulator) or words.DASH),
         Shown({True: "yes", False: "no"}.get(reading.get("ok", words.DASH), words.DASH)),
     )

@@ -79,7 +79,7 @@ def value_text(column: str, value: Any) -> str:
     """A condition's value where no heading says which column it is."""
     if pd.isna(value):
         return f"{column} {DASH}"
-    if column in ("page", "variant", "engine", "driver", "server"):
+    if column in ("page", "variant", "engine", "driver", "server", "device"):
         return str(value)
     if column == "protocol":
         return protocols.label(str(value))

@@ -32,7 +32,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Measured", _dates(records)),
         ("Seed", _each(str(run.plan.seed) for run in runs if run.plan.seed is not None)),
         ("Browser", "; ".join(filter(None, (_programs(results, "chromium"), _steered(records))))),
-        ("Server", _programs(results, "apache") or _each(records["server"].dropna().astype(str))),
+        ("Server", _servers(results)),
         ("Machine", _each((machine(run.environment) for run in runs), "; ")),
     ]
     return [(name, value) for name, value in found if value]
@@ -89,6 +89,12 @@ def leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
         yield prefix, ", ".join(map(str, data)) or words.DASH
     else:
         yield prefix, words.DASH if data is None else str(data)
+
+
+def _servers(results: Results) -> str:
+    """Each server with its version, where that is known."""
+    names = sorted(results.records["server"].dropna().astype(str).unique())
+    return _each((_programs(results, name) or name for name in names), "; ")
 
 
 def _programs(results: Results, name: str) -> str:

@@ -20,7 +20,7 @@ from harness.errors import RecordsError
 
 SCHEMA = 1
 TIMES = ("navigate_ms", "plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "cls", "tbt_ms", "speed_index_ms")
-COUNTS = ("requests", "failed_requests", "missed_requests", "connections")
+COUNTS = ("requests", "failed_requests", "missed_requests", "fuzzy_requests", "connections")
 BYTES = ("bytes_down", "bytes_up", "bytes_body")
 COSTS = ("client_cpu_s", "server_cpu_s", "overhead_ms")
 METRICS = TIMES + COUNTS + BYTES + COSTS

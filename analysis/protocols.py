@@ -39,11 +39,9 @@ STYLES: dict[str, Style] = {
 }
 LABELS_TO_COME = {
     "http1-pipelined": "HTTP/1.1, pipelined",
-    "https1-close": "HTTP/1.1 + TLS, no keep-alive",
     "https1-pipelined": "HTTP/1.1 + TLS, pipelined",
     "spdy": "SPDY (TLS)",
     "spdy-plain": "SPDY, no TLS",
-    "h3": "HTTP/3 (QUIC)",
 }
 FURTHER = (
     Style("#332288", "h", (0, (4, 1, 1, 1))),

@@ -17,12 +17,20 @@ from analysis.table import Shown, Table
 Rows = tuple[tuple[Shown, ...], ...]
 WIDEST = 5  # protocols that fit side by side on a page
 IN_MS = {name: f"{name}_ms" for name in ("median", "low", "high", "q1", "q3")}
-HEADS = {"page": "Page", "variant": "Variant", "engine": "Engine", "driver": "Driver", "server": "Server"}
+HEADS = {
+    "page": "Page",
+    "variant": "Variant",
+    "engine": "Engine",
+    "driver": "Driver",
+    "server": "Server",
+    "device": "Device",
+}
 TRAFFIC = {
     "bytes_down": "Down (kB)",
     "bytes_up": "Up (kB)",
     "bytes_body": "Bodies (kB)",
     "requests": "Requests",
+    "fuzzy_requests": "Closest",
     "missed_requests": "Not archived",
     "failed_requests": "Failed",
     "connections": "Connections",

@@ -13,9 +13,11 @@ import contextlib
 import itertools
 import math
 import os
+import socket
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,14 +27,17 @@ from harness.calibrate import PROBE_ADDRESS, TCP_SHARE, calibrate
 from harness.direction import Discipline, GilbertElliott, Loss, Queue, RandomLoss
 from harness.enclosure import enclosed
 from harness.environment import describe_machine
+from harness.link import usable_backend
 from harness.model import Backend, Link, TcpSettings
-from harness.netns import host
+from harness.netns import Host, host
 from harness.probes import ECHO_BYTES, echoes, goodput_mbps
 from harness.rates import MAX_RATE_MBPS
 from harness.testbed import Client, Testbed, testbed
 
 ECHOES, ECHO_GAP_S = 300, 0.0103
 TCP_SECONDS = 6.0
+FLOOD_BYTES = 100
+UDP_SEGMENT = 103  # linux/udp.h
 PROBER_PRIORITY = 10  # below the emulator's 50: the prober must not be what is late
 
 
@@ -129,29 +134,75 @@ def goodput(setting: Setting) -> Iterator[Row]:
 
 
 def packet_rate(setting: Setting) -> Iterator[Row]:
-    """Packets of one TCP stream, both ways, over a link whose rate is far above what it can carry."""
+    """Small UDP packets down, as many as the kernel can make, over a link whose rate is far above what it can carry.
 
-    def measure(made: Testbed, client: Client) -> float:
-        before = client.link.reading()
+    And, for comparison, the packets both ways of one TCP stream, whose receiver costs the emulator's core, too.
+    """
+    link = with_queue(Link.of(MAX_RATE_MBPS, 0), 8_000_000)
+
+    def small(made: Testbed, client: Client) -> float:
+        with flood(made.server, client):
+            return delivered(client)
+
+    def stream(made: Testbed, client: Client) -> float:
+        rates: list[float] = []
+        watcher = threading.Thread(target=lambda: rates.append(delivered(client)))
+        watcher.start()
         goodput_mbps(made.server, client.host, client.address, settle_s=1, seconds=TCP_SECONDS)
-        after = client.link.reading()
-        packets = sum(after[way]["packets_out"] - before[way]["packets_out"] for way in ("down", "up"))
-        return float(packets / (after["elapsed_s"] - before["elapsed_s"]) / 1e3)
+        watcher.join()
+        return rates[0]
 
-    values = setting.each_run(with_queue(Link.of(MAX_RATE_MBPS, 0), 8_000_000), measure)
-    yield Row(
-        "packets without a rate limit", values, "1000/s", "at least 200", statistics.median(values) >= 200
-    )
+    values = setting.each_run(link, small)
+    reached = statistics.median(values) >= 200
+    yield Row(f"UDP packets of {FLOOD_BYTES} bytes, no rate limit", values, "1000/s", "at least 200", reached)
+    yield Row("TCP packets, no rate limit", setting.each_run(link, stream), "1000/s", "", reached=True)
+
+
+def delivered(client: Client) -> float:
+    """Thousands of packets per second that the emulator hands over, both ways."""
+    time.sleep(1)
+    before = client.link.reading()
+    time.sleep(3)
+    after = client.link.reading()
+    packets = sum(after[way]["packets_out"] - before[way]["packets_out"] for way in ("down", "up"))
+    return float(packets / (after["elapsed_s"] - before["elapsed_s"]) / 1e3)
+
+
+@contextlib.contextmanager
+def flood(server: Host, client: Client) -> Iterator[None]:
+    """Small packets from the server; the kernel cuts each send into 64 of them (UDP segmentation offload)."""
+    with client.host.entered():
+        sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with server.entered():
+        source = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    stop = threading.Event()
+    payload = FLOOD_BYTES - 28
+
+    def send() -> None:
+        while not stop.is_set():
+            source.sendto(bytes(64 * payload), (client.address, 9))
+
+    with sink, source:
+        sink.bind((client.address, 9))
+        source.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, payload)
+        thread = threading.Thread(target=send)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
 
 
 def queue_and_loss(setting: Setting) -> Iterator[Row]:
     """A full queue's delay, and the share of packets lost, from the long form of the calibration."""
     link = with_queue(Link.of(10, 20), 100_000)
     packet_ms = 1500 * 8 / 10e3
-    for what in ("queue_down_ms", "queue_up_ms"):
-        errors = [figures(setting, link)[what].error for _ in range(setting.runs)]
+    taken = [figures(setting, link) for _ in range(setting.runs)]
+    for way in ("down", "up"):
+        errors = [each[f"queue_{way}_ms"].error for each in taken]
         reached = abs(statistics.median(errors)) <= packet_ms + 0.5
-        yield Row(f"delay of a full queue of 100 kB, {what[6:-3]}", errors, "ms off", "within 1.7", reached)
+        yield Row(f"delay of a full queue of 100 kB, {way}", errors, "ms off", "within 1.7", reached)
     kinds: tuple[Loss, ...] = (RandomLoss(1), RandomLoss(5), GilbertElliott(0.01, 0.3))
     for loss in kinds:
         lossy = replace(link, down=replace(link.down, loss=loss))
@@ -163,7 +214,7 @@ def queue_and_loss(setting: Setting) -> Iterator[Row]:
             )  # the calibration tolerates 4 standard deviations
         kind = f"{loss.mean_percent:.3g} %{', in bursts' if loss.correlation else ''}"
         reached = abs(statistics.median(sigmas)) <= 1.96
-        yield Row(f"loss of {kind} of 2000 packets", sigmas, "sigma off", "within 1.96", reached)
+        yield Row(f"loss of {kind}, 2000 packets", sigmas, "sigma off", "within 1.96", reached)
 
 
 def figures(setting: Setting, link: Link) -> dict[str, Any]:
@@ -233,7 +284,13 @@ def main() -> int:
     setting = Setting(arguments.backend, arguments.runs)
 
     def measure() -> int:
-        print(f"{describe_machine()}; load average {os.getloadavg()[0]:.1f}")
+        machine = describe_machine()
+        print(
+            ", ".join(
+                f"{key} {machine[key]}" for key in ("system", "kernel", "processor", "cores", "as_root")
+            )
+        )
+        print(f"backend {usable_backend(arguments.backend)}; load average {os.getloadavg()[0]:.1f}")
         for name in arguments.only:
             for row in MEASUREMENTS[name](setting):
                 print(row, flush=True)

@@ -38,5 +38,15 @@ fi
 echo "setup: installing$missing"
 export DEBIAN_FRONTEND=noninteractive
 $as_root apt-get -qq update || refuse "apt-get update failed: is there a network?"
+# nginx's package would start its service: nothing of ours needs it, and port 80 may be somebody else's.
+guard=/usr/sbin/policy-rc.d
+if [ ! -e $guard ]; then
+    printf '#!/bin/sh\nexit 101\n' | $as_root tee $guard >/dev/null
+    $as_root chmod 755 $guard
+    trap '$as_root rm -f $guard' EXIT
+fi
 # shellcheck disable=SC2086  # the list is meant to be split into words
 $as_root apt-get -qq install -y --no-install-recommends $missing >/dev/null || refuse "apt-get could not install them"
+case " $missing " in
+    *' nginx '*) if command -v systemctl >/dev/null; then $as_root systemctl disable --quiet nginx 2>/dev/null || true; fi ;;
+esac

@@ -13,19 +13,18 @@ import math
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from harness.direction import MTU_BYTES, Direction, Discipline, Way
-from harness.errors import MeasurementRefused, TestbedFailed
+from harness.errors import TestbedFailed
 from harness.model import Link
 from harness.netns import Host
 from harness.probes import ECHO_BYTES, Passage, echoes, goodput_mbps, train
 from harness.rates import ConstantRate, Transmitter
+from harness.reading import Figure, LinkReading
 from harness.testbed import SERVER_NETWORK, Client, Testbed
 
-CALIBRATION_SCHEMA = 2
 PROBE_ADDRESS = f"{SERVER_NETWORK}.255.254"
 PROBE_GAP_S = 0.0103  # no multiple of the whole ms at which a trace delivers
 SHORT_PROBES, LONG_PROBES = 20, 300
@@ -50,68 +49,6 @@ QUEUE_TOLERANCE_MS = 1.0
 LOSS_SIGMAS = 4.0  # a link that is right is refused once in 16,000 readings
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One configured figure and its measurement, from `n` observations, with what it may be off by.
-
-    `p99` is the 99th percentile where single observations are meaningful, else None.
-    """
-
-    what: str
-    unit: str
-    configured: float
-    measured: float
-    n: int
-    tolerance: float
-    p99: float | None = None
-
-    @property
-    def error(self) -> float:
-        return self.measured - self.configured
-
-    @property
-    def off(self) -> bool:
-        return not abs(self.error) <= self.tolerance  # also when the measurement is not a number
-
-    def __str__(self) -> str:
-        return (
-            f"{self.what} {self.measured:.4g} {self.unit} instead of {self.configured:.4g} {self.unit} "
-            f"(off by {self.error:+.3g}, tolerance {self.tolerance:.3g})"
-        )
-
-
-@dataclass(frozen=True)
-class LinkReading:
-    """What one calibration saw. `figures` are by name, as in calibration.jsonl; times are without serialisation."""
-
-    link: Link
-    backend: str
-    scheduling: str | None
-    taken_utc: str
-    figures: dict[str, Figure] = field(hash=False)
-
-    @property
-    def complaints(self) -> tuple[str, ...]:
-        """Each figure that is out of tolerance, in words; nothing when the link may be used."""
-        return tuple(str(figure) for figure in self.figures.values() if figure.off)
-
-    def to_json(self) -> dict[str, Any]:
-        kept = {
-            name: {key: value for key, value in asdict(figure).items() if key not in ("what", "unit")}
-            for name, figure in self.figures.items()
-        }
-        return {
-            "schema": CALIBRATION_SCHEMA,
-            "link": self.link.to_json(),
-            "backend": self.backend,
-            "scheduling": self.scheduling,
-            **kept,
-            "ok": not self.complaints,
-            "complaints": list(self.complaints),
-            "taken_utc": self.taken_utc,
-        }
-
-
 def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> LinkReading:
     """Measure a link that was made for this purpose, exactly as one for a trial is made."""
     testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
@@ -126,18 +63,6 @@ def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> LinkRe
         taken_utc=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         figures=figures,
     )
-
-
-def refuse_if_off(readings: Sequence[LinkReading]) -> None:
-    """Raise MeasurementRefused when any link is out of tolerance; says which and by how much."""
-    off = [
-        f"{reading.link.name}: {'; '.join(reading.complaints)}" for reading in readings if reading.complaints
-    ]
-    if off:
-        raise MeasurementRefused(
-            f"the emulated link is not what it should be, nothing was measured over it ({' | '.join(off)}); "
-            "free the machine of other work and try again"
-        )
 
 
 @dataclass(frozen=True)
@@ -195,35 +120,47 @@ class _Bench:
         )
 
     def _rate(self, direction: Direction) -> Figure:
-        """The rate at which a train of full packets leaves the link.
+        """The rate at which trains of full packets leave the link; the median of several where they must be short.
 
         A starved sender leaves gaps in its train; the oracle has them, too, and they are taken off. Where the rate
         is not constant, the oracle's own is the configured one.
         """
-        rate, limit = direction.rate.mean_mbps, direction.queue.limit_bytes
-        seconds = CODEL_TRAIN_SECONDS if direction.queue.discipline is Discipline.CODEL else TRAIN_SECONDS
-        wanted = int(rate * 1e6 / 8 * seconds / MTU_BYTES)
-        fitting = TRAIN_PACKETS[1] if limit is None else limit // MTU_BYTES + 1
-        count = max(2, min(fitting, max(TRAIN_PACKETS[0], min(wanted, TRAIN_PACKETS[1]))))
-        seen = self._train(direction, count, size_bytes=MTU_BYTES)
-        if len(seen) < 2 or (len(seen) < count and not direction.loss.mean_percent):
-            raise TestbedFailed(
-                f"link {self.link.name} lost {count - len(seen)} of {count} packets {direction.way} that fit its queue"
-            )
+        count = self._train_packets(direction)
+        trains = [self._full_packets(direction, count) for _ in range(max(1, TRAIN_PACKETS[0] // count))]
         transmitter = self._transmitter(direction)
-        due = [transmitter.send(each.sent_ns, MTU_BYTES) for each in seen]
-        expected, measured = _rate_between(due), _rate_between([each.arrived_ns for each in seen])
-        configured = rate if isinstance(direction.rate, ConstantRate) else expected
-        duration_ms = (due[-1] - due[0]) / 1e6
+        due = [[transmitter.send(each.sent_ns, MTU_BYTES) for each in seen] for seen in trains]
+        expected = statistics.median(_rate_between(times) for times in due)
+        shares = [
+            _rate_between([each.arrived_ns for each in seen]) / _rate_between(times)
+            for seen, times in zip(trains, due, strict=True)
+        ]
+        configured = direction.rate.mean_mbps if isinstance(direction.rate, ConstantRate) else expected
+        duration_ms = statistics.median(times[-1] - times[0] for times in due) / 1e6
         return Figure(
             what=f"{direction.way} rate",
             unit="Mbit/s",
             configured=configured,
-            measured=measured * configured / expected,
-            n=len(seen),
+            measured=configured * statistics.median(shares),
+            n=sum(map(len, trains)),
             tolerance=configured
             * (RATE_TOLERANCE_SHARE + (TRAIN_TOLERANCE_MS + direction.jitter_ms) / duration_ms),
         )
+
+    def _train_packets(self, direction: Direction) -> int:
+        """As many full packets as fit the queue and take a reasonable time."""
+        rate, limit = direction.rate.mean_mbps, direction.queue.limit_bytes
+        seconds = CODEL_TRAIN_SECONDS if direction.queue.discipline is Discipline.CODEL else TRAIN_SECONDS
+        wanted = int(rate * 1e6 / 8 * seconds / MTU_BYTES)
+        fitting = TRAIN_PACKETS[1] if limit is None else limit // MTU_BYTES + 1
+        return max(2, min(fitting, max(TRAIN_PACKETS[0], min(wanted, TRAIN_PACKETS[1]))))
+
+    def _full_packets(self, direction: Direction, count: int) -> list[Passage]:
+        """What arrives of a train that the link must carry, but for random loss."""
+        seen = self._train(direction, count, size_bytes=MTU_BYTES)
+        if len(seen) < 2 or (len(seen) < count and not direction.loss.mean_percent):
+            lost = f"lost {count - len(seen)} of {count} packets {direction.way} that fit its queue"
+            raise TestbedFailed(f"link {self.link.name} {lost}")
+        return seen
 
     def _loss(self, direction: Direction) -> Figure:
         """Of small packets at half the rate; the tolerance is that of a binomial, wider for losses in bursts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import sysconfig
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -25,6 +26,8 @@ PROGRAMS = {
     "chromium": ("chromium", "--version"),
     "chromedriver": ("chromedriver", "--version"),
     "apache": ("apache2", "-v"),
+    "caddy": (str(Path(sysconfig.get_path("scripts"), "caddy")), "version"),
+    "nginx": ("nginx", "-v"),
     "dnsmasq": ("dnsmasq", "--version"),
 }
 PACKAGES = ("selenium", "playwright", "warcio", "cryptography", "numpy", "pandas", "scipy", "matplotlib")
@@ -44,12 +47,20 @@ def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], stud
             "preferences": FIRST_PREFERENCES,
             "unresolved": list(SERVICE_NAMES),
         },
+        "replay": {
+            "origins": study.replay.origins.value,
+            "determinism": study.replay.determinism,
+            "compression": str(study.replay.compression),
+            "think_time": str(study.replay.think_time),
+            "tls": study.replay.tls,
+        },
         "server": {"name": study.server, "settings": testbed.server_settings()},
         "archives": {
             name: {
                 "digest": archive.digest,
                 "start_url": archive.start_url,
                 "with": archive.captured_with,
+                "addresses": [list(hosts) for hosts in testbed.groups(name)],
                 "notes": list(archive.notes),
                 "changed_for_replay": testbed.replay_notes(name),
             }
@@ -79,7 +90,7 @@ def program_versions() -> dict[str, str | None]:
     versions: dict[str, str | None] = {}
     for name, words in {**PROGRAMS, "linkem": (str(linkem_program()), "--version")}.items():
         try:
-            versions[name] = run(Command.of(*words), timeout_s=30).splitlines()[0].strip()
+            versions[name] = run(Command.of(*words), timeout_s=30, with_stderr=True).splitlines()[0].strip()
         except (EnvironmentLacks, IndexError):
             versions[name] = None
     return versions

@@ -14,7 +14,7 @@ from typing import Any
 from harness.browser.netlog import ABORTED, Connection, NetLog, Request
 from harness.model import Outcome, Protocol
 from harness.records import Observation
-from sites.servers import ServedRequest
+from sites.servers import Match, ServedRequest
 
 # Chromium's net errors (net_error_list.h) that mean the transport failed, not the page's own rules:
 # time-out, network change, connection (100s), certificate (200s), HTTP and its framing (300s).
@@ -33,6 +33,7 @@ class Evidence:
     start_url: str
     page_hosts: frozenset[str]
     rtt_ms: float
+    tls: str = "1.3"
     navigate_ms: float | None = None
     timeline: Mapping[str, Any] | None = None
     netlog: NetLog | None = None
@@ -40,6 +41,12 @@ class Evidence:
     link_reading: Mapping[str, Any] | None = None
     client_cpu_s: float | None = None
     server_cpu_s: float | None = None
+    console_errors: tuple[str, ...] | None = None
+
+    @property
+    def served_by_protocol(self) -> tuple[ServedRequest, ...]:
+        """What the server answered by the protocol of the condition: all but WebSockets."""
+        return tuple(request for request in self.served or () if not request.websocket)
 
     @property
     def page_requests(self) -> tuple[Request, ...]:
@@ -60,7 +67,7 @@ def observe(evidence: Evidence) -> Observation:
     timeline = evidence.timeline or {}
     requests = evidence.load_requests
     failed = [request for request in requests if request.failed and request.net_error != ABORTED]
-    missed = missed_targets(evidence)
+    missed, fuzzy = asked_urls(evidence, Match.MISS), asked_urls(evidence, Match.CLOSEST)
     reading = evidence.link_reading or {}
     served = evidence.served
     seen = evidence.netlog is not None
@@ -74,13 +81,18 @@ def observe(evidence: Evidence) -> Observation:
         requests_after_load=len(evidence.page_requests) - len(requests) if seen else None,
         failed_requests=len(failed) if seen else None,
         missed_requests=len(missed) if seen else None,
+        fuzzy_requests=len(fuzzy) if seen else None,
         connections=len(evidence.netlog.connections) if evidence.netlog else None,
         connect_ms=_fastest(evidence.netlog.connections) if evidence.netlog else None,
+        tls=dict(Counter(each.tls for each in evidence.netlog.connections if each.tls))
+        if evidence.netlog
+        else {},
         bytes_down=reading.get("down", {}).get("bytes_out"),
         bytes_up=reading.get("up", {}).get("bytes_out"),
         bytes_body=sum(request.body_bytes for request in requests) if seen else None,
         protocols=dict(Counter(request.protocol for request in requests if request.protocol)),
         missed=tuple(missed),
+        fuzzy=tuple(fuzzy),
         failed=tuple(f"{request.url} ({request.net_error or request.status})" for request in failed),
         service_requests=sum(1 for each in evidence.netlog.service_requests if each.protocol)
         if evidence.netlog
@@ -97,11 +109,11 @@ def _fastest(connections: Iterable[Connection]) -> int | None:
     return min((each.connect_ms for each in connections if each.connect_ms is not None), default=None)
 
 
-def missed_targets(evidence: Evidence) -> list[str]:
-    """The URLs the page asked for before its load event that the archive does not hold."""
+def asked_urls(evidence: Evidence, match: Match) -> list[str]:
+    """The URLs the page asked for before its load event that the server answered in that way, each once."""
     asked = {request.url.partition("#")[0] for request in evidence.load_requests}
-    missed = [request.url for request in evidence.served or () if not request.hit]
-    return [url for url in dict.fromkeys(missed) if url in asked]
+    answered = [request.url for request in evidence.served or () if request.match is match]
+    return [url for url in dict.fromkeys(answered) if url in asked]
 
 
 def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
@@ -176,31 +188,45 @@ def _wrong_in_browser(evidence: Evidence) -> str | None:
         if request.protocol
         and (request.protocol != protocol.wire or not request.url.startswith(f"{protocol.scheme}://"))
     ]
-    resumed = [
-        f"{connection.remote} resumed a TLS session"
-        for connection in (evidence.netlog.connections if evidence.netlog else ())
-        if connection.resumed
+    secured = [each for each in (evidence.netlog.connections if evidence.netlog else ()) if each.tls]
+    resumed = [f"{connection.remote} resumed a TLS session" for connection in secured if connection.resumed]
+    other = [
+        f"{connection.remote} by {connection.tls}"
+        for connection in secured
+        if connection.tls != f"TLS {evidence.tls}"
     ]
-    return _listed(f"the browser did not use {protocol} for", wrong) or _listed("not cold:", resumed)
+    return (
+        _listed(f"the browser did not use {protocol} for", wrong)
+        or _listed("not cold:", resumed)
+        or _listed(f"the browser did not use TLS {evidence.tls} to", other)
+    )
 
 
 def _wrong_at_server(evidence: Evidence) -> str | None:
     protocol = evidence.protocol
     wrong = [
         f"{request.url} by {request.protocol}"
-        for request in evidence.served or ()
+        for request in evidence.served_by_protocol
         if request.protocol != protocol.wire
     ]
     if not protocol.keep_alive:
-        ports = Counter(request.client_port for request in evidence.served or ())
-        wrong += [f"{count} requests on one connection" for count in ports.values() if count > 1]
+        connections = Counter(request.connection for request in evidence.served_by_protocol)
+        wrong += [f"{count} requests on one connection" for count in connections.values() if count > 1]
+    wrong += [
+        f"{request.url} by {request.tls}"
+        for request in evidence.served or ()
+        if request.tls not in (None, f"TLSv{evidence.tls}")
+    ]
+    resumed = [request.url for request in evidence.served or () if request.resumed]
     answered = Counter(
         request.url.partition("#")[0] for request in evidence.load_requests if request.status is not None
     )
-    logged = Counter(request.url for request in evidence.served or ())
+    logged = Counter(request.url for request in evidence.served_by_protocol)
     unseen = [url for url, count in answered.items() if logged[url] < count]
-    return _listed(f"the server did not use {protocol} for", wrong) or _listed(
-        "answered, but not by the testbed's server:", unseen
+    return (
+        _listed(f"the server did not use {protocol} for", wrong)
+        or _listed("not cold: the server resumed a TLS session for", resumed)
+        or _listed("answered, but not by the testbed's server:", unseen)
     )
 
 

@@ -35,6 +35,14 @@ def text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
     return value
 
 
+def truth(data: Mapping[str, Any], key: str, *, default: bool) -> bool:
+    """True or false."""
+    value = data.get(key, default)
+    if not isinstance(value, bool):
+        raise StudyError(f"{key} must be true or false, found {value!r}")
+    return value
+
+
 def number(
     data: Mapping[str, Any],
     key: str,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -24,35 +24,37 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Protocol(StrEnum):
-    """How bytes travel. `wire` is what the browser and the server must both report."""
+    """How bytes travel, one line per protocol; the order is that of tables.
 
-    HTTP1_CLOSE = "http1-close"
-    HTTP1 = "http1"
-    HTTPS1 = "https1"
-    H2 = "h2"
+    `wire` is what the browser and the server must both report, named as ALPN and Resource Timing name it. `label` is
+    the name for figures.
+    """
+
+    _value_: str
+    scheme: str
+    wire: str
+    keep_alive: bool
+    label: str
+
+    def __new__(
+        cls, value: str, scheme: str = "", wire: str = "", keep_alive: bool = True, label: str = ""
+    ) -> Protocol:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.scheme, member.wire, member.keep_alive, member.label = scheme, wire, keep_alive, label
+        return member
+
+    HTTP1_CLOSE = "http1-close", "http", "http/1.1", False, "HTTP/1.1, no keep-alive"
+    HTTP1 = "http1", "http", "http/1.1", True, "HTTP/1.1"
+    HTTPS1_CLOSE = "https1-close", "https", "http/1.1", False, "HTTP/1.1 + TLS, no keep-alive"
+    HTTPS1 = "https1", "https", "http/1.1", True, "HTTP/1.1 + TLS"
+    H2 = "h2", "https", "h2", True, "HTTP/2 (TLS)"
+    H3 = "h3", "https", "h3", True, "HTTP/3 (QUIC)"
 
     @property
-    def scheme(self) -> str:
-        return "http" if self in (Protocol.HTTP1_CLOSE, Protocol.HTTP1) else "https"
-
-    @property
-    def wire(self) -> str:
-        """The protocol of every request as ALPN and Resource Timing name it."""
-        return "h2" if self is Protocol.H2 else "http/1.1"
-
-    @property
-    def keep_alive(self) -> bool:
-        return self is not Protocol.HTTP1_CLOSE
-
-    @property
-    def label(self) -> str:
-        """The name for figures."""
-        return {
-            Protocol.HTTP1_CLOSE: "HTTP/1.1, no keep-alive",
-            Protocol.HTTP1: "HTTP/1.1",
-            Protocol.HTTPS1: "HTTP/1.1 + TLS",
-            Protocol.H2: "HTTP/2 (TLS)",
-        }[self]
+    def over_quic(self) -> bool:
+        """Whether it runs over UDP, in QUIC's own connections."""
+        return self.wire == "h3"
 
 
 class Engine(StrEnum):
@@ -79,7 +81,8 @@ class Backend(StrEnum):
 class Origins(StrEnum):
     """How many server addresses the names of a page resolve to."""
 
-    SINGLE = "single"
+    SINGLE = "single"  # one for all, as in the 2012 study
+    RECORDED = "recorded"  # one per recorded server address; per host where the recording does not tell
 
 
 class Outcome(StrEnum):
@@ -183,6 +186,125 @@ class TcpSettings:
             raise StudyError(f"initial_window is {self.initial_window}; it must be 1 to 1000 segments")
 
 
+# Least, most and default level: what servers use when they compress as they send.
+COMPRESSION_LEVELS = {"gzip": (1, 9, 6), "brotli": (0, 11, 5)}
+
+
+@dataclass(frozen=True)
+class Compression:
+    """The content coding of text: as `recorded`, `none`, or `gzip` or `brotli` of one level for all of it."""
+
+    kind: str = "recorded"
+    level: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Compression:
+        """`recorded`, `none`, `gzip`, `brotli`, or one of the latter with its level, as `gzip-9`."""
+        kind, _, level = text.partition("-")
+        if kind in ("recorded", "none") and not level and not text.endswith("-"):
+            return cls(kind)
+        if kind not in COMPRESSION_LEVELS:
+            raise StudyError(f"compression: unknown {text!r}; known: recorded, none, gzip, brotli, gzip-9")
+        least, most, default = COMPRESSION_LEVELS[kind]
+        if text == kind:
+            return cls(kind, default)
+        if not level.isascii() or not level.isdigit() or not least <= int(level) <= most:
+            raise StudyError(f"compression: {text!r}; {kind} has the levels {kind}-{least} to {kind}-{most}")
+        return cls(kind, int(level))
+
+    def __str__(self) -> str:
+        return self.kind if self.level is None else f"{self.kind}-{self.level}"
+
+
+@dataclass(frozen=True)
+class ThinkTime:
+    """How long the server waits before it answers from the archive: `constant_ms`, or as long as was `recorded`."""
+
+    constant_ms: float = 0.0
+    recorded: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.constant_ms <= MAX_RTT_MS:  # also refuses NaN
+            raise StudyError(f"think_time is {self.constant_ms:g}; it must be 0 to {MAX_RTT_MS:g} ms")
+
+    def of(self, recorded_ms: float | None) -> float:
+        """The think time of a response in ms; 0 where the recording does not tell."""
+        return (recorded_ms or 0.0) if self.recorded else self.constant_ms
+
+    def __bool__(self) -> bool:
+        return self.recorded or self.constant_ms > 0
+
+    def __str__(self) -> str:
+        return "recorded" if self.recorded else f"{self.constant_ms:g} ms" if self else "none"
+
+
+TLS_VERSIONS = ("1.3", "1.2")
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How archives are served: the settings of a study that hold for all its conditions.
+
+    `tls` is the one version of TLS there is.
+    """
+
+    origins: Origins = Origins.SINGLE
+    determinism: bool = True
+    compression: Compression = Compression()
+    think_time: ThinkTime = ThinkTime()
+    tls: str = TLS_VERSIONS[0]
+
+    def refuse_unless_for(self, protocols: Iterable[Protocol]) -> None:
+        """Raise StudyError when a browser could not read what it would get by one of the protocols."""
+        protocols = tuple(protocols)
+        plain = [protocol for protocol in protocols if protocol.scheme == "http"]
+        quic = [protocol for protocol in protocols if protocol.over_quic]
+        if self.tls == "1.2" and quic:
+            raise StudyError(
+                f'tls: {quic[0]} has TLS 1.3 built in; leave {quic[0]} out, or choose tls = "1.3"'
+            )
+        if self.compression.kind == "brotli" and plain:
+            raise StudyError(
+                f"compression: browsers take brotli over https only, not by {plain[0]}; "
+                "choose gzip, or protocols over https alone"
+            )
+
+
+AS_RECORDED = Replay(determinism=False)  # for a crawl: what is archived is what was recorded
+
+
+@dataclass(frozen=True)
+class Screen:
+    """A touch screen in portrait: CSS pixels, and device pixels per CSS pixel."""
+
+    width: int
+    height: int
+    scale_factor: float
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the browser says it runs on. Without screen and user agent: the browser as it is, in a window."""
+
+    name: str
+    user_agent: str | None = None
+    screen: Screen | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+DESKTOP = Device("desktop")
+MOBILE = Device(
+    "mobile",
+    # Chrome's reduced user agent, the same on all Android phones of a major version.
+    "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/156.0.0.0 Mobile Safari/537.36",
+    Screen(412, 915, 2.625),  # Google Pixel 6 and 7
+)
+DEVICES: Mapping[str, Device] = {device.name: device for device in (DESKTOP, MOBILE)}
+
+
 @dataclass(frozen=True)
 class Condition:
     """One cell of a study: what is loaded, how its bytes travel, over which link, in which browser."""
@@ -195,10 +317,11 @@ class Condition:
     driver: Driver
     origins: Origins
     server: str
+    device: Device = DESKTOP
 
     def to_json(self) -> dict[str, Any]:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return fields | {"link": self.link.to_json()}
+        return fields | {"link": self.link.to_json(), "device": self.device.name}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Condition:
@@ -213,9 +336,11 @@ class Condition:
                 driver=Driver(data["driver"]),
                 origins=Origins(data["origins"]),
                 server=data["server"],
+                device=DEVICES[data.get("device", DESKTOP.name)],  # plans of older versions have none
             )
         except (KeyError, ValueError, TypeError) as error:
             raise StudyError(f"not a condition ({error}): {dict(data)}") from error
 
     def __str__(self) -> str:
-        return f"{self.page} {self.variant} {self.protocol} {self.link.name} {self.driver}"
+        device = "" if self.device is DESKTOP else f" {self.device}"
+        return f"{self.page} {self.variant} {self.protocol} {self.link.name} {self.driver}{device}"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from harness.calibrate import LinkReading
 from harness.model import Outcome
 from harness.plan import PlannedTrial
+from harness.reading import LinkReading
 from harness.records import Record
 
 

@@ -152,8 +152,8 @@ def parse_steps(text: str) -> tuple[tuple[int, float], ...]:
 
 def _numbered(text: str) -> Iterator[tuple[int, str]]:
     """The lines that say something, with their numbers from 1."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        said = line.strip()
+    for number, line in enumerate(text.split("\n"), start=1):
+        said = line.strip(" \t\r\v\f")
         if said and not said.startswith("#"):
             yield number, said
 

@@ -40,13 +40,16 @@ class Observation:
     requests_after_load: int | None = None
     failed_requests: int | None = None
     missed_requests: int | None = None
+    fuzzy_requests: int | None = None
     connections: int | None = None
     connect_ms: int | None = None
+    tls: Mapping[str, int] = field(default_factory=dict)
     bytes_down: int | None = None
     bytes_up: int | None = None
     bytes_body: int | None = None
     protocols: Mapping[str, int] = field(default_factory=dict)
     missed: tuple[str, ...] = ()
+    fuzzy: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     service_requests: int | None = None
     server_requests: int | None = None

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol as Interface
 
-from harness.calibrate import LinkReading, calibrate, refuse_if_off
+from harness.calibrate import calibrate
 from harness.enclosure import WORKSPACE
 from harness.environment import describe_environment
 from harness.errors import StudyError, TestbedFailed
-from harness.model import Backend, Link, Outcome, TcpSettings
+from harness.model import Backend, Link, Outcome, Replay, TcpSettings
 from harness.model import Protocol as WireProtocol
 from harness.plan import PlannedTrial
+from harness.reading import LinkReading, refuse_if_off
 from harness.records import Record, RunDirectory
+from harness.servers import DEFAULT_SERVER
 from harness.study import Study
 from harness.testbed import Testbed, testbed
 from harness.trial import Drivers, TrialOptions, run_trial
@@ -57,11 +59,16 @@ class Bench:
         protocols: Iterable[WireProtocol],
         tcp: TcpSettings,
         backend: Backend | None,
+        *,
+        replay: Replay,
+        server: str,
     ) -> None:
         self._archives = archives
         self._protocols = tuple(protocols)
         self._tcp = tcp
         self._backend = backend
+        self._replay = replay
+        self._server = server
         self._stack = contextlib.ExitStack()
         self.testbed: Testbed
         self.drivers: Drivers
@@ -70,7 +77,7 @@ class Bench:
         """Bring everything up."""
         self.testbed = self._stack.enter_context(testbed(self._tcp, self._backend))
         for archive in self._archives.values():
-            self.testbed.serve(archive, self._protocols)
+            self.testbed.serve(archive, self._protocols, self._replay, self._server)
         self.drivers = Drivers(WORKSPACE, self._stack)
 
     def renew(self) -> None:
@@ -88,10 +95,13 @@ def bench(
     archives: Mapping[str, Archive],
     protocols: Iterable[WireProtocol],
     tcp: TcpSettings | None = None,
+    *,
     backend: Backend | None = None,
+    replay: Replay | None = None,
+    server: str = DEFAULT_SERVER,
 ) -> Iterator[Bench]:
     """A testbed that serves the archives, and drivers. Must run inside an enclosure."""
-    made = Bench(archives, protocols, tcp or TcpSettings(), backend)
+    made = Bench(archives, protocols, tcp or TcpSettings(), backend, replay=replay or Replay(), server=server)
     try:
         made.open()
         yield made
@@ -107,7 +117,14 @@ def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Li
         return Summary(len(done), Counter())
     archives = _archives(study, archives_root, listener)
     listener.preparing(f"servers for {len(archives)} archive(s), {len(study.protocols)} protocol(s)")
-    with bench(archives, study.protocols, study.tcp, study.link_backend) as opened:
+    with bench(
+        archives,
+        study.protocols,
+        study.tcp,
+        backend=study.link_backend,
+        replay=study.replay,
+        server=study.server,
+    ) as opened:
         run.write_environment(describe_environment(opened.testbed, archives, study))
         _measure_links(opened.testbed, _links_of(left), run, listener)
         return Summary(len(done), _run_trials(opened, left, study, run, listener))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -13,20 +13,27 @@ from typing import Any
 from harness import keys
 from harness.errors import StudyError
 from harness.model import (
+    DESKTOP,
+    DEVICES,
     NAME_PATTERN,
+    TLS_VERSIONS,
     Backend,
+    Compression,
     Condition,
+    Device,
     Driver,
     Engine,
     Link,
     Origins,
     Protocol,
+    Replay,
     TcpSettings,
+    ThinkTime,
 )
+from harness.servers import ABILITIES, DEFAULT_SERVER, refuse_unless_able
 from harness.study_links import links_of
 from harness.variants import PLAIN, parse_variant
 
-SERVERS = ("apache",)
 KEPT_FILES = ("netlog", "pcap", "screenshot")
 MAX_TRIALS = 10_000
 STUDY_KEYS = (
@@ -39,8 +46,13 @@ STUDY_KEYS = (
     "link_backend",
     "engine",
     "drivers",
+    "device",
     "origins",
+    "determinism",
+    "compression",
+    "think_time",
     "server",
+    "tls",
     "tcp",
     "trials",
     "seed",
@@ -63,7 +75,8 @@ class Study:
     link_backend: Backend | None
     engine: Engine
     drivers: tuple[Driver, ...]
-    origins: Origins
+    device: Device
+    replay: Replay
     server: str
     tcp: TcpSettings
     trials: int
@@ -76,7 +89,17 @@ class Study:
         """Every cell, in the order of the file."""
         cells = itertools.product(self.pages, self.variants, self.links, self.protocols, self.drivers)
         return tuple(
-            Condition(page, variant, protocol, link, self.engine, driver, self.origins, self.server)
+            Condition(
+                page,
+                variant,
+                protocol,
+                link,
+                self.engine,
+                driver,
+                self.replay.origins,
+                self.server,
+                self.device,
+            )
             for page, variant, link, protocol, driver in cells
         )
 
@@ -119,20 +142,23 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     name = keys.text(data, "name")
     if not NAME_PATTERN.fullmatch(name):
         raise StudyError(f"name is {name!r}; it may hold letters, digits, '.', '_' and '-' only")
+    protocols = tuple(keys.enums(data, "protocols", Protocol))
+    server = keys.choice("server", data.get("server", DEFAULT_SERVER), tuple(ABILITIES))
     return Study(
         name=name,
         title=keys.text(data, "title", name),
         pages=_names(data, "pages"),
         variants=_variants(data),
-        protocols=tuple(keys.enums(data, "protocols", Protocol)),
+        protocols=protocols,
         links=links_of(data, folder),
         link_backend=keys.enum("link_backend", data["link_backend"], Backend)
         if "link_backend" in data
         else None,
         engine=keys.enum("engine", data.get("engine", "chromium"), Engine),
         drivers=tuple(keys.enums(data, "drivers", Driver, [Driver.PLAYWRIGHT])),
-        origins=keys.enum("origins", data.get("origins", "single"), Origins),
-        server=keys.choice("server", data.get("server", "apache"), SERVERS),
+        device=DEVICES[keys.choice("device", data.get("device", DESKTOP.name), tuple(DEVICES))],
+        replay=_replay(data, protocols, server),
+        server=server,
         tcp=_tcp(data.get("tcp", {})),
         trials=int(keys.number(data, "trials", 5, 1, MAX_TRIALS, whole=True)),
         seed=int(keys.number(data, "seed", 0, 0, 2**63 - 1, whole=True)) if "seed" in data else None,
@@ -141,18 +167,38 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     )
 
 
+def _replay(data: Mapping[str, Any], protocols: Iterable[Protocol], server: str) -> Replay:
+    replay = Replay(
+        origins=keys.enum("origins", data.get("origins", "single"), Origins),
+        determinism=keys.truth(data, "determinism", default=Replay.determinism),
+        compression=Compression.parse(keys.text(data, "compression", "recorded")),
+        think_time=_think_time(data.get("think_time", "none")),
+        tls=keys.choice("tls", data.get("tls", TLS_VERSIONS[0]), TLS_VERSIONS),
+    )
+    refuse_unless_able(server, protocols, replay.think_time)
+    replay.refuse_unless_for(protocols)
+    return replay
+
+
+def _think_time(value: Any) -> ThinkTime:
+    if value in ("none", "recorded"):
+        return ThinkTime(recorded=value == "recorded")
+    if isinstance(value, str):
+        raise StudyError(f'think_time: unknown {value!r}; it is "none", "recorded" or a number of ms')
+    return ThinkTime(keys.checked_number("think_time", value, float("-inf"), float("inf")))
+
+
 def _tcp(table: Any) -> TcpSettings:
     if not isinstance(table, dict):
         raise StudyError(f"tcp must be a table, found {table!r}")
     keys.refuse_unknown(table, TCP_KEYS, "[tcp]")
     default = TcpSettings()
-    after_idle = table.get("slow_start_after_idle", default.slow_start_after_idle)
-    if not isinstance(after_idle, bool):
-        raise StudyError(f"slow_start_after_idle must be true or false, found {after_idle!r}")
     return TcpSettings(
         congestion_control=keys.text(table, "congestion_control", default.congestion_control),
         initial_window=int(keys.number(table, "initial_window", default.initial_window, 1, 1000, whole=True)),
-        slow_start_after_idle=after_idle,
+        slow_start_after_idle=keys.truth(
+            table, "slow_start_after_idle", default=default.slow_start_after_idle
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""The few Linux calls Python 3.11 lacks (unshare, setns, mount, prctl), each raising OSError on failure."""
+"""The few Linux calls Python 3.11 lacks (unshare, setns, mount, prctl, renameat2), each raising OSError on failure."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ MS_PRIVATE = 0x40000
 MNT_DETACH = 0x2
 
 PR_SET_PDEATHSIG = 1
+AT_FDCWD = -100
+RENAME_EXCHANGE = 0x2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -52,3 +54,9 @@ def unmount(target: str) -> None:
 def die_with_parent(signal_number: int) -> None:
     """prctl(PR_SET_PDEATHSIG): the kernel sends the signal when the parent thread ends."""
     _checked(_libc.prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0), "prctl")
+
+
+def exchange(first: str, second: str) -> None:
+    """renameat2(2): the two paths change places, at once; not every file system can."""
+    paths = (AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second))
+    _checked(_libc.renameat2(*paths, RENAME_EXCHANGE), f"renameat2 {second}")

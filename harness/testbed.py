@@ -25,16 +25,22 @@ from harness import syscalls
 from harness.enclosure import WORKSPACE
 from harness.errors import TestbedFailed
 from harness.link import Address, RunningLink, joined, kernel_settings, usable_backend
-from harness.model import Backend, Condition, Link, Protocol, TcpSettings
+from harness.model import Backend, Condition, Link, Origins, Protocol, Replay, TcpSettings
 from harness.netns import NETNS_FOLDER, Host, host
+from harness.servers import DEFAULT_SERVER, refuse_unless_able
 from harness.variants import served_name
 from sites.archive import Archive
 from sites.certificates import Authority, trust_database
 from sites.coding import BROWSER_CODINGS
-from sites.materialise import materialise
-from sites.servers import ServedRequest, Service
-from sites.servers.apache import Server, serving
+from sites.materialise import Site, materialise
+from sites.origins import address_groups
+from sites.servers import ServedRequest, Server, Service
+from sites.servers.apache import serving as apache
+from sites.servers.caddy import serving as caddy
+from sites.servers.nginx import serving as nginx
+from sites.urls import parse_url
 
+SERVERS = {"apache": apache, "caddy": caddy, "nginx": nginx}  # what each can do: harness.servers
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
 SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
@@ -42,16 +48,29 @@ SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where one archive is served by one protocol."""
+    """Where one archive is served by one protocol.
+
+    `address` is the name server's, and the replay server's for every name in none of the `groups`: hosts that have
+    an address of their own together.
+    """
 
     protocol: Protocol
     archive: Archive
     start_url: str
     hosts: frozenset[str]
+    groups: tuple[tuple[str, ...], ...]
     replay_notes: tuple[str, ...]
+    tls: str
     address: str
     server: Server
     name_server: NameServer
+
+    @property
+    def secure_origins(self) -> tuple[str, ...]:
+        """The origins that were secure contexts when recorded and are served over plain http."""
+        if self.protocol.scheme == "https" or parse_url(self.archive.start_url).scheme == "http":
+            return ()
+        return tuple(f"http://{host}" for host in sorted(self.hosts))
 
 
 @dataclass(frozen=True)
@@ -83,40 +102,77 @@ class Testbed:
         self._server_numbers = itertools.count(1)
         self._client_numbers = itertools.count(1)
 
-    def serve(self, archive: Archive, protocols: Sequence[Protocol]) -> None:
-        """Serve an archive by each of the protocols, each on an address of its own."""
-        services = [Service(protocol, self._server_address()) for protocol in protocols]
-        self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in services))
+    def serve(
+        self,
+        archive: Archive,
+        protocols: Sequence[Protocol],
+        replay: Replay | None = None,
+        server: str = DEFAULT_SERVER,
+    ) -> None:
+        """Serve an archive by each of the protocols, each on addresses of its own."""
+        chosen = replay or Replay()
+        refuse_unless_able(server, protocols, chosen.think_time)
+        chosen.refuse_unless_for(protocols)
         schemes = sorted({each.scheme for each in protocols})
         # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
-        sites = {scheme: materialise(archive, scheme, BROWSER_CODINGS[schemes[0]]) for scheme in schemes}
+        sites = {
+            scheme: materialise(
+                archive,
+                scheme,
+                BROWSER_CODINGS[schemes[0]],
+                compression=chosen.compression,
+                determinism=chosen.determinism,
+                think_time=chosen.think_time,
+            )
+            for scheme in schemes
+        }
+        groups = address_groups(archive) if chosen.origins is Origins.RECORDED else ()
+        services = {each: self._services(each, sites[each.scheme], groups) for each in protocols}
+        addresses = [service.address for each in services.values() for service in each]
+        self.server.configure(*(f"addr add {address}/32 dev lo" for address in addresses))
         folder = self.folder / "servers" / archive.name
-        server = self._stack.enter_context(
-            serving(
-                sites, services, self.authority, folder, network=self.server.path, on_host=self.server.entered
+        self._stack.callback(shutil.rmtree, folder)
+        running = self._stack.enter_context(
+            SERVERS[server](
+                sites,
+                [service for each in services.values() for service in each],
+                self.authority,
+                folder,
+                network=self.server.path,
+                on_host=self.server.entered,
+                tls=chosen.tls,
             )
         )
-        for service in services:
-            site = sites[service.protocol.scheme]
-            names = self._stack.enter_context(
-                name_server(
-                    Zone(service.address),
-                    service.address,
-                    folder / f"dns-{service.protocol}.log",
-                    network=self.server.path,
-                    on_host=self.server.entered,
-                )
-            )
-            self.endpoints[archive.name, service.protocol] = Endpoint(
-                protocol=service.protocol,
+        for protocol, (elsewhere, *others) in services.items():
+            site = sites[protocol.scheme]
+            names = {host: service.address for service in others for host in service.hosts or ()}
+            self.endpoints[archive.name, protocol] = Endpoint(
+                protocol=protocol,
                 archive=archive,
                 start_url=site.start_url,
                 hosts=frozenset(site.hosts),
+                groups=groups,
                 replay_notes=site.notes,
-                address=service.address,
-                server=server,
-                name_server=names,
+                tls=chosen.tls,
+                address=elsewhere.address,
+                server=running,
+                name_server=self._stack.enter_context(
+                    name_server(
+                        Zone(elsewhere.address, names),
+                        elsewhere.address,
+                        folder / f"dns-{protocol}.log",
+                        network=self.server.path,
+                        on_host=self.server.entered,
+                    )
+                ),
             )
+
+    def _services(self, protocol: Protocol, site: Site, groups: Sequence[tuple[str, ...]]) -> list[Service]:
+        """The services of one protocol: first the one for every name that is in none of the groups, then theirs."""
+        if not groups:
+            return [Service(protocol, self._server_address())]
+        others = site.mentioned_hosts or site.hosts[:1]  # a service needs a certificate
+        return [Service(protocol, self._server_address(), hosts) for hosts in (others, *groups)]
 
     def endpoint(self, condition: Condition) -> Endpoint:
         """Where the page of a condition is served; raises TestbedFailed when its server has died."""
@@ -133,15 +189,14 @@ class Testbed:
     def client(self, link: Link, *, block: int = 0, pcap: Path | None = None) -> Iterator[Client]:
         """A fresh client host behind a fresh link. Its address was never used before in this testbed."""
         address = str(Address(next(self._client_numbers)))
-        folder = self.folder / "client"
-        folder.mkdir(exist_ok=True)
-        with host("client") as made:
+        # A folder of its own: nothing of an earlier link, one that failed above all, can be taken for this one's.
+        with tempfile.TemporaryDirectory(prefix="client-", dir=self.folder) as folder, host("client") as made:
             made.set_kernel(kernel_settings(self.tcp))
             with joined(
                 link,
                 made,
                 self.server,
-                folder,
+                Path(folder),
                 address=address,
                 tcp=self.tcp,
                 backend=self.backend,
@@ -149,7 +204,6 @@ class Testbed:
                 pcap=pcap,
             ) as running:
                 yield Client(made, address, running)
-        shutil.rmtree(folder)
 
     def replay_notes(self, page: str) -> dict[str, list[str]]:
         """What was changed of an archive so that it can be replayed, by scheme."""
@@ -158,6 +212,10 @@ class Testbed:
             for (name, _), endpoint in self.endpoints.items()
             if name == page
         }
+
+    def groups(self, page: str) -> tuple[tuple[str, ...], ...]:
+        """The hosts of a page that have an address of their own together; () when all names have the same one."""
+        return next(endpoint.groups for (name, _), endpoint in self.endpoints.items() if name == page)
 
     def server_settings(self) -> dict[str, Mapping[str, object]]:
         """The replay servers' settings that matter, by archive."""

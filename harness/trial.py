@@ -20,7 +20,7 @@ from harness.browser.profile import Home, fresh_home
 from harness.browser.selenium_driver import selenium_driver
 from harness.errors import TestbedFailed, TrialFailed
 from harness.judge import Evidence, observe, verdict
-from harness.model import Driver, Outcome
+from harness.model import DESKTOP, Device, Driver, Outcome
 from harness.plan import PlannedTrial
 from harness.processtree import cpu_seconds, kill_family
 from harness.records import Observation, Record
@@ -49,9 +49,19 @@ class Drivers:
         return selenium_driver(self._launcher, self._folder / "chromedriver.log")
 
     @contextlib.contextmanager
-    def fresh_home(self, name: str, trust: Path) -> Iterator[Home]:
-        """A home for the next browser to start; removed afterwards."""
-        home = fresh_home(self._folder / f"home-{name}", trust)
+    def fresh_home(
+        self, name: str, trust: Path, endpoint: Endpoint, device: Device = DESKTOP
+    ) -> Iterator[Home]:
+        """A home for the next browser to start, for the page of `endpoint`; removed afterwards."""
+        hosts = tuple(sorted(endpoint.hosts))
+        home = fresh_home(
+            self._folder / f"home-{name}",
+            trust,
+            hosts,
+            endpoint.secure_origins,
+            device=device,
+            quic=endpoint.protocol.over_quic,
+        )
         self.current_home.unlink(missing_ok=True)
         self.current_home.symlink_to(home.folder)
         try:
@@ -64,16 +74,24 @@ class Drivers:
 
 @dataclass(frozen=True)
 class TrialOptions:
-    """What a study asks for beyond its conditions."""
+    """What a study asks for beyond its conditions; `linger_s`: how long the page goes on after its load."""
 
     timeout_s: float = 60.0
     keep: tuple[str, ...] = ()
+    linger_s: float = 0.0
 
 
 def run_trial(
     testbed: Testbed, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
 ) -> Record:
     """Run one planned trial and return its record; `files` is where kept files go."""
+    return run_observed(testbed, drivers, planned, options, files)[0]
+
+
+def run_observed(
+    testbed: Testbed, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
+) -> tuple[Record, Evidence | None]:
+    """`run_trial`, and all that was seen; None when the trial did not get as far as that."""
     driver = drivers.get(planned.condition.driver)
     started = datetime.now(UTC)
     before = time.perf_counter()
@@ -82,7 +100,7 @@ def run_trial(
     wall_ms = (time.perf_counter() - before) * 1000
     observation = observe(attempt.evidence) if attempt.evidence else Observation()
     overhead = wall_ms - observation.plt_ms if observation.plt_ms else None
-    return Record(
+    record = Record(
         planned=planned,
         outcome=outcome,
         reason=reason,
@@ -91,6 +109,7 @@ def run_trial(
         overhead_ms=overhead,
         archive_digest=attempt.archive_digest,
     )
+    return record, attempt.evidence
 
 
 @dataclass
@@ -115,6 +134,7 @@ class _Attempt:
                 endpoint.start_url,
                 page_hosts=endpoint.hosts,
                 rtt_ms=self.planned.condition.link.rtt_ms,
+                tls=endpoint.tls,
             )
             self._measure(endpoint)
         except TrialFailed as failure:
@@ -131,7 +151,9 @@ class _Attempt:
             client = stack.enter_context(
                 self.testbed.client(self.planned.condition.link, block=self.planned.block, pcap=pcap)
             )
-            home = stack.enter_context(self.drivers.fresh_home(self.planned.trial, self.testbed.trust))
+            device = self.planned.condition.device
+            fresh = self.drivers.fresh_home(self.planned.trial, self.testbed.trust, endpoint, device)
+            home = stack.enter_context(fresh)
             self.testbed.resolver.use(endpoint.address)
             try:
                 self._load(home, client, endpoint)
@@ -145,7 +167,7 @@ class _Attempt:
 
     def _load(self, home: Home, client: Client, endpoint: Endpoint) -> None:
         """From the start of the browser to its end."""
-        with self.driver.start(home.launch(tuple(sorted(endpoint.hosts)))) as browser:
+        with self.driver.start(home.launch()) as browser:
             try:
                 self._load_in(browser, home, client, endpoint)
             except TrialFailed:
@@ -160,6 +182,9 @@ class _Attempt:
         self.evidence = replace(self._seen, timeline=browser.timeline())
         if home.pid is not None:
             self.evidence = replace(self._seen, client_cpu_s=cpu_seconds(home.pid))
+        if self.options.linger_s:
+            browser.linger(self.options.linger_s)
+            self.evidence = replace(self._seen, console_errors=browser.console_errors())
         screenshot = self._kept("screenshot", "screenshot.png")
         if screenshot is not None:
             browser.screenshot(screenshot)

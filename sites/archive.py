@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,12 +22,14 @@ from harness.model import NAME_PATTERN
 from sites import warc
 from sites.response import Response
 from sites.urls import canonical_url, parse_url, resolve
+from sites.wholefolder import move_into_place, temporary_folder
 
 __all__ = [
     "Archive",
     "Entry",
     "Response",
     "archives_root",
+    "check_free",
     "list_archives",
     "open_archive",
     "rebuild_index",
@@ -42,7 +44,10 @@ MAX_REDIRECTS = 20
 
 @dataclass(frozen=True)
 class Entry:
-    """One index line. `offset` and `length` are the gzip member in the WARC; `sha256` is of the body."""
+    """One index line. `offset` and `length` are the gzip member in the WARC; `sha256` is of the body.
+
+    `ip` and `wait_ms` are the server's address and think time; None where the recording does not tell.
+    """
 
     url: str
     status: int
@@ -52,11 +57,15 @@ class Entry:
     length: int
     sha256: str
     head_sha256: str
+    ip: str | None = None
+    wait_ms: float | None = None
 
     def __post_init__(self) -> None:
         numbers = (self.status, self.body_bytes, self.offset, self.length)
         words = (self.url, self.mime, self.sha256, self.head_sha256)
-        if not all(type(n) is int and n >= 0 for n in numbers) or not all(isinstance(w, str) for w in words):
+        server = isinstance(self.ip, str | None) and isinstance(self.wait_ms, float | None)
+        right = all(type(n) is int and n >= 0 for n in numbers) and all(isinstance(w, str) for w in words)
+        if not right or not server:
             raise ValueError("a field has the wrong type or sign")
 
     @property
@@ -73,9 +82,14 @@ class Entry:
             body_bytes=len(response.body),
             offset=recorded.offset,
             length=recorded.length,
-            sha256=warc.sha256(response.body),
+            sha256=recorded.body_sha256,
             head_sha256=recorded.head_sha256,
+            ip=response.ip,
+            wait_ms=response.wait_ms,
         )
+
+
+Indexed = tuple[Entry, datetime | None]
 
 
 class Archive:
@@ -165,30 +179,47 @@ def write_archive(
         "user_agent": user_agent,
         "notes": list(notes),
     }
-    temporary = root / f".{name}.{uuid.uuid4().hex}.new"
     try:
-        temporary.mkdir(parents=True)
-        with (temporary / WARC_FILE).open("wb") as file:
-            writer = warc.Writer(file, about)
-            reached: dict[str, str | None] = {}
-            for response in responses:
-                writer.add(response)
-                reached[response.url] = response.location and resolve(response.url, response.location)
-            _flush(file)
-        _check_start(canonical_url(start_url), reached)
-        _write_index(temporary)
-        _move_into_place(temporary, root / name)
+        with temporary_folder(root, name) as temporary:
+            _fill(temporary, about, responses)
+            move_into_place(temporary, root / name)
     except OSError as error:
         raise ArchiveError(f"cannot write archive {name} in {root}: {error}; nothing was changed") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return open_archive(root, name)
+
+
+def check_free(root: Path, name: str, *, replace: bool) -> None:
+    """ArchiveError when `name` cannot name a new archive: it is none, or taken and not to be replaced."""
+    _check_name(name)
+    if (root / name).exists() and not replace:
+        raise ArchiveError(
+            f"there is an archive {name} in {root} already; give --name for another name, or --replace to replace it"
+        )
 
 
 def rebuild_index(folder: Path) -> Archive:
     """Make index.jsonl and archive.json anew from the WARC; ArchiveError when that is damaged itself."""
-    _write_index(folder)
+    try:
+        with _open_warc(folder) as file:
+            about, recordeds = warc.read(file)
+            _write_index(folder, about, [_indexed(recorded) for recorded in recordeds])
+    except warc.WarcDamagedError as error:
+        raise _damaged(folder, WARC_FILE, str(error)) from error
     return open_archive(folder.parent, folder.name)
+
+
+def _fill(folder: Path, about: dict[str, Any], responses: Iterable[Response]) -> None:
+    """The three files of a new archive."""
+    reached: dict[str, str | None] = {}
+    recordeds: list[Indexed] = []
+    with (folder / WARC_FILE).open("wb") as file:
+        writer = warc.Writer(file, about)
+        for response in responses:
+            recordeds.append(_indexed(writer.add(response)))
+            reached[response.url] = response.location and resolve(response.url, response.location)
+        _flush(file)
+    _check_start(about["start_url"], reached)
+    _write_index(folder, about, recordeds)
 
 
 def _check_start(start: str, reached: dict[str, str | None]) -> None:
@@ -210,29 +241,24 @@ def _check_start(start: str, reached: dict[str, str | None]) -> None:
     raise ArchiveError(f"{start} redirects more than {MAX_REDIRECTS} times; give another start URL")
 
 
-def _write_index(folder: Path) -> None:
-    """index.jsonl and archive.json from the WARC, each replaced at once."""
-    entries: list[Entry] = []
-    dates: list[str] = []
-    try:
-        with _open_warc(folder) as file:
-            about, recordeds = warc.read(file)
-            for recorded in recordeds:
-                entries.append(Entry.of(recorded))
-                if recorded.response.date is not None:
-                    dates.append(warc.iso_date(recorded.response.date))
-    except warc.WarcDamagedError as error:
-        raise _damaged(folder, WARC_FILE, str(error)) from error
+def _indexed(recorded: warc.Recorded) -> Indexed:
+    """What is kept of a response for the index: not its body."""
+    return Entry.of(recorded), recorded.response.date
+
+
+def _write_index(folder: Path, about: dict[str, Any], recordeds: Sequence[Indexed]) -> None:
+    """index.jsonl and archive.json, each replaced at once."""
+    entries = [entry for entry, _ in recordeds]
     metadata = {
         "schema": SCHEMA,
         **about,
-        "captured_utc": min(dates, default=None),
+        "captured_utc": min((warc.iso_date(date) for _, date in recordeds if date), default=None),
         "responses": len(entries),
         "body_bytes": sum(entry.body_bytes for entry in entries),
         "hosts": list(_hosts(entries)),
         "digest": _digest(about["start_url"], entries),
     }
-    _write_text(folder / INDEX_FILE, "".join(json.dumps(asdict(entry)) + "\n" for entry in entries))
+    _write_text(folder / INDEX_FILE, "".join(json.dumps(vars(entry)) + "\n" for entry in entries))
     _write_text(folder / METADATA_FILE, json.dumps(metadata, indent=2) + "\n")
 
 
@@ -270,7 +296,7 @@ def _read_index(folder: Path) -> Iterator[Entry]:
 
 
 def _damaged(folder: Path, file: str, why: str) -> ArchiveError:
-    mend = f"archive it again with `coldload archive URL --name {folder.name}`"
+    mend = f"archive it again with `coldload archive URL --name {folder.name} --replace`"
     if file != WARC_FILE:
         mend += f", or make the index anew from {WARC_FILE} with sites.archive.rebuild_index"
     return ArchiveError(f"archive {folder.name} is damaged: {file}: {why}; {mend}")
@@ -290,19 +316,6 @@ def _open_warc(folder: Path) -> Iterator[IO[bytes]]:
         raise _damaged(folder, WARC_FILE, _why(error)) from error
     with file:
         yield file
-
-
-def _move_into_place(complete: Path, target: Path) -> None:
-    old = complete.with_suffix(".old")
-    if target.exists():
-        target.rename(old)
-    complete.rename(target)
-    descriptor = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -335,10 +348,18 @@ def _check_name(name: str) -> None:
 
 
 def _hosts(entries: Iterable[Entry]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(entry.host for entry in entries))
+    origins = dict.fromkeys("/".join(entry.url.split("/", 3)[:3]) for entry in entries)
+    return tuple(dict.fromkeys(parse_url(origin).host for origin in origins))
 
 
 def _digest(start_url: str, entries: Iterable[Entry]) -> str:
-    """Identity of the content: start URL and each response's URL, head and body in order; not compression."""
-    lines = [start_url, *(f"{entry.url} {entry.head_sha256} {entry.sha256}" for entry in entries)]
+    """Identity of the content: start URL and each response's URL, head and body in order; not compression.
+
+    The server's address and think time count where they are known: they can be replayed.
+    """
+    lines = [start_url]
+    for entry in entries:
+        line = f"{entry.url} {entry.head_sha256} {entry.sha256}"
+        known = entry.ip is not None or entry.wait_ms is not None
+        lines.append(f"{line} {entry.ip} {entry.wait_ms}" if known else line)
     return warc.sha256("\n".join(lines).encode())

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from harness.command import Command
 from harness.errors import ArchiveError
+from harness.model import MOBILE
 from harness.process import running
 from sites.archive import Archive, Response, write_archive
 from sites.htcache import (
@@ -33,10 +34,9 @@ from sites.htcache import (
 from sites.requisites import missing, walk
 from sites.urls import canonical_url, resolve
 
-_CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0"
 USER_AGENTS: Mapping[str, str] = {
-    "desktop": f"Mozilla/5.0 (X11; Linux x86_64) {_CHROME} Safari/537.36",
-    "mobile": f"Mozilla/5.0 (Linux; Android 10; K) {_CHROME} Mobile Safari/537.36",
+    "desktop": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36",
+    "mobile": MOBILE.user_agent or "",
 }
 LONGEST_USER_AGENT = 125  # HTTrack refuses more
 LONGEST_URL = 1000  # HTTrack's buffers hold 1024
@@ -70,7 +70,8 @@ NOTES = (
 )
 
 Progress = Callable[[int, str], None]
-"""Called with the number of objects fetched so far and the URL of the last one."""
+"""Called again and again with the number of objects fetched so far and the URL of the last one ("" before the
+first of a round). What it raises ends HTTrack."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def mirror(
         part = folder / f"round-{number}"
         _httrack(part, wanted, Command.of("httrack", *flags).on(network), _counting_from(count, progress))
         asked.update(wanted)
-        cache = _read_rounds(folder)
+        cache = read_rounds(folder)
         count = len(cache.entries)
         had = {each.key: each.response for each in cache.entries}
         _check_page(start, had, asked, part)
@@ -158,7 +159,7 @@ def responses_of(folder: Path) -> Iterator[Response]:
     First what the page needs, in page order and under the very URLs that it names, then the rest. What
     travelled gzip-encoded is so encoded again; of text that HTTrack says nothing about, all is.
     """
-    entries = {each.key: each for each in _read_rounds(folder).entries}
+    entries = {each.key: each for each in read_rounds(folder).entries}
     known = {key: each.response for key, each in entries.items()}
     start = next(iter(known.values())).url if known else ""
     needed = [response for _, response in walk(known, start) if response is not None]
@@ -210,13 +211,13 @@ def _counting_from(before: int, progress: Progress | None) -> Callable[[str], No
 
     def report(listing: str) -> None:
         lines = [line.split("\t") for line in listing.splitlines()[1:]]
-        if progress is not None and lines and len(lines[-1]) > 7:
-            progress(before + len(lines), lines[-1][7])
+        if progress is not None:
+            progress(before + len(lines), lines[-1][7] if lines and len(lines[-1]) > 7 else "")
 
     return report
 
 
-def _read_rounds(folder: Path) -> Cache:
+def read_rounds(folder: Path) -> Cache:
     """The caches of all rounds (or of the one mirror that `folder` is) in one, each URL as first recorded."""
     parts = [folder] if is_mirror(folder) else sorted(folder.glob("round-*")) or [folder]
     entries: dict[str, Cached] = {}

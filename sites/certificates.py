@@ -7,6 +7,7 @@ the transparency proofs of public ones), and it is the only one sent, as the aut
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -80,6 +81,14 @@ class Authority:
             .sign(self._key, hashes.SHA256())
         )
         return certificate.public_bytes(serialization.Encoding.PEM)
+
+    def certificate_files(self, hosts: Iterable[str], folder: Path) -> dict[str, Path]:
+        """A file with the certificate of each host, by host, in a new folder within `folder`."""
+        (folder / "certificates").mkdir()
+        files = {host: folder / "certificates" / f"{number}.pem" for number, host in enumerate(hosts)}
+        for host, file in files.items():
+            file.write_bytes(self.certificate_for(host))
+        return files
 
 
 def trust_database(authority: Authority, folder: Path) -> Path:

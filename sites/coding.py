@@ -19,6 +19,7 @@ ZSTD_LEVEL = 3  # likewise
 BROTLI_QUALITIES = (5, 11)  # compressed on the fly; compressed ahead of time
 BROTLI_AHEAD_LIMIT_BYTES = 4_000_000
 BROTLI_TOLERANCE = 1.03
+_TRIAL_BYTES = 65536
 _ALIASES = {"x-gzip": "gzip", "identity": ""}
 _MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
@@ -48,21 +49,26 @@ def decode(body: bytes, coding: str) -> bytes:
     return body
 
 
-def encode(body: bytes, coding: str, recorded_bytes: int) -> bytes:
-    """The body in that coding (the same input gives the same bytes).
+def encode(body: bytes, coding: str, recorded_bytes: int, level: int | None = None) -> bytes:
+    """The body in that coding (the same input gives the same bytes), at `level` if it is gzip or brotli.
 
-    `recorded_bytes` is the coded size before the change: it tells whether the origin had compressed with
-    brotli on the fly or ahead of time.
+    Without a level, `recorded_bytes`, the coded size before the change, tells whether the origin had compressed
+    with brotli on the fly or ahead of time.
     """
     if coding == "gzip":
-        squeeze = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31)  # a gzip header with mtime 0
+        chosen = GZIP_LEVEL if level is None else level
+        squeeze = zlib.compressobj(chosen, zlib.DEFLATED, 31)  # a gzip header with mtime 0
         return squeeze.compress(body) + squeeze.flush()
     if coding == "deflate":
         return zlib.compress(body, GZIP_LEVEL)
     if coding == "br":
         fast, best = BROTLI_QUALITIES
-        coded: bytes = brotli.compress(body, quality=fast)
-        if len(coded) > recorded_bytes * BROTLI_TOLERANCE and len(body) <= BROTLI_AHEAD_LIMIT_BYTES:
+        coded: bytes = brotli.compress(body, quality=fast if level is None else level)
+        if (
+            level is None
+            and len(coded) > recorded_bytes * BROTLI_TOLERANCE
+            and len(body) <= BROTLI_AHEAD_LIMIT_BYTES
+        ):
             coded = brotli.compress(body, quality=best)
         return coded
     if coding == "zstd":
@@ -73,6 +79,29 @@ def encode(body: bytes, coding: str, recorded_bytes: int) -> bytes:
 def looks_coded(body: bytes, coding: str) -> bool:
     """Whether a body that does not decode was so coded nevertheless (cut short), as far as can be told."""
     return coding in _MAGIC and body.startswith(_MAGIC[coding])
+
+
+def is_coded(body: bytes, coding: str) -> bool:
+    """Whether a body that is said to be so coded begins as one; no more of it is decoded than that takes."""
+    if coding in _MAGIC:
+        return body.startswith(_MAGIC[coding])
+    start, whole = body[:_TRIAL_BYTES], len(body) <= _TRIAL_BYTES
+    if coding == "br":
+        brotli_stream = brotli.Decompressor()
+        try:
+            full = len(brotli_stream.process(start, output_buffer_limit=_TRIAL_BYTES)) >= _TRIAL_BYTES
+        except brotli.error:
+            return False
+        return full or not whole or bool(brotli_stream.is_finished())
+    for window in (15, -15) if coding == "deflate" else ():
+        stream = zlib.decompressobj(window)
+        try:
+            full = len(stream.decompress(start, _TRIAL_BYTES)) == _TRIAL_BYTES
+        except zlib.error:
+            continue
+        if full or not whole or stream.eof:
+            return True
+    return False
 
 
 def _gunzip(body: bytes) -> bytes:

@@ -26,6 +26,7 @@ from urllib.parse import quote
 from harness.errors import ArchiveError
 from sites.archive import Response
 from sites.coding import encode
+from sites.response import BODY_LIMIT_BYTES
 from sites.urls import canonical_url
 
 CACHE_FILE, LIST_FILE, LOG_FILE = Path("hts-cache/new.zip"), Path("hts-cache/new.txt"), Path("hts-log.txt")
@@ -101,12 +102,17 @@ def gzip_encoded(response: Response) -> Response:
     """The response with its body gzip-encoded (level 6); unchanged when it is encoded or would not shrink."""
     if response.header("Content-Encoding") is not None:
         return response
-    body = encode(response.body, "gzip", len(response.body))
-    if len(body) >= len(response.body):
-        return response
-    headers = tuple(h for h in response.headers if h[0].lower() not in ("content-length", "vary"))
-    coding = (("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"), ("Content-Length", str(len(body))))
-    return replace(response, headers=headers + coding, body=body)
+    coded = with_coding(response, "gzip", len(response.body))
+    return coded if len(coded.body) < len(response.body) else response
+
+
+def with_coding(response: Response, coding: str, recorded_bytes: int) -> Response:
+    """The response with its decoded body in that coding (see `coding.encode`), and headers that say so."""
+    body = encode(response.body, coding, recorded_bytes)
+    replaced = ("content-encoding", "content-length", "vary")
+    headers = tuple(h for h in response.headers if h[0].lower() not in replaced)
+    told = (("Content-Encoding", coding), ("Vary", "Accept-Encoding"), ("Content-Length", str(len(body))))
+    return replace(response, headers=headers + told, body=body)
 
 
 def url_key(url: str) -> str:
@@ -131,8 +137,7 @@ def _stored(mirror: Path, launched: datetime | None) -> Iterator[tuple[Response,
                 headers = _local_headers(raw, info)
                 response = _response(headers, launched)
                 if response is not None:
-                    inside = headers.get("X-In-Cache") == "1"
-                    yield response, cache.read(info) if inside else _mirrored(mirror, headers)
+                    yield response, _body(mirror, cache, info, headers)
     except _UNREADABLE as error:
         raise ArchiveError(f"HTTrack's cache {path} is damaged ({error}); mirror the page again") from error
 
@@ -178,12 +183,23 @@ def _is_after(http_date: str, moment: datetime) -> bool:
         return False
 
 
+def _body(
+    mirror: Path, cache: zipfile.ZipFile, info: zipfile.ZipInfo, headers: Mapping[str, str]
+) -> bytes | None:
+    """The body from where HTTrack put it; None when it is not there or larger than an archive takes."""
+    if headers.get("X-In-Cache") != "1":
+        return _mirrored(mirror, headers)
+    return cache.read(info) if info.file_size <= BODY_LIMIT_BYTES else None
+
+
 def _mirrored(mirror: Path, headers: Mapping[str, str]) -> bytes | None:
     """The body from the mirrored file; None when there is none. Only a 2xx has a file of its own."""
     if headers["X-StatusCode"][0] != "2" or headers.get("X-Size", "0") == "0":
         return b""
     file = (mirror / headers.get("X-Save", "")).resolve()
     if not file.is_relative_to(mirror.resolve()) or not file.is_file():
+        return None
+    if file.stat().st_size > BODY_LIMIT_BYTES:
         return None
     return file.read_bytes()
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+from harness.model import Compression, ThinkTime
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
 from sites.coding import BROWSER_CODINGS
-from sites.served import Draft, ServedObject, draft
+from sites.determinism import script
+from sites.match import Closest, closest_rules
+from sites.served import Draft, ServedObject, Treatment, draft
 from sites.urls import DEFAULT_PORTS, Url, ascii_host, parse_url, resolve
 
+AS_RECORDED, AT_ONCE = Compression(), ThinkTime()
 MENTIONED_HOSTS_LIMIT = 200
 INTEGRITY_ROUNDS = 5  # a script that names the digest of a script that names ...; real pages need one or two
 
@@ -21,7 +26,8 @@ class Site:
     """Everything one server serves of one archive under one scheme.
 
     `hosts` are names the archive holds, `mentioned_hosts` others that its texts refer to: those need a
-    certificate and an answer, too. `ports` are the recorded ports beside the scheme's own.
+    certificate and an answer, too. `ports` are the recorded ports beside the scheme's own. A request that none of
+    the `objects` answers exactly is answered by the rules `closest` has for its host and path, else not found.
     """
 
     start_url: str
@@ -30,19 +36,41 @@ class Site:
     mentioned_hosts: tuple[str, ...]
     ports: tuple[int, ...]
     objects: tuple[ServedObject, ...]
+    closest: tuple[Closest, ...]
     notes: tuple[str, ...]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that needs a certificate, the page's own first."""
+        return tuple(dict.fromkeys((parse_url(self.start_url).host, *self.hosts, *self.mentioned_hosts)))
 
-def materialise(archive: Archive, scheme: str, codings: Collection[str] | None = None) -> Site:
+
+def materialise(
+    archive: Archive,
+    scheme: str,
+    codings: Collection[str] | None = None,
+    *,
+    compression: Compression = AS_RECORDED,
+    determinism: bool = False,
+    think_time: ThinkTime = AT_ONCE,
+) -> Site:
     """The site that `archive` is under `scheme` (`http` or `https`), whatever it was recorded under.
 
     `codings` are the content codings to keep, at most those browsers take under the scheme (the default). To
     compare protocols of both schemes, give those of http (BROWSER_CODINGS), so that the bodies are alike.
     """
     changes: Counter[str] = Counter()
-    kept = BROWSER_CODINGS[scheme] if codings is None else BROWSER_CODINGS[scheme].intersection(codings)
+    recorded = datetime.fromisoformat(archive.captured_utc) if archive.captured_utc else None
+    treatment = Treatment(
+        archive=archive,
+        scheme=scheme,
+        codings=BROWSER_CODINGS[scheme].intersection(BROWSER_CODINGS[scheme] if codings is None else codings),
+        compression=compression,
+        script=script(recorded) if determinism else None,
+        think_time=think_time,
+    )
     chosen = _choose(archive, scheme, changes)
-    drafts = [draft(url, archive, entry, kept, changes) for url, entry in chosen.items()]
+    drafts = [draft(url, entry, treatment, changes) for url, entry in chosen.items()]
     _settle_integrity(drafts, changes)
     objects = _with_aliases([made.finish() for made in drafts], scheme, archive.hosts, changes)
     return Site(
@@ -52,6 +80,7 @@ def materialise(archive: Archive, scheme: str, codings: Collection[str] | None =
         mentioned_hosts=_mentioned_hosts(drafts, archive.hosts, changes),
         ports=tuple(sorted({made.url.port for made in drafts} - {DEFAULT_PORTS[scheme]})),
         objects=objects,
+        closest=closest_rules(objects, scheme),
         notes=tuple(f"{count} {what}" for what, count in sorted(changes.items()) if count),
     )
 
@@ -136,6 +165,7 @@ def _mentioned_hosts(
     drafts: Iterable[Draft], archived: tuple[str, ...], changes: Counter[str]
 ) -> tuple[str, ...]:
     named = dict.fromkeys(ascii_host(host) for made in drafts for host in made.mentioned_hosts)
-    others = [host for host in named if host and host not in archived]
+    known = set(archived)
+    others = [host for host in named if host and host not in known]
     changes["mentioned hosts without a certificate"] += max(0, len(others) - MENTIONED_HOSTS_LIMIT)
     return tuple(others[:MENTIONED_HOSTS_LIMIT])

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import ipaddress
+import math
 from dataclasses import dataclass
 from datetime import datetime
 
 from harness.errors import ArchiveError
 from sites.urls import canonical_url
 
+# An archive is of one page: far above what any page holds, far below what would fill a machine.
+BODY_LIMIT_BYTES = 100_000_000
+
 
 @dataclass(frozen=True)
 class Response:
-    """One recorded response. `body` is as it travelled: Content-Encoding applied, transfer coding removed."""
+    """One recorded response. `body` is as it travelled: Content-Encoding applied, transfer coding removed.
+
+    `ip` is the address of the server that gave it, `wait_ms` the time that server took from the request to its
+    first byte; None where the recording does not tell.
+    """
 
     url: str
     status: int
@@ -19,12 +28,20 @@ class Response:
     body: bytes
     date: datetime | None = None
     reason: str = ""
+    ip: str | None = None
+    wait_ms: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", canonical_url(self.url))
         if not 200 <= self.status <= 599:
             raise ArchiveError(
                 f"{self.url} was recorded with status {self.status}; leave it out, 200 to 599 can be archived"
+            )
+        if self.ip is not None:
+            object.__setattr__(self, "ip", _address(self.url, self.ip))
+        if self.wait_ms is not None and not (math.isfinite(self.wait_ms) and self.wait_ms >= 0):
+            raise ArchiveError(
+                f"{self.url} cannot have been waited for {self.wait_ms} ms; correct the recording"
             )
 
     def header(self, name: str) -> str | None:
@@ -40,3 +57,10 @@ class Response:
     def location(self) -> str | None:
         """What a redirect names as its target, as recorded; None for everything else."""
         return self.header("Location") if 300 <= self.status < 400 else None
+
+
+def _address(url: str, text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError as error:
+        raise ArchiveError(f"{text[:60]!r}, where {url} came from, is no IP address; correct it") from error

@@ -77,21 +77,24 @@ POLICY_HEADERS = frozenset(
 )
 _SLASH = rb"(?:\\{0,3}/|\\{1,2}u002[fF]|&#[xX]2[fF];|&#47;)"
 _AFTER = rb"(?=(?::|&#[xX]3[aA];|&#58;)" + _SLASH + _SLASH + rb"([A-Za-z0-9_.-]{0,255})(/[0-9]{4}/)?)"
+# Patterns start with what rarely occurs, so that most of a body is passed over quickly; what must stand before a find
+# is looked at afterwards. Links of WebSockets follow those of HTTP.
+_HTTP, _WS = rb"[hH][tT][tT][pP]", rb"[wW][sS]"
 _LINKS = {
-    "http": re.compile(rb"[hH][tT][tT][pP][sS]" + _AFTER),
-    "https": re.compile(rb"[hH][tT][tT][pP]" + _AFTER),
+    "http": (re.compile(_HTTP + rb"[sS]" + _AFTER), re.compile(_WS + rb"[sS]" + _AFTER)),
+    "https": (re.compile(_HTTP + _AFTER), re.compile(_WS + _AFTER)),
 }
 _BEFORE_NAMESPACE = re.compile(
     rb"(?i)(?:\bxmlns(?::[\w.-]{1,60})?\s{0,5}=\s{0,5}[\"']|<!DOCTYPE[^<>]{0,200})\Z"
 )
 _ENCODED_LINK = re.compile(r"(?i)https?(?=%3A%2F%2F)")
+_SCHEME_NAME = re.compile(rb"(https?):([\"'`])")
 _META = re.compile(rb"(?i)<meta\b[^<>]{0,20000}>")
 _CSP = re.compile(rb"(?i)http-equiv\s{0,5}=\s{0,5}[\"']?(?:x-)?content-security-policy")
 _INTEGRITY = re.compile(rb"(?i)\sintegrity\s{0,5}=\s{0,5}(?:\"([^\"<>]{0,2000})\"|'([^'<>]{0,2000})')")
-_DIGEST = re.compile(rb"\bsha(?:256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}")
-_MENTION = re.compile(
-    rb"(?i)(?:https?:|[\"'(=\s])\\{0,3}/\\{0,3}/([a-z0-9][a-z0-9_.-]{1,250}\.[a-z]{2,24})(?![a-z0-9_.-])"
-)
+_DIGEST = re.compile(rb"sha(?:256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}")
+_MENTION = re.compile(rb"/\\{0,3}/([A-Za-z0-9][A-Za-z0-9_.-]{1,250}\.[A-Za-z]{2,24})(?![A-Za-z0-9_.-])")
+_BEFORE_MENTION = re.compile(rb"(?i)(?:https?:|[\"'(=\s])\\{0,3}\Z")
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 SCRIPT_TYPES = frozenset(
@@ -105,6 +108,18 @@ SCRIPT_TYPES = frozenset(
     }
 )
 _TEXT_TYPES = frozenset({"application/json", "application/manifest+json", "text/plain", "application/xml"})
+# Not text, but not compressed by themselves either.
+_COMPRESSIBLE_TYPES = frozenset(
+    {
+        "application/vnd.ms-fontobject",
+        "application/wasm",
+        "font/otf",
+        "font/ttf",
+        "image/bmp",
+        "image/vnd.microsoft.icon",
+        "image/x-icon",
+    }
+)
 
 
 def is_text(mime: str) -> bool:
@@ -116,6 +131,16 @@ def is_text(mime: str) -> bool:
         or mime in ("text/css", "text/xml", "text/json", "text/cache-manifest")
         or mime.endswith(("+xml", "+json"))
     )
+
+
+def compressible(mime: str) -> bool:
+    """Whether servers compress bodies of this type when they are told to compress."""
+    return is_text(mime) or mime in _COMPRESSIBLE_TYPES
+
+
+def sniffed_type(body: bytes) -> str:
+    """The type browsers see in a body that was recorded without one, as far as it matters here."""
+    return "text/html" if body[:512].lstrip().lower().startswith((b"<!doctype html", b"<html")) else ""
 
 
 def rewrite_links(body: bytes, scheme: str, hosts: Collection[str]) -> tuple[bytes, int]:
@@ -131,13 +156,30 @@ def rewrite_links(body: bytes, scheme: str, hosts: Collection[str]) -> tuple[byt
         host = found[1].decode().lower().rstrip(".")
         if host in NAMESPACE_HOSTS and (found[2] is not None or host not in hosts):
             return found[0]
-        if _is_namespace(body[max(0, found.start() - 300) : found.start()]):
+        before = found.string[max(0, found.start() - 300) : found.start()]
+        if _is_namespace(before) or (found[0][:1] in b"wW" and before[-1:].isalpha()):  # as in news://
             return found[0]
         moved += 1
-        return scheme.encode()
+        return (found[0] + b"s" if scheme == "https" else found[0][:-1]).lower()
 
-    changed = _LINKS[scheme].sub(move, body)
-    return changed, moved
+    for pattern in _LINKS[scheme]:
+        body = pattern.sub(move, body)
+    return body, moved
+
+
+def exchange_scheme_names(body: bytes) -> tuple[bytes, int]:
+    """A script, or a document with scripts, in which the strings "http:" and "https:" have changed places.
+
+    Scripts compare them with the page's own scheme, or build links of them: under the other scheme the exchanged
+    ones take the branch that was recorded. Also how many there were.
+    """
+    other = {b"http": b"https", b"https": b"http"}
+
+    def exchange(found: re.Match[bytes]) -> bytes:
+        quoted = found.string[found.start() - 1 : found.start()] == found[2]
+        return other[found[1]] + b":" + found[2] if quoted else found[0]
+
+    return _counted(_SCHEME_NAME, exchange, body)
 
 
 def rewrite_scheme(body: bytes, mime: str, scheme: str, hosts: Collection[str]) -> bytes:
@@ -198,7 +240,10 @@ def drop_integrity(html: bytes, served: Collection[bytes]) -> tuple[bytes, int]:
 
 def mentioned_hosts(body: bytes) -> list[str]:
     """Host names in the links of a decoded body, in order, each once."""
-    names = dict.fromkeys(found.lower().decode() for found in _MENTION.findall(body))
+    names: dict[str, None] = {}
+    for found in _MENTION.finditer(body):
+        if _BEFORE_MENTION.search(body, max(0, found.start() - 10), found.start()):
+            names[found[1].lower().decode()] = None
     return [name for name in names if name not in NAMESPACE_HOSTS]
 
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 
+from harness.model import Compression, ThinkTime
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
 from sites.coding import KNOWN, coding_of, decode, encode, looks_coded
-from sites.urls import Url
+from sites.determinism import pin
+from sites.urls import Url, parse_url
 
 # Hop-by-hop headers, and those that are the business of the server that replays.
 SERVER_HEADERS = frozenset(
@@ -35,7 +37,8 @@ SERVER_HEADERS = frozenset(
 )
 # Fonts, scripts' fetches and Resource Timing of other hosts need these; many recorders lost them.
 OPEN_HEADERS = ("Access-Control-Allow-Origin", "Timing-Allow-Origin")
-
+SCRIPTED_TYPES = rewrite.HTML_TYPES | rewrite.SCRIPT_TYPES
+CODINGS = {"gzip": "gzip", "brotli": "br"}
 HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file or a configuration
 
 Headers = tuple[tuple[str, str], ...]
@@ -43,13 +46,17 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class ServedObject:
-    """One response to one request. `host` and `target` are the request's Host and request target, as sent."""
+    """One response to one request. `host` and `target` are the request's Host and request target, as sent.
+
+    `think_ms` is how long the server waits before it answers.
+    """
 
     host: str
     target: str
     status: int
     headers: Headers
     load: Callable[[], bytes] = field(repr=False, compare=False)
+    think_ms: float = 0.0
 
     @property
     def body(self) -> bytes:
@@ -60,76 +67,162 @@ class ServedObject:
     def key(self) -> tuple[str, str]:
         return self.host, self.target
 
+    @property
+    def path(self) -> str:
+        """The target without its query."""
+        return self.target.partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        """The query with its question mark; "" when there is none."""
+        return self.target[len(self.path) :]
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What becomes of every response of one site.
+
+    `codings` are the content codings that all browsers compared take. `script`, the determinism script, is put
+    first in every document; None: in none.
+    """
+
+    archive: Archive
+    scheme: str
+    codings: Collection[str]
+    compression: Compression
+    script: str | None
+    think_time: ThinkTime
+
+    @property
+    def other_scheme(self) -> bool:
+        """Whether the page was recorded under another scheme than it is served by."""
+        return parse_url(self.archive.start_url).scheme != self.scheme
+
+    def coding(self, mime: str, recorded: str) -> tuple[str, int | None]:
+        """The content coding and level of a body, from its type and the coding it was recorded with."""
+        if self.compression.kind == "none":
+            return "", None
+        if self.compression.level is not None and rewrite.compressible(mime):
+            return CODINGS[self.compression.kind], self.compression.level
+        return ("gzip" if recorded and recorded not in self.codings else recorded), None
+
 
 @dataclass
 class Draft:
     """A served object in the making: integrity may still change its text.
 
-    `text` is the decoded body with its links moved; None for a body that is served as recorded whatever
-    happens. `recorded_digests` are those of the recorded text of scripts and style sheets.
+    `headers` are those recorded that are kept, `added` those of ours. `text` is the decoded body with its links
+    moved; None for a body that is served as recorded whatever happens. `level` is that of `coding`, None: as
+    recorded. `recorded_digests` are those of the recorded text of scripts and style sheets.
     """
 
     url: Url
     status: int
     mime: str
     headers: Headers
+    added: Headers
     coding: str
+    level: int | None
     recorded_bytes: int
     load_recorded: Callable[[], bytes]
+    think_ms: float = 0.0
     text: bytes | None = None
     changed: bool = False
     recorded_digests: tuple[bytes, ...] = ()
     mentioned_hosts: tuple[str, ...] = ()
 
     def finish(self) -> ServedObject:
-        load = self.load_recorded
+        load, coding = self.load_recorded, self.coding
         if self.changed and self.text is not None:
-            load = partial(_given, encode(self.text, self.coding, self.recorded_bytes))
-        return ServedObject(self.url.authority, self.url.target, self.status, self.headers, load)
+            body = encode(self.text, coding, self.recorded_bytes, self.level)
+            if self.level is not None and len(body) >= len(self.text):
+                body, coding = self.text, ""  # a server would not send what compression made longer
+            load = partial(_given, body)
+        coded = (("Content-Encoding", coding),) if coding else ()
+        headers = (*self.headers, *coded, *self.added)
+        return ServedObject(self.url.authority, self.url.target, self.status, headers, load, self.think_ms)
 
 
-def draft(url: Url, archive: Archive, entry: Entry, codings: Collection[str], changes: Counter[str]) -> Draft:
-    """The draft of what `url` answers under its scheme; every kind of change is counted in `changes`.
-
-    A body whose coding is not among `codings` is coded with gzip instead.
-    """
-    response = archive.read(entry)
-    coding, text = _decoded(response, changes)
-    recoded = bool(text and coding and coding not in codings)
-    if recoded:
-        changes[f"bodies coded with gzip instead of {coding}, which browsers do not take here"] += 1
-        coding = "gzip"
+def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -> Draft:
+    """The draft of what `url` answers under its scheme; every kind of change is counted in `changes`."""
+    response = treatment.archive.read(entry)
+    recorded_coding, text = _decoded(response, changes)
+    mime = response.mime or rewrite.sniffed_type(text or b"")
+    coding, level = treatment.coding(mime, recorded_coding) if text else (recorded_coding, None)
+    headers, added = _headers(response, treatment, changes)
     made = Draft(
         url=url,
         status=response.status,
-        mime=response.mime,
-        headers=_headers(response, coding, url.scheme, archive.hosts, changes),
+        mime=mime,
+        headers=headers,
+        added=added,
         coding=coding,
+        level=level,
         recorded_bytes=entry.body_bytes,
-        load_recorded=partial(_recorded, archive, entry),
+        load_recorded=partial(_recorded, treatment.archive, entry),
+        think_ms=treatment.think_time.of(entry.wait_ms),
     )
-    if text and rewrite.is_text(response.mime):
-        _move(made, text, archive.hosts, changes)
-    if recoded:
+    if treatment.think_time.recorded and entry.wait_ms is None:
+        changes["responses without a recorded think time, answered at once"] += 1
+    if text and rewrite.is_text(mime):
+        _move(made, text, treatment, changes)
+    if coding != recorded_coding or level is not None:
         made.text = made.text or text
         made.changed = True
+        _note_coding(made, recorded_coding, treatment, changes)
     return made
 
 
-def _move(made: Draft, recorded: bytes, hosts: tuple[str, ...], changes: Counter[str]) -> None:
+def _move(made: Draft, recorded: bytes, treatment: Treatment, changes: Counter[str]) -> None:
     """Fill in what depends on the text."""
-    scheme = made.url.scheme
-    text, moved = rewrite.rewrite_links(recorded, scheme, hosts)
+    scheme = treatment.scheme
+    text, moved = rewrite.rewrite_links(recorded, scheme, treatment.archive.hosts)
     changes[f"links in bodies moved to {scheme}"] += moved
+    if treatment.other_scheme and made.mime in SCRIPTED_TYPES:
+        text, exchanged = rewrite.exchange_scheme_names(text)
+        changes['strings "http:" and "https:" in scripts exchanged'] += exchanged
     if made.mime in rewrite.HTML_TYPES and (moved or scheme == "http"):
         text, dropped = rewrite.drop_policies(text)
         changes["Content-Security-Policy meta elements dropped"] += dropped
+    if made.mime in rewrite.HTML_TYPES and treatment.script and not 300 <= made.status < 400:
+        text = _pinned(made, text, treatment.script, changes)
     made.changed = text != recorded
     made.mentioned_hosts = tuple(rewrite.mentioned_hosts(text))
     if made.mime in rewrite.SCRIPT_TYPES or made.mime == "text/css":
         made.recorded_digests = rewrite.integrity_digests(recorded)
     if made.changed or rewrite.names_digests(text):
         made.text = text
+
+
+def _pinned(made: Draft, text: bytes, script: str, changes: Counter[str]) -> bytes:
+    """The document with the determinism script, and what goes with it."""
+    pinned = pin(text, script, xml=made.mime != "text/html")
+    if pinned is None:
+        changes["HTML bodies left without the determinism script, as they are no whole documents"] += 1
+        return text
+    changes[f"documents with the determinism script ({len(script)} bytes) put first"] += 1
+    content_type = next((value for name, value in made.headers if name.lower() == "content-type"), "")
+    if pinned.charset and "charset=" not in content_type.lower():
+        changes[
+            "character sets named in a header, as the determinism script stands before the document's own"
+        ] += 1
+        made.headers = tuple(
+            (name, f"{value}; charset={pinned.charset}" if name.lower() == "content-type" else value)
+            for name, value in made.headers
+        )
+    return pinned.body
+
+
+def _note_coding(made: Draft, recorded: str, treatment: Treatment, changes: Counter[str]) -> None:
+    if treatment.compression.kind == "recorded":
+        changes[f"bodies coded with gzip instead of {recorded}, which browsers do not take here"] += 1
+        return
+    changes[f"bodies coded anew for the setting compression = {treatment.compression}"] += 1
+    varies = any(
+        name.lower() == "vary" and "accept-encoding" in value.lower() for name, value in made.headers
+    )
+    if made.coding and not varies:
+        made.added = (("Vary", "Accept-Encoding"), *made.added)
 
 
 def _decoded(response: Response, changes: Counter[str]) -> tuple[str, bytes | None]:
@@ -150,9 +243,9 @@ def _decoded(response: Response, changes: Counter[str]) -> tuple[str, bytes | No
     return "", response.body
 
 
-def _headers(
-    response: Response, coding: str, scheme: str, hosts: tuple[str, ...], changes: Counter[str]
-) -> Headers:
+def _headers(response: Response, treatment: Treatment, changes: Counter[str]) -> tuple[Headers, Headers]:
+    """The recorded headers that are kept, and those that are added."""
+    scheme, hosts = treatment.scheme, treatment.archive.hosts
     headers: list[tuple[str, str]] = []
     for name, value in response.headers:
         lower = name.lower()
@@ -167,14 +260,11 @@ def _headers(
             changes[f"headers longer than {HEADER_LIMIT_CHARACTERS} characters dropped"] += 1
             continue
         headers.append((name, kept))
-    if coding:
-        headers.append(("Content-Encoding", coding))
     recorded = {name.lower() for name, _ in headers}
-    for name in OPEN_HEADERS:
-        if name.lower() not in recorded:
-            headers.append((name, "*"))
-            changes[f"{name} headers added"] += 1
-    return tuple(headers)
+    missing = tuple(name for name in OPEN_HEADERS if name.lower() not in recorded)
+    for name in missing:
+        changes[f"{name} headers added"] += 1
+    return tuple(headers), tuple((name, "*") for name in missing)
 
 
 def _recorded(archive: Archive, entry: Entry) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from harness.errors import ArchiveError
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _SPLIT = re.compile(r"(?i)(https?):[/\\]{2}([^/\\?#]*)([^?#]*)(\?[^#]*)?")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _PRINTABLE = "!#$%&()*+,-./:;=?@[\\]^_|~'"
 _PATH_SAFE = _PRINTABLE.replace("#", "").replace("?", "").replace("\\", "")
@@ -42,6 +43,7 @@ class Url:
         return f"{self.scheme}://{self.authority}{self.target}"
 
 
+@functools.lru_cache(maxsize=50_000)
 def parse_url(url: str) -> Url:
     """Parse as browsers do; host in lower case and IDNA, no fragment, no user name.
 

@@ -1,7 +1,9 @@
 """The recording of an archive as a WARC file: one warcinfo record with the metadata, then the responses.
 
 Every record is a gzip member of its own, so that one response is read without its neighbours. The same input
-gives the same bytes: record ids are made of the content and dates are the recorded ones.
+gives the same bytes: record ids are made of the content and dates are the recorded ones. The address of the server
+is in `WARC-IP-Address`, as the standard has it; its think time, which the standard has no field for, in
+`Coldload-Wait-Ms`.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import IO, Any
@@ -23,11 +25,16 @@ from warcio.exceptions import ArchiveLoadFailed  # type: ignore[import-untyped, 
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped, unused-ignore]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped, unused-ignore]
 
+from harness.errors import ArchiveError
 from sites.response import Response
 
-# Never stored: the recorder's cookies, and transfer coding, which has been removed from the body.
-DROPPED_HEADERS = frozenset({"set-cookie", "set-cookie2", "transfer-encoding"})
+# Never stored: the recorder's cookies and credentials, and transfer coding, which has been removed from the body.
+COOKIE_HEADERS = frozenset(
+    {"set-cookie", "set-cookie2", "cookie", "cookie2", "authorization", "proxy-authorization"}
+)
+DROPPED_HEADERS = COOKIE_HEADERS | {"transfer-encoding"}
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)  # a WARC record must have a date
+IP_HEADER, WAIT_HEADER = "WARC-IP-Address", "Coldload-Wait-Ms"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BREAKS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
 _ASCII = "".join(map(chr, range(0x20, 0x7F)))
@@ -39,6 +46,7 @@ class Recorded:
 
     response: Response
     head_sha256: str
+    body_sha256: str
     offset: int
     length: int
 
@@ -51,6 +59,7 @@ class Writer:
     """Writes one WARC from its metadata and responses."""
 
     def __init__(self, file: IO[bytes], about: Mapping[str, Any]) -> None:
+        self._file = file
         self._writer = WARCWriter(file, gzip=True, warc_version="1.1")
         self._written = 0
         said = json.dumps(about, sort_keys=True)
@@ -61,13 +70,17 @@ class Writer:
         )
         self._writer.write_record(record)
 
-    def add(self, response: Response) -> None:
+    def add(self, response: Response) -> Recorded:
+        """Write a response; as `read` will find it."""
+        headers = _kept_headers(response)
         head = StatusAndHeaders(
             f"{response.status} {_clean(response.reason)}".strip(),
-            _kept_headers(response),
+            headers,
             protocol="HTTP/1.1",
         )
-        content = f"{self._written} {response.url} {_head_sha256(head)} {sha256(response.body)}"
+        server = _server_headers(response)
+        head_sha256, body_sha256 = _head_sha256(head), sha256(response.body)
+        content = f"{self._written} {response.url} {head_sha256} {body_sha256}"
         record = self._writer.create_warc_record(
             response.url,
             "response",
@@ -75,12 +88,16 @@ class Writer:
             length=len(response.body),
             http_headers=head,
             warc_headers_dict={
-                "WARC-Record-ID": _record_id(content),
+                "WARC-Record-ID": _record_id("\n".join([content, *server.values()])),
                 "WARC-Date": iso_date(response.date or UNDATED),
+                **server,
             },
         )
+        offset = self._file.tell()
         self._writer.write_record(record)
         self._written += 1
+        written = replace(response, headers=tuple(headers))
+        return Recorded(written, head_sha256, body_sha256, offset, self._file.tell() - offset)
 
 
 def read(file: IO[bytes]) -> tuple[dict[str, Any], Iterable[Recorded]]:
@@ -128,7 +145,7 @@ def _responses(iterator: Any, records: Iterator[tuple[Any, Any]]) -> Iterator[Re
         response = _response(record)
         if response is not None:
             where = (iterator.get_record_offset(), iterator.get_record_length())
-            yield Recorded(response, _head_sha256(record.http_headers), *where)
+            yield Recorded(response, _head_sha256(record.http_headers), sha256(response.body), *where)
 
 
 def _response(record: Any) -> Response | None:
@@ -138,6 +155,7 @@ def _response(record: Any) -> Response | None:
     body = record.raw_stream.read()
     if len(body) != record.length - record.http_headers.total_len:
         raise WarcDamagedError("it ends within a response")
+    wait = record.rec_headers.get_header(WAIT_HEADER)
     try:
         date = datetime.fromisoformat(record.rec_headers.get_header("WARC-Date"))
         return Response(
@@ -147,8 +165,10 @@ def _response(record: Any) -> Response | None:
             body=body,
             date=None if date == UNDATED else date,
             reason=reason,
+            ip=record.rec_headers.get_header(IP_HEADER),
+            wait_ms=None if wait is None else float(wait),
         )
-    except (ValueError, TypeError) as error:
+    except (ArchiveError, ValueError, TypeError) as error:
         raise WarcDamagedError(f"a response record is not coldload's: {error}") from error
 
 
@@ -173,10 +193,16 @@ def _kept_headers(response: Response) -> list[tuple[str, str]]:
     ]
 
 
+def _server_headers(response: Response) -> dict[str, str]:
+    """What is known of the server that gave the response, as WARC headers."""
+    known = {IP_HEADER: response.ip, WAIT_HEADER: response.wait_ms}
+    return {name: str(value) for name, value in known.items() if value is not None}
+
+
 def _clean(text: str) -> str:
     """One line of ASCII: what does not fit is percent-encoded."""
     line = _BREAKS.sub(" ", text).strip()
-    return line if line.isascii() else quote(line, safe=_ASCII)
+    return line if line.isascii() else quote(line, safe=_ASCII, errors="surrogatepass")
 
 
 def _head_sha256(head: StatusAndHeaders) -> str:

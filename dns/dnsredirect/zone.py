@@ -22,6 +22,9 @@ class Zone:
             ipaddress.IPv4Address(address)
 
     def dnsmasq_options(self) -> tuple[str, ...]:
-        """The zone in dnsmasq's own terms: a wildcard, and `local` so that other types get NODATA."""
-        exact = tuple(f"--address=/{name}/{address}" for name, address in sorted(self.names.items()))
+        """The zone in dnsmasq's own terms: a wildcard, and `local` so that other types get NODATA.
+
+        A name is a host record, as dnsmasq's `address` would also hold for the names below it.
+        """
+        exact = tuple(f"--host-record={name},{address}" for name, address in sorted(self.names.items()))
         return (f"--address=/#/{self.default}", "--local=/#/", *exact)

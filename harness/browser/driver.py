@@ -22,6 +22,15 @@ class Loaded:
     timeline: Mapping[str, Any]
 
 
+LINE_LIMIT_CHARACTERS = 300
+
+
+def one_line(text: str) -> str:
+    """A message of the console for a report."""
+    line = " ".join(text.split())
+    return line if len(line) <= LINE_LIMIT_CHARACTERS else f"{line[:LINE_LIMIT_CHARACTERS]}…"
+
+
 class Browser(Protocol):
     """A started browser with one empty tab."""
 
@@ -34,6 +43,12 @@ class Browser(Protocol):
 
     def timeline(self) -> Mapping[str, Any]:
         """The page's timeline after its load event, see metrics.js; raises TrialFailed like `load`."""
+
+    def linger(self, seconds: float) -> None:
+        """Let the loaded page go on for that long; raises TrialFailed like `load`."""
+
+    def console_errors(self) -> tuple[str, ...]:
+        """What the page has written to the console as errors, and its uncaught exceptions, each as one line."""
 
     def screenshot(self, path: Path) -> None:
         """The visible part of the page as PNG."""

@@ -12,8 +12,11 @@ from harness.command import Command
 from harness.process import find_program
 
 
-def write_launcher(path: Path, network: Path, current_home: Path) -> Path:
-    """Write the script. `current_home` is a symbolic link to the home of the browser about to start."""
+def write_launcher(path: Path, network: Path | None, current_home: Path) -> Path:
+    """Write the script. `network` is the client host's namespace file; None: the caller's own.
+
+    `current_home` is a symbolic link to the home of the browser about to start.
+    """
     chromium = Command.of(find_program("chromium")).on(network).as_ordinary_user()
     words = shlex.join(chromium.full_argv)
     path.write_text(

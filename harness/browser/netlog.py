@@ -6,6 +6,7 @@ The format is Chromium's (net/log, `--log-net-log`): a JSON object with `constan
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -28,7 +29,10 @@ CACHE_MISS = -400  # a look into the empty cache, not a request on the wire
 
 @dataclass(frozen=True)
 class Request:
-    """One request on the wire. `protocol` is None when no headers were sent; times are NetLog ticks in ms."""
+    """One request on the wire. `protocol` is None when no headers were sent; times are NetLog ticks in ms.
+
+    `body` is the body as it travelled (Content-Encoding applied), where the log was asked to hold bodies.
+    """
 
     url: str
     method: str
@@ -39,6 +43,7 @@ class Request:
     status: int | None
     net_error: int | None
     body_bytes: int
+    body: bytes | None = None
 
     @property
     def host(self) -> str:
@@ -52,7 +57,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Connection:
-    """One TCP connection that was established; `connect_ms` is the time its handshake took, in whole ticks."""
+    """One connection that was established: of TCP or, where `alpn` is h3, of QUIC.
+
+    `connect_ms` is the time from the first packet sent to the first one received, in whole ticks: the handshake of
+    TCP, the first flight of QUIC's. `resumed` is, for QUIC, whether requests were sent ahead of the handshake (0-RTT).
+    """
 
     remote: str
     local: str
@@ -107,6 +116,8 @@ def parse_netlog(text: str) -> NetLog:
             hops.extend(_hops(events, names))
         elif kind == "SOCKET":
             connections.extend(_connections(events, names))
+        elif kind == "QUIC_SESSION":
+            connections.extend(_quic_connections(events, names))
     hops.sort(key=lambda hop: hop.started_ms)
     sites = {hop.top_site for hop in hops if hop.main_frame}
     requests = [hop.finished(of_page=hop.top_site in sites) for hop in hops if hop.counts]
@@ -164,6 +175,8 @@ class _Hop:
     net_error: int | None = None
     raw_bytes: int = 0
     filtered_bytes: int = 0
+    raw: list[str] = field(default_factory=list)
+    filtered: list[str] = field(default_factory=list)
 
     @property
     def counts(self) -> bool:
@@ -182,6 +195,7 @@ class _Hop:
             status=self.status,
             net_error=self.net_error,
             body_bytes=self.raw_bytes or self.filtered_bytes,
+            body=b"".join(map(base64.b64decode, self.raw or self.filtered)) or None,
         )
 
 
@@ -215,8 +229,10 @@ def _note(hop: _Hop, name: str, parameters: Mapping[str, Any], *, ended: bool) -
         hop.status = _status(parameters.get("headers", []))
     elif name == "URL_REQUEST_JOB_BYTES_READ":
         hop.raw_bytes += parameters.get("byte_count", 0)
+        hop.raw += [parameters["bytes"]] if "bytes" in parameters else []
     elif name == "URL_REQUEST_JOB_FILTERED_BYTES_READ":
         hop.filtered_bytes += parameters.get("byte_count", 0)
+        hop.filtered += [parameters["bytes"]] if "bytes" in parameters else []
     elif ended and parameters.get("net_error") and name in ("REQUEST_ALIVE", "URL_REQUEST_START_JOB"):
         hop.net_error = parameters["net_error"]
 
@@ -244,3 +260,19 @@ def _connections(events: Iterable[Mapping[str, Any]], names: _Names) -> list[Con
             tls, alpn = parameters["version"], parameters.get("next_proto")
             resumed = parameters.get("is_resumed")
     return [Connection(remote, local or "", tls, alpn, resumed, took)] if remote else []
+
+
+def _quic_connections(events: Iterable[Mapping[str, Any]], names: _Names) -> list[Connection]:
+    """QUIC has TLS 1.3 built in; there is no other."""
+    began: int | None = None
+    early = False
+    for event in events:
+        name = names.event(event)
+        parameters = event.get("params") or {}
+        if name == "QUIC_SESSION_PACKET_SENT":
+            began = int(event["time"]) if began is None else began
+            early |= parameters.get("encryption_level") == "ENCRYPTION_ZERO_RTT"
+        elif name == "QUIC_SESSION_PACKET_RECEIVED" and began is not None:
+            remote, local = parameters["peer_address"], parameters["self_address"]
+            return [Connection(remote, local, "TLS 1.3", "h3", early, int(event["time"]) - began)]
+    return []

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Error, Page, Playwright, TimeoutError, sync_playwright
+from playwright.sync_api import (
+    BrowserContext,
+    CDPSession,
+    Error,
+    Page,
+    Playwright,
+    TimeoutError,
+    sync_playwright,
+)
 
-from harness.browser.driver import METRICS_SCRIPT
+from harness.browser import device
+from harness.browser.driver import METRICS_SCRIPT, one_line
 from harness.browser.policy import Launch
 from harness.errors import TestbedFailed, TrialFailed
 from harness.model import Outcome
@@ -25,6 +35,7 @@ class PlaywrightBrowser:
     def __init__(self, context: BrowserContext) -> None:
         self._context = context
         self._page: Page = context.pages[0] if context.pages else context.new_page()
+        self._emulation: CDPSession | None = None
 
     def load(self, url: str, timeout_s: float) -> float:
         before = time.perf_counter()
@@ -43,9 +54,44 @@ class PlaywrightBrowser:
             raise _page_error(error) from error
         return found
 
+    def linger(self, seconds: float) -> None:
+        try:
+            self._page.wait_for_timeout(seconds * 1000)
+        except Error as error:
+            raise _page_error(error) from error
+
+    def wait_for_quiet(self, limit_s: float) -> None:
+        """Until the page asks for nothing for half a second, at most so long."""
+        with contextlib.suppress(TimeoutError):
+            self._page.wait_for_load_state("networkidle", timeout=limit_s * 1000)
+
+    def console_errors(self) -> tuple[str, ...]:
+        try:
+            messages = [each.text for each in self._page.console_messages() if each.type == "error"]
+            uncaught = [f"uncaught {error}" for error in self._page.page_errors()]
+        except Error as error:
+            raise _page_error(error) from error
+        return tuple(one_line(text) for text in (*messages, *uncaught))
+
+    def emulate(self, launch: Launch) -> None:
+        """Look like the device of the launch; raises TestbedFailed when the browser cannot."""
+        commands = device.commands(launch.device)
+        if not commands:
+            return
+        try:
+            self._emulation = self._context.new_cdp_session(self._page)
+            for name, parameters in commands:
+                self._emulation.send(name, dict(parameters))
+        except Error as error:
+            raise TestbedFailed(f"Chromium cannot be {launch.device}: {_first_line(error)}") from error
+
     def screenshot(self, path: Path) -> None:
         try:
-            self._page.screenshot(path=path)
+            if self._emulation is None:
+                self._page.screenshot(path=path)
+            else:  # Playwright's own cuts out too much where a page is zoomed to fit the screen
+                shot = self._emulation.send("Page.captureScreenshot", {"format": "png"})
+                path.write_bytes(base64.b64decode(shot["data"]))
         except Error as error:
             raise _page_error(error) from error
 
@@ -62,7 +108,8 @@ class PlaywrightDriver:
         self._launcher = launcher
 
     @contextlib.contextmanager
-    def start(self, launch: Launch) -> Iterator[PlaywrightBrowser]:
+    def start(self, launch: Launch, har: Path | None = None) -> Iterator[PlaywrightBrowser]:
+        """A browser; with `har` it records what it loads, and writes that there when it is closed."""
         try:
             context = self._playwright.chromium.launch_persistent_context(
                 launch.profile,
@@ -71,6 +118,8 @@ class PlaywrightDriver:
                 ignore_default_args=True,
                 chromium_sandbox=True,
                 no_viewport=True,
+                record_har_path=har,
+                record_har_content="embed" if har else None,
                 timeout=START_TIMEOUT_MS,
             )
         except Error as error:
@@ -78,6 +127,7 @@ class PlaywrightDriver:
         context.set_default_timeout(COLLECT_TIMEOUT_MS)
         browser = PlaywrightBrowser(context)
         try:
+            browser.emulate(launch)
             yield browser
         finally:
             browser.close()

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.browser import device
+from harness.model import DESKTOP, Device
+
 WINDOW = (1280, 800)
 
 # The names Chromium asks for by itself. `--disable-background-networking` alone silences only part of them, so they
@@ -48,8 +51,8 @@ DISABLED_FEATURES = (
     "Prewarm",
 )
 
-# The browser's preload list would turn http:// requests to many real names into https://; with this feature it
-# does so for the page's own address only.
+# The browser's preload list (HSTS) turns http:// into https:// for many real names. The page's names are taken off it
+# by a preference (`preferences`); with this feature it also leaves alone requests for other names within the page.
 ENABLED_FEATURES = ("HstsTopLevelNavigationsOnly",)
 
 FLAGS = (
@@ -77,6 +80,10 @@ FLAGS = (
     f"--enable-features={','.join(ENABLED_FEATURES)}",
 )
 
+# QUIC to every host at once, without an Alt-Svc header or DNS record to be learned first. There is no way back to
+# TCP: a host that does not answer over UDP fails. It also makes Chromium accept a private authority over QUIC.
+FORCE_QUIC = "--origin-to-force-quic-on=*"
+
 FIRST_PREFERENCES: dict[str, Any] = {
     "browser": {"enable_spellchecking": False},
     "spellcheck": {"dictionaries": [], "use_spelling_service": False},
@@ -95,6 +102,16 @@ FIRST_PREFERENCES: dict[str, Any] = {
 }
 
 
+def preferences(page_hosts: Iterable[str]) -> dict[str, Any]:
+    """The first preferences, with the page's names taken off the browser's HSTS preload list.
+
+    The list of exceptions is that of the enterprise policy HSTSPolicyBypassList. Chromium documents it for names
+    of one label, but only its debug builds insist on that (net/http/transport_security_state.cc).
+    """
+    exceptions = {"policy": {"upgrade_bypass_list": sorted(page_hosts)}}
+    return {**FIRST_PREFERENCES, "hsts": exceptions}
+
+
 def service_names(page_hosts: Iterable[str]) -> tuple[str, ...]:
     """The service names to leave without an address while a page with these hosts is loaded."""
     needed = {name.lower() for name in page_hosts}
@@ -103,14 +120,35 @@ def service_names(page_hosts: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of Chromium: where its profile and NetLog go, which hosts the page has."""
+    """One start of Chromium: where its profile and NetLog go, which hosts the page has, what it looks like.
+
+    Without `page_hosts` they are not known, and every name resolves: a live page is recorded.
+    `log_bodies` puts bodies into the NetLog, too.
+    `secure_origins` are http:// origins to be treated as https:// ones are: a page recorded over https may use what
+    browsers offer to secure contexts only (Web Crypto, for one), and must run the same code over plain http.
+    `quic`: every https request goes by HTTP/3, the first one, too.
+    """
 
     profile: Path
     netlog: Path
-    page_hosts: tuple[str, ...]
+    page_hosts: tuple[str, ...] | None
+    secure_origins: tuple[str, ...] = ()
+    device: Device = DESKTOP
+    log_bodies: bool = False
+    quic: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Every flag, but those by which a driver names the profile and opens its channel."""
-        rules = ",".join(f"MAP {name} ~NOTFOUND" for name in service_names(self.page_hosts))
-        return (*FLAGS, f"--host-resolver-rules={rules}", f"--log-net-log={self.netlog}")
+        silenced = () if self.page_hosts is None else service_names(self.page_hosts)
+        rules = ",".join(f"MAP {name} ~NOTFOUND" for name in silenced)
+        secure = f"--unsafely-treat-insecure-origin-as-secure={','.join(self.secure_origins)}"
+        return (
+            *FLAGS,
+            *([f"--host-resolver-rules={rules}"] if rules else []),
+            f"--log-net-log={self.netlog}",
+            *(["--net-log-capture-mode=Everything"] if self.log_bodies else []),
+            *([secure] if self.secure_origins else []),
+            *device.flags(self.device),
+            *([FORCE_QUIC] if self.quic else []),
+        )

@@ -7,7 +7,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.browser.policy import FIRST_PREFERENCES, Launch
+from harness.browser.policy import Launch, preferences
+from harness.model import DESKTOP, Device
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,10 @@ class Home:
     """The folder one Chromium process lives in; thrown away with the trial."""
 
     folder: Path
+    page_hosts: tuple[str, ...] | None = ()
+    secure_origins: tuple[str, ...] = ()
+    device: Device = DESKTOP
+    quic: bool = False
 
     @property
     def profile(self) -> Path:
@@ -36,17 +41,28 @@ class Home:
         except (OSError, ValueError):
             return None
 
-    def launch(self, page_hosts: tuple[str, ...]) -> Launch:
-        return Launch(self.profile, self.netlog, page_hosts)
+    def launch(self) -> Launch:
+        return Launch(
+            self.profile, self.netlog, self.page_hosts, self.secure_origins, self.device, quic=self.quic
+        )
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def fresh_home(folder: Path, trust: Path) -> Home:
-    """Make the home; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt)."""
-    home = Home(folder)
+def fresh_home(
+    folder: Path,
+    trust: Path | None,
+    page_hosts: tuple[str, ...] | None = (),
+    secure_origins: tuple[str, ...] = (),
+    *,
+    device: Device = DESKTOP,
+    quic: bool = False,
+) -> Home:
+    """Make the home; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""
+    home = Home(folder, page_hosts, secure_origins, device, quic)
     (home.profile / "Default").mkdir(parents=True)
-    (home.profile / "Default" / "Preferences").write_text(json.dumps(FIRST_PREFERENCES))
-    shutil.copytree(trust, folder / ".pki" / "nssdb")
+    (home.profile / "Default" / "Preferences").write_text(json.dumps(preferences(page_hosts or ())))
+    if trust is not None:
+        shutil.copytree(trust, folder / ".pki" / "nssdb")
     return home

@@ -12,8 +12,10 @@ from typing import Any
 import urllib3.exceptions
 from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver import ChromeOptions, Remote
+from selenium.webdriver.remote.command import Command as RemoteCommand
 
-from harness.browser.driver import METRICS_SCRIPT
+from harness.browser import device
+from harness.browser.driver import METRICS_SCRIPT, one_line
 from harness.browser.policy import Launch
 from harness.command import Command
 from harness.errors import TestbedFailed, TrialFailed
@@ -74,6 +76,24 @@ class SeleniumBrowser:
             raise _page_error(error) from error
         return found
 
+    def linger(self, seconds: float) -> None:
+        time.sleep(seconds)  # the browser works on by itself
+
+    def console_errors(self) -> tuple[str, ...]:
+        try:
+            entries = self._remote.execute(RemoteCommand.GET_LOG, {"type": "browser"})["value"]
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
+        return tuple(one_line(entry["message"]) for entry in entries if entry["level"] == "SEVERE")
+
+    def emulate(self, launch: Launch) -> None:
+        """Look like the device of the launch; raises TestbedFailed when the browser cannot."""
+        try:
+            for name, parameters in device.commands(launch.device):
+                self._remote.execute("executeCdpCommand", {"cmd": name, "params": dict(parameters)})
+        except DRIVER_FAILURES as error:
+            raise TestbedFailed(f"Chromium cannot be {launch.device}: {_first_line(error)}") from error
+
     def screenshot(self, path: Path) -> None:
         try:
             path.write_bytes(self._remote.get_screenshot_as_png())
@@ -114,6 +134,7 @@ class SeleniumDriver:
             raise TestbedFailed(f"Chromium did not start: {_first_line(error)}") from error
         browser = SeleniumBrowser(remote)
         try:
+            browser.emulate(launch)
             yield browser
         finally:
             browser.close()

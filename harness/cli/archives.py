@@ -1,10 +1,12 @@
-"""`coldload archive` and `coldload pages`."""
+"""`coldload archive`, `coldload import` and `coldload pages`."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,12 +15,17 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.cli.common import Subcommands, console, in_enclosure
+from harness.cli.verify import percent
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
-from harness.model import NAME_PATTERN, Link, Protocol
+from harness.model import AS_RECORDED, NAME_PATTERN, Link, Protocol
 from harness.testbed import testbed
-from sites.archive import Archive, archives_root, list_archives, open_archive
+from harness.verification import stored
+from sites.archive import Archive, archives_root, check_free, list_archives, open_archive
+from sites.archiving import Tool, archive_page
 from sites.capture import archive_with_httrack
+from sites.importers import import_recording
+from sites.pagelist import Outcome, Wanted, archive_all, read_list
 from sites.recipes import RECIPES, package_cache
 
 # Shipped pages are crawled inside the testbed, as a live site is outside; nothing is measured over this link.
@@ -29,35 +36,129 @@ def add_commands(commands: Subcommands) -> None:
     archive = commands.add_parser("archive", help="archive a live page with everything it needs")
     archive.add_argument("url", nargs="?", metavar="URL")
     archive.add_argument("--name", help="name of the archive (default: the host's name)")
-    archive.add_argument("--with", dest="tool", choices=["httrack"], default="httrack")
+    archive.add_argument(
+        "--with",
+        dest="tool",
+        choices=[each.value for each in Tool],
+        default=Tool.BOTH.value,
+        help="httrack: its mirror; browser: what a real load asks for; both (default): the mirror completed by a load",
+    )
     archive.add_argument("--user-agent", default="desktop", help="desktop, mobile, or the string itself")
     archive.add_argument("--shipped", action="store_true", help="make the pages that ship with the project")
+    archive.add_argument(
+        "--list",
+        type=Path,
+        metavar="FILE",
+        help="archive many pages: one URL per line, a name after it if you like, # comments; goes on where it ended",
+    )
+    archive.add_argument("--jobs", type=int, default=2, help="pages of a list at a time (default 2)")
+    archive.add_argument("--replace", action="store_true", help="replace an archive of the same name")
     archive.set_defaults(run=run_archive)
-    pages = commands.add_parser("pages", help="list archives; for one: hosts, bytes by type, notes")
+    imports = commands.add_parser(
+        "import", help="make an archive of a recording: WARC, WACZ, HAR, HTTrack mirror"
+    )
+    imports.add_argument(
+        "file", type=Path, metavar="FILE", help=".warc, .warc.gz, .wacz, .har with bodies, or a mirror folder"
+    )
+    imports.add_argument("--name", help="name of the archive (default: the file's name)")
+    imports.add_argument(
+        "--start-url",
+        metavar="URL",
+        help="the page to load (default: what the recording names, or begins with)",
+    )
+    imports.add_argument("--replace", action="store_true", help="replace an archive of the same name")
+    imports.set_defaults(run=run_import)
+    pages = commands.add_parser(
+        "pages",
+        help="list archives; for one: hosts, requests and bytes by type, notes, the last verification",
+    )
     pages.add_argument("name", nargs="?", metavar="NAME")
     pages.set_defaults(run=run_pages)
 
 
 def run_archive(arguments: argparse.Namespace) -> int:
     out = console()
+    chosen = [what for what in ("url", "shipped", "list") if getattr(arguments, what)]
+    if len(chosen) != 1 or (arguments.list and arguments.name):
+        raise UsageError(
+            "name one of: a URL to archive, --list FILE for many (names stand in it), "
+            "--shipped for the pages that ship with the project"
+        )
     if arguments.shipped:
         return make_shipped_archives(arguments, archives_root(), out)
-    if not arguments.url:
-        raise UsageError("name the URL to archive, or --shipped for the pages that ship with the project")
+    if arguments.list:
+        return _archive_list(arguments, out)
     name = arguments.name or urlsplit(arguments.url).hostname or ""
     if not NAME_PATTERN.fullmatch(name):
         raise UsageError(
             f"cannot name an archive {name!r} after {arguments.url}; give --name (letters, digits, . _ -)"
         )
+    _print_made(out, _archive_page(Wanted(arguments.url, name), arguments))
+    return 0
+
+
+def _archive_page(
+    page: Wanted, arguments: argparse.Namespace, go_on: Callable[[], None] | None = None
+) -> Archive:
+    """Archive one page; `go_on`, called all the while, may raise to stop."""
+    check_free(archives_root(), page.name, replace=arguments.replace)
     with tempfile.TemporaryDirectory(prefix="coldload-") as work:
-        made = archive_with_httrack(
-            arguments.url,
+        return archive_page(
+            page.url,
             archives_root(),
-            name,
+            page.name,
+            Tool(arguments.tool),
             user_agent=arguments.user_agent,
-            work=Path(work) / "mirror",
+            work=Path(work) / "work",
+            progress=None if go_on is None else lambda _count, _url: go_on(),
         )
-    _print_made(out, made)
+
+
+def _archive_list(arguments: argparse.Namespace, out: Console) -> int:
+    """Archive the pages of a list; 1 when some failed."""
+    if arguments.jobs < 1:
+        raise UsageError(f"--jobs {arguments.jobs} makes no sense; give 1 or more")
+    wanted = read_list(arguments.list)
+    failed: list[Outcome] = []
+    outcomes = archive_all(
+        wanted,
+        archives_root(),
+        lambda page, go_on: _archive_page(page, arguments, go_on),
+        jobs=arguments.jobs,
+        replace=arguments.replace,
+    )
+    for number, outcome in enumerate(outcomes, 1):
+        page = outcome.wanted
+        if outcome.archive is None:
+            failed.append(outcome)
+            said = "failed"
+        else:
+            said = outcome.said or (
+                f"{len(outcome.archive.entries)} responses of {len(outcome.archive.hosts)} host(s), "
+                f"{_total(outcome.archive) / 1000:,.0f} kB"
+            )
+        out.print(f"[{number}/{len(wanted)}] {page.name}: {said} ({page.url})", markup=False)
+    if failed:
+        out.print(f"\n{len(failed)} of {len(wanted)} failed; the same command tries these again:")
+        for outcome in failed:
+            out.print(f"  {outcome.wanted.url}: {outcome.said}", markup=False)
+    return 1 if failed else 0
+
+
+def run_import(arguments: argparse.Namespace) -> int:
+    """Import a recording; without --name it is called as the file, without what tells the format."""
+    out = console()
+    name = arguments.name or re.sub(
+        r"(?i)\.(warc|warc\.gz|wacz|wacz\.zip|har|gz|zip)$", "", arguments.file.resolve().name
+    )
+    if not NAME_PATTERN.fullmatch(name):
+        raise UsageError(f"cannot name an archive {name[:100]!r}; give --name (letters, digits, . _ -)")
+    archive = import_recording(
+        arguments.file, archives_root(), name, arguments.start_url, replace=arguments.replace
+    )
+    _print_made(out, archive)
+    for note in archive.notes:
+        out.print(f"  {note}", markup=False)
     return 0
 
 
@@ -85,7 +186,8 @@ def _crawl(origin: Archive, root: Path, out: Console) -> int:
     secure = origin.start_url.startswith("https://")
     protocol = Protocol.HTTPS1 if secure else Protocol.HTTP1
     with testbed() as made:
-        made.serve(origin, [protocol])
+        # Another server would be another archive.
+        made.serve(origin, [protocol], AS_RECORDED, server="apache")
         made.resolver.use(made.endpoint_of(origin.name, protocol).address)
         with made.client(CRAWL_LINK) as client:
             archive = archive_with_httrack(
@@ -143,12 +245,38 @@ def _print_page(archive: Archive) -> None:
             group = (urlsplit(entry.url).hostname if title == "host" else entry.mime) or "-"
             counts[group] += 1
             sizes[group] += entry.body_bytes
-        table = Table(title, "responses", "kB", box=None, pad_edge=False)
+        table = Table(title, box=None, pad_edge=False)
+        for column in ("responses", "kB"):
+            table.add_column(column, justify="right")
         for name, size in sizes.most_common():
             table.add_row(name, str(counts[name]), f"{size / 1000:,.1f}")
         out.print()
         out.print(table)
+    _print_verifications(archive, out)
     if archive.notes:
         out.print("\nnotes")
         for note in archive.notes:
             out.print(f"  {note}", markup=False)
+
+
+def _print_verifications(archive: Archive, out: Console) -> None:
+    """What the last loads of `coldload verify` found."""
+    reports = stored(archive)
+    out.print()
+    if not reports:
+        out.print(f"not verified yet; `coldload verify {archive.name}`")
+        return
+    table = Table("verified", "by", "on", box=None, pad_edge=False)
+    for column in ("requests", "as recorded", "closest", "missed", "answered", "core"):
+        table.add_column(column, justify="right")
+    for each in reports:
+        old = each.archive_digest != archive.digest
+        table.add_row(
+            f"{each.taken_utc[:10]}{' (other content)' if old else ''}",
+            each.protocol,
+            each.device,
+            *(str(count) for count in (each.asked, each.exact, len(each.closest), len(each.missed))),
+            percent(each.answered_percent),
+            percent(each.core_percent) if each.outcome == "ok" else each.outcome,
+        )
+    out.print(table)

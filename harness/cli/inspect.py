@@ -7,10 +7,11 @@ from pathlib import Path
 
 from rich.table import Table
 
-from harness.calibrate import LinkReading, calibrate, refuse_if_off
+from harness.calibrate import calibrate
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.model import Backend, Link
 from harness.preflight import checks, missing
+from harness.reading import LinkReading, refuse_if_off
 from harness.study import read_study
 from harness.study_links import named_links, shipped_links
 from harness.testbed import testbed

@@ -1,4 +1,4 @@
-"""`coldload load`, `verify` and `shell`: one trial, one page under the glass, one command in the emulated network."""
+"""`coldload load` and `shell`: one trial, one command in the emulated network."""
 
 from __future__ import annotations
 
@@ -8,19 +8,31 @@ import os
 import subprocess
 from pathlib import Path
 
-from harness.calibrate import calibrate, refuse_if_off
-from harness.cli.common import Subcommands, console, in_enclosure
+from harness.calibrate import calibrate
+from harness.cli.common import Subcommands, in_enclosure
 from harness.cli.inspect import add_link_options, link_of
-from harness.cli.verify import verify_variant
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
-from harness.model import Backend, Condition, Driver, Engine, Link, Origins, Outcome, Protocol
+from harness.model import (
+    DESKTOP,
+    DEVICES,
+    Backend,
+    Condition,
+    Driver,
+    Engine,
+    Link,
+    Origins,
+    Outcome,
+    Protocol,
+)
 from harness.plan import PlannedTrial
+from harness.reading import refuse_if_off
 from harness.records import Record
 from harness.runner import bench
+from harness.servers import ABILITIES, DEFAULT_SERVER, refuse_unless_able
 from harness.testbed import testbed
 from harness.trial import TrialOptions, run_trial
-from harness.variants import PLAIN, parse_variant, served_name
+from harness.variants import PLAIN, Variant, parse_variant, served_name
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import variant_of
 
@@ -33,6 +45,8 @@ def add_commands(commands: Subcommands) -> None:
         "--variant", default=PLAIN, metavar="V", help="as of `coldload optimize` (default plain)"
     )
     load.add_argument("--driver", choices=[each.value for each in Driver], default="playwright")
+    load.add_argument("--device", choices=list(DEVICES), default=DESKTOP.name)
+    load.add_argument("--server", choices=list(ABILITIES), default=DEFAULT_SERVER)
     load.add_argument("--timeout-s", type=float, default=60.0)
     load.add_argument(
         "--keep", type=Path, metavar="DIR", help="store NetLog, packet capture and screenshot here"
@@ -40,19 +54,6 @@ def add_commands(commands: Subcommands) -> None:
     load.add_argument("--json", action="store_true", help="print the whole record")
     add_link_options(load)
     load.set_defaults(run=run_load)
-    verify = commands.add_parser(
-        "verify", help="load an archive once and report what was asked for and not found"
-    )
-    verify.add_argument("name", metavar="NAME")
-    verify.add_argument("--protocol", choices=[each.value for each in Protocol], default="h2")
-    verify.add_argument(
-        "--variant", metavar="V", help="compare this variant's screenshot with the original's instead"
-    )
-    verify.add_argument(
-        "--keep", type=Path, metavar="DIR", help="with --variant: store both screenshots here"
-    )
-    verify.add_argument("--screenshot", type=Path, metavar="FILE.png")
-    verify.set_defaults(run=run_verify)
     shell = commands.add_parser("shell", help="a shell or a command inside the emulated network")
     add_link_options(shell)
     shell.add_argument("argv", nargs="*", metavar="COMMAND", help="after --; default: $SHELL")
@@ -64,23 +65,22 @@ def _one_trial(
 ) -> Record:
     planned = PlannedTrial("00001", 1, 1, condition)
     served = served_name(condition.page, condition.variant)
-    with bench({served: archive}, [condition.protocol], backend=backend) as opened:
+    with bench({served: archive}, [condition.protocol], backend=backend, server=condition.server) as opened:
         refuse_if_off([calibrate(opened.testbed, condition.link)])
         return run_trial(opened.testbed, opened.drivers, planned, options, files)
 
 
-def _condition(
-    name: str, protocol: str, link: Link, driver: str = "playwright", variant: str = PLAIN
-) -> Condition:
+def _condition(arguments: argparse.Namespace, link: Link, variant: Variant) -> Condition:
     return Condition(
-        page=name,
-        variant=variant,
-        protocol=Protocol(protocol),
+        page=arguments.name,
+        variant=variant.name,
+        protocol=Protocol(arguments.protocol),
         link=link,
         engine=Engine.CHROMIUM,
-        driver=Driver(driver),
+        driver=Driver(arguments.driver),
         origins=Origins.SINGLE,
-        server="apache",
+        server=arguments.server,
+        device=DEVICES[arguments.device],
     )
 
 
@@ -90,7 +90,8 @@ def run_load(arguments: argparse.Namespace) -> int:
     variant = parse_variant(arguments.variant)
     archive = variant_of(open_archive(archives_root(), arguments.name), variant)
     link = link_of(arguments)
-    condition = _condition(arguments.name, arguments.protocol, link, arguments.driver, variant.name)
+    condition = _condition(arguments, link, variant)
+    refuse_unless_able(condition.server, [condition.protocol])
     keep = ("netlog", "pcap", "screenshot") if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
@@ -121,39 +122,6 @@ def _ms(value: float | None) -> str:
 
 def _kb(value: int | None) -> str:
     return "-" if value is None else f"{value / 1000:,.0f} kB"
-
-
-def run_verify(arguments: argparse.Namespace) -> int:
-    archive = open_archive(archives_root(), arguments.name)
-    if arguments.variant:
-        variant, protocol = parse_variant(arguments.variant), Protocol(arguments.protocol)
-        keep = arguments.keep and arguments.keep.absolute()
-        return in_enclosure(arguments, lambda: verify_variant(archive, variant, protocol, console(), keep))
-    condition = _condition(arguments.name, arguments.protocol, Link.of(100, 10))
-
-    def command() -> int:
-        files = WORKSPACE / "kept"
-        record = _one_trial(archive, condition, TrialOptions(60.0, ("screenshot",)), files)
-        seen = record.observation
-        out = console()
-        out.print(f"{archive.name} ({archive.start_url}) over {condition.protocol}: {record.outcome}")
-        if record.reason:
-            out.print(record.reason, markup=False)
-        if seen.requests is not None and seen.missed_requests is not None:
-            answered = seen.requests - seen.missed_requests
-            out.print(
-                f"{answered} of {seen.requests} requests answered ({answered / max(1, seen.requests):.1%})"
-            )
-        for url in seen.missed:
-            out.print(f"  not archived: {url}", markup=False)
-        for url in sorted(set(seen.failed) - {f"{url} (404)" for url in seen.missed}):
-            out.print(f"  failed: {url}", markup=False)
-        if arguments.screenshot and (files / "screenshot.png").exists():
-            arguments.screenshot.write_bytes((files / "screenshot.png").read_bytes())
-            out.print(f"screenshot: {arguments.screenshot}")
-        return 0 if record.outcome is Outcome.OK else 1
-
-    return in_enclosure(arguments, command)
 
 
 def run_shell(arguments: argparse.Namespace) -> int:

@@ -1,22 +1,30 @@
-"""`coldload verify NAME --variant V`: whether a variant renders like its original."""
+"""`coldload verify`: how faithfully a page is replayed, and whether a variant renders like its original."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
-from harness.calibrate import calibrate, refuse_if_off
+from harness.calibrate import calibrate
+from harness.cli.common import Subcommands, console, in_enclosure
 from harness.enclosure import WORKSPACE
-from harness.model import Condition, Driver, Engine, Link, Origins, Protocol
+from harness.errors import UsageError
+from harness.model import DEVICES, Condition, Device, Driver, Engine, Link, Origins, Protocol
 from harness.plan import PlannedTrial
+from harness.reading import refuse_if_off
 from harness.records import Record
+from harness.replay_quality import ReplayQuality
 from harness.runner import Bench, bench
+from harness.servers import DEFAULT_SERVER
 from harness.trial import TrialOptions, run_trial
 from harness.variants import PLAIN, Variant, parse_variant, served_name
-from sites.archive import Archive
+from harness.verification import store, verifications
+from sites.archive import Archive, archives_root, open_archive
+from sites.importers.recording import printable
 from sites.optimise.derive import variant_of
 from sites.optimise.similarity import structural_similarity
 
@@ -27,6 +35,81 @@ TIMEOUT_S = 60.0
 LEAST_SIMILARITY = 0.95
 # A page may look otherwise each time (a banner that comes late, a carousel): the most alike of these loads count.
 LOADS = 3
+
+
+def add_commands(commands: Subcommands) -> None:
+    verify = commands.add_parser(
+        "verify",
+        help="load an archive, desktop and mobile, and report how faithfully it is replayed",
+        description="Loads the page once on each device, up to four seconds after its load event, and reports what it "
+        "asked for and how that was answered. Reports and screenshots are kept in ARCHIVE/verify/. Exit code 1: the "
+        "load failed, or a core request (no favicon, no manifest, no other method than GET) is not archived.",
+    )
+    verify.add_argument("name", metavar="NAME")
+    verify.add_argument("--protocol", choices=[each.value for each in Protocol], default="h2")
+    verify.add_argument("--device", choices=list(DEVICES), help="only this one (default: each)")
+    verify.add_argument(
+        "--variant", metavar="V", help="compare this variant's screenshot with the original's instead"
+    )
+    verify.add_argument(
+        "--keep", type=Path, metavar="DIR", help="with --variant: store both screenshots here"
+    )
+    verify.set_defaults(run=run_verify)
+
+
+def run_verify(arguments: argparse.Namespace) -> int:
+    archive = open_archive(archives_root(), arguments.name)
+    protocol = Protocol(arguments.protocol)
+    out = console()
+    if arguments.variant:
+        variant = parse_variant(arguments.variant)
+        keep = arguments.keep and arguments.keep.absolute()
+        return in_enclosure(arguments, lambda: verify_variant(archive, variant, protocol, out, keep))
+    if arguments.keep:
+        raise UsageError("--keep goes with --variant; other screenshots are kept with the archive")
+    devices = [DEVICES[arguments.device]] if arguments.device else list(DEVICES.values())
+    return in_enclosure(arguments, lambda: _verify(archive, protocol, devices, out))
+
+
+def _verify(archive: Archive, protocol: Protocol, devices: Sequence[Device], out: Console) -> int:
+    out.print(f"{archive.name}: {archive.start_url} over {protocol}", markup=False)
+    ok = True
+    for verification in verifications(archive, archive.name, [protocol], devices):
+        path = store(verification, archive)
+        for line in _lines(verification.quality):
+            out.print(line, markup=False)
+        if verification.screenshot is not None:
+            out.print(f"  screenshot: {path.with_suffix('.png')}", markup=False)
+        ok = ok and verification.quality.ok
+    return 0 if ok else 1
+
+
+def _lines(quality: ReplayQuality) -> Iterator[str]:
+    """The report of one load."""
+    load = f"loaded in {quality.plt_ms:,.0f} ms" if quality.plt_ms else "no load event"
+    yield f"{quality.device}: {quality.outcome}, {load}"
+    if quality.reason:
+        yield f"  {quality.reason}"
+    yield (
+        f"  {quality.asked} requests: {quality.exact} answered as recorded, {len(quality.closest)} by the closest "
+        f"query, {len(quality.missed)} missed ({percent(quality.answered_percent)} answered); "
+        f"core {quality.core_asked - len(quality.core_missed)} of {quality.core_asked} "
+        f"({percent(quality.core_percent)})"
+    )
+    yield (
+        f"  bodies of the {quality.exact}: {quality.bytes_served / 1000:,.0f} kB, "
+        f"{quality.bytes_recorded / 1000:,.0f} kB in the recording"
+    )
+    core = set(quality.core_missed)
+    yield from (f"  closest query: {printable(url, 160)}" for url in quality.closest)
+    yield from (f"  missed{', core' if url in core else ''}: {printable(url, 160)}" for url in quality.missed)
+    yield from (f"  answered, but refused by the browser: {printable(url, 160)}" for url in quality.failed)
+    yield from (f"  console: {text}" for text in quality.console_errors or ())
+
+
+def percent(value: float | None) -> str:
+    """As in `97.4 %`."""
+    return "-" if value is None else f"{value:.1f} %"
 
 
 @dataclass(frozen=True)
@@ -134,7 +217,7 @@ def _without_query(url: str) -> str:
 
 def _look(opened: Bench, page: str, variant: str, protocol: Protocol, keep: Path | None) -> Look:
     condition = Condition(
-        page, variant, protocol, LINK, Engine.CHROMIUM, Driver.PLAYWRIGHT, Origins.SINGLE, "apache"
+        page, variant, protocol, LINK, Engine.CHROMIUM, Driver.PLAYWRIGHT, Origins.SINGLE, DEFAULT_SERVER
     )
     files = WORKSPACE / "look"
     planned = PlannedTrial("00001", 1, 1, condition)

@@ -1,18 +1,69 @@
-"""Production web servers that serve a materialised site, one module each; this one holds what they share."""
+"""Production web servers that serve a materialised site, one module each; this one holds what they share.
+
+A server's module has one function, a context manager: `serving(sites, services, authority, folder, *, network,
+on_host)` serves the sites (by scheme) on the services and yields a `Server`. What it must do with a request:
+
+    recorded under its host and target              the response as recorded          Match.EXACT
+    else `Site.closest` has rules for host and path  the response of the first that fits   Match.CLOSEST
+    else a CORS preflight (also before the above)   204 with yes to everything        Match.PREFLIGHT
+    else                                            404, MISS_HEADERS, no body        Match.MISS
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
 
+from harness.errors import TestbedFailed
 from harness.model import Protocol
+from harness.process import Process
+from harness.processtree import cpu_seconds
+from sites.materialise import Site
+
+# Statuses whose answers have neither body nor Content-Length.
+BODILESS = frozenset({204, 304})
+# What is not archived is answered with 404, these headers and an empty body, which no browser takes for content.
+MISS_HEADERS = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*"))
+# A preflight gets these and, echoed, what it asks for: origin, method and headers.
+PREFLIGHT_HEADERS = (("Access-Control-Allow-Credentials", "true"),)
 
 
 @dataclass(frozen=True)
 class Service:
-    """One protocol on one address of the server host."""
+    """One protocol on one address of the server host.
+
+    `hosts` are the names that resolve to the address and need a certificate there, at least one; None: all names
+    of the site.
+    """
 
     protocol: Protocol
     address: str
+    hosts: tuple[str, ...] | None = None
+
+
+def names_at(service: Service, site: Site) -> tuple[str, ...]:
+    """The names that need a certificate at a service; the first one's also serves unknown names."""
+    return site.names if service.hosts is None else service.hosts
+
+
+def refuse_without_site(sites: Mapping[str, Site], services: Sequence[Service]) -> None:
+    """Raise TestbedFailed unless every service has the site of its scheme."""
+    for service in services:
+        if service.protocol.scheme not in sites:
+            raise TestbedFailed(
+                f"{service.protocol} needs the {service.protocol.scheme} site; materialise it"
+            )
+
+
+class Match(StrEnum):
+    """How a request was answered from the archive; `preflight` is a CORS question, always answered with yes."""
+
+    EXACT = "exact"
+    CLOSEST = "closest"
+    MISS = "miss"
+    PREFLIGHT = "preflight"
 
 
 @dataclass(frozen=True)
@@ -22,7 +73,8 @@ class ServedRequest:
     `protocol` is named as ALPN does (`http/1.1`, `h2`). The client's address and port tell a connection.
     `bytes_sent` and `bytes_received` are bytes on the socket with headers (and, over TLS, the handshake in
     the first request of a connection), `body_bytes` those of the body alone. `requests_before` counts the
-    earlier requests on the connection. `hit` means answered from the archive, or a CORS preflight.
+    earlier requests on the connection. `websocket` is a handshake for one: it needs a connection of its own, in
+    HTTP/1.1 whatever the page's protocol.
     """
 
     started_us: int
@@ -37,18 +89,49 @@ class ServedRequest:
     target: str
     status: int
     body_bytes: int
-    bytes_sent: int
-    bytes_received: int
+    bytes_sent: int | None
+    bytes_received: int | None
     requests_before: int | None
     tls: str | None
     resumed: bool
-    hit: bool
-    preflight: bool
+    match: Match
+    websocket: bool = False
 
     @property
     def url(self) -> str:
         return f"{'https' if self.tls else 'http'}://{self.host}{self.target}"
 
     @property
-    def connection(self) -> tuple[str, int]:
-        return self.client_address, self.client_port
+    def connection(self) -> tuple[str, int, str, int]:
+        return self.client_address, self.client_port, self.server_address, self.server_port
+
+
+class Server:
+    """A running server. `settings` are those that may change a figure; `parse` reads a line of its log."""
+
+    def __init__(
+        self,
+        process: Process,
+        log: Path,
+        settings: Mapping[str, object],
+        parse: Callable[[str], ServedRequest],
+    ) -> None:
+        self.process = process
+        self.log = log
+        self.settings = settings
+        self._parse = parse
+
+    @property
+    def log_offset(self) -> int:
+        """The present end of the request log, to read from later."""
+        return self.log.stat().st_size
+
+    def requests(self, since: int = 0) -> list[ServedRequest]:
+        """The requests logged from the byte offset `since` on, in the order in which they ended."""
+        with self.log.open("rb") as log:
+            log.seek(since)
+            return [self._parse(line.decode("latin-1")) for line in log if line.endswith(b"\n")]
+
+    def cpu_seconds(self) -> float | None:
+        """User and system CPU seconds of the whole server since its start, in steps of 10 ms."""
+        return cpu_seconds(self.process.pid)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness.errors import TestbedFailed
-from sites.servers import ServedRequest
+from sites.servers import Match, ServedRequest
 
 # One per field of a line; tabs between them. %O and %I count bytes on the socket: the first request of a TLS
 # connection also has its handshake, and those of HTTP/2 their frames.
@@ -26,6 +26,7 @@ FIELDS = {
     "tls": "%{SSL_PROTOCOL}x",
     "resumed": "%{SSL_SESSION_RESUMED}x",
     "answer": "%>{ANSWER}e",
+    "upgrade": "%{Upgrade}i",
     "request": "%r",
 }
 LOG_FORMAT = r"\t".join(FIELDS.values())
@@ -58,8 +59,8 @@ def parse_line(line: str) -> ServedRequest:
             requests_before=None if protocol == "h2" else int(values["requests_before"]),
             tls=None if values["tls"] == "-" else values["tls"],
             resumed=values["resumed"] == "Resumed",
-            hit=values["answer"] in ("hit", "preflight"),
-            preflight=values["answer"] == "preflight",
+            match=Match.MISS if values["answer"] == "-" else Match(values["answer"]),
+            websocket=values["upgrade"].lower() == "websocket",
         )
     except (KeyError, ValueError) as error:
         raise TestbedFailed(f"Apache's request log holds a strange line ({error}): {line[:200]!r}") from error

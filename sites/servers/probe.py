@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+from collections.abc import Mapping, Sequence
 
 from harness.errors import TestbedFailed
 from harness.model import Protocol
 from sites.certificates import Authority
-from sites.servers import Service
+from sites.materialise import Site
+from sites.servers import Service, names_at
 from sites.urls import DEFAULT_PORTS
 
 TIMEOUT_S = 2.0
@@ -19,12 +21,28 @@ H2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0
 H2_SETTINGS = 4
 
 
+# A long-header packet of a version nobody speaks, of the least size a server answers: it must name its versions
+# (RFC 9000, 6.1 and 17.2.1).
+QUIC_PROBE = bytes((0xC0, 0x1A, 0x2A, 0x3A, 0x4A, 8, *b"coldload", 8, *b"probing.")).ljust(1200, b"\0")
+QUIC_V1 = bytes((0, 0, 0, 1))
+
+
+def all_answer(services: Sequence[Service], sites: Mapping[str, Site], authority: Authority) -> bool:
+    """Whether each of the services `answers`."""
+    return all(
+        answers(service, names_at(service, sites[service.protocol.scheme])[0], authority)
+        for service in services
+    )
+
+
 def answers(service: Service, host: str, authority: Authority) -> bool:
     """False while nobody listens; TestbedFailed when somebody does with another certificate or protocol.
 
     The caller must be on a host from which the service is reached. `host` has a certificate there.
     """
     address = (service.address, DEFAULT_PORTS[service.protocol.scheme])
+    if service.protocol.over_quic:
+        return _answers_quic(address)
     try:
         with contextlib.ExitStack() as stack:
             connection = stack.enter_context(socket.create_connection(address, TIMEOUT_S))
@@ -41,6 +59,19 @@ def answers(service: Service, host: str, authority: Authority) -> bool:
         ) from error
     except OSError:
         return False
+
+
+def _answers_quic(address: tuple[str, int]) -> bool:
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as datagrams:
+        datagrams.settimeout(TIMEOUT_S)
+        try:
+            datagrams.connect(address)
+            datagrams.send(QUIC_PROBE)
+            answer = datagrams.recv(1500)
+        except OSError:
+            return False
+    return answer[1:5] == bytes(4) and QUIC_V1 in answer
 
 
 def _secured(plain: socket.socket, service: Service, host: str, authority: Authority) -> ssl.SSLSocket:

@@ -18,8 +18,9 @@ import pytest
 from PIL import Image
 
 from harness.enclosure import enclosed
-from harness.model import Condition, Driver, Engine, Link, Origins, Protocol
+from harness.model import DESKTOP, Condition, Device, Driver, Engine, Link, Origins, Protocol
 from harness.plan import PlannedTrial
+from harness.servers import DEFAULT_SERVER
 from sites.archive import Archive, Response, write_archive
 
 Result = TypeVar("Result")
@@ -87,6 +88,10 @@ def condition(
     protocol: Protocol,
     driver: Driver = Driver.PLAYWRIGHT,
     link: Link | None = None,
+    *,
+    origins: Origins = Origins.SINGLE,
+    device: Device = DESKTOP,
+    server: str = DEFAULT_SERVER,
 ) -> Condition:
     """A condition with everything else at its default."""
     return Condition(
@@ -96,8 +101,9 @@ def condition(
         link=link or Link.of(50, 10),
         engine=Engine.CHROMIUM,
         driver=driver,
-        origins=Origins.SINGLE,
-        server="apache",
+        origins=origins,
+        server=server,
+        device=device,
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.calibrate import LinkReading, calibrate, refuse_if_off
+from harness.calibrate import calibrate
 from harness.direction import Discipline, GilbertElliott, Queue, RandomLoss
 from harness.errors import EnvironmentLacks, MeasurementRefused, TestbedFailed
 from harness.model import Backend, Link, TcpSettings
@@ -21,6 +21,7 @@ from harness.netns import host
 from harness.probes import train
 from harness.processtree import family
 from harness.rates import RateFormat, RecordedRate
+from harness.reading import LinkReading, refuse_if_off
 from harness.testbed import testbed
 from tests.system.conftest import inside
 

@@ -85,7 +85,8 @@ impl Emulator {
         let (client, server) = (self.client.as_mut(), self.server.as_mut());
         let mut more = false;
         if readable[SERVER] {
-            more |= self.down.ingest(server, buffer).map_err(|error| lost_device(SERVER, &error))?;
+            more |=
+                self.down.ingest(server, buffer).map_err(|error| lost_device(SERVER, &error))?;
         }
         more |= self.down.deliver(client, self.capture.as_mut(), clock::now);
         if readable[CLIENT] {

@@ -122,6 +122,17 @@ def test_a_reading_with_missing_keys_shows_dashes(tmp_path: Path) -> None:
     assert [str(cell) for cell in found.rows[1]] == ["\N{EN DASH}"] * 10
 
 
+def test_loss_has_columns_where_a_link_loses_packets(tmp_path: Path) -> None:
+    run = Synthetic(rtts_ms=(20.0,), trials=1).write(tmp_path / "run")
+    lossy = {"link": {"name": "x"}, "loss_up_percent": {"configured": 2.0, "measured": 2.3333}}
+    write_lines(run / "calibration.jsonl", [{"link": {"name": "y"}}, lossy])
+    found = calibration(evaluate([load(run)]))
+    assert found is not None
+    column = found.head.index("Loss up (%)")
+    assert [str(cell) for cell in found.rows[1][column : column + 2]] == ["2", "2.3"]
+    assert "Loss down (%)" not in found.head
+
+
 def test_sentences_follow_the_verdicts(results: Results) -> None:
     tally = summary.tally(results)
     assert tally[0].startswith("HTTP/1.1, no keep-alive against HTTP/1.1: ")

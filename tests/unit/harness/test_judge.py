@@ -10,7 +10,7 @@ import pytest
 from harness.browser.netlog import Connection, NetLog, Request
 from harness.judge import Evidence, observe, verdict
 from harness.model import Outcome, Protocol
-from sites.servers import ServedRequest
+from sites.servers import Match, ServedRequest
 
 START = "https://site.example/"
 PICTURE = "https://cdn.example/p.png"
@@ -52,8 +52,7 @@ def served(url: str, **changes: Any) -> ServedRequest:
         requests_before=0,
         tls="TLSv1.3",
         resumed=False,
-        hit=True,
-        preflight=False,
+        match=Match.EXACT,
     )
     return replace(made, **changes)
 
@@ -104,11 +103,27 @@ def test_a_miss_is_counted_but_counts() -> None:
     missing = "https://cdn.example/missing.png"
     seen = evidence(
         netlog=NetLog((request(START), request(missing, status=404)), ()),
-        served=(served(START), served(missing, status=404, hit=False)),
+        served=(served(START), served(missing, status=404, match=Match.MISS)),
     )
     assert verdict(seen) == (Outcome.OK, None)
     assert observe(seen).missed == (missing,)
     assert observe(seen).failed_requests == 1
+
+
+def test_what_the_closest_response_answered_is_listed() -> None:
+    asked = f"{PICTURE}?now=2"
+    seen = evidence(
+        netlog=NetLog((request(START), request(asked)), ()),
+        served=(served(START), served(asked, match=Match.CLOSEST)),
+    )
+    assert verdict(seen) == (Outcome.OK, None)
+    assert (observe(seen).fuzzy, observe(seen).fuzzy_requests, observe(seen).missed) == ((asked,), 1, ())
+
+
+def test_a_websocket_has_a_protocol_of_its_own() -> None:
+    socket = served("https://chat.example/", protocol="http/1.1", websocket=True)
+    seen = evidence()
+    assert verdict(replace(seen, served=(*(seen.served or ()), socket))) == (Outcome.OK, None)
 
 
 def test_requests_after_the_load_event_are_counted_apart() -> None:

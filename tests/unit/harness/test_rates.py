@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from pathlib import Path
+
+import pytest
+
+from harness.command import Command
+from harness.errors import StudyError
+from harness.link import linkem_program
+from harness.process import run
 from harness.rates import ConstantRate, RateFormat, RecordedRate
 
 MS = 1_000_000
@@ -39,3 +48,55 @@ def test_an_opportunity_that_nobody_waited_for_is_lost() -> None:
     wire = RecordedRate.of(RateFormat.TRACE, "t", "2\n4\n").transmitter(0)
     assert wire.send(2 * MS, 100) == 4 * MS
     assert wire.send(4 * MS, 100) == 6 * MS
+
+
+NOISE = (
+    "-1",
+    "2.5",
+    "x",
+    "",
+    "# said",
+    "1e3",
+    "+4",
+    "\x0c",
+    "_",
+    "0 1",
+    "7 7 7",
+    " ",
+    "0",
+    "3\t2",
+    "5 nan",
+    "5 0",
+)
+
+
+def noisy(form: RateFormat, source: random.Random) -> str:
+    """A file of up to four lines, of which some make no sense."""
+    lines, at = [], 0
+    for _ in range(source.randrange(5)):
+        good = f"{at}" if form is RateFormat.TRACE else f"{at} {source.randrange(1, 9)}"
+        lines.append(source.choice(NOISE) if source.random() < 0.2 else good)
+        at += source.randrange(-1, 5)
+    return source.choice(("\n", "\r\n", "\n\n")).join(lines)
+
+
+def accepted(form: RateFormat, text: str) -> bool:
+    try:
+        RecordedRate.of(form, "file", text)
+    except StudyError as error:
+        return "\n" in str(error)  # an error of one line is a refusal as it should be
+    return True
+
+
+@pytest.mark.parametrize("form", list(RateFormat))
+def test_study_and_emulator_agree_on_which_files_make_sense(form: RateFormat, tmp_path: Path) -> None:
+    """Seeded random files: what a study accepts runs, and what the emulator would refuse is refused at once."""
+    source = random.Random(7)  # noqa: S311  # the same files each time, not a secret
+    verdicts = []
+    for _ in range(200):
+        text = noisy(form, source)
+        file = tmp_path / "file"
+        file.write_bytes(text.encode())
+        verdicts.append(accepted(form, text))
+        run(Command.of(linkem_program(), "check", f"{form}={file}"), ok_codes=(0 if verdicts[-1] else 2,))
+    assert 20 < sum(verdicts) < 180

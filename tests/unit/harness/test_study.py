@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StudyError
-from harness.model import Driver, Link, Protocol
+from harness.model import (
+    DESKTOP,
+    MOBILE,
+    Compression,
+    Condition,
+    Driver,
+    Link,
+    Origins,
+    Protocol,
+    Replay,
+    ThinkTime,
+)
 from harness.study import parse_study, read_study, shipped_studies
 
 GOOD = """
@@ -49,6 +60,43 @@ def test_defaults_are_filled_in() -> None:
     assert study.title == "mine"
     assert study.timeout_s == 60
     assert study.variants == ("plain",)
+    assert study.replay == Replay(Origins.SINGLE, determinism=True, compression=Compression("recorded"))
+
+
+def test_the_device_is_part_of_every_condition() -> None:
+    assert {each.device for each in parse_study(GOOD, "mine.toml").conditions} == {DESKTOP}
+    study = parse_study(f'device = "mobile"\n{GOOD}', "mine.toml")
+    assert {each.device for each in study.conditions} == {MOBILE}
+    told = study.conditions[0].to_json()
+    assert told["device"] == "mobile"
+    assert Condition.from_json(told) == study.conditions[0]
+    del told["device"]
+    assert Condition.from_json(told).device is DESKTOP
+    assert "device: unknown 'phone'; known: desktop, mobile" in broken(
+        'name = "mine"', 'name = "mine"\ndevice = "phone"'
+    )
+
+
+def test_settings_of_the_replay() -> None:
+    text = GOOD.replace('"http1", ', "") + "\n"
+    text = f'origins = "recorded"\ndeterminism = false\ncompression = "brotli-11"\n{text}'
+    study = parse_study(text, "mine.toml")
+    assert study.replay == Replay(Origins.RECORDED, determinism=False, compression=Compression("brotli", 11))
+    assert {condition.origins for condition in study.conditions} == {Origins.RECORDED}
+    assert [str(Compression.parse(each)) for each in ("gzip", "gzip-9", "brotli", "none")] == [
+        "gzip-6", "gzip-9", "brotli-5", "none",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "of"),
+    [('"none"', "none", 0.0), ('"recorded"', "recorded", 7.5), ("20", "20 ms", 20.0)],
+)
+def test_think_time(value: str, shown: str, of: float) -> None:
+    text = f'think_time = {value}\nserver = "apache"\n' + GOOD.replace(', "h2"', "")
+    think_time = parse_study(text, "mine.toml").replay.think_time
+    assert (str(think_time), think_time.of(7.5), bool(think_time)) == (shown, of, shown != "none")
+    assert ThinkTime(recorded=True).of(None) == 0
 
 
 def test_default_queue_is_one_bandwidth_delay_product_with_a_floor() -> None:
@@ -100,6 +148,15 @@ def test_impossible_round_trip_times(value: str) -> None:
         ('name = "mine"', 'name = "mine"\ntcp = {initial_window = 0}', "initial_window"),
         ('name = "mine"', 'name = "mine"\ntcp = {initcwnd = 10}', "[tcp]"),
         ('name = "mine"', 'name = "mine"\ntcp = {slow_start_after_idle = 1}', "true or false"),
+        ('name = "mine"', 'name = "mine"\ndeterminism = "yes"', "true or false"),
+        ('name = "mine"', 'name = "mine"\norigins = "two"', "recorded"),
+        ('name = "mine"', 'name = "mine"\ncompression = "deflate"', "gzip-9"),
+        ('name = "mine"', 'name = "mine"\ncompression = "gzip-10"', "gzip-1 to gzip-9"),
+        ('name = "mine"', 'name = "mine"\ncompression = "none-1"', "recorded, none"),
+        ('name = "mine"', 'name = "mine"\ncompression = "brotli"', "not by http1"),
+        ('name = "mine"', 'name = "mine"\nthink_time = "slow"', "number of ms"),
+        ('name = "mine"', 'name = "mine"\nthink_time = -1', "0 to"),
+        ('name = "mine"', 'name = "mine"\nserver = "apache"\nthink_time = 20', "by h2 wait"),
     ],
 )
 def test_mistakes_are_named(old: str, new: str, word: str) -> None:

@@ -11,12 +11,14 @@ from harness.errors import TestbedFailed
 from harness.model import Protocol
 from sites.materialise import Site
 from sites.served import ServedObject
-from sites.servers.apache import Service, Settings, as_is, configuration, object_name, serving
+from sites.servers import Match, Service
+from sites.servers.apache import Settings, configuration, serving
+from sites.servers.apachefiles import as_is, file_name
 from sites.servers.apachelog import FIELDS, parse_line
 
 
 def site(scheme: str, *ports: int) -> Site:
-    return Site(f"{scheme}://site.example/", scheme, ("site.example", "cdn.example"), (), ports, (), ())
+    return Site(f"{scheme}://site.example/", scheme, ("site.example", "cdn.example"), (), ports, (), (), ())
 
 
 def served(status: int = 200, *headers: tuple[str, str], body: bytes = b"body") -> ServedObject:
@@ -32,6 +34,7 @@ def conf(*protocols: Protocol, **options: object) -> str:
         certificates,
         key_file=Path("/x/hosts.key"),
         settings=Settings(**options),  # type: ignore[arg-type]  # fields of Settings
+        tls="1.3",
     )
 
 
@@ -64,8 +67,8 @@ def test_protocol_and_keep_alive_are_those_of_the_service() -> None:
 
 
 def test_settings_reach_the_configuration() -> None:
-    lines = conf(Protocol.HTTPS1, workers=77, tls="TLSv1.2", keep_alive_timeout_s=9).splitlines()
-    assert {"ThreadsPerChild 77", "SSLProtocol -all +TLSv1.2", "KeepAliveTimeout 9"} <= set(lines)
+    lines = conf(Protocol.HTTPS1, workers=77, keep_alive_timeout_s=9).splitlines()
+    assert {"ThreadsPerChild 77", "SSLProtocol -all +TLSv1.3", "KeepAliveTimeout 9"} <= set(lines)
 
 
 def test_every_setting_is_explained_in_the_template() -> None:
@@ -75,8 +78,8 @@ def test_every_setting_is_explained_in_the_template() -> None:
 
 
 def test_names_of_answers_depend_on_host_and_target_as_sent() -> None:
-    assert object_name("Site.Example", "/a?b") == hashlib.sha1(b"site.example/a?b").hexdigest()  # noqa: S324 - a name
-    names = {object_name("h", target) for target in ("/a?b=1", "/a?b=2", "/a%2F", "/a%2f", "/A", "/a")}
+    assert file_name("Site.Example", "/a?b") == hashlib.sha1(b"site.example/a?b").hexdigest()  # noqa: S324 - a name
+    names = {file_name("h", target) for target in ("/a?b=1", "/a?b=2", "/a%2F", "/a%2f", "/A", "/a")}
     assert len(names) == 6
 
 
@@ -119,7 +122,8 @@ LINE = {
     "requests_before": "3",
     "tls": "TLSv1.3",
     "resumed": "Initial",
-    "answer": "hit",
+    "answer": "exact",
+    "upgrade": "-",
     "request": r"GET /a?q=\"x\"\\\xc3\xa9 HTTP/1.1",
 }
 
@@ -133,21 +137,21 @@ def test_a_line_of_the_log_is_a_request() -> None:
     assert (request.method, request.target) == ("GET", '/a?q="x"\\\xc3\xa9')
     assert request.url == 'https://site.example/a?q="x"\\\xc3\xa9'
     assert (request.protocol, request.tls, request.requests_before) == ("http/1.1", "TLSv1.3", 3)
-    assert request.connection == ("10.1.0.2", 58874)
-    assert request.hit
+    assert request.connection == ("10.1.0.2", 58874, "10.0.0.1", 443)
+    assert request.match is Match.EXACT
     assert not request.resumed
-    assert not request.preflight
 
 
 def test_what_a_log_can_hold_beside_ordinary_requests() -> None:
     plain = parse_line(log_line(tls="-", answer="miss", protocol="HTTP/1.0"))
-    assert (plain.url[:7], plain.hit, plain.protocol) == ("http://", False, "http/1.0")
+    assert (plain.url[:7], plain.match, plain.protocol) == ("http://", Match.MISS, "http/1.0")
     multiplexed = parse_line(log_line(protocol="HTTP/2.0", request="OPTIONS /x HTTP/2.0", answer="preflight"))
     assert (multiplexed.protocol, multiplexed.requests_before) == ("h2", None)
-    assert multiplexed.preflight
-    assert multiplexed.hit
+    assert multiplexed.match is Match.PREFLIGHT
     assert parse_line(log_line(resumed="Resumed")).resumed
-    assert parse_line(log_line(request="-", status="408", answer="-")).target == ""
+    assert parse_line(log_line(upgrade="WebSocket")).websocket
+    unread = parse_line(log_line(request="-", status="408", answer="-"))
+    assert (unread.target, unread.match) == ("", Match.MISS)
 
 
 @pytest.mark.parametrize("line", ["", "one\ttwo\n", log_line(status="ok")])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,10 +36,12 @@ PAGE = Response(
         ("Vary", "A"),
         ("Vary", "B"),
     ),
-    body=gzip.compress(b"<html>hello</html>"),
+    body=gzip.compress(b"<html>hello</html>", mtime=0),
     date=DATE,
     reason="OK",
 )
+# As computed before addresses and think times were kept: archives without them keep their identity.
+DIGEST_WITHOUT_SERVERS = "ccb68417beb591086242984498ad05e56bfb9d069f8c9f50937a943bbb444c3e"
 PICTURE = Response(
     url="http://cdn.example/p.png?v=1", status=200, headers=(("Content-Type", "image/png"),), body=b"\x89P"
 )
@@ -67,6 +71,20 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert (page.url, page.date, page.reason, page.body) == (PAGE.url, DATE, "OK", PAGE.body)
     assert page.headers == PAGE.headers
     assert page.header("content-ENCODING") == "gzip"
+
+
+def test_address_and_think_time_of_the_server_are_kept_where_known(tmp_path: Path) -> None:
+    known = replace(PAGE, ip="2001:DB8:0::1", wait_ms=12.5)
+    made = write(tmp_path, [known, PICTURE])
+    assert [(entry.ip, entry.wait_ms) for entry in made.entries] == [("2001:db8::1", 12.5), (None, None)]
+    assert next(made.responses()) == replace(known, ip="2001:db8::1")
+    assert rebuild_index(made.folder).digest == made.digest
+    with (made.folder / "archive.warc.gz").open("rb") as file:
+        heads = [record.rec_headers for record in ArchiveIterator(file)]
+    assert [head["WARC-IP-Address"] for head in heads] == [None, "2001:db8::1", None]
+    assert heads[1]["Coldload-Wait-Ms"] == "12.5"
+    unknown = write(tmp_path, [PAGE, PICTURE], "unknown")
+    assert unknown.digest == DIGEST_WITHOUT_SERVERS != made.digest
 
 
 def test_the_warc_is_one_that_others_read(tmp_path: Path) -> None:
@@ -135,6 +153,7 @@ def test_any_body_survives(
     assert [(each.status, each.body) for each in made.responses()] == [
         (each.status, each.body) for each in responses
     ]
+    assert rebuild_index(made.folder).entries == made.entries
 
 
 def test_the_start_url_may_redirect(tmp_path: Path) -> None:
@@ -287,3 +306,8 @@ def test_impossible_responses_are_refused() -> None:
         Response("https://site.example/", 0, (), b"")
     with pytest.raises(ArchiveError, match="no absolute URL"):
         Response("site.example", 200, (), b"")
+    with pytest.raises(ArchiveError, match=r"'cdn'.* is no IP address"):
+        Response("https://site.example/", 200, (), b"", ip="cdn")
+    for wait_ms in (-1.0, math.nan, math.inf):
+        with pytest.raises(ArchiveError, match="cannot have been waited for"):
+            Response("https://site.example/", 200, (), b"", wait_ms=wait_ms)

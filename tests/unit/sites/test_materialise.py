@@ -8,8 +8,9 @@ from pathlib import Path
 import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import pytest
 
+from harness.model import Compression
 from sites.archive import Archive, Response, write_archive
-from sites.coding import BROWSER_CODINGS, decode
+from sites.coding import BROWSER_CODINGS, decode, encode
 from sites.materialise import Site, materialise
 from sites.rewrite import integrity_digests
 from sites.served import ServedObject
@@ -229,3 +230,76 @@ def test_hosts_and_ports(tmp_path: Path) -> None:
     assert "50 mentioned hosts without a certificate" in made.notes
     assert made.ports == (8443,)
     assert served(made, "/x", "cdn.example:8443").body == b"x"
+
+
+TEXT = b"body { color: red }\n" * 50
+
+
+@pytest.mark.parametrize(
+    ("setting", "coding"),
+    [
+        ("recorded", "zstd"),
+        ("none", ""),
+        ("gzip", "gzip"),
+        ("gzip-1", "gzip"),
+        ("brotli", "br"),
+        ("brotli-11", "br"),
+    ],
+)
+def test_compression_is_a_setting(tmp_path: Path, setting: str, coding: str) -> None:
+    picture = (("Content-Type", "image/png"),)
+    stored = archive(
+        tmp_path,
+        page(encode(TEXT, "zstd", 0), headers=(*HTML, ("Content-Encoding", "zstd"))),
+        page(
+            TEXT,
+            "https://site.example/plain.css",
+            (("Content-Type", "text/css"), ("Vary", "Accept-Encoding")),
+        ),
+        page(b"x", "https://site.example/tiny.js", SCRIPT),
+        page(b"PNG" * 100, "https://site.example/p.png", picture),
+    )
+    made = materialise(stored, "https", compression=Compression.parse(setting))
+    text, plain = served(made), served(made, "/plain.css")
+    assert decode(text.body, coding) == TEXT
+    assert dict(text.headers).get("Content-Encoding", "") == coding
+    assert decode(plain.body, "" if setting == "recorded" else coding) == TEXT
+    assert served(made, "/p.png").body == b"PNG" * 100
+    tiny = served(made, "/tiny.js")  # compressed it would be longer
+    assert (tiny.body, dict(tiny.headers).get("Content-Encoding")) == (b"x", None)
+    assert [name for name, _ in plain.headers].count("Vary") == 1
+    assert ("Vary" in dict(text.headers)) == (setting not in ("recorded", "none"))
+    assert noted(made, f"setting compression = {Compression.parse(setting)}") == (setting != "recorded")
+
+
+def test_levels_of_compression_differ(tmp_path: Path) -> None:
+    stored = archive(tmp_path, page(bytes(n * n % 251 for n in range(20_000)) * 3, headers=HTML))
+    sizes = {
+        setting: len(served(materialise(stored, "https", compression=Compression.parse(setting))).body)
+        for setting in ("gzip-1", "gzip", "brotli-0", "brotli")
+    }
+    assert sizes["gzip-1"] > sizes["gzip"]
+    assert sizes["brotli-0"] > sizes["brotli"]
+
+
+def test_documents_get_the_determinism_script_and_keep_their_character_set(tmp_path: Path) -> None:
+    html = b"<!doctype html><meta charset=windows-1251><title>\xcf</title>"
+    coded = page(gzip.compress(html), headers=(*HTML, ("Content-Encoding", "gzip")))
+    fragment = page(b"<div>", "https://site.example/part")
+    moved = Response("https://site.example/old", 301, (*HTML, ("Location", "/")), b"<html>moved")
+    script = page(b"var a", "https://site.example/a.js", SCRIPT)
+    stored = archive(tmp_path, coded, fragment, moved, script)
+    made = materialise(stored, "https", determinism=True)
+    body = gzip.decompress(served(made).body)
+    assert body.startswith(b"<!doctype html><script>")
+    assert body.endswith(b"</script>" + html.removeprefix(b"<!doctype html>"))
+    assert served(made).headers[0] == ("Content-Type", "text/html; charset=windows-1251")
+    assert [served(made, target).body for target in ("/part", "/old", "/a.js")] == [
+        b"<div>",
+        b"<html>moved",
+        b"var a",
+    ]
+    assert noted(made, "1 documents with the determinism script (")
+    assert noted(made, "1 HTML bodies left without")
+    assert noted(made, "1 character sets named in a header")
+    assert gzip.decompress(served(materialise(stored, "https")).body) == html

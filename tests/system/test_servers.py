@@ -1,4 +1,4 @@
-"""Apache serves an archive as it was recorded: every answer over every protocol, compared byte by byte.
+"""Each server serves an archive as it was recorded: every answer over every protocol, compared byte by byte.
 
 One server on a host of its own in an enclosure; real requests by curl. What was seen is judged outside.
 """
@@ -10,21 +10,25 @@ import os
 import socket
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from harness.enclosure import WORKSPACE
-from harness.model import Protocol
+from harness.model import Protocol, ThinkTime
 from harness.netns import Host, host
 from harness.process import find_program
 from harness.processtree import family
+from harness.servers import ABILITIES
+from harness.testbed import SERVERS
 from sites.archive import Response, write_archive
 from sites.certificates import Authority
 from sites.materialise import Site, materialise
-from sites.servers.apache import ServedRequest, Server, Service, serving
+from sites.servers import Match, ServedRequest, Server, Service
+from sites.servers.apache import serving
 from sites.urls import canonical_url
 from tests.system.conftest import inside
 
@@ -39,8 +43,22 @@ TARGETS = (
     "/100%", "/%zz", "/%00x", "/%C3%A9", "/..%2f..%2fetc%2fpasswd", "/a\\b|^`", '/q"uote', "/.htaccess",
     "/miss", "/path/http://other.example/", LONG_TARGET,
 )  # fmt: skip
-CLOSING = ("/100%", "/%zz", "/broken")  # after these Apache closes an HTTP/1.1 connection
-MISSES = ("/nowhere", "/x?y=3", "/x?y=1&", "/objects", "/..", "/a%2Fb?", "/100%25")
+# Broken percent-encodings, and more that a server refuses before any rule: only Apache has a way round that.
+BROKEN = ("/100%", "/%zz")
+REFUSED = {"apache": (), "caddy": BROKEN, "nginx": (*BROKEN, "/%00x", "/..%2f..%2fetc%2fpasswd", "/..")}
+CLOSING = (*BROKEN, "/broken")  # after these Apache closes an HTTP/1.1 connection
+NO_CURL = frozenset({Protocol.H3})  # Debian's curl has no HTTP/3; tests/system/test_trial.py has the browser
+MISSES = ("/nowhere", "/objects", "/..", "/a%2FB", "/100%25", "/x/", "/nowhere?y=1")
+CLOSEST = {  # what is asked for: whose answer is given
+    "/x?y=3": "/x?y=1",
+    "/x?y=1&": "/x?y=1&y=%27%20",
+    "/x?y=22": "/x?y=2",
+    "/x?z": "/x?",
+    "/a%2Fb?": "/a%2Fb",
+    "/q": LONG_TARGET,
+    LONG_TARGET[:-1] + "y": LONG_TARGET,
+    "/q?" + "x" * 60_000: LONG_TARGET,
+}
 SERVERS_OWN = {"date", "server", "connection", "content-length"}
 HEAD = ("--head", "--dump-header", os.devnull)  # its headers are its output
 PREFLIGHT = ("-H", "Origin: https://o.example", "-H", "Access-Control-Request-Method: PUT")
@@ -74,8 +92,11 @@ class Expected:
 class Seen:
     """All that was observed of one server."""
 
+    name: str
+    protocols: tuple[Protocol, ...]
     expected: dict[tuple[Protocol, str], Expected]
     answers: dict[tuple[Protocol, str], Answer]
+    closest: dict[tuple[Protocol, str], Answer]
     misses: dict[tuple[Protocol, str], Answer]
     methods: dict[tuple[Protocol, str], Answer]
     other: dict[str, Answer]
@@ -168,8 +189,9 @@ class Observer:
     """Asks one running server everything."""
 
     def __init__(
-        self, made: Host, services: list[Service], sites: dict[str, Site], authority: Authority
+        self, name: str, made: Host, services: list[Service], sites: dict[str, Site], authority: Authority
     ) -> None:
+        self.name = name
         self.made = made
         self.services = services
         self.sites = sites
@@ -184,13 +206,26 @@ class Observer:
             (service.protocol, each.host + each.target): self.ask(service, each.target, at=each.host)
             for service in self.services
             for each in self.sites[service.protocol.scheme].objects
+            if self.served(each.target)
         }
+
+    def served(self, target: str) -> bool:
+        return target not in REFUSED[self.name]
 
     def expected(self) -> dict[tuple[Protocol, str], Expected]:
         return {
             (service.protocol, each.host + each.target): Expected(each.status, each.headers, each.body)
             for service in self.services
             for each in self.sites[service.protocol.scheme].objects
+            if self.served(each.target)
+        }
+
+    def all_of(self, targets: Iterable[str]) -> dict[tuple[Protocol, str], Answer]:
+        return {
+            (service.protocol, target): self.ask(service, target)
+            for service in self.services
+            for target in targets
+            if self.served(target)
         }
 
     def methods(self) -> dict[tuple[Protocol, str], Answer]:
@@ -264,30 +299,31 @@ def _threads(server: Server) -> int:
     return sum(len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in family(server.process.pid))
 
 
-def observe() -> Seen:
+def observe(name: str) -> Seen:
     archive = write_archive(
         WORKSPACE / "a", "site", f"{SITE}/", recording(), captured_with="test", user_agent="test"
     )
     sites = {scheme: materialise(archive, scheme) for scheme in ("http", "https")}
-    services = [Service(protocol, f"127.1.0.{number}") for number, protocol in enumerate(Protocol, 1)]
+    protocols = tuple(each for each in Protocol if each in ABILITIES[name].protocols - NO_CURL)
+    services = [Service(protocol, f"127.1.0.{number}") for number, protocol in enumerate(protocols, 1)]
     addresses = {service.protocol: service.address for service in services}
     authority = Authority.create(WORKSPACE / "authority")
     with host("server") as made:
         made.set_kernel({"ipv4.ip_unprivileged_port_start": 0})
-        watch = Observer(made, services, sites, authority)
-        folder = WORKSPACE / "apache"
-        with serving(sites, services, authority, folder, network=made.path, on_host=made.entered) as server:
+        watch = Observer(name, made, services, sites, authority)
+        folder = WORKSPACE / name
+        start = SERVERS[name]
+        with start(sites, services, authority, folder, network=made.path, on_host=made.entered) as server:
             threads, cpu = _threads(server), server.cpu_seconds() or 0.0
             answers = watch.everything()
-            misses = {
-                (service.protocol, target): watch.ask(service, target)
-                for service in services
-                for target in MISSES
-            }
-            log = _logged(server, 0, len(answers) + len(misses))
+            closest, misses = watch.all_of(CLOSEST), watch.all_of(MISSES)
+            log = _logged(server, 0, len(answers) + len(closest) + len(misses))
             seen = Seen(
+                name=name,
+                protocols=protocols,
                 expected=watch.expected(),
                 answers=answers,
+                closest=closest,
                 misses=misses,
                 methods=watch.methods(),
                 other=watch.other(WORKSPACE),
@@ -303,15 +339,18 @@ def observe() -> Seen:
     return seen
 
 
-@pytest.fixture(scope="module")
-def seen() -> Seen:
-    return inside(observe)
+@pytest.fixture(scope="module", params=list(SERVERS))
+def seen(request: pytest.FixtureRequest) -> Seen:
+    return inside(partial(observe, request.param))
 
 
 def test_every_answer_is_the_recorded_one_over_every_protocol(seen: Seen) -> None:
     assert seen.answers.keys() == seen.expected.keys()
     hosts_and_targets = {canonical_url(SITE + target).removeprefix("https://") for target in TARGETS}
-    assert {(protocol, each) for protocol in Protocol for each in hosts_and_targets} <= seen.answers.keys()
+    hosts_and_targets -= {f"site.example{target}" for target in REFUSED[seen.name]}
+    assert {
+        (protocol, each) for protocol in seen.protocols for each in hosts_and_targets
+    } <= seen.answers.keys()
     for key, expected in seen.expected.items():
         answer = seen.answers[key]
         assert (key, answer.status) == (key, expected.status)
@@ -325,9 +364,10 @@ def test_every_header_is_the_recorded_one(seen: Seen) -> None:
         wanted: dict[str, str] = {}
         for name, value in expected.headers:
             wanted[name.lower()] = ", ".join(filter(None, (wanted.get(name.lower()), value)))
-        if wanted.get("location", "").startswith("/"):  # sent as an absolute URL
+        if seen.name == "apache" and wanted.get("location", "").startswith("/"):  # sent as an absolute URL
             wanted["location"] = f"{scheme}://site.example{wanted['location']}"
-        got = {name.lower() for name, _ in answer.headers} - SERVERS_OWN
+        own = SERVERS_OWN | ({"accept-ranges"} if seen.name == "nginx" else set())
+        got = {name.lower() for name, _ in answer.headers} - own
         assert {name: answer.header(name) for name in got} == wanted, key
 
 
@@ -336,15 +376,22 @@ def test_lengths_are_announced_and_nothing_is_chunked(seen: Seen) -> None:
         assert answer.header("transfer-encoding") is None, key
         if answer.status != 204:
             assert answer.header("content-length") == str(len(answer.body)), key
-        assert answer.header("server") == "Apache"
+        assert (answer.header("server") or "").lower() == seen.name
         if not key[1].endswith(CLOSING):
-            assert (answer.header("connection") == "close") == (key[0] is Protocol.HTTP1_CLOSE), key
+            assert (answer.header("connection") == "close") == (not key[0].keep_alive), key
 
 
 def test_the_page_links_by_the_scheme_it_is_served_by(seen: Seen) -> None:
-    for protocol in Protocol:
+    for protocol in seen.protocols:
         text = gzip.decompress(seen.answers[protocol, "site.example/"].body).decode()
         assert text.count(f"{protocol.scheme}://") == 2
+
+
+def test_a_query_that_was_not_recorded_gets_the_closest_answer(seen: Seen) -> None:
+    for (protocol, target), answer in seen.closest.items():
+        recorded = seen.answers[protocol, canonical_url(SITE + CLOSEST[target]).removeprefix("https://")]
+        assert (target[:20], answer.status, answer.body) == (target[:20], 200, recorded.body)
+        assert answer.header("x-number") == recorded.header("x-number")
 
 
 def test_what_is_not_archived_is_an_empty_404(seen: Seen) -> None:
@@ -357,7 +404,7 @@ def test_what_is_not_archived_is_an_empty_404(seen: Seen) -> None:
 
 
 def test_every_method_is_answered_by_url(seen: Seen) -> None:
-    for protocol in Protocol:
+    for protocol in seen.protocols:
         for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND", "MADEUP"):
             answer = seen.methods[protocol, method]
             assert (method, answer.status, answer.body) == (method, 200, b"answer 8")
@@ -366,11 +413,12 @@ def test_every_method_is_answered_by_url(seen: Seen) -> None:
         missed = seen.methods[protocol, "POST to nothing"]
         assert (missed.status, missed.body) == (404, b"")
     posted = seen.other["large post"]
-    assert (posted.status, posted.body, posted.header("connection")) == (200, b"answer 8", None)
+    assert (posted.status, posted.body) == (200, b"answer 8")
+    assert posted.header("connection") in (None, "keep-alive")
 
 
 def test_cross_origin_questions_are_answered_with_yes(seen: Seen) -> None:
-    for protocol in Protocol:
+    for protocol in seen.protocols:
         answer = seen.methods[protocol, "preflight"]
         assert (answer.status, answer.body) == (204, b"")
         assert answer.header("access-control-allow-origin") == "https://o.example"
@@ -379,15 +427,15 @@ def test_cross_origin_questions_are_answered_with_yes(seen: Seen) -> None:
 
 
 def test_parts_of_a_body_are_served(seen: Seen) -> None:
-    for protocol in Protocol:
+    for protocol in seen.protocols:
         answer = seen.methods[protocol, "range"]
         assert (answer.status, answer.body) == (206, LARGE_BODY[10:20])
 
 
-def test_the_log_names_protocol_and_hit_of_every_request(seen: Seen) -> None:
+def test_the_log_names_protocol_and_match_of_every_request(seen: Seen) -> None:
     requests = [request for request in seen.log if request.host != "coldload.invalid"]
-    assert len(requests) == len(seen.answers) + len(seen.misses)
-    addresses = {f"127.1.0.{number}": protocol for number, protocol in enumerate(Protocol, 1)}
+    assert len(requests) == len(seen.answers) + len(seen.closest) + len(seen.misses)
+    addresses = {f"127.1.0.{number}": protocol for number, protocol in enumerate(seen.protocols, 1)}
     for request in requests:
         protocol = addresses[request.server_address]
         key = protocol, request.host + request.target
@@ -395,17 +443,21 @@ def test_the_log_names_protocol_and_hit_of_every_request(seen: Seen) -> None:
         assert request.url == f"{protocol.scheme}://{request.host}{request.target}"
         assert request.tls == ("TLSv1.3" if protocol.scheme == "https" else None)
         assert not request.resumed
-        assert request.hit == (key in seen.answers), request
-        answer = seen.answers[key] if request.hit else seen.misses[protocol, request.target]
+        if request.match is Match.EXACT:
+            answer = seen.answers[key]
+        else:
+            found = seen.closest if request.match is Match.CLOSEST else seen.misses
+            answer = found[protocol, request.target]
         assert (request.status, request.body_bytes) == (answer.status, len(answer.body)), request
-        assert request.bytes_sent > request.body_bytes
-        assert request.bytes_received > 0
+        if seen.name != "caddy":  # it does not log them
+            assert (request.bytes_sent or 0) > request.body_bytes
+            assert (request.bytes_received or 0) > 0
 
 
 def test_connections_are_kept_or_closed_as_the_protocol_says(seen: Seen) -> None:
-    for protocol, first, second in zip(Protocol, seen.reused[::2], seen.reused[1::2], strict=True):
+    for protocol, first, second in zip(seen.protocols, seen.reused[::2], seen.reused[1::2], strict=True):
         assert (first.connection == second.connection) == protocol.keep_alive
-        if protocol.wire == "http/1.1":
+        if protocol.wire == "http/1.1" and first.requests_before is not None:
             assert (first.requests_before, second.requests_before) == (0, int(protocol.keep_alive))
 
 
@@ -418,9 +470,10 @@ def test_tls_is_one_certificate_one_version_and_never_resumed(seen: Seen) -> Non
 
 def test_no_thread_starts_under_load_and_cpu_is_counted(seen: Seen) -> None:
     before, after = seen.threads
-    assert before == after > 256
+    if seen.name == "apache":
+        assert before == after > 256
     assert seen.cpu_s[1] > seen.cpu_s[0]
-    assert str(seen.settings["server"]).startswith("Apache/2.")
+    assert str(seen.settings["server"]).lower().startswith(f"{seen.name}/")
 
 
 def test_a_taken_address_and_a_killed_server_are_named() -> None:
@@ -459,3 +512,42 @@ def test_a_taken_address_and_a_killed_server_are_named() -> None:
     assert "ddress already in use" in taken or "no listening sockets" in taken
     assert "TestbedFailed: apache2 died (exit code -9)" in killed
     assert "apache2" not in names
+
+
+def test_the_server_thinks_as_long_as_it_is_told_to_all_at_once() -> None:
+    """Ninety answers over as many connections, each a second away: they sleep side by side."""
+
+    def think() -> list[ServedRequest]:
+        recorded = [
+            Response(f"{SITE}/", 200, HTML, b"<html>"),
+            *(Response(f"{SITE}/{number}?x", 200, TEXT, b"slow", wait_ms=1000.0) for number in range(90)),
+        ]
+        archive = write_archive(
+            WORKSPACE / "a", "site", f"{SITE}/", recorded, captured_with="test", user_agent="test"
+        )
+        sites = {"https": materialise(archive, "https", think_time=ThinkTime(recorded=True))}
+        service = Service(Protocol.HTTPS1, "127.1.0.1")
+        authority = Authority.create(WORKSPACE / "authority")
+        urls = [f"{SITE}/{number}?{'x' if number % 2 else 'closest'}" for number in range(90)]
+        with host("server") as made:
+            made.set_kernel({"ipv4.ip_unprivileged_port_start": 0})
+            folder = WORKSPACE / "apache"
+            with serving(
+                sites, [service], authority, folder, network=made.path, on_host=made.entered
+            ) as server:
+                words = [find_program("curl"), "--silent", "--http1.1", "--parallel", "--parallel-max", "90"]
+                words += [
+                    "--cacert",
+                    str(authority.certificate_file),
+                    "--connect-to",
+                    f"::{service.address}:",
+                ]
+                with made.entered():
+                    subprocess.run([*words, *urls, f"{SITE}/"], stdout=subprocess.DEVNULL, check=True)
+                return _logged(server, 0, len(urls) + 2)
+
+    requests = [request for request in inside(think) if request.host == "site.example"]
+    slow = [request for request in requests if request.duration_us >= 1_000_000]
+    assert {request.target for request in requests} - {request.target for request in slow} == {"/"}
+    span_us = max(each.started_us + each.duration_us for each in slow) - min(each.started_us for each in slow)
+    assert span_us < sum(each.duration_us for each in slow) / 10

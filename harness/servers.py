@@ -1,0 +1,51 @@
+"""What each replay server can do, so that a study that asks for more is refused when it is read.
+
+The servers themselves: `sites.servers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.errors import StudyError
+from harness.model import Protocol, ThinkTime
+
+DEFAULT_SERVER = "caddy"
+
+
+@dataclass(frozen=True)
+class Ability:
+    """The protocols a server speaks, and those by which it can let requests wait side by side (think time)."""
+
+    protocols: frozenset[Protocol]
+    thinking: frozenset[Protocol] = frozenset()
+
+
+WITHOUT_QUIC = frozenset(protocol for protocol in Protocol if not protocol.over_quic)
+ABILITIES = {
+    # Apache lets only six requests of an HTTP/2 connection begin at once and more as those end (mod_http2,
+    # h2_mplx.c): their waiting would be added up.
+    "apache": Ability(WITHOUT_QUIC, WITHOUT_QUIC - {Protocol.H2}),
+    "caddy": Ability(frozenset(Protocol)),
+    "nginx": Ability(WITHOUT_QUIC, WITHOUT_QUIC),
+}
+
+
+def refuse_unless_able(
+    server: str, protocols: Iterable[Protocol], think_time: ThinkTime | None = None
+) -> None:
+    """Raise StudyError when a server cannot do one of the protocols, naming those that can."""
+    ability = ABILITIES[server]
+    for protocol in protocols:
+        if protocol not in ability.protocols:
+            able = [name for name, other in ABILITIES.items() if protocol in other.protocols]
+            raise StudyError(
+                f"server: {server} does not speak {protocol}; servers that do: {', '.join(able)}"
+            )
+        if think_time and protocol not in ability.thinking:
+            able = [name for name, other in ABILITIES.items() if protocol in other.thinking]
+            raise StudyError(
+                f"think_time: the server {server} cannot let requests by {protocol} wait side by side; "
+                + (f"servers that can: {', '.join(able)}" if able else f"leave {protocol} out, or think_time")
+            )

@@ -1,0 +1,101 @@
+"""Loads an archived page to tell how faithfully it is replayed; the reports are kept beside the recording."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.calibrate import calibrate
+from harness.enclosure import WORKSPACE
+from harness.errors import RecordsError
+from harness.model import Condition, Device, Driver, Engine, Link, Origins, Protocol
+from harness.plan import PlannedTrial
+from harness.reading import refuse_if_off
+from harness.records import write_whole
+from harness.replay_quality import ReplayQuality, replay_quality
+from harness.runner import bench
+from harness.trial import TrialOptions, run_observed
+from harness.variants import PLAIN, Variant, parse_variant, served_name
+from sites.archive import Archive
+
+FOLDER = "verify"
+LINK = Link.of(100, 10)
+TIMEOUT_S = 60.0
+LINGER_S = 4.0  # real pages go on asking after their load event
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One load: its report, and the screenshot if it came to that."""
+
+    quality: ReplayQuality
+    screenshot: bytes | None
+
+
+def verifications(
+    archive: Archive,
+    page: str,
+    protocols: Iterable[Protocol],
+    devices: Sequence[Device],
+    *,
+    variant: Variant | None = None,
+    linger_s: float = LINGER_S,
+) -> Iterator[Verification]:
+    """Load the page `page`, which `archive` holds (in that variant), once by each protocol on each device.
+
+    Must run inside an enclosure. Raises MeasurementRefused when the link is off.
+    """
+    name = (variant or parse_variant(PLAIN)).name
+    options = TrialOptions(TIMEOUT_S, ("screenshot",), linger_s)
+    files = WORKSPACE / "verification"
+    screenshot = files / "screenshot.png"
+    protocols = tuple(protocols)
+    with bench({served_name(page, name): archive}, protocols) as opened:
+        refuse_if_off([calibrate(opened.testbed, LINK)])
+        for number, (device, protocol) in enumerate(itertools.product(devices, protocols), 1):
+            condition = Condition(
+                page,
+                name,
+                protocol,
+                LINK,
+                Engine.CHROMIUM,
+                Driver.PLAYWRIGHT,
+                Origins.SINGLE,
+                "apache",
+                device,
+            )
+            planned = PlannedTrial(f"{number:05d}", 1, number, condition)
+            screenshot.unlink(missing_ok=True)
+            record, evidence = run_observed(opened.testbed, opened.drivers, planned, options, files)
+            shown = screenshot.read_bytes() if screenshot.exists() else None
+            yield Verification(replay_quality(record, evidence, archive), shown)
+
+
+def store(verification: Verification, archive: Archive) -> Path:
+    """Keep a report and its screenshot with the archive, in place of the last of its kind; the report's path."""
+    quality = verification.quality
+    folder = archive.folder / FOLDER
+    folder.mkdir(exist_ok=True)
+    report = folder / f"{quality.device}-{quality.protocol}.json"
+    picture = report.with_suffix(".png")
+    picture.unlink(missing_ok=True)
+    if verification.screenshot is not None:
+        picture.write_bytes(verification.screenshot)
+    write_whole(report, json.dumps(quality.to_json(), indent=1) + "\n")
+    return report
+
+
+def stored(archive: Archive) -> list[ReplayQuality]:
+    """The reports kept with an archive, by device and protocol; RecordsError when one is damaged."""
+    found = []
+    for path in sorted((archive.folder / FOLDER).glob("*.json")):
+        try:
+            found.append(ReplayQuality.from_json(json.loads(path.read_text(encoding="utf-8"))))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RecordsError(
+                f"{path} is damaged ({error}); remove it, or `coldload verify {archive.name}`"
+            ) from error
+    return found

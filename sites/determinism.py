@@ -1,0 +1,83 @@
+"""Documents in which chance and the date are the same at every load. Pure.
+
+Scripts build URLs of random numbers and of the time. A small script, the first of every document, gives them
+the same ones each time: `Math.random`, `crypto.getRandomValues` and `crypto.randomUUID` come from a generator with
+a fixed seed. `Date` starts at the time of the recording when that script runs and goes on with the browser's own
+clock, so that durations stay true, but in steps of 100 ms, so that what a script asks for a few milliseconds
+earlier or later is the same (Firefox's resistFingerprinting has steps of that size; pages bear it). A script that
+asks again within a millisecond, waiting in a loop, sees the time pass. `performance.timeOrigin` is the recording's,
+all else of `performance` is untouched. Workers, and empty documents that scripts make (about:blank, srcdoc), have no
+such script.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+UNDATED_MS = 1_704_067_200_000  # 2024-01-01: for an archive that does not know when it was recorded
+PRESCAN_BYTES = 1024  # where browsers look for <meta charset>
+# Without "<" and "&", so that it is good XML, too. The generator is mulberry32 (Tommy Ettinger, public domain).
+_SCRIPT = """<script>(function(w,t,s){var M=Math,r=function(){s=s+0x6D2B79F5|0;\
+var x=M.imul(s^s>>>15,s|1);x=x+M.imul(x^x>>>7,x|61)^x;return((x^x>>>14)>>>0)/4294967296};\
+if(M.random.coldload)return;r.coldload=1;M.random=r;\
+var C=w.Crypto.prototype,g=C.getRandomValues;C.getRandomValues=function(a){g.call(this,a);\
+for(var b=new Uint8Array(a.buffer,a.byteOffset,a.byteLength),i=b.length;i--;)b[i]=r()*256;return a};\
+if(C.randomUUID)C.randomUUID=function(){return"10000000-1000-4000-8000-100000000000".replace(/[018]/g,\
+function(c){return(c^r()*16>>c/4).toString(16)})};\
+var D=w.Date,N=D.now,P=w.performance,b=P.now(),l=-1,o=0,m=0,n=function(){var e=P.now()-b;if(e-l>=1)o=e%%100;l=e;\
+return m=M.max(m,M.floor(t+e-o))};D.now=n;\
+w.Date=D.prototype.constructor=new Proxy(D,{apply:function(){return new D(n()).toString()},\
+construct:function(d,a,e){return Reflect.construct(d,a.length?a:[n()],e)}});\
+Object.defineProperty(w.Performance.prototype,"timeOrigin",{get:function(){return t},configurable:true});\
+var k=Object.getOwnPropertyDescriptor(w.Document.prototype,"cookie"),K=k.set;k.set=function(v){\
+K.call(this,(v+"").replace(/(;\\s*expires=)([^;]+)/i,function(a,e,d){d=D.parse(d)+N()-n();\
+return d?e+new D(d).toUTCString():a}))};Object.defineProperty(w.Document.prototype,"cookie",k)\
+})(window,%d,%d)</script>"""
+_SEED = 2012
+
+_MISC = r"(?:\s|<!--(?:-?>|.*?--!?>)|<\?[^>]*>)*+"
+_ATTRIBUTES = r"""(?:\s(?:[^>"']|"[^"]*"|'[^']*')*+)?>"""
+_PROLOGUE = re.compile(
+    rf"(?is)(?:\ufeff|\xef\xbb\xbf)?{_MISC}(?:<!doctype[^>]*>{_MISC})?(?:<html{_ATTRIBUTES}{_MISC})?(?:<head{_ATTRIBUTES})?"
+)
+_HEAD_CONTENT = re.compile(r"(?i)<(?:base|body|frameset|link|meta|noscript|script|style|title)[\s/>]")
+_CHARSET = re.compile(r"(?i)<meta\s[^>]{0,500}?charset\s*=\s*[\"']?\s*([\w.:+-]+)")
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A document with the script; `charset` is what the script pushed out of the browser's sight, else None."""
+
+    body: bytes
+    charset: str | None
+
+
+def script(recorded: datetime | None) -> str:
+    """The script element for an archive recorded at that time."""
+    return _SCRIPT % (round(recorded.timestamp() * 1000) if recorded else UNDATED_MS, _SEED)
+
+
+def pin(document: bytes, element: str, *, xml: bool) -> Pinned | None:
+    """The document with `element` before all its other scripts; None when it does not look like a document.
+
+    The place is right after <head>, <html> or the document type, whichever is last, so that nothing changes about
+    how the rest is parsed. XML documents need a <head>.
+    """
+    encoding = next((name for mark, name in _WIDE.items() if document.startswith(mark)), "latin-1")
+    text = document.decode(encoding, "surrogatepass" if encoding != "latin-1" else "strict")
+    prologue = _PROLOGUE.match(text)
+    at = prologue.end() if prologue else 0
+    before = text[:at].lower()
+    found = any(mark in before for mark in ("<head", "<html", "<!doctype")) or _HEAD_CONTENT.match(text, at)
+    if not found or (xml and not before.rpartition("<")[2].startswith("head")):
+        return None
+    declared = _CHARSET.search(text[:PRESCAN_BYTES]) if encoding == "latin-1" else None
+    pushed_out = declared is not None and declared.end() + len(element) > PRESCAN_BYTES
+    body = (text[:at] + element + text[at:]).encode(
+        encoding, "surrogatepass" if encoding != "latin-1" else "strict"
+    )
+    return Pinned(body, declared[1].lower() if declared and pushed_out else None)

@@ -1,0 +1,103 @@
+"""Archives made from recordings that others made: WARC, WACZ, HAR, HTTrack mirror folders.
+
+`import_recording` is the one door. It tells the format by what the file holds, not by its name. Only responses are
+taken; what the recorder sent, and its cookies, are not. All that is left out or changed is counted in the notes.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from pathlib import Path
+from typing import IO
+
+from harness.errors import ArchiveError
+from sites.archive import Archive, check_free, write_archive
+from sites.importers.har import read_har
+from sites.importers.mirror import read_mirror
+from sites.importers.recording import Recording, printable
+from sites.importers.settle import responses, settle
+from sites.importers.wacz import read_wacz
+from sites.importers.warcfile import read_warc
+from sites.importers.warcrecords import GZIP_MAGIC
+
+__all__ = ["import_recording"]
+
+KINDS = "a .warc, .warc.gz, .wacz or .har file, or an HTTrack mirror folder"
+_SNIFFED_BYTES = 4096
+_OBJECT = re.compile(rb"(\xef\xbb\xbf)?\s*\{")
+
+
+def import_recording(
+    path: Path, root: Path, name: str, start_url: str | None = None, *, replace: bool = False
+) -> Archive:
+    """Store the recording at `path` as the archive `name` under `root`, all or nothing.
+
+    Without `start_url` the page is the one the recording names, else its first HTML document; a note says which.
+    ArchiveError when the recording cannot be read or holds no page, or when there is such an archive already and
+    `replace` is not given.
+    """
+    check_free(root, name, replace=replace)
+    try:
+        with Recording(root) as recording:
+            kind = _read(path, recording)
+            settled = settle(recording, start_url)
+            agents = recording.user_agents.most_common(1)
+            source = printable(recording.source, 100)
+            return write_archive(
+                root,
+                name,
+                settled.start_url,
+                responses(recording, settled),
+                captured_with=f"{kind} by {source}" if source else kind,
+                user_agent=printable(agents[0][0], 500) if agents else "",
+                notes=[f"Imported from {printable(path.resolve().name, 100)}.", *settled.notes],
+            )
+    except ArchiveError as error:
+        said = printable(" ".join(str(error).split()), 2000)
+        raise ArchiveError(f"cannot import {printable(str(path), 200)}: {said}") from error
+
+
+def _read(path: Path, recording: Recording) -> str:
+    """Fill the recording from `path`; the name of its format."""
+    try:
+        if path.is_dir():
+            read_mirror(path, recording)
+            return "mirror"
+        if not path.is_file():
+            raise ArchiveError(f"there is no such file or folder; give {KINDS}")
+        with path.open("rb") as file:
+            kind = _kind(file)
+            {"warc": read_warc, "wacz": read_wacz, "har": read_har}[kind](file, recording)
+            return kind
+    except OSError as error:
+        raise ArchiveError(f"it cannot be read ({error.strerror or error}); give {KINDS}") from error
+
+
+def _kind(file: IO[bytes]) -> str:
+    """What a file holds: warc, wacz or har; ArchiveError when it is none of these."""
+    start = file.read(_SNIFFED_BYTES)
+    file.seek(0)
+    if start.startswith(GZIP_MAGIC):
+        start = _gunzipped(start)
+        if start and not start.startswith(
+            b"WARC/"
+        ):  # what does not decompress is for the WARC reader to name
+            raise ArchiveError(f"it is gzip-compressed, but no WARC; give {KINDS}")
+        return "warc"
+    if start.startswith(b"WARC/"):
+        return "warc"
+    if start.startswith(b"PK"):
+        return "wacz"
+    if _OBJECT.match(start):
+        return "har"
+    raise ArchiveError(
+        f"it is no recording ({'it starts with ' + repr(start[:12]) if start else 'it is empty'}); give {KINDS}"
+    )
+
+
+def _gunzipped(start: bytes) -> bytes:
+    try:
+        return zlib.decompressobj(31).decompress(start, _SNIFFED_BYTES)
+    except zlib.error:
+        return b""

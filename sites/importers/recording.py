@@ -1,0 +1,197 @@
+"""What every importer fills in: the responses of a recording, in its order, and the tally of what was left out.
+
+Bodies wait in an unnamed temporary file beside the archives, which vanishes with the process. An archive is of
+one page, so the limits are far above any page and far below what would fill a machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import math
+import tempfile
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.errors import ArchiveError
+from sites.response import BODY_LIMIT_BYTES, Response
+from sites.warc import COOKIE_HEADERS
+
+TOTAL_LIMIT_BYTES = 4_000_000_000
+RESPONSE_LIMIT = 200_000
+EXAMPLES = 10
+EXAMPLE_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class Body:
+    """A body in the recording's temporary file."""
+
+    offset: int
+    length: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Capture:
+    """One response of a recording; the body of `response` is empty and stands in `body`.
+
+    `decoded` tells that the body has been decoded since it travelled with the Content-Encoding of its headers;
+    `wire_bytes` how long it was then, where the recording tells.
+    """
+
+    response: Response
+    body: Body
+    method: str = "GET"
+    decoded: bool = False
+    wire_bytes: int | None = None
+
+
+class Tally:
+    """What was done or left out, how often, with the first few examples."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._examples: defaultdict[str, dict[str, None]] = defaultdict(dict)
+
+    def add(self, what: str, example: str = "", count: int = 1) -> None:
+        self._counts[what] += count
+        if example and len(self._examples[what]) < EXAMPLES:
+            self._examples[what][printable(example, EXAMPLE_CHARACTERS)] = None
+
+    def notes(self) -> tuple[str, ...]:
+        """One line for each kind, in the order of first mention."""
+        return tuple(
+            f"{what}: {count}" + (f" ({' '.join(self._examples[what])})" if self._examples[what] else "")
+            for what, count in self._counts.items()
+            if count
+        )
+
+
+class Recording:
+    """The responses of a recording as an importer finds them; a context manager that closes the temporary file.
+
+    `pages` are URLs that the recording itself names as its pages, the main one first; `source` says what made it,
+    `remarks` are the importer's own notes.
+    `asked_for_coding`: some request offered to take gzip, so that a body without it travelled without.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.captures: list[Capture] = []
+        self.tally = Tally()
+        self.pages: list[str] = []
+        self.remarks: list[str] = []
+        self.user_agents: Counter[str] = Counter()
+        self.source = ""
+        self.asked_for_coding = False
+        self._file = tempfile.TemporaryFile(dir=_existing(folder), prefix=".coldload-")  # noqa: SIM115
+        self._size = 0
+        self._known: dict[str, Body] = {}
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def keep(self, body: bytes) -> Body:
+        """Put a body aside, equal ones once; ArchiveError when the recording is larger than a page can be."""
+        digest = hashlib.sha256(body).hexdigest()
+        if digest not in self._known:
+            if self._size + len(body) > TOTAL_LIMIT_BYTES:
+                raise ArchiveError(
+                    f"it holds more than {TOTAL_LIMIT_BYTES / 1e9:g} GB of bodies, and an archive is of one page; "
+                    "give a recording of that page alone"
+                )
+            self._file.seek(self._size)
+            self._file.write(body)
+            self._known[digest] = Body(self._size, len(body), digest)
+            self._size += len(body)
+        return self._known[digest]
+
+    def body(self, kept: Body) -> bytes:
+        """A body that was kept."""
+        self._file.seek(kept.offset)
+        return self._file.read(kept.length)
+
+    def too_large(self, url: str, size: int) -> bool:
+        """Whether a body of that size is left out; if so it is counted."""
+        if size > BODY_LIMIT_BYTES:
+            self.tally.add(f"responses left out because they are over {BODY_LIMIT_BYTES / 1e6:g} MB", url)
+        return size > BODY_LIMIT_BYTES
+
+    def add(
+        self,
+        url: str,
+        status: int,
+        headers: tuple[tuple[str, str], ...],
+        body: Body,
+        *,
+        reason: str = "",
+        date: datetime | None = None,
+        ip: str | None = None,
+        wait_ms: float | None = None,
+        method: str = "GET",
+        decoded: bool = False,
+        wire_bytes: int | None = None,
+    ) -> None:
+        """Take a response in, or count why not."""
+        if not 200 <= status <= 599:
+            self.tally.add("responses left out because their status is not 200 to 599", f"{status} {url}")
+            return
+        if not url[:8].lower().startswith(("http://", "https://")):
+            self.tally.add("responses left out because they are not of http or https", url)
+            return
+        cookies = sum(name.lower() in COOKIE_HEADERS for name, _ in headers)
+        kept = tuple((name, value) for name, value in headers if name.lower() not in COOKIE_HEADERS)
+        try:
+            response = Response(url, status, kept, b"", date, reason, ip, wait_ms)
+        except ArchiveError:
+            self.tally.add("responses left out because their URL cannot be asked for", url)
+            return
+        if cookies:
+            self.tally.add("headers with the recorder's cookies or credentials removed", count=cookies)
+        if len(self.captures) >= RESPONSE_LIMIT:
+            raise ArchiveError(
+                f"it holds more than {RESPONSE_LIMIT} responses, and an archive is of one page; "
+                "give a recording of that page alone"
+            )
+        self.captures.append(Capture(response, body, method.upper(), decoded, wire_bytes))
+
+
+def printable(text: str, limit: int) -> str:
+    """A text from a recording as one that can be shown: one line, no control characters, not longer than `limit`."""
+    short = "".join(c if c.isprintable() else "�" for c in text[:limit])
+    return short + "…" * (len(text) > limit)
+
+
+def parse_date(text: object) -> datetime | None:
+    """An ISO 8601 date in UTC; None when it is none."""
+    try:
+        date = datetime.fromisoformat(str(text))
+        return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def parse_ip(text: object) -> str | None:
+    """An IP address; None when it is none."""
+    try:
+        return str(ipaddress.ip_address(str(text).strip("[] ")))
+    except ValueError:
+        return None
+
+
+def parse_wait(value: object) -> float | None:
+    """A time in ms; None when it is none (HAR writes -1)."""
+    try:
+        wait = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return wait if math.isfinite(wait) and wait >= 0 else None
+
+
+def _existing(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.absolute().parents) if path.is_dir())

@@ -1,0 +1,233 @@
+"""WARC files, plain or gzip-compressed, as any recorder writes them. warcio parses them.
+
+Only what a server answered is taken: `response` records, `resource` records of http(s) URLs, and `revisit` records
+with the body they refer to. Of `request` records no more is read than method, user agent and accepted codings.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass, replace
+from io import BytesIO
+from typing import IO, Any
+
+from warcio.statusandheaders import (  # type: ignore[import-untyped, unused-ignore]  # has no types
+    StatusAndHeaders,
+)
+
+from sites.coding import KNOWN, coding_of, is_coded
+from sites.importers.recording import Body, Recording, parse_date, parse_ip, parse_wait
+from sites.importers.warcrecords import LINE_LIMIT_BYTES, http_head, records, status, without_chunks
+from sites.warc import IP_HEADER, WAIT_HEADER
+
+# What archiveweb.page and browsertrix name the coding that they removed.
+REMOVED_CODING = "x-orig-content-encoding"
+BODY_HEADERS = frozenset({"content-encoding", REMOVED_CODING, "content-length"})  # they go with the body
+_PAGE_URN = "urn:pageinfo:"  # browsertrix: one resource record for each page of the recording
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A record that may become a response. `body` is None for a revisit, whose body is `original`'s."""
+
+    url: str
+    record_id: str
+    concurrent_to: str
+    date: str
+    digest: str
+    head: StatusAndHeaders | None
+    body: Body | None
+    ip: str | None = None
+    wait_ms: float | None = None
+    refers_to: tuple[str, str, str] = ("", "", "")  # record id, URL, date
+    decoded: bool = False
+    wire_bytes: int | None = None
+
+
+def read_warc(file: IO[bytes], into: Recording) -> None:
+    """One WARC file; ArchiveError when it is none, is damaged or cut short."""
+    reader = WarcReader(into)
+    reader.read(file)
+    reader.finish()
+
+
+class WarcReader:
+    """Reads one or more WARC files into a recording; `finish` takes over what they hold together."""
+
+    def __init__(self, into: Recording) -> None:
+        self._into = into
+        self._seen: list[_Seen] = []
+        self._methods: dict[str, str] = {}  # by id of the response's or the request's own record
+        self._software: Counter[str] = Counter()
+
+    def read(self, file: IO[bytes]) -> None:
+        """Every record of one file; ArchiveError when it is no WARC, damaged or cut short."""
+        for record in records(file):
+            kind = record.rec_type
+            if kind in ("response", "resource", "revisit"):
+                self._answer(record, kind)
+            elif kind == "request":
+                self._request(record)
+            elif kind == "warcinfo":
+                self._about(record.raw_stream.read(LINE_LIMIT_BYTES))
+            else:
+                self._into.tally.add(f"{str(kind)[:40]} records left out")
+
+    def finish(self) -> None:
+        """Hand everything over, revisits with the bodies they refer to."""
+        by_id = {each.record_id: each for each in self._seen if each.body and each.record_id}
+        by_digest = {each.digest: each for each in reversed(self._seen) if each.body and each.digest}
+        by_url: dict[tuple[str, str], _Seen] = {}
+        for each in reversed(self._seen):
+            if each.body:
+                by_url[each.url, each.date] = by_url[each.url, ""] = each
+        for each in self._seen:
+            original: _Seen | None = each
+            if each.body is None:
+                ident, url, date = each.refers_to
+                wanted = (by_id.get(ident), by_digest.get(each.digest), by_url.get((url, date)))
+                original = next((one for one in (*wanted, by_url.get((url, ""))) if one), None)
+            self._hand_over(each, original)
+        self._into.source = next((name for name, _ in self._software.most_common(1)), "")
+
+    def _hand_over(self, each: _Seen, original: _Seen | None) -> None:
+        tally = self._into.tally
+        if original is None or original.body is None or original.head is None:
+            tally.add("revisits left out because what they refer to is not in the recording", each.url)
+            return
+        head, headers = original.head, original.head.headers
+        if original is not each:
+            tally.add("revisits given the body they refer to")
+            # Status 304 is what the recorder's own cache was told; a cold load gets the whole.
+            if each.head is not None and status(each.head) != 304:
+                head = each.head
+                headers = [h for h in head.headers if h[0].lower() not in BODY_HEADERS]
+                headers += [h for h in original.head.headers if h[0].lower() in BODY_HEADERS]
+        self._into.add(
+            each.url,
+            status(head),
+            tuple(headers),
+            original.body,
+            reason=head.statusline.partition(" ")[2],
+            date=parse_date(each.date),
+            ip=each.ip,
+            wait_ms=each.wait_ms,
+            method=self._methods.get(each.record_id) or self._methods.get(each.concurrent_to) or "GET",
+            decoded=original.decoded,
+            wire_bytes=original.wire_bytes,
+        )
+
+    def _answer(self, record: Any, kind: str) -> None:
+        headers = record.rec_headers
+        url = headers.get_header("WARC-Target-URI") or ""
+        if url.startswith(_PAGE_URN):
+            self._into.pages.append(url.removeprefix(_PAGE_URN))
+        if not url[:8].lower().startswith(("http://", "https://")):
+            self._into.tally.add(f"{kind} records left out because they are not of http or https", url)
+            return
+        if headers.get_header("WARC-Segment-Number") not in (None, "1"):
+            self._into.tally.add("segments of split records left out", url)
+            return
+        if self._into.too_large(url, record.length):
+            return
+        payload = BytesIO(record.raw_stream.read(record.length))
+        if kind == "resource":
+            typed = [("Content-Type", record.content_type)] if record.content_type else []
+            head = StatusAndHeaders("200 OK", typed, protocol="HTTP/1.1")
+            self._into.tally.add("resource records taken as responses with status 200")
+        else:
+            head = http_head(payload)
+        if headers.get_header("WARC-Truncated"):
+            self._into.tally.add("bodies that the recorder itself cut short", url)
+        rest = payload.read()
+        seen = _Seen(
+            url=url,
+            record_id=headers.get_header("WARC-Record-ID") or "",
+            concurrent_to=headers.get_header("WARC-Concurrent-To") or "",
+            date=headers.get_header("WARC-Date") or "",
+            digest=_digest_name(headers.get_header("WARC-Payload-Digest"), rest),
+            head=head,
+            body=None,
+            ip=parse_ip(headers.get_header(IP_HEADER)),
+            wait_ms=parse_wait(headers.get_header(WAIT_HEADER)),
+            refers_to=(
+                headers.get_header("WARC-Refers-To") or "",
+                (headers.get_header("WARC-Refers-To-Target-URI") or "").strip("<>"),
+                headers.get_header("WARC-Refers-To-Date") or "",
+            ),
+        )
+        if kind == "revisit":
+            self._seen.append(seen)
+        elif head is None:
+            self._into.tally.add("response records left out because they hold no HTTP response", url)
+        else:
+            self._seen.append(self._with_body(seen, head, rest))
+
+    def _with_body(self, seen: _Seen, head: StatusAndHeaders, rest: bytes) -> _Seen:
+        """The response with its body as it travelled but for transfer coding, and headers that do not lie."""
+        if "chunked" in (head.get_header("Transfer-Encoding") or "").lower():
+            body = without_chunks(rest)
+            if body is None:
+                self._into.tally.add("bodies not chunked although their headers say so", seen.url)
+            rest = rest if body is None else body
+        removed = head.get_header(REMOVED_CODING)
+        named = coding_of(head.get_header("Content-Encoding"))
+        if removed and not named:
+            head.headers = [h for h in head.headers if h[0].lower() != REMOVED_CODING]
+            head.headers.append(("Content-Encoding", removed))
+            decoded = bool(rest)
+        else:
+            decoded = bool(rest and named in KNOWN and named and not is_coded(rest, named))
+            if decoded:
+                self._into.tally.add("bodies not encoded although their headers say so", seen.url)
+        length = head.get_header("Content-Length") or ""
+        told = int(length) if length.isascii() and length.isdigit() and len(length) < 16 else None
+        if told is not None and told > len(rest) > 0 and not decoded:
+            self._into.tally.add("bodies shorter than their Content-Length", seen.url)
+        wire = told if decoded and told is not None and 0 < told < len(rest) else None
+        return replace(seen, body=self._into.keep(rest), decoded=decoded, wire_bytes=wire)
+
+    def _request(self, record: Any) -> None:
+        self._into.tally.add("request records not taken")
+        head = http_head(BytesIO(record.raw_stream.read(min(record.length, LINE_LIMIT_BYTES))))
+        if head is None:
+            return
+        for name in ("WARC-Record-ID", "WARC-Concurrent-To"):
+            ident = record.rec_headers.get_header(name)
+            if ident:
+                self._methods[ident] = head.protocol
+        if head.get_header("User-Agent"):
+            self._into.user_agents[head.get_header("User-Agent")] += 1
+        if "gzip" in (head.get_header("Accept-Encoding") or ""):
+            self._into.asked_for_coding = True
+
+    def _about(self, block: bytes) -> None:
+        """What a warcinfo record tells: the recorder, and the pages of Webrecorder's and of our own recordings."""
+        for line in block.decode(errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip().lower() == "software":
+                self._software[" ".join(value.split())] += 1
+            if name.strip().lower() in ("json-metadata", "coldload"):
+                self._into.pages.extend(_pages_of(value))
+
+
+def _digest_name(given: str | None, payload: bytes) -> str:
+    """The payload's digest as recorders write it; computed when it was not written."""
+    if given:
+        return given.strip().lower()
+    return f"sha1:{base64.b32encode(hashlib.sha1(payload, usedforsecurity=False).digest()).decode()}".lower()
+
+
+def _pages_of(text: str) -> list[str]:
+    """The page URLs that a JSON text names."""
+    try:
+        said = json.loads(text)
+        pages = (
+            [said["start_url"]] if "start_url" in said else [page["url"] for page in said.get("pages", ())]
+        )
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return []
+    return [page for page in pages if isinstance(page, str)]

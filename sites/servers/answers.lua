@@ -1,0 +1,86 @@
+-- How nginx finds the recorded answer to a request and sends its status and headers; see nginxfiles.py.
+local answers = {}
+
+local function name_of(text)
+    return (ngx.sha1_bin(text):gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
+end
+
+local function content(path)
+    local file = io.open(path, "rb")
+    if not file then return nil end
+    local text = file:read("*a")
+    file:close()
+    return text
+end
+
+-- The longest beginning of the query that has a file, by halves (Waldvogel et al., SIGCOMM 1997).
+local function closest(folder, host, target)
+    local path, query = target:match("^([^?]*)(.*)$")
+    local found = content(folder .. "closest/" .. name_of(host .. path))
+    if not found then return nil end
+    local length, step = 0, 32768
+    while step >= 1 do
+        if length + step <= #query then
+            local better = content(folder .. "closest/" .. name_of(host .. path .. query:sub(1, length + step)))
+            if better then found, length = better, length + step end
+        end
+        step = step / 2
+    end
+    return found
+end
+
+local function choose(folder)
+    local asked = ngx.req.get_headers()
+    if ngx.req.get_method() == "OPTIONS" and asked["Access-Control-Request-Method"] then
+        return "preflight", "preflight", content(folder .. "heads/preflight")
+    end
+    local host = (ngx.var.http_host or ngx.var.host):lower()
+    local target = ngx.var.request_uri:gsub("^https?://[^/?]*", "")
+    local name = name_of(host .. target)
+    local head = content(folder .. "heads/" .. name)
+    if head then return "exact", name, head end
+    name = closest(folder, host, target)
+    if name then return "closest", name, content(folder .. "heads/" .. name) end
+    return "miss", "miss", content(folder .. "heads/miss")
+end
+
+function answers.find(folder)
+    local answer, name, head = choose(folder)
+    local status, wait_us, headers = head:match("^(%d+) (%d+)\n(.*)$")
+    ngx.var.answer = answer
+    ngx.ctx.status, ngx.ctx.headers = tonumber(status), headers
+    if answer == "preflight" then ngx.ctx.asked = ngx.req.get_headers() end
+    -- Every method is answered by URL alike, once its body has been read.
+    local method = ngx.req.get_method()
+    if method ~= "GET" and method ~= "HEAD" then
+        ngx.req.read_body()
+        ngx.req.set_method(ngx.HTTP_GET)
+    end
+    if wait_us ~= "0" then ngx.sleep(tonumber(wait_us) / 1e6) end
+    ngx.req.set_uri("/" .. name)
+end
+
+function answers.send_headers()
+    if not ngx.ctx.headers then return end
+    if ngx.ctx.status ~= 200 then ngx.status = ngx.ctx.status end  -- what was 200 may have become 206
+    ngx.header["Last-Modified"] = nil
+    local values, order = {}, {}
+    for name, value in ngx.ctx.headers:gmatch("([^\n:]+): ([^\n]*)\n") do
+        if not values[name] then
+            values[name] = {}
+            order[#order + 1] = name
+        end
+        table.insert(values[name], value)
+    end
+    for _, name in ipairs(order) do
+        ngx.header[name] = #values[name] == 1 and values[name][1] or values[name]
+    end
+    local asked = ngx.ctx.asked
+    if asked then
+        ngx.header["Access-Control-Allow-Origin"] = asked["Origin"]
+        ngx.header["Access-Control-Allow-Methods"] = asked["Access-Control-Request-Method"]
+        ngx.header["Access-Control-Allow-Headers"] = asked["Access-Control-Request-Headers"]
+    end
+end
+
+return answers

@@ -1,0 +1,46 @@
+"""Caddy's request log, one JSON object per line, as values. Pure."""
+
+from __future__ import annotations
+
+import json
+
+from harness.errors import TestbedFailed
+from sites.servers import Match, ServedRequest
+
+WIRE_NAMES = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2", "HTTP/3.0": "h3"}
+TLS_NAMES = {0x0303: "TLSv1.2", 0x0304: "TLSv1.3"}
+
+
+def parse_line(line: str) -> ServedRequest:
+    """One line of the request log; TestbedFailed when it is not one.
+
+    Caddy does not log bytes on the socket, nor how many requests a connection has carried.
+    """
+    try:
+        entry = json.loads(line)
+        request = entry["request"]
+        tls = request.get("tls")
+        duration_us = entry["duration"] // 1000
+        return ServedRequest(
+            started_us=int(entry["ts"] // 1000) - duration_us,
+            duration_us=duration_us,
+            client_address=request["remote_ip"],
+            client_port=int(request["remote_port"]),
+            server_address=entry["server_address"],
+            server_port=int(entry["server_port"]),
+            protocol=WIRE_NAMES.get(request["proto"], request["proto"]),
+            method=request["method"],
+            host=request["host"].lower(),
+            target=request["uri"],
+            status=entry["status"],
+            body_bytes=entry["size"],
+            bytes_sent=None,
+            bytes_received=None,
+            requests_before=None,
+            tls=TLS_NAMES.get(tls["version"], str(tls["version"])) if tls else None,
+            resumed=bool(tls and tls["resumed"]),
+            match=Match(entry["answer"]),
+            websocket=(entry.get("upgrade") or "").lower() == "websocket",
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise TestbedFailed(f"Caddy's request log holds a strange line ({error}): {line[:200]!r}") from error

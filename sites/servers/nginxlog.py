@@ -1,0 +1,63 @@
+"""nginx's request log: the format we ask for, and its lines as values. Pure."""
+
+from __future__ import annotations
+
+import json
+
+from harness.errors import TestbedFailed
+from sites.servers import Match, ServedRequest
+
+FIELDS = {
+    "ended_s": "$msec",
+    "duration_s": "$request_time",
+    "client_address": "$remote_addr",
+    "client_port": "$remote_port",
+    "server_address": "$server_addr",
+    "server_port": "$server_port",
+    "protocol": "$server_protocol",
+    "host": "$http_host",
+    "status": "$status",
+    "body_bytes": "$body_bytes_sent",
+    "bytes_sent": "$bytes_sent",
+    "bytes_received": "$request_length",
+    "requests": "$connection_requests",
+    "tls": "$ssl_protocol",
+    "reused": "$ssl_session_reused",
+    "answer": "$answer",
+    "upgrade": "$http_upgrade",
+    "request": "$request",
+}
+LOG_FORMAT = "{" + ",".join(f'"{name}":"{variable}"' for name, variable in FIELDS.items()) + "}"
+WIRE_NAMES = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2"}
+
+
+def parse_line(line: str) -> ServedRequest:
+    """One line of the request log; TestbedFailed when it is not one. nginx's clock has steps of 1 ms."""
+    try:
+        values = json.loads(line)
+        protocol = WIRE_NAMES.get(values["protocol"], values["protocol"])
+        duration_us = round(float(values["duration_s"]) * 1e6)
+        method, _, rest = values["request"].partition(" ")
+        return ServedRequest(
+            started_us=round(float(values["ended_s"]) * 1e6) - duration_us,
+            duration_us=duration_us,
+            client_address=values["client_address"],
+            client_port=int(values["client_port"]),
+            server_address=values["server_address"],
+            server_port=int(values["server_port"]),
+            protocol=protocol,
+            method=method,
+            host=values["host"].lower(),
+            target=rest.rpartition(" ")[0] or rest,
+            status=int(values["status"]),
+            body_bytes=int(values["body_bytes"]),
+            bytes_sent=int(values["bytes_sent"]),
+            bytes_received=int(values["bytes_received"]),
+            requests_before=None if protocol == "h2" else int(values["requests"]) - 1,
+            tls=values["tls"] or None,
+            resumed=values["reused"] == "r",
+            match=Match(values["answer"] or Match.MISS),
+            websocket=values["upgrade"].lower() == "websocket",
+        )
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise TestbedFailed(f"nginx's request log holds a strange line ({error}): {line[:200]!r}") from error

@@ -1,0 +1,93 @@
+"""`coldload import` and `archive --list` as a user types them."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+from sites.archive import list_archives
+from tests.unit.sites.importers.recordings import HTML, PAGE, Warc, entry, har, saved
+
+
+@pytest.fixture(autouse=True)
+def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path / "archives"))
+    return tmp_path / "archives"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[str]:
+    """The URL of a served folder with two small pages."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    for page in ("one.html", "two.html"):
+        (folder / page).write_text(f"<p>{page}")
+    handler = functools.partial(Quiet, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        return
+
+
+def test_import_says_what_it_took(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path, Warc().response(PAGE, b"<p>", HTML).request(PAGE).data, "my.page.warc.gz")
+    assert main(["import", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert f"archived {PAGE} as my.page: 1 responses of 1 host(s)" in said
+    assert "request records not taken: 1" in said
+    assert main(["import", str(path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert main(["import", str(path), "--replace", "--start-url", f"{PAGE}none"]) == 2
+    assert main(["import", str(path), "--replace"]) == 0
+    assert main(["import", str(saved(tmp_path, har(entry()), "x.HAR")), "--name", "other"]) == 0
+    assert main(["pages", "other"]) == 0
+    assert [archive.name for archive in list_archives(tmp_path / "archives")] == ["my.page", "other"]
+
+
+def test_a_list_is_archived_reported_and_gone_on_with(
+    site: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = saved(
+        tmp_path, f"{site}/one.html one\n{site}/two.html two\n{site}/none.html none\n".encode(), "list"
+    )
+    assert main(["archive", "--with", "httrack", "--list", str(pages)]) == 1
+    said = capsys.readouterr().out
+    assert "one: 1 responses of 1 host(s)" in said
+    assert "1 of 3 failed; the same command tries these again:" in said
+    assert f"{site}/none.html: HTTrack could not fetch" in said
+    (tmp_path / "site" / "none.html").write_text("<p>now")
+    assert main(["archive", "--with", "httrack", "--list", str(pages), "--jobs", "3"]) == 0
+    assert capsys.readouterr().out.count("archived already") == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        (["archive"], "name one of: a URL"),
+        (["archive", "https://a.example/", "--shipped"], "name one of: a URL"),
+        (["archive", "--list", "x", "--name", "y"], "name one of: a URL"),
+        (["archive", "--list", "x", "--jobs", "0"], "--jobs 0 makes no sense"),
+        (["archive", "--list", "none"], "cannot read the list none"),
+        (["import", "n" * 4000], "cannot name an archive"),
+        (["import", "none", "--name", "../up"], "cannot name an archive"),
+        (["import", "none", "--start-url", "x"], "no such file or folder"),
+    ],
+)
+def test_mistakes_get_one_line(argv: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == 2
+    said = capsys.readouterr().err
+    assert why in said
+    assert said.count("\n") == 1

@@ -1,0 +1,92 @@
+"""The report on a replay counts every request once, by how it was answered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from harness.browser.netlog import ABORTED, NetLog
+from harness.judge import Evidence, observe
+from harness.model import MOBILE, Condition, Driver, Engine, Link, Origins, Outcome, Protocol
+from harness.plan import PlannedTrial
+from harness.records import Record
+from harness.replay_quality import ReplayQuality, replay_quality
+from sites.archive import Archive, Response, write_archive
+from sites.servers import Match
+from tests.unit.harness.test_judge import START, evidence, request, served
+
+CDN = "https://cdn.example/"
+PAGE = b'<link rel="shortcut icon" href="/i.png"><link rel=manifest href="https://cdn.example/m.json">'
+
+
+def archive(root: Path) -> Archive:
+    responses = [
+        Response(START, 200, (("Content-Type", "text/html"),), PAGE),
+        Response(f"{CDN}p.png", 404, (), b"x"),
+        Response(f"{CDN}p.png", 200, (), b"x" * 90),
+        Response(f"{CDN}p.png", 503, (), b"x" * 7),
+    ]
+    return write_archive(root, "page", START, responses, captured_with="test", user_agent="")
+
+
+def report(root: Path, seen: Evidence, outcome: Outcome = Outcome.OK) -> ReplayQuality:
+    condition = Condition(
+        "page",
+        "plain",
+        Protocol.H2,
+        Link.of(10, 50),
+        Engine.CHROMIUM,
+        Driver.PLAYWRIGHT,
+        Origins.SINGLE,
+        "apache",
+        MOBILE,
+    )
+    record = Record(PlannedTrial("1", 1, 1, condition), outcome, None, "2026-01-01", observe(seen), 1.0, "d")
+    return replay_quality(record, seen, archive(root))
+
+
+def test_requests_fall_into_exact_closest_and_missed(tmp_path: Path) -> None:
+    urls = {
+        START: Match.EXACT,
+        f"{CDN}p.png": Match.EXACT,
+        f"{CDN}a?x=1": Match.CLOSEST,
+        f"{CDN}gone.js": Match.MISS,
+        "https://site.example/i.png": Match.MISS,
+        f"{CDN}m.json": Match.MISS,
+        "https://cdn.example/favicon.ico": Match.MISS,
+    }
+    requests = [request(url) for url in urls]
+    requests[1] = request(f"{CDN}p.png#part")
+    requests += [
+        request(f"{CDN}beacon", method="POST"),
+        request(f"{CDN}beacon", method="OPTIONS"),
+        request(f"{CDN}cancelled", net_error=ABORTED, status=None),
+        request("https://nowhere.example/x.js", net_error=-105, status=None),
+        request("https://accounts.google.com/", of_page=False),
+    ]
+    log = [served(url, match=match) for url, match in {**urls, f"{CDN}beacon": Match.MISS}.items()]
+    seen = evidence(netlog=NetLog(tuple(requests), ()), served=tuple(log), console_errors=("boo",))
+    found = report(tmp_path, seen)
+    assert (found.asked, found.exact, found.closest) == (9, 2, (f"{CDN}a?x=1",))
+    assert found.missed == (
+        f"{CDN}gone.js",
+        "https://site.example/i.png",
+        f"{CDN}m.json",
+        f"{CDN}favicon.ico",
+        f"{CDN}beacon (POST)",
+        "https://nowhere.example/x.js (net error -105)",
+    )
+    assert found.core_missed == (f"{CDN}gone.js", "https://nowhere.example/x.js (net error -105)")
+    assert (found.core_asked, found.core_percent) == (5, 60.0)
+    assert not found.ok
+    assert (found.bytes_served, found.bytes_recorded) == (200, len(PAGE) + 90)
+    assert (found.device, found.protocol, found.console_errors) == ("mobile", "h2", ("boo",))
+    assert ReplayQuality.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_a_whole_replay_is_ok_and_a_failed_load_is_not(tmp_path: Path) -> None:
+    good = report(tmp_path, evidence())
+    assert (good.ok, good.missed, good.answered_percent, good.core_percent) == (True, (), 100.0, 100.0)
+    assert not report(tmp_path, evidence(), Outcome.PAGE_TIMEOUT).ok
+    nothing = report(tmp_path, evidence(netlog=None), Outcome.PAGE_ERROR)
+    assert (nothing.asked, nothing.answered_percent, nothing.ok) == (0, None, False)

@@ -1,0 +1,294 @@
+"""WARC files: what is taken, what is left out, and what is told."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+
+import brotli  # type: ignore[import-untyped, unused-ignore]
+import pytest
+
+from harness.errors import ArchiveError
+from sites.archive import Archive
+from sites.coding import decode
+from sites.importers import import_recording, recording
+from tests.unit.sites.importers.recordings import CSS, DATE, HTML, PAGE, Warc, saved
+
+TEXT = b"body { color: rebeccapurple } " * 50
+
+
+def imported(tmp_path: Path, warc: Warc | bytes, start_url: str | None = None) -> Archive:
+    data = warc if isinstance(warc, bytes) else warc.data
+    return import_recording(saved(tmp_path, data), tmp_path / "archives", "site", start_url)
+
+
+def refused(tmp_path: Path, warc: Warc | bytes, why: str) -> None:
+    """The import fails with one line that matches, and leaves nothing."""
+    with pytest.raises(ArchiveError, match=why) as caught:
+        imported(tmp_path, warc)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "archives").exists() or list((tmp_path / "archives").iterdir()) == []
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_order_times_addresses_and_headers_are_kept(tmp_path: Path, *, compressed: bool) -> None:
+    warc = Warc(gzip=compressed)
+    warc.response(
+        "http://CDN.example/a.png", b"\x89P", ("Content-Type", "image/png"), WARC_IP_Address="192.0.2.1"
+    )
+    warc.response(PAGE, b"<p>x", HTML, ("X", "1"), ("X", "2"), WARC_Date="2024-01-01T00:00:00.25Z")
+    warc.response(f"{PAGE}font", b"\0\1", WARC_IP_Address="2001:db8::1", Coldload_Wait_Ms="7.5")
+    archive = imported(tmp_path, warc)
+    assert [e.url for e in archive.entries] == ["http://cdn.example/a.png", PAGE, f"{PAGE}font"]
+    assert [e.ip for e in archive.entries] == ["192.0.2.1", None, "2001:db8::1"]
+    assert [e.wait_ms for e in archive.entries] == [None, None, 7.5]
+    page = archive.read(archive.entries[1])
+    assert (page.headers, page.body, page.reason) == ((HTML, ("X", "1"), ("X", "2")), b"<p>x", "OK")
+    assert page.date == datetime(2024, 1, 1, 0, 0, 0, 250000, UTC)
+    assert archive.entries[2].mime == ""
+    assert archive.captured_with == "warc"
+
+
+def test_one_gzip_member_around_all_records_is_read_too(tmp_path: Path) -> None:
+    plain = Warc(gzip=False).response(PAGE, b"<p>", HTML).response(f"{PAGE}x", b"x").data
+    assert len(imported(tmp_path, gzip.compress(plain)).entries) == 2
+
+
+def test_cookies_and_requests_of_the_recorder_are_not_stored(tmp_path: Path) -> None:
+    warc = Warc()
+    warc.response(PAGE, b"<p>", HTML, ("Set-Cookie", "secret=1"), ("Authorization", "secret"))
+    warc.request(
+        PAGE, "GET", ("Cookie", "secret=2"), ("Authorization", "Basic secret"), ("User-Agent", "Me/1")
+    )
+    archive = imported(tmp_path, warc)
+    for file in archive.folder.iterdir():
+        data = file.read_bytes()
+        assert b"secret" not in (gzip.decompress(data) if file.suffix == ".gz" else data)
+    assert archive.user_agent == "Me/1"
+    assert "headers with the recorder's cookies or credentials removed: 2" in archive.notes
+    assert "request records not taken: 1" in archive.notes
+
+
+def test_the_page_is_the_first_document_with_the_redirects_to_it(tmp_path: Path) -> None:
+    warc = Warc()
+    warc.response("http://site.example/", b"", ("Location", PAGE), status="301 Moved")
+    warc.response(PAGE, b"", ("Location", "/en/"), status="302 Found")
+    warc.response(f"{PAGE}404", b"<p>no", HTML, status="404 Not Found")
+    warc.response(f"{PAGE}en/", b"<p>yes", HTML).response(f"{PAGE}other", b"<p>other", HTML)
+    archive = imported(tmp_path, warc)
+    assert archive.start_url == "http://site.example/"
+    assert [e.status for e in archive.entries] == [301, 302, 404, 200, 200]
+    assert archive.notes[1] == (
+        "Start URL http://site.example/, which leads to https://site.example/en/: "
+        "the first HTML document of 2; --start-url chooses another."
+    )
+    other = imported(tmp_path / "archives", warc, f"{PAGE}other")
+    assert other.start_url == f"{PAGE}other"
+    with pytest.raises(ArchiveError, match=r"no response was recorded for https://site\.example/none"):
+        import_recording(tmp_path / "recording", tmp_path, "none", f"{PAGE}none")
+
+
+def test_the_page_that_browsertrix_names_is_taken(tmp_path: Path) -> None:
+    warc = Warc().response(f"{PAGE}frame", b"<p>", HTML).response(PAGE, b"<p>", HTML)
+    warc.record("resource", f"urn:pageinfo:{PAGE}", b"{}")
+    assert imported(tmp_path, warc).start_url == PAGE
+
+
+def test_transfer_coding_goes_and_content_coding_stays(tmp_path: Path) -> None:
+    packed = gzip.compress(TEXT, mtime=0)
+    chunks = b"%x;ext=1\r\n%s\r\n" % (9, packed[:9]) + b"%X\r\n%s\r\n" % (len(packed) - 9, packed[9:])
+    chunked, coded = ("Transfer-Encoding", "Chunked"), ("Content-Encoding", "gzip")
+    warc = Warc().response(PAGE, b"<p>", HTML)
+    warc.response(f"{PAGE}a", chunks + b"0\r\n\r\n", CSS, chunked, coded)
+    warc.response(f"{PAGE}trailer", chunks + b"0\r\nExpires: never\r\n\r\n", CSS, chunked, coded)
+    warc.response(f"{PAGE}plain", TEXT, CSS, chunked)
+    warc.response(f"{PAGE}cut", chunks[:60], CSS, chunked, coded)
+    archive = imported(tmp_path, warc)
+    _, a, trailer, plain, cut = archive.responses()
+    assert a.body == trailer.body == packed
+    assert a.header("Transfer-Encoding") is None
+    assert a.header("Content-Encoding") == "gzip"
+    assert plain.body == TEXT
+    assert packed.startswith(cut.body)
+    assert f"bodies not chunked although their headers say so: 1 ({PAGE}plain)" in archive.notes
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "deflate", "zstd"])
+def test_headers_that_lie_about_the_coding_are_made_true(tmp_path: Path, coding: str) -> None:
+    warc = (
+        Warc().response(PAGE, b"<p>", HTML).response(f"{PAGE}s.css", TEXT, CSS, ("Content-Encoding", coding))
+    )
+    archive = imported(tmp_path, warc)
+    style = list(archive.responses())[1]
+    assert style.header("Content-Encoding") == coding
+    assert decode(style.body, coding) == TEXT
+    assert len(style.body) < len(TEXT)
+    assert f"bodies not encoded although their headers say so: 1 ({PAGE}s.css)" in archive.notes
+    assert f"bodies decoded by the recorder encoded with {coding} again: 1" in archive.notes
+
+
+def test_the_coding_that_a_recorder_removed_is_put_back(tmp_path: Path) -> None:
+    removed = ("x-orig-content-encoding", "br")
+    warc = Warc().response(PAGE, b"<p>", HTML).response(f"{PAGE}s.css", TEXT, CSS, removed)
+    style = list(imported(tmp_path, warc).responses())[1]
+    assert brotli.decompress(style.body) == TEXT
+    assert style.header("x-orig-content-encoding") is None
+
+
+def test_bodies_stay_as_they_travelled_if_the_recorder_offered_to_take_gzip(tmp_path: Path) -> None:
+    warc = Warc().response(PAGE, b"<p>", HTML).response(f"{PAGE}s.css", TEXT, CSS)
+    assert decode(list(imported(tmp_path, warc).responses())[1].body, "gzip") == TEXT
+    warc.request(PAGE, "GET", ("Accept-Encoding", "gzip, br"))
+    (tmp_path / "offered").mkdir()
+    assert list(imported(tmp_path / "offered", warc).responses())[1].body == TEXT
+
+
+def test_revisits_get_the_body_they_refer_to(tmp_path: Path) -> None:
+    warc = Warc().response(PAGE, b"<p>", HTML)
+    warc.response(f"{PAGE}a", TEXT, CSS, ("X", "a"), WARC_Payload_Digest="sha1:AAA", WARC_Record_ID="<urn:a>")
+    common = {"WARC_Profile": "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"}
+    warc.record("revisit", f"{PAGE}digest", WARC_Payload_Digest="sha1:aaa", **common)
+    warc.record("revisit", f"{PAGE}id", WARC_Refers_To="<urn:a>", WARC_Payload_Digest="sha1:B", **common)
+    named = {"WARC_Refers_To_Target_URI": f"{PAGE}a", "WARC_Refers_To_Date": DATE}
+    warc.record("revisit", f"{PAGE}named", **named, **common)
+    warc.record("revisit", f"{PAGE}lost", WARC_Payload_Digest="sha1:C", **common)
+    archive = imported(tmp_path, warc)
+    _, a, *again = archive.responses()
+    assert [r.url.removeprefix(PAGE) for r in again] == ["digest", "id", "named"]
+    assert {r.body for r in again} == {a.body}
+    assert {r.header("X") for r in again} == {"a"}
+    assert "revisits given the body they refer to: 3" in archive.notes
+    assert (
+        f"revisits left out because what they refer to is not in the recording: 1 ({PAGE}lost)"
+        in archive.notes
+    )
+
+
+def test_a_revisit_before_what_it_refers_to_keeps_its_own_headers(tmp_path: Path) -> None:
+    head = b"HTTP/1.1 %s\r\nContent-Type: text/css\r\nX: own\r\n\r\n"
+    warc = Warc(gzip=False).raw(f"{PAGE}b", head % b"203 Mine", "revisit", WARC_Payload_Digest="sha1:A")
+    warc.raw(f"{PAGE}c", head % b"304 Not Modified", "revisit", WARC_Payload_Digest="sha1:A")
+    warc.response(PAGE, b"<p>", HTML, WARC_Payload_Digest="sha1:A")
+    first, unmodified, _ = imported(tmp_path, warc).responses()
+    assert (first.status, first.reason, first.header("X"), first.body) == (203, "Mine", "own", b"<p>")
+    assert (unmodified.status, unmodified.header("X"), unmodified.body) == (200, None, b"<p>")
+
+
+def test_captures_of_one_url_are_kept_unless_they_repeat(tmp_path: Path) -> None:
+    warc = Warc().response(PAGE, b"<p>1", HTML, ("Date", "Monday")).response(PAGE, b"<p>2", HTML)
+    warc.response(PAGE, b"<p>1", HTML, ("Date", "Tuesday"))
+    archive = imported(tmp_path, warc)
+    assert [r.body for r in archive.responses()] == [b"<p>1", b"<p>2"]
+    assert f"captures left out because they repeat an earlier one: 1 ({PAGE})" in archive.notes
+    assert "further captures of the same URL with another answer, kept in order: 1" in archive.notes
+
+
+def test_an_answer_to_another_method_does_not_hide_that_to_get(tmp_path: Path) -> None:
+    warc = Warc()
+    for method, url, ident in (
+        ("GET", PAGE, "1"),
+        ("POST", PAGE, "2"),
+        ("POST", f"{PAGE}api", "3"),
+        ("OPTIONS", f"{PAGE}api", "4"),
+        ("HEAD", f"{PAGE}x", "5"),
+    ):
+        warc.response(url, method.encode(), HTML, WARC_Record_ID=f"<urn:{ident}>")
+        if ident != "2":
+            warc.request(url, method, WARC_Concurrent_To=f"<urn:{ident}>")
+    warc.request(PAGE, "POST", WARC_Record_ID="<urn:9>", WARC_Concurrent_To="<urn:2>")
+    archive = imported(tmp_path, warc)
+    assert [(r.url, r.body) for r in archive.responses()] == [(PAGE, b"GET"), (f"{PAGE}api", b"POST")]
+    assert f"responses to POST kept; they answer by URL: 1 ({PAGE}api)" in archive.notes
+    assert f"responses to OPTIONS left out: 1 ({PAGE}api)" in archive.notes
+
+
+def test_what_no_page_can_ask_for_is_left_out_and_counted(tmp_path: Path) -> None:
+    warc = Warc().record("warcinfo", "", b"software: Recorder/2\r\n").response(PAGE, b"<p>", HTML)
+    warc.response("dns:site.example", b"x").response(f"{PAGE}early", b"", status="103 Early Hints")
+    warc.response(f"{PAGE}denied", b"", status="999 Denied").record("metadata", PAGE, b"x")
+    warc.response(f"{PAGE}nothing", b"", status="204 No Content")
+    warc.response("https://bad host/", b"x").record("resource", f"{PAGE}r.css", b"i{}")
+    archive = imported(tmp_path, warc)
+    assert [(e.url.removeprefix(PAGE), e.status) for e in archive.entries] == [
+        ("", 200),
+        ("nothing", 204),
+        ("r.css", 200),
+    ]
+    assert archive.captured_with == "warc by Recorder/2"
+    notes = " | ".join(archive.notes)
+    assert "response records left out because they are not of http or https: 1 (dns:site.example)" in notes
+    assert "status is not 200 to 599: 2 (103 https://site.example/early 999 https" in notes
+    assert "metadata records left out: 1" in notes
+    assert "URL cannot be asked for: 1 (https://bad%20host/)" in notes
+    assert "resource records taken as responses with status 200: 1" in notes
+
+
+def test_odd_urls(tmp_path: Path) -> None:
+    page = Warc(gzip=False).response(PAGE, b"<p>", HTML)
+    page.raw("<https://SITE.example/wget>", b"HTTP/1.1 200 OK\r\n\r\nw")
+    page.raw("https://site.example/bell\x07", b"HTTP/1.1 200 OK\r\n\r\nx")
+    page.response("https://bücher.example/ü?q=ß", b"u").response(f"{PAGE}?{'q' * 4000}", b"long")
+    page.response("https://me:secret@site.example/auth", b"a")
+    archive = imported(tmp_path, page)
+    assert archive.hosts == ("site.example", "xn--bcher-kva.example")
+    assert [e.url for e in archive.entries] == [
+        PAGE,
+        f"{PAGE}wget",
+        "https://xn--bcher-kva.example/%C3%BC?q=%C3%9F",
+        f"{PAGE}?{'q' * 4000}",
+        f"{PAGE}auth",
+    ]
+    assert (
+        "responses left out because their URL cannot be asked for: 1 (https://site.example/bell�)"
+        in archive.notes
+    )
+
+
+def test_a_body_over_the_limit_is_left_out_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "BODY_LIMIT_BYTES", 100_000)
+    warc = (
+        Warc().response(PAGE, b"<p>", HTML).response(f"{PAGE}film", bytes(100_001)).response(f"{PAGE}x", b"x")
+    )
+    archive = imported(tmp_path, warc)
+    assert [e.url for e in archive.entries] == [PAGE, f"{PAGE}x"]
+    assert any(note.endswith(f"1 ({PAGE}film)") and "over 0.1 MB" in note for note in archive.notes)
+    monkeypatch.setattr(recording, "TOTAL_LIMIT_BYTES", 3)
+    refused(tmp_path / "archives", warc, "more than 3e-09 GB of bodies")
+
+
+def test_bad_recordings_are_refused_in_one_line(tmp_path: Path) -> None:
+    refused(tmp_path, b"", "it is empty")
+    refused(tmp_path, b"\x7fELF\0\0", "is no recording")
+    refused(tmp_path, gzip.compress(b"text"), "gzip-compressed, but no WARC")
+    refused(tmp_path, b"WARC/1.0\r\n\r\n", "damaged or cut short at record 1")
+    refused(tmp_path, Warc().record("warcinfo", "", b"x"), "no response that can be archived")
+    only = Warc().response("dns:x", b"y").request(PAGE)
+    refused(tmp_path, only, r"no response that can be archived \(response records left out")
+    refused(
+        tmp_path, Warc().response(f"{PAGE}s.css", b"i{}", CSS), "holds no HTML document .* give --start-url"
+    )
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_a_recording_cut_anywhere_is_refused(tmp_path: Path, *, compressed: bool) -> None:
+    warc = Warc(gzip=compressed).response(PAGE, b"<p>" * 40, HTML).request(PAGE).data
+    second = len(Warc(gzip=compressed).response(PAGE, b"<p>" * 40, HTML).data)
+    for end in range(6, len(warc) - 4, 11):
+        if abs(end - second) > 4:  # between two records nothing tells that more should follow
+            refused(tmp_path, warc[:end], r"cut short|too early|damaged|no WARC|no recording")
+
+
+def test_a_damaged_recording_is_refused(tmp_path: Path) -> None:
+    good = Warc(gzip=False).response(PAGE, b"<p>" * 40, HTML).data
+    refused(
+        tmp_path, good.replace(b"Content-Length: ", b"Content-Length: 1"), "record 1: the file ends within it"
+    )
+    refused(
+        tmp_path,
+        good.replace(b"Content-Length: 1", b"Content-Length: "),
+        "record 1: it is longer than it says",
+    )
+    packed = bytearray(gzip.compress(good))
+    packed[len(packed) // 2] ^= 255
+    refused(tmp_path, bytes(packed), "its gzip compression is damaged|cut short")

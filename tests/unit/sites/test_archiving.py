@@ -1,0 +1,47 @@
+"""What is archived when a mirror is completed by a load, and as what the load is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.browser import device
+from harness.errors import ArchiveError
+from harness.model import DESKTOP, MOBILE
+from sites.archiving import complete, device_of
+from sites.importers.recording import Recording
+from sites.response import Response
+
+A, B, C = (f"https://a.example/{name}" for name in ("%c3%a9", "b", "c"))
+
+
+def test_the_load_comes_first_and_the_mirror_fills_in(tmp_path: Path) -> None:
+    with Recording(tmp_path) as recording:
+        for url in (A, B):
+            recording.add(url, 200, (("Cache-Control", "max-age=1"),), recording.keep(b"load"))
+        mirrored = [Response(url, 200, (), b"mirror") for url in ("https://a.example/%C3%A9", C)]
+        notes = complete(recording, mirrored)
+        found = [(each.response.url, recording.body(each.body)) for each in recording.captures]
+    assert found == [(A, b"load"), (B, b"load"), (C, b"mirror")]
+    assert notes[0] == f"URLs that the load asked for and HTTrack did not see: 1 ({B})"
+    assert notes[1] == "URLs that both fetched, taken from the load: 1"
+    assert notes[2].startswith("URLs that HTTrack alone fetched: 1.")
+
+
+def test_a_user_agent_makes_a_device() -> None:
+    assert device_of("mobile") is MOBILE
+    assert "Headless" not in (device_of("desktop").user_agent or "Headless")
+    assert device_of("My agent/1.0").user_agent == "My agent/1.0"
+    for bad in ("", " ", "two\nlines", "caf\xe9"):
+        with pytest.raises(ArchiveError, match="no browser can send"):
+            device_of(bad)
+
+
+def test_a_desktop_is_left_alone_and_a_phone_is_one_in_all() -> None:
+    assert (device.flags(DESKTOP), device.commands(DESKTOP)) == ((), ())
+    assert f"--user-agent={MOBILE.user_agent}" in device.flags(MOBILE)
+    commands = dict(device.commands(MOBILE))
+    metrics = commands["Emulation.setDeviceMetricsOverride"]
+    assert (metrics["width"], metrics["height"], metrics["deviceScaleFactor"]) == (412, 915, 2.625)
+    assert commands["Emulation.setTouchEmulationEnabled"]["enabled"] is True

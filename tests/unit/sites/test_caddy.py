@@ -1,0 +1,206 @@
+"""Caddy's configuration and log: the tree of routes must decide as the rules of `sites.match` do."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import TestbedFailed
+from harness.model import Protocol
+from sites.match import closest_rules
+from sites.materialise import Site
+from sites.served import Headers, ServedObject
+from sites.servers import Match, Service
+from sites.servers.caddy import Settings, configuration
+from sites.servers.caddylog import parse_line
+from sites.servers.caddyroutes import ASKED, LEAF_ROUTES, routes
+
+TEXT = (("Content-Type", "text/plain"),)
+
+
+def served(target: str, status: int = 200, headers: Headers = TEXT) -> ServedObject:
+    return ServedObject("site.example", target, status, headers, lambda: b"body")
+
+
+def site(objects: Sequence[ServedObject], scheme: str = "https") -> Site:
+    return Site(
+        start_url=f"{scheme}://site.example/",
+        scheme=scheme,
+        hosts=("site.example",),
+        mentioned_hosts=("cdn.example",),
+        ports=(8443,),
+        objects=tuple(objects),
+        closest=closest_rules(objects, scheme),
+        notes=(),
+    )
+
+
+def found(made: Sequence[Any], asked: str) -> tuple[Match, int | None] | None:
+    """What Caddy does with a request: the first terminal route that fits, subroutes first."""
+    for route in made:
+        if not all(_fits(matcher, asked) for matcher in route.get("match", [])):
+            continue
+        handlers = {handler["handler"]: handler for handler in route["handle"]}
+        if "subroute" in handlers:
+            below = found(handlers["subroute"]["routes"], asked)
+            if below:
+                return below
+        elif "log_append" in handlers:
+            number = re.match(r"/(\d+)", handlers["rewrite"]["uri"]) if "rewrite" in handlers else None
+            return Match(handlers["log_append"]["value"]), number and int(number[1])
+    return None
+
+
+def _fits(matcher: dict[str, Any], asked: str) -> bool:
+    if "vars" in matcher:
+        return asked in [value.replace(r"\{", "{").replace(r"\}", "}") for value in matcher["vars"][ASKED]]
+    if "vars_regexp" in matcher:
+        return re.match(matcher["vars_regexp"][ASKED]["pattern"], asked) is not None
+    return False  # methods: all of these are GET
+
+
+targets = st.builds(
+    lambda path, query: f"/{path}{query}",
+    st.text("ab{", max_size=3),
+    st.one_of(st.just(""), st.text("x=&}.", max_size=4).map(lambda text: f"?{text}")),
+)
+
+
+@given(recorded=st.sets(targets, min_size=1, max_size=40), asked=targets)
+def test_the_tree_answers_as_the_rules_of_the_replay_say(recorded: set[str], asked: str) -> None:
+    objects = [served(target) for target in sorted(recorded)]
+    made = site(objects)
+    path, mark, query = asked.partition("?")
+    rules = [each for each in made.closest if each.path == path]
+    targets = [each.target for each in objects]
+    if asked in targets:
+        expected: tuple[Match, int | None] = Match.EXACT, targets.index(asked)
+    elif rules:
+        expected = Match.CLOSEST, targets.index(rules[0].answer(mark + query))
+    else:
+        expected = Match.MISS, None
+    assert found(routes(made, "/x"), f"site.example{asked}") == expected
+
+
+def test_finding_an_answer_takes_few_comparisons_in_a_large_archive() -> None:
+    def widest(made: Sequence[Any]) -> int:
+        below = [
+            widest(handler["routes"])
+            for route in made
+            for handler in route["handle"]
+            if handler["handler"] == "subroute"
+        ]
+        return len(made) + max(below, default=0)
+
+    small, large = (
+        widest(routes(site([served(f"/img/{number:05d}.png") for number in range(count)]), "/x"))
+        for count in (50, 5000)
+    )
+    assert large < small + 5 * LEAF_ROUTES
+
+
+def test_recorded_headers_replace_all_that_caddy_adds() -> None:
+    many = (*TEXT, ("Link", "<a>"), ("Link", "<b>"), ("Vary", "A"), ("Vary", "B"), ("NEL", '{"a":1}'))
+    (leaf, *_) = (
+        route
+        for route in routes(site([served("/", 404, many)]), "/x")
+        if "file_server" in str(route["handle"])
+    )
+    handlers = {handler["handler"]: handler for handler in leaf["handle"]}
+    response = handlers["headers"]["response"]
+    assert response["set"] == {"content-type": ["text/plain"], "vary": ["A, B"], "nel": [r'\{"a":1\}']}
+    assert response["add"] == {"link": ["<a>", "<b>"]}
+    assert response["delete"] == ["Accept-Ranges"]
+    assert handlers["file_server"]["status_code"] == 404
+
+
+def conf(*protocols: Protocol, tls: str = "1.3") -> dict[str, Any]:
+    text = configuration(
+        Path("/x"),
+        {"http": site([served("/")], "http"), "https": site([served("/")])},
+        [Service(protocol, f"10.0.0.{number}") for number, protocol in enumerate(protocols, 1)],
+        {"site.example": Path("/x/0.pem")},
+        key_file=Path("/x/hosts.key"),
+        settings=Settings(),
+        tls=tls,
+    )
+    made: dict[str, Any] = json.loads(text)
+    return made
+
+
+def test_each_protocol_has_an_address_of_its_own() -> None:
+    servers = conf(*Protocol)["apps"]["http"]["servers"]
+    plain, secure = servers["http"], servers["https"]
+    assert plain["listen"] == ["tcp/10.0.0.1:80", "tcp/10.0.0.1:8443", "tcp/10.0.0.2:80", "tcp/10.0.0.2:8443"]
+    assert secure["listen"][-2:] == ["udp/10.0.0.6:443", "udp/10.0.0.6:8443"]
+    assert secure["listen_protocols"][-4:] == [["h1", "h2"], ["h1", "h2"], ["h3"], ["h3"]]
+    assert [policy["alpn"] for policy in secure["tls_connection_policies"]] == [
+        ["http/1.1"],
+        ["http/1.1"],
+        ["h2"],
+        ["h3"],
+    ]
+    assert "10.0.0.1" in str(plain["routes"][1]["match"])  # closes connections
+    assert "10.0.0.3" in str(secure["routes"][1]["match"])
+
+
+def test_tls_is_one_version_and_never_resumed() -> None:
+    made = conf(Protocol.HTTPS1, tls="1.2")["apps"]
+    (policy,) = made["http"]["servers"]["https"]["tls_connection_policies"]
+    assert (policy["protocol_min"], policy["protocol_max"]) == ("tls1.2", "tls1.2")
+    assert made["tls"]["session_tickets"] == {"disabled": True}
+    assert made["http"]["servers"]["https"]["allow_0rtt"] is False
+
+
+def test_every_setting_is_explained_in_the_template() -> None:
+    template = (Path(__file__).parents[3] / "configs" / "servers" / "caddy.template").read_text()
+    for name in Settings.__dataclass_fields__:
+        assert f"settings.{name}" in template, name
+
+
+LINE: dict[str, Any] = {
+    "ts": 2_000_000_000,
+    "request": {
+        "remote_ip": "10.64.0.1",
+        "remote_port": "5000",
+        "proto": "HTTP/3.0",
+        "method": "GET",
+        "host": "Site.example",
+        "uri": "/a?b",
+        "tls": {"resumed": False, "version": 772, "proto": "h3"},
+    },
+    "duration": 500_000,
+    "size": 12,
+    "status": 200,
+    "server_address": "10.0.0.6",
+    "server_port": "443",
+    "upgrade": None,
+    "answer": "closest",
+}
+
+
+def test_a_line_of_the_log() -> None:
+    request = parse_line(json.dumps(LINE))
+    assert (request.protocol, request.tls, request.resumed, request.match) == (
+        "h3",
+        "TLSv1.3",
+        False,
+        Match.CLOSEST,
+    )
+    assert (request.started_us, request.duration_us) == (1_999_500, 500)
+    assert request.url == "https://site.example/a?b"
+    assert request.connection == ("10.64.0.1", 5000, "10.0.0.6", 443)
+    assert request.bytes_sent is None
+
+
+@pytest.mark.parametrize("line", ["", "{}", "[]", json.dumps({**LINE, "answer": "odd"})])
+def test_a_strange_line_is_refused(line: str) -> None:
+    with pytest.raises(TestbedFailed, match="strange line"):
+        parse_line(line)

