@@ -19,7 +19,7 @@ import pytest
 
 from analysis.exclude import sift
 from harness.enclosure import WORKSPACE
-from harness.model import Driver, Link, Outcome, Protocol
+from harness.model import Driver, Link, Outcome, Protocol, Replay
 from harness.processtree import family
 from harness.records import Record
 from harness.runner import Bench, bench
@@ -214,6 +214,49 @@ def test_another_protocol_than_the_conditions_is_noticed(tmp_path: Path) -> None
     record = inside(run)
     assert record.outcome is Outcome.WRONG_PROTOCOL
     assert "the browser did not use h2 for https://site.example/ by http/1.1" in (record.reason or "")
+
+
+def test_http3_that_does_not_get_through_is_never_measured_as_another_protocol(tmp_path: Path) -> None:
+    """The server host has no UDP on port 443, but speaks HTTP/2 on the same address."""
+    archive = small_site(tmp_path)
+
+    def run() -> Record:
+        with bench({"small": archive}, [Protocol.H2, Protocol.H3]) as opened:
+            endpoints = opened.testbed.endpoints
+            endpoints["small", Protocol.H3] = replace(endpoints["small", Protocol.H2], protocol=Protocol.H3)
+            return trial(opened, 1, Protocol.H3)
+
+    record = inside(run)
+    assert record.outcome in (Outcome.PAGE_ERROR, Outcome.PAGE_TIMEOUT)
+    assert record.observation.plt_ms is None
+    assert not record.observation.protocols
+
+
+def test_http3_is_proved_by_quic_connections_over_the_link(matrix: list[Record]) -> None:
+    found = [record for record in matrix if record.planned.condition.protocol is Protocol.H3]
+    assert len(found) == len(Driver)
+    for record in found:
+        seen = record.observation
+        assert seen.tls == {"TLS 1.3": seen.connections}
+        assert seen.connect_ms is not None
+        assert seen.connect_ms >= 10  # the round-trip time of the link
+
+
+@pytest.mark.parametrize("server", list(ABILITIES))
+def test_tls_is_the_version_the_study_names(tmp_path: Path, server: str) -> None:
+    archive = small_site(tmp_path)
+
+    def run() -> list[Record]:
+        with bench({"small": archive}, [Protocol.H2], replay=Replay(tls="1.2"), server=server) as opened:
+            good = trial(opened, 1, Protocol.H2, server=server)
+            endpoints = opened.testbed.endpoints
+            endpoints["small", Protocol.H2] = replace(endpoints["small", Protocol.H2], tls="1.3")
+            return [good, trial(opened, 2, Protocol.H2, server=server)]
+
+    good, wrong = inside(run)
+    assert (good.outcome, set(good.observation.tls)) == (Outcome.OK, {"TLS 1.2"})
+    assert wrong.outcome is Outcome.WRONG_PROTOCOL
+    assert "did not use TLS 1.3" in (wrong.reason or "")
 
 
 def interrupted(

@@ -222,3 +222,17 @@ def test_a_handshake_that_is_faster_than_the_round_trip_betrays_the_link(
     if outcome is not Outcome.OK:
         assert "round trip of 50 ms, yet connections took only 47 ms" in (verdict(changed)[1] or "")
     assert observe(changed).connect_ms == connect_ms
+
+
+def test_another_version_of_tls_is_the_wrong_protocol() -> None:
+    seen = replace(evidence(), tls="1.2")
+    outcome, reason = verdict(seen)
+    assert outcome is Outcome.WRONG_PROTOCOL
+    assert "did not use TLS 1.2 to 10.0.0.1:443 by TLS 1.3" in (reason or "")
+    assert observe(seen).tls == {"TLS 1.3": 1}
+
+
+def test_a_session_that_the_server_resumed_is_not_cold() -> None:
+    outcome, reason = verdict(evidence(served=(served(START), served(PICTURE, resumed=True))))
+    assert outcome is Outcome.WRONG_PROTOCOL
+    assert "not cold: the server resumed a TLS session" in (reason or "")

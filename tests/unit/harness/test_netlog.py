@@ -72,3 +72,12 @@ def test_a_log_cut_off_by_the_browsers_death_is_read_up_to_there() -> None:
 def test_a_log_without_anything_is_refused(text: str) -> None:
     with pytest.raises(TestbedFailed, match="NetLog"):
         parse_netlog(text)
+
+
+def test_connections_of_quic() -> None:
+    """The two hosts of a small page over HTTP/3; the link had 100 ms, the machine was busy."""
+    log = parse_netlog(text_of("h3"))
+    assert {request.protocol for request in log.page_requests} == {"h3"}
+    assert [(each.alpn, each.tls, each.resumed) for each in log.connections] == [("h3", "TLS 1.3", False)] * 2
+    assert all(each.connect_ms is not None and each.connect_ms >= 100 for each in log.connections)
+    assert {each.remote.rpartition(":")[2] for each in log.connections} == {"443"}
