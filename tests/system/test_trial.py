@@ -269,17 +269,17 @@ def interrupted(
     archive = small_site(tmp_path)
     slow = Link.of(0.2, 200)
 
-    def killer() -> None:
-        found: list[int] = []
-        while not found:
-            found = [pid for pid in family(os.getpid()) if victim in _command_line(pid)]
+    def killer(opened: Bench) -> None:
+        """Strike once the server has answered the first request of the page; others take 1.5 s on this link."""
+        server = opened.testbed.endpoint(condition("small", Protocol.HTTP1)).server
+        before = server.log_offset
+        while server.log_offset == before:
             time.sleep(0.02)
-        time.sleep(1.5)
-        strike(found[0])
+        strike(next(pid for pid in family(os.getpid()) if victim in _command_line(pid)))
 
     def run() -> list[Record]:
         with bench({"small": archive}, [Protocol.HTTP1]) as opened:
-            started = threading.Thread(target=killer)
+            started = threading.Thread(target=killer, args=(opened,))
             opened.drivers.get(driver)
             started.start()
             bad = trial(opened, 1, Protocol.HTTP1, link=slow, driver=driver, timeout_s=30)

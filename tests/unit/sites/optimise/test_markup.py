@@ -24,6 +24,8 @@ PIECES = st.sampled_from(
         "<input disabled value = 'v' value=w>", "<a b='", "<x y", "<pre>", "</pre>", "<plaintext>", "<b", "=", ">", '"',
     ]
 )  # fmt: skip
+# Without a tree nobody can know that </p> within <math> ends it: MathML beside raw text is left to the lossless tests.
+WITHOUT_MATHML = PIECES.filter(lambda piece: "math" not in piece)
 
 
 @given(st.lists(PIECES, max_size=25).map("".join))
@@ -37,7 +39,7 @@ def test_no_byte_is_lost_in_noise(text: str) -> None:
 
 
 @settings(max_examples=150)
-@given(st.lists(PIECES, max_size=12).map("".join))
+@given(st.lists(WITHOUT_MATHML, max_size=12).map("".join))
 def test_elements_are_those_of_a_conforming_parser(text: str) -> None:
     """Tree construction drops some tags, so each element of the tree must be a token, not the reverse."""
     tags, position = {}, 0
@@ -57,7 +59,7 @@ def test_elements_are_those_of_a_conforming_parser(text: str) -> None:
 
 
 @settings(max_examples=150)
-@given(st.lists(PIECES, max_size=12).map("".join))
+@given(st.lists(WITHOUT_MATHML, max_size=12).map("".join))
 @example("<script><!-- <script></script>a</script><style>b</style>")
 @example("<script><!--></script><style>b</style>")
 @example("<script><!-- <script> --></script><style>b</style>")

@@ -1,0 +1,8 @@
+"""What all tests share: random examples are the same each time, and no test is limited in time."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
