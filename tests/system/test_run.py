@@ -203,11 +203,12 @@ def test_load_prints_one_line(study: Coldload) -> None:
 
 
 def test_verify_lists_what_is_missing(study: Coldload) -> None:
-    code, out, err = study.run("verify", "small", "--screenshot", "shot.png")
-    assert (code, err) == (0, "")
-    assert "10 of 11 requests answered" in out
-    assert "not archived: https://cdn.example/missing.png" in out
-    assert (study.folder / "shot.png").read_bytes().startswith(b"\x89PNG")
+    code, out, err = study.run("verify", "small", "--device", "desktop")
+    assert (code, err) == (1, "")
+    assert "10 answered as recorded" in out
+    assert "https://cdn.example/missing.png" in out
+    pictures = list((study.folder / "archives" / "small" / "verify").glob("desktop-*.png"))
+    assert [picture.read_bytes()[:4] for picture in pictures] == [b"\x89PNG"]
 
 
 def test_shell_runs_a_command_behind_the_link(coldload: Coldload) -> None:
