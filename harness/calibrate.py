@@ -36,6 +36,7 @@ LOSS_PACKETS = {"short": 300, "long": 2000}
 LOSS_LOAD = 0.5  # of the rate, so that no queue fills
 TCP_SHARE = 1448 / 1500  # payload of a full packet over IPv4 with time stamps
 TCP_SECONDS = 4.0
+DRAIN_POLL_S = 0.1
 ROOM_FOR_TCP_BYTES = 10 * MTU_BYTES
 QUEUE_OVERFLOW_PACKETS = 30
 
@@ -179,7 +180,18 @@ class _Bench:
             tolerance=100 * LOSS_SIGMAS * math.sqrt(chance * (1 - chance) / independent) + 1e-9,
         )
 
+    def _drain(self) -> None:
+        """Wait until nothing of an earlier measurement is left in the link: a full queue may hold many seconds."""
+        slowest = min(each.rate.mean_mbps for each in self.link.directions)
+        most = max(each.queue.limit_bytes or 0 for each in self.link.directions)
+        end = time.monotonic() + 2 * most * 8 / (slowest * 1e6) + self._patience_s(MTU_BYTES)
+        while any(self.client.link.reading()[way].get("held_packets") for way in Way):
+            if time.monotonic() > end:
+                raise TestbedFailed(f"link {self.link.name} does not get empty")
+            time.sleep(DRAIN_POLL_S)
+
     def _goodput(self, direction: Direction) -> Figure:
+        self._drain()
         expected = direction.rate.mean_mbps * TCP_SHARE
         settle_s = 1.0 + 20 * self.link.rtt_ms / 1e3
         sender, receiver, address = self._ends(direction)
@@ -189,6 +201,7 @@ class _Bench:
 
     def _full_queue(self, direction: Direction) -> Figure:
         """What a full queue adds to the delay of the last packet that it takes."""
+        self._drain()
         limit = direction.queue.limit_bytes or 0
         waiting = limit // MTU_BYTES
         seen = self._train(direction, waiting * 2 + QUEUE_OVERFLOW_PACKETS, size_bytes=MTU_BYTES)
