@@ -49,7 +49,8 @@ FILTERS: Mapping[str, str] = {
 }
 
 _RECOMPRESS = ("strip_image_meta_data", "recompress_jpeg", "recompress_png", "convert_jpeg_to_progressive")
-_REWRITE_IMAGES = ("inline_images", *_RECOMPRESS, "convert_jpeg_to_webp", "resize_images")
+_IMAGES = (*_RECOMPRESS, "convert_jpeg_to_webp", "convert_png_to_webp", "resize_images")
+_REWRITE_IMAGES = ("inline_images", *_IMAGES)
 _CORE_WITHOUT_IMAGES = (
     "combine_css",
     "combine_javascript",
@@ -78,7 +79,7 @@ SETS: Mapping[str, tuple[str, ...]] = {
         "inline_import_to_link",
         "flatten_css_imports",
     ),
-    "images": (*_RECOMPRESS, "convert_jpeg_to_webp", "convert_png_to_webp", "resize_images"),
+    "images": _IMAGES,
     "rewrite_images": _REWRITE_IMAGES,
     "bandwidth": (*_RECOMPRESS, "convert_jpeg_to_webp", "rewrite_css", "rewrite_javascript"),
     "core": (*_CORE_WITHOUT_IMAGES, *_REWRITE_IMAGES),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """Sizes are bytes of decoded bodies. Where no other source is given, a default is that of mod_pagespeed 1.13,
-    net/instaweb/rewriter/rewrite_options.cc (`kDefault...`), as its documentation gives them.
+    """Sizes are bytes of decoded bodies. Where no other source is given, a default is that of mod_pagespeed,
+    net/instaweb/rewriter/rewrite_options.cc (`kDefault...`) of apache/incubator-pagespeed-mod.
     """
 
     css_inline_max_bytes: int = 2048
