@@ -22,7 +22,7 @@ from harness.errors import TestbedFailed, TrialFailed
 from harness.judge import Evidence, observe, verdict
 from harness.model import DESKTOP, Device, Driver, Outcome
 from harness.plan import PlannedTrial
-from harness.processtree import cpu_seconds, kill_family
+from harness.processtree import ForeignCpu, cpu_seconds, kill_family
 from harness.records import Observation, Record
 from harness.testbed import Client, Endpoint, Testbed, client_network_path, served_to
 
@@ -176,9 +176,15 @@ class _Attempt:
                 raise
 
     def _load_in(self, browser: Browser, home: Home, client: Client, endpoint: Endpoint) -> None:
+        foreign = ForeignCpu()
         navigate_ms = browser.load(endpoint.start_url, self.options.timeout_s)
         client.link.check()
-        self.evidence = replace(self._seen, navigate_ms=navigate_ms, link_reading=client.link.reading())
+        self.evidence = replace(
+            self._seen,
+            navigate_ms=navigate_ms,
+            link_reading=client.link.reading(),
+            foreign_cpu_share=foreign.share(),
+        )
         self.evidence = replace(self._seen, timeline=browser.timeline())
         if home.pid is not None:
             self.evidence = replace(self._seen, client_cpu_s=cpu_seconds(home.pid))
