@@ -84,11 +84,13 @@ def test_stubborn_process_is_killed(tmp_path: Path) -> None:
 
 def test_a_process_can_die_with_its_parent(tmp_path: Path) -> None:
     pids = tmp_path / "pid"
+    asleep = (
+        f"import os, pathlib, time; pathlib.Path({str(pids)!r}).write_text(str(os.getpid())); time.sleep(60)"
+    )
     code = (
         "import pathlib, time\nfrom harness.command import Command\nfrom harness.process import running\n"
-        f"asleep = Command.of({sys.executable!r}, '-c', 'import time; time.sleep(60)').dying_with_us()\n"
-        f"with running(asleep, pathlib.Path({str(tmp_path / 'log')!r})) as process:\n"
-        f"    pathlib.Path({str(pids)!r}).write_text(str(process.pid)); time.sleep(60)"
+        f"asleep = Command.of({sys.executable!r}, '-c', {asleep!r}).dying_with_us()\n"
+        f"with running(asleep, pathlib.Path({str(tmp_path / 'log')!r})): time.sleep(60)"
     )
     with running(
         python(code), tmp_path / "parent.log", ready=lambda: pids.exists() and bool(pids.read_text())
