@@ -86,7 +86,7 @@ def test_a_variant_is_held_against_its_original(tmp_path: Path) -> None:
         write_archive(broken.folder.parent, broken.name, URL, unstyled, captured_with="test", user_agent="")
         (broken.folder / REPORT).write_bytes(report)
 
-    inside(spoil)  # a process that has minified must not fork one that will (sites/optimise/minifier.py)
+    spoil()
 
     def compare(variant: str) -> tuple[int, str]:
         said = StringIO()
