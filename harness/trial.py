@@ -17,6 +17,7 @@ from harness.browser.launcher import write_launcher
 from harness.browser.netlog import read_netlog
 from harness.browser.playwright_driver import playwright_driver
 from harness.browser.profile import Home, fresh_home
+from harness.browser.screens import take_screens
 from harness.browser.selenium_driver import selenium_driver
 from harness.errors import TestbedFailed, TrialFailed
 from harness.judge import Evidence, observe, verdict
@@ -74,7 +75,10 @@ class Drivers:
 
 @dataclass(frozen=True)
 class TrialOptions:
-    """What a study asks for beyond its conditions; `linger_s`: how long the page goes on after its load."""
+    """What a study asks for beyond its conditions.
+
+    `linger_s`: how long the page goes on after its load; only then can `keep` name `screens`, too.
+    """
 
     timeout_s: float = 60.0
     keep: tuple[str, ...] = ()
@@ -190,6 +194,9 @@ class _Attempt:
             self.evidence = replace(self._seen, client_cpu_s=cpu_seconds(home.pid))
         if self.options.linger_s:
             browser.linger(self.options.linger_s)
+            screens = self._kept("screens", "screens")
+            if screens is not None:
+                take_screens(browser, screens)
             self.evidence = replace(self._seen, console_errors=browser.console_errors())
         screenshot = self._kept("screenshot", "screenshot.png")
         if screenshot is not None:

@@ -79,7 +79,7 @@ def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Co
                         }
                     )
 
-            opened.testbed.client = watched  # type: ignore[method-assign,assignment]  # the same, with a witness
+            opened.testbed.client = watched  # type: ignore[method-assign]  # the same, with a witness
             cell = condition("small", protocol)
             record = run_trial(opened.testbed, opened.drivers, planned(1, cell), TrialOptions(), WORKSPACE)
         assert "0 packets dropped by kernel" in log.read_text()
