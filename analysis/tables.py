@@ -36,6 +36,13 @@ TRAFFIC = {
     "connections": "Connections",
     "link_reading_down_drops_queue": "Lost in queue",
 }
+SERVER = {
+    "server_requests": "Requests answered",
+    "server_connections": "Connections",
+    "bytes_down": "Sent (kB)",
+    "bytes_up": "Received (kB)",
+    "server_cpu_s": "CPU (s)",
+}
 TIMES = {
     "navigate_ms": "navigate() (ms)",
     "ttfb_ms": "First byte (ms)",
@@ -143,6 +150,17 @@ def traffic(results: Results) -> Table | None:
     return _medians(results, "traffic", "Traffic of one load (medians)", note, TRAFFIC)
 
 
+def server_view(results: Results) -> Table | None:
+    """Medians of what one load of every condition is for its server."""
+    if "server_requests" not in results.sifted.kept:
+        return None
+    note = (
+        "Requests and connections as the server's log has them. Sent and received: packets on the link with their "
+        "headers, until the load event. CPU: of all the server's processes, in steps of 10 ms."
+    )
+    return _medians(results, "server", "One load as the server sees it (medians)", note, SERVER)
+
+
 def other_times(results: Results) -> Table | None:
     """Medians of the other times that were observed."""
     note = "Since navigation start, as the browser reports them; navigate() is the driver's own call."
@@ -177,6 +195,8 @@ def _metric(column: str, value: float) -> str:
         return words.kilobytes(value)
     if column.endswith("_ms"):
         return words.milliseconds(value)
+    if column.endswith("_s"):
+        return words.number(value, 2)
     return words.number(value, 3 if column == "cls" else 0 if value % 1 == 0 else 1)
 
 
@@ -235,6 +255,7 @@ TABLES: tuple[Callable[[Results], Table | None], ...] = (
     median_times,
     against_baseline,
     traffic,
+    server_view,
     other_times,
     exclusions,
     calibration,
