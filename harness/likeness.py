@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.records import Record
@@ -73,39 +73,55 @@ class Likeness:
 
 
 def likeness(variant: str, originals: Sequence[Look], looks: Sequence[Look]) -> Likeness:
-    """The most alike pair of an original's and a variant's load: a page may look otherwise each time."""
-    own = max((_least(one, other)[0] for one, other in itertools.combinations(originals, 2)), default=None)
-    pairs = [_pair(variant, original, look, own) for original in originals for look in looks]
-    return max(pairs, key=lambda each: (each.ok, -len(each.console + each.missing), each.similarity or 0.0))
+    """Loads of the original and of the variant; a page may look otherwise each time.
 
-
-def _pair(variant: str, original: Look, look: Look, own: float | None) -> Likeness:
-    device = look.record.planned.condition.device.name
-    failed = next((each.record for each in (original, look) if not each.screens), None)
-    if failed is not None:
+    Each screenful counts by its most alike pair; errors and misses count that every load of the variant has and no
+    load of the original.
+    """
+    device = looks[0].record.planned.condition.device.name
+    whole = [each for each in looks if each.screens and each.record.reason is None]
+    known = [each for each in originals if each.screens]
+    if not whole or not known:
+        failed = (looks if known else originals)[-1].record
         return Likeness(variant, device, reason=f"{failed.outcome}: {failed.reason or 'no screenshot'}")
-    similarity, screenful = _least(original, look)
-    missed = {_without_query(url) for url in original.record.observation.missed}
-    known = {_bare(text) for text in original.console}
+    similarity, screenful = _least(itertools.product(known, whole))
+    again = list(itertools.combinations(known, 2))
+    missing = _new(known, whole, lambda look: look.record.observation.missed, _without_query)
     return Likeness(
-        variant,
-        device,
-        similarity,
-        screenful,
-        len(look.screens),
-        own,
-        tuple(url for url in look.record.observation.missed if _without_query(url) not in missed),
-        tuple(dict.fromkeys(text for text in look.console if _bare(text) not in known)),
-        look.record.reason,
+        variant=variant,
+        device=device,
+        similarity=similarity,
+        screenful=screenful,
+        screens=max(len(each.screens) for each in whole),
+        own=_least(again)[0] if again else None,
+        missing=missing,
+        console=_new(known, whole, lambda look: look.console, _bare),
     )
 
 
-def _least(one: Look, other: Look) -> tuple[float, int]:
-    """The similarity of the least alike screenful, and its number; 0 for a screenful that only one of them has."""
-    pairs = itertools.zip_longest(one.screens, other.screens)
-    return min(
-        (similarity_of(first, second) if first and second else 0.0, number)
-        for number, (first, second) in enumerate(pairs, 1)
+def _least(pairs: Iterable[tuple[Look, Look]]) -> tuple[float, int]:
+    """The similarity of the least alike screenful, and its number; 0 for one that the other does not have."""
+    best: dict[int, float] = {}
+    for one, other in pairs:
+        for number, (first, second) in enumerate(itertools.zip_longest(one.screens, other.screens), 1):
+            alike = similarity_of(first, second) if first and second else 0.0
+            best[number] = max(alike, best.get(number, 0.0))
+    return min((alike, number) for number, alike in best.items())
+
+
+def _new(
+    originals: Sequence[Look],
+    looks: Sequence[Look],
+    texts: Callable[[Look], Iterable[str]],
+    essence: Callable[[str], str],
+) -> tuple[str, ...]:
+    """What all looks have and no original has, by their essence."""
+    known = {essence(text) for each in originals for text in texts(each)}
+    always = set.intersection(*({essence(text) for text in texts(each)} for each in looks))
+    return tuple(
+        dict.fromkeys(
+            text for text in texts(looks[0]) if essence(text) in always and essence(text) not in known
+        )
     )
 
 
