@@ -28,9 +28,10 @@ class Look:
 class Likeness:
     """A variant held against its original on one device.
 
-    `similarity` is that of the least alike screenful (`screenful`, from 1; None: there is no comparison), `own` that
-    of two loads of the original, when there were two. `missing` was asked for and is not archived, unlike anything
-    the original asked for; `console` are errors that the original does not write; `reason` why the load failed.
+    `similarity` is that of the least alike screenful (`screenful`, from 1; None: there is no comparison). `unsteady`
+    are those that differ, but also from one load of the original to the next: they tell nothing. `missing` was asked
+    for and is not archived, unlike anything the original asked for; `console` are errors that the original does not
+    write; `reason` why the load failed.
     """
 
     variant: str
@@ -38,20 +39,15 @@ class Likeness:
     similarity: float | None = None
     screenful: int | None = None
     screens: int = 0
-    own: float | None = None
+    unsteady: tuple[int, ...] = ()
     missing: tuple[str, ...] = ()
     console: tuple[str, ...] = ()
     reason: str | None = None
 
     @property
-    def needed(self) -> float:
-        """What the similarity must reach: no more than the original's own, when that changes by itself."""
-        return LEAST_SIMILARITY if self.own is None else min(LEAST_SIMILARITY, self.own)
-
-    @property
     def ok(self) -> bool:
-        alike = self.similarity is not None and self.similarity >= self.needed
-        return alike and self.reason is None and not self.console and not self.missing
+        alike = self.similarity is not None and self.similarity >= LEAST_SIMILARITY
+        return alike and not self.console and not self.missing
 
     def __str__(self) -> str:
         return f"{self.variant}, {self.device}: {'like the original' if self.ok else 'DIFFERS'}, {self.described}"
@@ -64,7 +60,10 @@ class Likeness:
             seen.append(self.reason)
         if self.similarity is not None:
             where = f"in screenful {self.screenful} of {self.screens}"
-            seen.append(f"similarity {self.similarity:.3f} {where} (at least {self.needed:.3g})")
+            seen.append(f"similarity {self.similarity:.3f} {where} (at least {LEAST_SIMILARITY})")
+        if self.unsteady:
+            numbers = ", ".join(map(str, self.unsteady))
+            seen.append(f"screenful {numbers} not compared: the original changes there by itself")
         if self.console:
             seen.append(f"new console errors: {' | '.join(self.console)}")
         if self.missing:
@@ -84,29 +83,32 @@ def likeness(variant: str, originals: Sequence[Look], looks: Sequence[Look]) -> 
     if not whole or not known:
         failed = (looks if known else originals)[-1].record
         return Likeness(variant, device, reason=f"{failed.outcome}: {failed.reason or 'no screenshot'}")
-    similarity, screenful = _least(itertools.product(known, whole))
-    again = list(itertools.combinations(known, 2))
-    missing = _new(known, whole, lambda look: look.record.observation.missed, _without_query)
+    alike = _alike(itertools.product(known, whole))
+    own = _alike(itertools.combinations(known, 2))
+    steady = {
+        each: value for each, value in alike.items() if max(value, own.get(each, 1.0)) >= LEAST_SIMILARITY
+    }
+    screenful = min(steady, key=lambda each: (steady[each], each), default=None)
     return Likeness(
         variant=variant,
         device=device,
-        similarity=similarity,
+        similarity=None if screenful is None else steady[screenful],
         screenful=screenful,
         screens=max(len(each.screens) for each in whole),
-        own=_least(again)[0] if again else None,
-        missing=missing,
+        unsteady=tuple(sorted(alike.keys() - steady.keys())),
+        missing=_new(known, whole, lambda look: look.record.observation.missed, _without_query),
         console=_new(known, whole, lambda look: look.console, _bare),
     )
 
 
-def _least(pairs: Iterable[tuple[Look, Look]]) -> tuple[float, int]:
-    """The similarity of the least alike screenful, and its number; 0 for one that the other does not have."""
+def _alike(pairs: Iterable[tuple[Look, Look]]) -> dict[int, float]:
+    """The similarity of each screenful by its most alike pair; 0 for one that the other load does not have."""
     best: dict[int, float] = {}
     for one, other in pairs:
         for number, (first, second) in enumerate(itertools.zip_longest(one.screens, other.screens), 1):
             alike = similarity_of(first, second) if first and second else 0.0
             best[number] = max(alike, best.get(number, 0.0))
-    return min((alike, number) for number, alike in best.items())
+    return best
 
 
 def _new(
