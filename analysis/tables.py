@@ -25,6 +25,7 @@ HEADS = {
     "server": "Server",
     "device": "Device",
 }
+HEADS_OF_EFFECTS = ("Page", "Rate (Mbit/s)", "RTT (ms)", "Protocol", "Filter", "Way")
 TRAFFIC = {
     "bytes_down": "Down (kB)",
     "bytes_up": "Up (kB)",
@@ -144,6 +145,44 @@ def verdict_text(verdict: str, more: int, margin: float) -> str:
     return str(verdict)
 
 
+def filter_effects(results: Results) -> Table | None:
+    """What each filter of a factorial study does to the page-load time."""
+    found = results.effects
+    if found.empty:
+        return None
+    data = found.sort_values(["page", "rtt_ms", "protocol", "whole", "ratio"], kind="stable")
+    rows = [
+        (
+            Shown(row["page"]),
+            Shown(words.rate(row["down_mbps"], row.get("up_mbps"))),
+            Shown(words.plain(row["rtt_ms"])),
+            Shown(protocols.label(str(row["protocol"]))),
+            Shown(row["filter"]),
+            Shown(row["way"]),
+            Shown(words.number(row["ratio"], 3), words.span(row["low"], row["high"], 3)),
+            Shown(words.number(row["n"]), "" if row["paired"] else "unpaired"),
+            Shown(words.probability(row["q"])),
+            Shown(
+                "changes nothing here"
+                if row["idle"]
+                else verdict_text(row["verdict"], row["more"], results.margin)
+            ),
+        )
+        for row in data.to_dict("records")
+    ]
+    return Table(
+        name="effects",
+        title="Page-load time with a filter relative to that without it [95 % bootstrap interval]",
+        note="Below 1: faster with it. Alone: the filter against plain; among the others: the whole variant against "
+        "the whole without it; together: the whole variant against plain. q: corrected for all rows "
+        "(Benjamini-Hochberg).",
+        data=data,
+        head=(*HEADS_OF_EFFECTS, "Ratio", "n", "q", "Verdict"),
+        rows=tuple(rows),
+        keys=4,
+    )
+
+
 def traffic(results: Results) -> Table | None:
     """Median bytes, requests and connections of every condition."""
     note = "Down and up: packets on the link with their headers. Bodies: as the browser counts. 1 kB = 1,000 bytes."
@@ -254,6 +293,7 @@ def _setting(value: Any) -> str:
 TABLES: tuple[Callable[[Results], Table | None], ...] = (
     median_times,
     against_baseline,
+    filter_effects,
     traffic,
     server_view,
     other_times,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.records import Record
@@ -28,9 +28,10 @@ class Look:
 class Likeness:
     """A variant held against its original on one device.
 
-    `similarity` is that of the least alike screenful (`screenful`, from 1; None: there is no comparison), `own` that
-    of two loads of the original, when there were two. `missing` was asked for and is not archived, unlike anything
-    the original asked for; `console` are errors that the original does not write; `reason` why the load failed.
+    `similarity` is that of the least alike screenful (`screenful`, from 1; None: there is no comparison). `unsteady`
+    are those that differ, but also from one load of the original to the next: they tell nothing. `missing` was asked
+    for and is not archived, unlike anything the original asked for; `console` are errors that the original does not
+    write; `reason` why the load failed.
     """
 
     variant: str
@@ -38,20 +39,15 @@ class Likeness:
     similarity: float | None = None
     screenful: int | None = None
     screens: int = 0
-    own: float | None = None
+    unsteady: tuple[int, ...] = ()
     missing: tuple[str, ...] = ()
     console: tuple[str, ...] = ()
     reason: str | None = None
 
     @property
-    def needed(self) -> float:
-        """What the similarity must reach: no more than the original's own, when that changes by itself."""
-        return LEAST_SIMILARITY if self.own is None else min(LEAST_SIMILARITY, self.own)
-
-    @property
     def ok(self) -> bool:
-        alike = self.similarity is not None and self.similarity >= self.needed
-        return alike and self.reason is None and not self.console and not self.missing
+        alike = self.similarity is not None and self.similarity >= LEAST_SIMILARITY
+        return alike and not self.console and not self.missing
 
     def __str__(self) -> str:
         return f"{self.variant}, {self.device}: {'like the original' if self.ok else 'DIFFERS'}, {self.described}"
@@ -64,7 +60,10 @@ class Likeness:
             seen.append(self.reason)
         if self.similarity is not None:
             where = f"in screenful {self.screenful} of {self.screens}"
-            seen.append(f"similarity {self.similarity:.3f} {where} (at least {self.needed:.3g})")
+            seen.append(f"similarity {self.similarity:.3f} {where} (at least {LEAST_SIMILARITY})")
+        if self.unsteady:
+            numbers = ", ".join(map(str, self.unsteady))
+            seen.append(f"screenful {numbers} not compared: the original changes there by itself")
         if self.console:
             seen.append(f"new console errors: {' | '.join(self.console)}")
         if self.missing:
@@ -73,39 +72,58 @@ class Likeness:
 
 
 def likeness(variant: str, originals: Sequence[Look], looks: Sequence[Look]) -> Likeness:
-    """The most alike pair of an original's and a variant's load: a page may look otherwise each time."""
-    own = max((_least(one, other)[0] for one, other in itertools.combinations(originals, 2)), default=None)
-    pairs = [_pair(variant, original, look, own) for original in originals for look in looks]
-    return max(pairs, key=lambda each: (each.ok, -len(each.console + each.missing), each.similarity or 0.0))
+    """Loads of the original and of the variant; a page may look otherwise each time.
 
-
-def _pair(variant: str, original: Look, look: Look, own: float | None) -> Likeness:
-    device = look.record.planned.condition.device.name
-    failed = next((each.record for each in (original, look) if not each.screens), None)
-    if failed is not None:
+    Each screenful counts by its most alike pair; errors and misses count that every load of the variant has and no
+    load of the original.
+    """
+    device = looks[0].record.planned.condition.device.name
+    whole = [each for each in looks if each.screens and each.record.reason is None]
+    known = [each for each in originals if each.screens]
+    if not whole or not known:
+        failed = (looks if known else originals)[-1].record
         return Likeness(variant, device, reason=f"{failed.outcome}: {failed.reason or 'no screenshot'}")
-    similarity, screenful = _least(original, look)
-    missed = {_without_query(url) for url in original.record.observation.missed}
-    known = {_bare(text) for text in original.console}
+    alike = _alike(itertools.product(known, whole))
+    own = _alike(itertools.combinations(known, 2))
+    steady = {
+        each: value for each, value in alike.items() if max(value, own.get(each, 1.0)) >= LEAST_SIMILARITY
+    }
+    screenful = min(steady, key=lambda each: (steady[each], each), default=None)
     return Likeness(
-        variant,
-        device,
-        similarity,
-        screenful,
-        len(look.screens),
-        own,
-        tuple(url for url in look.record.observation.missed if _without_query(url) not in missed),
-        tuple(dict.fromkeys(text for text in look.console if _bare(text) not in known)),
-        look.record.reason,
+        variant=variant,
+        device=device,
+        similarity=None if screenful is None else steady[screenful],
+        screenful=screenful,
+        screens=max(len(each.screens) for each in whole),
+        unsteady=tuple(sorted(alike.keys() - steady.keys())),
+        missing=_new(known, whole, lambda look: look.record.observation.missed, _without_query),
+        console=_new(known, whole, lambda look: look.console, _bare),
     )
 
 
-def _least(one: Look, other: Look) -> tuple[float, int]:
-    """The similarity of the least alike screenful, and its number; 0 for a screenful that only one of them has."""
-    pairs = itertools.zip_longest(one.screens, other.screens)
-    return min(
-        (similarity_of(first, second) if first and second else 0.0, number)
-        for number, (first, second) in enumerate(pairs, 1)
+def _alike(pairs: Iterable[tuple[Look, Look]]) -> dict[int, float]:
+    """The similarity of each screenful by its most alike pair; 0 for one that the other load does not have."""
+    best: dict[int, float] = {}
+    for one, other in pairs:
+        for number, (first, second) in enumerate(itertools.zip_longest(one.screens, other.screens), 1):
+            alike = similarity_of(first, second) if first and second else 0.0
+            best[number] = max(alike, best.get(number, 0.0))
+    return best
+
+
+def _new(
+    originals: Sequence[Look],
+    looks: Sequence[Look],
+    texts: Callable[[Look], Iterable[str]],
+    essence: Callable[[str], str],
+) -> tuple[str, ...]:
+    """What all looks have and no original has, by their essence."""
+    known = {essence(text) for each in originals for text in texts(each)}
+    always = set.intersection(*({essence(text) for text in texts(each)} for each in looks))
+    return tuple(
+        dict.fromkeys(
+            text for text in texts(looks[0]) if essence(text) in always and essence(text) not in known
+        )
     )
 
 

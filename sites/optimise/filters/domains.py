@@ -29,7 +29,8 @@ def shard(page: Page, settings: Settings) -> tuple[Page, Notes]:
                 continue
             url = _sharded(found.url, settings.shards)
             moved[url] = replace(found, url=url, changed=True)
-            tag = element.tag.with_attribute("src", url)
+            fragment = urlsplit(element.tag.get("src") or "").fragment  # names a part of an SVG file
+            tag = element.tag.with_attribute("src", f"{url}#{fragment}" if fragment else url)
             changes.append((element.start, element.end, element.with_tag(tag, document)))
         return Edit(replaced(document.tokens, changes), tuple(moved.values()))
 

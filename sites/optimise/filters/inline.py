@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import urldefrag
 
 from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Element, Notes, edit_elements
@@ -135,7 +136,9 @@ def inline_images(page: Page, settings: Settings) -> tuple[Page, Notes]:
         lazy = (tag.get("loading") or "").lower() == "lazy"
         if document.images_shown[found.url] > 1 or "srcset" in tag.names or lazy:
             return Note(found.url, "the image is shown more than once, lazily, or has a srcset")
-        url = f"data:{found.mime};base64,{base64.b64encode(found.body).decode()}"
+        fragment = urldefrag(tag.get("src") or "").fragment  # names a part of an SVG file
+        data = base64.b64encode(found.body).decode()
+        url = f"data:{found.mime};base64,{data}" + (f"#{fragment}" if fragment else "")
         return element.with_tag(tag.with_attribute("src", url), document)
 
     return edit_elements(page, ["img", "input"], change)

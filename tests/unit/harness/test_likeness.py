@@ -60,15 +60,25 @@ def test_every_difference_counts_and_is_named(made: Look, says: str | None) -> N
     assert (says or "like the original") in str(found)
 
 
-def test_the_most_alike_of_several_loads_counts() -> None:
-    other = look(screen("white"), BOTTOM)
-    assert likeness("core", [ORIGINAL], [other, look(TOP, BOTTOM)]).ok
-    assert likeness("core", [other, ORIGINAL], [look(TOP, BOTTOM)]).ok
+def test_each_screenful_counts_by_its_most_alike_pair() -> None:
+    late_top, late_bottom = look(screen("white"), BOTTOM), look(TOP, screen("white"))
+    assert not likeness("core", [ORIGINAL], [late_top]).ok
+    assert likeness("core", [ORIGINAL], [late_top, late_bottom]).ok
+    assert likeness("core", [late_top, late_bottom], [look(TOP, BOTTOM)]).ok
 
 
-def test_a_page_that_changes_by_itself_is_measured_by_that() -> None:
-    late = replace(ORIGINAL, screens=(TOP, screen("white", 190)))
-    found = likeness("core", [ORIGINAL, late], [look(TOP, screen("white", 180))])
-    assert found.own is not None
-    assert 0 < found.own < 0.95
-    assert found.needed == found.own
+def test_what_happens_now_and_then_is_not_the_variants_doing() -> None:
+    now = look(TOP, BOTTOM, console=("z failed",), missed=("https://a.example/z",))
+    assert not likeness("core", [ORIGINAL], [now, now]).ok
+    assert likeness("core", [ORIGINAL], [now, look(TOP, BOTTOM)]).ok
+    assert likeness("core", [ORIGINAL, now], [now]).ok
+    assert likeness("core", [ORIGINAL], [look(reason="crash"), look(TOP, BOTTOM)]).ok
+
+
+def test_where_the_original_changes_by_itself_nothing_is_told() -> None:
+    other = replace(ORIGINAL, screens=(TOP, screen("white")))
+    found = likeness("core", [ORIGINAL, other], [look(TOP, screen("white", 120))])
+    assert (found.ok, found.unsteady, found.screenful) == (True, (2,), 1)
+    assert "screenful 2 not compared" in str(found)
+    assert not likeness("core", [ORIGINAL, other], [look(screen("white"), BOTTOM)]).ok
+    assert not likeness("core", [look(TOP), look(screen("white"))], [look(BOTTOM)]).ok
