@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.browser.netlog import ABORTED, Connection, NetLog, Request
+from harness.browser.browserlog import ABORTED, BrowserLog, Connection, Request
 from harness.model import Outcome, Protocol
 from harness.records import Observation
 from sites.servers import Match, ServedRequest
@@ -36,7 +36,7 @@ class Evidence:
     tls: str = "1.3"
     navigate_ms: float | None = None
     timeline: Mapping[str, Any] | None = None
-    netlog: NetLog | None = None
+    browser_log: BrowserLog | None = None
     served: tuple[ServedRequest, ...] | None = None
     link_reading: Mapping[str, Any] | None = None
     client_cpu_s: float | None = None
@@ -50,12 +50,12 @@ class Evidence:
 
     @property
     def page_requests(self) -> tuple[Request, ...]:
-        return self.netlog.page_requests if self.netlog else ()
+        return self.browser_log.page_requests if self.browser_log else ()
 
     @property
     def load_requests(self) -> tuple[Request, ...]:
         """The page's requests that started before its load event ended; all when there was none."""
-        document = self.netlog.document(self.start_url) if self.netlog else None
+        document = self.browser_log.document(self.start_url) if self.browser_log else None
         if document is None or self.timeline is None or self.timeline.get("plt_ms") is None:
             return self.page_requests
         end = document.started_ms + self.timeline["plt_ms"] - (self.timeline.get("fetch_start_ms") or 0)
@@ -70,7 +70,7 @@ def observe(evidence: Evidence) -> Observation:
     missed, fuzzy = asked_urls(evidence, Match.MISS), asked_urls(evidence, Match.CLOSEST)
     reading = evidence.link_reading or {}
     served = evidence.served
-    seen = evidence.netlog is not None
+    seen = evidence.browser_log is not None
     return Observation(
         navigate_ms=evidence.navigate_ms,
         **{
@@ -82,10 +82,10 @@ def observe(evidence: Evidence) -> Observation:
         failed_requests=len(failed) if seen else None,
         missed_requests=len(missed) if seen else None,
         fuzzy_requests=len(fuzzy) if seen else None,
-        connections=len(evidence.netlog.connections) if evidence.netlog else None,
-        connect_ms=_fastest(evidence.netlog.connections) if evidence.netlog else None,
-        tls=dict(Counter(each.tls for each in evidence.netlog.connections if each.tls))
-        if evidence.netlog
+        connections=len(evidence.browser_log.connections) if evidence.browser_log else None,
+        connect_ms=_fastest(evidence.browser_log.connections) if evidence.browser_log else None,
+        tls=dict(Counter(each.tls for each in evidence.browser_log.connections if each.tls))
+        if evidence.browser_log
         else {},
         bytes_down=reading.get("down", {}).get("bytes_out"),
         bytes_up=reading.get("up", {}).get("bytes_out"),
@@ -94,8 +94,8 @@ def observe(evidence: Evidence) -> Observation:
         missed=tuple(missed),
         fuzzy=tuple(fuzzy),
         failed=tuple(f"{request.url} ({request.net_error or request.status})" for request in failed),
-        service_requests=sum(1 for each in evidence.netlog.service_requests if each.protocol)
-        if evidence.netlog
+        service_requests=sum(1 for each in evidence.browser_log.service_requests if each.protocol)
+        if evidence.browser_log
         else None,
         server_requests=None if served is None else len(served),
         server_connections=None if served is None else len({request.connection for request in served}),
@@ -136,7 +136,7 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
 def _broken_timeline(evidence: Evidence) -> str | None:
     if not evidence.timeline or not evidence.timeline.get("plt_ms"):
         return "the page's timeline holds no load event"
-    main = evidence.netlog.document(evidence.start_url) if evidence.netlog else None
+    main = evidence.browser_log.document(evidence.start_url) if evidence.browser_log else None
     if main is None:
         return "the browser's NetLog holds no request for the page"
     if main.failed:
@@ -145,9 +145,9 @@ def _broken_timeline(evidence: Evidence) -> str | None:
 
 
 def _foreign_traffic(evidence: Evidence) -> str | None:
-    if evidence.netlog is None:
+    if evidence.browser_log is None:
         return "no NetLog"
-    foreign = [request.url for request in evidence.netlog.service_requests if request.protocol]
+    foreign = [request.url for request in evidence.browser_log.service_requests if request.protocol]
     return _listed("the browser used the link for itself", foreign)
 
 
@@ -166,11 +166,11 @@ def _lossy_testbed(evidence: Evidence) -> str | None:
 
 def _shorter_link(evidence: Evidence) -> str | None:
     """Connections made faster than light on the link: it was not the one of the condition."""
-    if evidence.netlog is None:
+    if evidence.browser_log is None:
         return None
     made = [
         f"{each.connect_ms} ms to {each.remote}"
-        for each in evidence.netlog.connections
+        for each in evidence.browser_log.connections
         if _too_fast(each, evidence)
     ]
     return _listed(f"the link has a round trip of {evidence.rtt_ms:g} ms, yet connections took only", made)
@@ -188,7 +188,7 @@ def _wrong_in_browser(evidence: Evidence) -> str | None:
         if request.protocol
         and (request.protocol != protocol.wire or not request.url.startswith(f"{protocol.scheme}://"))
     ]
-    secured = [each for each in (evidence.netlog.connections if evidence.netlog else ()) if each.tls]
+    secured = [each for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls]
     resumed = [f"{connection.remote} resumed a TLS session" for connection in secured if connection.resumed]
     other = [
         f"{connection.remote} by {connection.tls}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from harness.browser.netlog import ABORTED, Request
+from harness.browser.browserlog import ABORTED, Request
 from harness.judge import Evidence
 from harness.model import Outcome
 from harness.records import Record

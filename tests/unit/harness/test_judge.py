@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.browser.netlog import Connection, NetLog, Request
+from harness.browser.browserlog import BrowserLog, Connection, Request
 from harness.judge import Evidence, observe, verdict
 from harness.model import Outcome, Protocol
 from sites.servers import Match, ServedRequest
@@ -66,7 +66,7 @@ def evidence(**changes: Any) -> Evidence:
         rtt_ms=50,
         navigate_ms=510.0,
         timeline=TIMELINE,
-        netlog=NetLog((request(START), request(PICTURE)), (connection,)),
+        browser_log=BrowserLog((request(START), request(PICTURE)), (connection,)),
         served=(served(START), served(PICTURE)),
         link_reading={"down": {"bytes_out": 9000}, "up": {"bytes_out": 900}},
     )
@@ -74,7 +74,7 @@ def evidence(**changes: Any) -> Evidence:
 
 
 def with_requests(*requests: Request) -> Evidence:
-    return evidence(netlog=NetLog(requests, ()))
+    return evidence(browser_log=BrowserLog(requests, ()))
 
 
 def test_a_good_load_counts() -> None:
@@ -102,7 +102,7 @@ def test_what_was_not_observed_is_none() -> None:
 def test_a_miss_is_counted_but_counts() -> None:
     missing = "https://cdn.example/missing.png"
     seen = evidence(
-        netlog=NetLog((request(START), request(missing, status=404)), ()),
+        browser_log=BrowserLog((request(START), request(missing, status=404)), ()),
         served=(served(START), served(missing, status=404, match=Match.MISS)),
     )
     assert verdict(seen) == (Outcome.OK, None)
@@ -113,7 +113,7 @@ def test_a_miss_is_counted_but_counts() -> None:
 def test_what_the_closest_response_answered_is_listed() -> None:
     asked = f"{PICTURE}?now=2"
     seen = evidence(
-        netlog=NetLog((request(START), request(asked)), ()),
+        browser_log=BrowserLog((request(START), request(asked)), ()),
         served=(served(START), served(asked, match=Match.CLOSEST)),
     )
     assert verdict(seen) == (Outcome.OK, None)
@@ -169,7 +169,7 @@ def test_requests_after_the_load_event_are_counted_apart() -> None:
             Outcome.WRONG_PROTOCOL,
             "resumed a TLS session",
             evidence(
-                netlog=NetLog((request(START),), (Connection("a", "b", "TLS 1.3", "h2", resumed=True),))
+                browser_log=BrowserLog((request(START),), (Connection("a", "b", "TLS 1.3", "h2", resumed=True),))
             ),
         ),
         (
@@ -194,7 +194,7 @@ def test_a_connection_used_twice_is_no_close() -> None:
         request(picture, protocol="http/1.1"),
     ]
     found = evidence(
-        protocol=Protocol.HTTP1_CLOSE, start_url=page, netlog=NetLog(tuple(requests), ()), served=tuple(both)
+        protocol=Protocol.HTTP1_CLOSE, start_url=page, browser_log=BrowserLog(tuple(requests), ()), served=tuple(both)
     )
     assert "2 requests on one connection" in (verdict(found)[1] or "")
     apart = (both[0], replace(both[1], client_port=4001))
@@ -215,9 +215,9 @@ def test_a_handshake_that_is_faster_than_the_round_trip_betrays_the_link(
     connect_ms: int | None, outcome: Outcome
 ) -> None:
     good = evidence()
-    assert good.netlog is not None
-    connections = tuple(replace(each, connect_ms=connect_ms) for each in good.netlog.connections)
-    changed = replace(good, netlog=replace(good.netlog, connections=connections))
+    assert good.browser_log is not None
+    connections = tuple(replace(each, connect_ms=connect_ms) for each in good.browser_log.connections)
+    changed = replace(good, browser_log=replace(good.browser_log, connections=connections))
     assert verdict(changed)[0] is outcome
     if outcome is not Outcome.OK:
         assert "round trip of 50 ms, yet connections took only 47 ms" in (verdict(changed)[1] or "")
