@@ -1,8 +1,7 @@
 """How each protocol looks and in which order protocols stand, the same in every figure and table.
 
 Colours are told apart by people with colour-vision deficiencies (Okabe and Ito 2008; Paul Tol's muted scheme
-for the rest); markers and dashes carry the same difference on a grey printer. Protocols that are only planned
-have their look already, so that figures of old and new runs can stand side by side.
+for the rest); markers and dashes carry the same difference on a grey printer.
 """
 
 from __future__ import annotations
@@ -37,12 +36,6 @@ STYLES: dict[str, Style] = {
     "h2": Style("#0072B2", "D", "-"),
     "h3": Style("#000000", "*", "-"),
 }
-LABELS_TO_COME = {
-    "http1-pipelined": "HTTP/1.1, pipelined",
-    "https1-pipelined": "HTTP/1.1 + TLS, pipelined",
-    "spdy": "SPDY (TLS)",
-    "spdy-plain": "SPDY, no TLS",
-}
 FURTHER = (
     Style("#332288", "h", (0, (4, 1, 1, 1))),
     Style("#44AA99", "p", (0, (2, 2))),
@@ -56,7 +49,7 @@ def label(protocol: str) -> str:
     try:
         return Protocol(protocol).label
     except ValueError:
-        return LABELS_TO_COME.get(protocol, protocol)
+        return protocol
 
 
 def ordered(protocols: Iterable[str]) -> tuple[str, ...]:

@@ -23,44 +23,78 @@ QUEUE_FLOOR_BYTES = 1000 * MTU_BYTES  # the default limit of Linux netem, so wha
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+class Engine(StrEnum):
+    """The browser: today's, or the one that speaks what the 2012 study compared."""
+
+    CHROMIUM = "chromium"
+    QTWEBKIT = "qtwebkit"
+
+
+MODERN = frozenset({Engine.CHROMIUM})
+HISTORICAL = frozenset({Engine.QTWEBKIT})
+BOTH = MODERN | HISTORICAL
+
+
 class Protocol(StrEnum):
     """How bytes travel, one line per protocol; the order is that of tables.
 
-    `wire` is what the browser and the server must both report, named as ALPN and Resource Timing name it. `label` is
-    the name for figures.
+    `scheme` is that of the page's URLs. `wire` is what the browser and the server must both report, named as ALPN and
+    Resource Timing name it. `engines` are the browsers that speak it. `label` is the name for figures.
     """
 
     _value_: str
     scheme: str
     wire: str
     keep_alive: bool
+    engines: frozenset[Engine]
     label: str
 
-    def __new__(
-        cls, value: str, scheme: str = "", wire: str = "", keep_alive: bool = True, label: str = ""
+    def __new__(  # noqa: PLR0917 - a line of the table below
+        cls,
+        value: str,
+        scheme: str = "",
+        wire: str = "",
+        keep_alive: bool = True,
+        engines: frozenset[Engine] = BOTH,
+        label: str = "",
     ) -> Protocol:
         member = str.__new__(cls, value)
         member._value_ = value
-        member.scheme, member.wire, member.keep_alive, member.label = scheme, wire, keep_alive, label
+        member.scheme, member.wire, member.keep_alive = scheme, wire, keep_alive
+        member.engines, member.label = engines, label
         return member
 
-    HTTP1_CLOSE = "http1-close", "http", "http/1.1", False, "HTTP/1.1, no keep-alive"
-    HTTP1 = "http1", "http", "http/1.1", True, "HTTP/1.1"
-    HTTPS1_CLOSE = "https1-close", "https", "http/1.1", False, "HTTP/1.1 + TLS, no keep-alive"
-    HTTPS1 = "https1", "https", "http/1.1", True, "HTTP/1.1 + TLS"
-    H2 = "h2", "https", "h2", True, "HTTP/2 (TLS)"
-    H3 = "h3", "https", "h3", True, "HTTP/3 (QUIC)"
+    HTTP1_CLOSE = "http1-close", "http", "http/1.1", False, MODERN, "HTTP/1.1, no keep-alive"
+    HTTP1 = "http1", "http", "http/1.1", True, BOTH, "HTTP/1.1"
+    HTTP1_PIPELINED = "http1-pipelined", "http", "http/1.1", True, HISTORICAL, "HTTP/1.1, pipelined"
+    HTTPS1_CLOSE = "https1-close", "https", "http/1.1", False, MODERN, "HTTP/1.1 + TLS, no keep-alive"
+    HTTPS1 = "https1", "https", "http/1.1", True, BOTH, "HTTP/1.1 + TLS"
+    HTTPS1_PIPELINED = "https1-pipelined", "https", "http/1.1", True, HISTORICAL, "HTTP/1.1 + TLS, pipelined"
+    SPDY = "spdy", "https", "spdy/3", True, HISTORICAL, "SPDY (TLS)"
+    SPDY_PLAIN = "spdy-plain", "https", "spdy/3", True, HISTORICAL, "SPDY, no TLS"
+    H2 = "h2", "https", "h2", True, MODERN, "HTTP/2 (TLS)"
+    H3 = "h3", "https", "h3", True, MODERN, "HTTP/3 (QUIC)"
 
     @property
     def over_quic(self) -> bool:
         """Whether it runs over UDP, in QUIC's own connections."""
         return self.wire == "h3"
 
+    @property
+    def pipelined(self) -> bool:
+        """Whether the browser sends requests of HTTP/1.1 before the answers to earlier ones."""
+        return self in (Protocol.HTTP1_PIPELINED, Protocol.HTTPS1_PIPELINED)
 
-class Engine(StrEnum):
-    """The browser."""
+    @property
+    def encrypted(self) -> bool:
+        """Whether there is TLS on the link, which the page's URLs alone do not tell."""
+        return self.scheme == "https" and self is not Protocol.SPDY_PLAIN
 
-    CHROMIUM = "chromium"
+    def refuse_unless_spoken_by(self, engine: Engine) -> None:
+        """Raise StudyError when a browser does not speak it, naming the one that does."""
+        if engine not in self.engines:
+            able = ", ".join(sorted(self.engines))
+            raise StudyError(f"engine: {engine} does not speak {self}; engines that do: {able}")
 
 
 class Driver(StrEnum):
@@ -239,6 +273,8 @@ class ThinkTime:
 
 
 TLS_VERSIONS = ("1.3", "1.2")
+# What a study gets that names none: what the protocols of the engine have in common.
+DEFAULT_TLS = {Engine.CHROMIUM: "1.3", Engine.QTWEBKIT: "1.2"}
 
 
 @dataclass(frozen=True)
@@ -259,10 +295,13 @@ class Replay:
         protocols = tuple(protocols)
         plain = [protocol for protocol in protocols if protocol.scheme == "http"]
         quic = [protocol for protocol in protocols if protocol.over_quic]
+        spdy = [protocol for protocol in protocols if protocol.wire == "spdy/3"]
         if self.tls == "1.2" and quic:
             raise StudyError(
                 f'tls: {quic[0]} has TLS 1.3 built in; leave {quic[0]} out, or choose tls = "1.3"'
             )
+        if self.tls == "1.3" and spdy:
+            raise StudyError(f'tls: {spdy[0]} is older than TLS 1.3; choose tls = "1.2"')
         if self.compression.kind == "brotli" and plain:
             raise StudyError(
                 f"compression: browsers take brotli over https only, not by {plain[0]}; "

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.errors import StudyError
-from harness.model import Protocol, ThinkTime
+from harness.model import Engine, Protocol, ThinkTime
 
-DEFAULT_SERVER = "caddy"
+DEFAULT_SERVERS = {Engine.CHROMIUM: "caddy", Engine.QTWEBKIT: "spdy-gateway"}
+DEFAULT_SERVER = DEFAULT_SERVERS[Engine.CHROMIUM]
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,18 @@ class Ability:
     thinking: frozenset[Protocol] = frozenset()
 
 
-WITHOUT_QUIC = frozenset(protocol for protocol in Protocol if not protocol.over_quic)
+TODAY = tuple(protocol for protocol in Protocol if Engine.CHROMIUM in protocol.engines)
+OVER_TCP = frozenset(TODAY) - {Protocol.H3}
+# Apache and Caddy cannot tell whether requests were pipelined, so that nothing would prove it there.
+PIPELINED = frozenset(protocol for protocol in Protocol if protocol.pipelined)
+OF_2012 = frozenset(protocol for protocol in Protocol if Engine.QTWEBKIT in protocol.engines)
 ABILITIES = {
     # Apache lets only six requests of an HTTP/2 connection begin at once and more as those end (mod_http2,
     # h2_mplx.c): their waiting would be added up.
-    "apache": Ability(WITHOUT_QUIC, WITHOUT_QUIC - {Protocol.H2}),
-    "caddy": Ability(frozenset(Protocol)),
-    "nginx": Ability(WITHOUT_QUIC, WITHOUT_QUIC),
+    "apache": Ability(OVER_TCP, OVER_TCP - {Protocol.H2}),
+    "caddy": Ability(frozenset(TODAY)),
+    "nginx": Ability(OVER_TCP | PIPELINED, OVER_TCP),
+    "spdy-gateway": Ability(OF_2012, OF_2012),
 }
 
 

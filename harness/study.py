@@ -13,6 +13,7 @@ from typing import Any
 from harness import keys
 from harness.errors import StudyError
 from harness.model import (
+    DEFAULT_TLS,
     DESKTOP,
     DEVICES,
     NAME_PATTERN,
@@ -30,7 +31,7 @@ from harness.model import (
     TcpSettings,
     ThinkTime,
 )
-from harness.servers import ABILITIES, DEFAULT_SERVER, refuse_unless_able
+from harness.servers import ABILITIES, DEFAULT_SERVERS, refuse_unless_able
 from harness.study_links import links_of
 from harness.variants import PLAIN, parse_variant
 
@@ -143,7 +144,10 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     if not NAME_PATTERN.fullmatch(name):
         raise StudyError(f"name is {name!r}; it may hold letters, digits, '.', '_' and '-' only")
     protocols = tuple(keys.enums(data, "protocols", Protocol))
-    server = keys.choice("server", data.get("server", DEFAULT_SERVER), tuple(ABILITIES))
+    engine = keys.enum("engine", data.get("engine", Engine.CHROMIUM), Engine)
+    for protocol in protocols:
+        protocol.refuse_unless_spoken_by(engine)
+    server = keys.choice("server", data.get("server", DEFAULT_SERVERS[engine]), tuple(ABILITIES))
     return Study(
         name=name,
         title=keys.text(data, "title", name),
@@ -154,10 +158,10 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         link_backend=keys.enum("link_backend", data["link_backend"], Backend)
         if "link_backend" in data
         else None,
-        engine=keys.enum("engine", data.get("engine", "chromium"), Engine),
+        engine=engine,
         drivers=tuple(keys.enums(data, "drivers", Driver, [Driver.PLAYWRIGHT])),
         device=DEVICES[keys.choice("device", data.get("device", DESKTOP.name), tuple(DEVICES))],
-        replay=_replay(data, protocols, server),
+        replay=_replay(data, protocols, server, engine),
         server=server,
         tcp=_tcp(data.get("tcp", {})),
         trials=int(keys.number(data, "trials", 5, 1, MAX_TRIALS, whole=True)),
@@ -167,13 +171,13 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     )
 
 
-def _replay(data: Mapping[str, Any], protocols: Iterable[Protocol], server: str) -> Replay:
+def _replay(data: Mapping[str, Any], protocols: Iterable[Protocol], server: str, engine: Engine) -> Replay:
     replay = Replay(
         origins=keys.enum("origins", data.get("origins", "single"), Origins),
         determinism=keys.truth(data, "determinism", default=Replay.determinism),
         compression=Compression.parse(keys.text(data, "compression", "recorded")),
         think_time=_think_time(data.get("think_time", "none")),
-        tls=keys.choice("tls", data.get("tls", TLS_VERSIONS[0]), TLS_VERSIONS),
+        tls=keys.choice("tls", data.get("tls", DEFAULT_TLS[engine]), TLS_VERSIONS),
     )
     refuse_unless_able(server, protocols, replay.think_time)
     replay.refuse_unless_for(protocols)

@@ -91,6 +91,7 @@ def run_load(arguments: argparse.Namespace) -> int:
     archive = variant_of(open_archive(archives_root(), arguments.name), variant)
     link = link_of(arguments)
     condition = _condition(arguments, link, variant)
+    condition.protocol.refuse_unless_spoken_by(condition.engine)
     refuse_unless_able(condition.server, [condition.protocol])
     keep = ("netlog", "pcap", "screenshot") if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()

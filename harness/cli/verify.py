@@ -19,7 +19,7 @@ from harness.reading import refuse_if_off
 from harness.records import Record
 from harness.replay_quality import ReplayQuality
 from harness.runner import Bench, bench
-from harness.servers import DEFAULT_SERVER
+from harness.servers import DEFAULT_SERVER, TODAY
 from harness.trial import TrialOptions, run_trial
 from harness.variants import PLAIN, Variant, parse_variant, served_name
 from harness.verification import store, verifications
@@ -46,7 +46,7 @@ def add_commands(commands: Subcommands) -> None:
         "load failed, or a core request (no favicon, no manifest, no other method than GET) is not archived.",
     )
     verify.add_argument("name", metavar="NAME")
-    verify.add_argument("--protocol", choices=[each.value for each in Protocol], default="h2")
+    verify.add_argument("--protocol", choices=[each.value for each in TODAY], default="h2")
     verify.add_argument("--device", choices=list(DEVICES), help="only this one (default: each)")
     verify.add_argument(
         "--variant", metavar="V", help="compare this variant's screenshot with the original's instead"

@@ -70,11 +70,12 @@ class Match(StrEnum):
 class ServedRequest:
     """One request as the server logged it, at its end. Fields the server does not log are None.
 
-    `protocol` is named as ALPN does (`http/1.1`, `h2`). The client's address and port tell a connection.
+    `protocol` is named as ALPN does (`http/1.1`, `h2`, `spdy/3`). The client's address and port tell a connection.
     `bytes_sent` and `bytes_received` are bytes on the socket with headers (and, over TLS, the handshake in
     the first request of a connection), `body_bytes` those of the body alone. `requests_before` counts the
     earlier requests on the connection. `websocket` is a handshake for one: it needs a connection of its own, in
-    HTTP/1.1 whatever the page's protocol.
+    HTTP/1.1 whatever the page's protocol. `depth` is how many requests of the connection were waiting or under way
+    once this one had been read, itself included: 1 when it was not pipelined.
     """
 
     started_us: int
@@ -96,10 +97,12 @@ class ServedRequest:
     resumed: bool
     match: Match
     websocket: bool = False
+    depth: int | None = None
 
     @property
     def url(self) -> str:
-        return f"{'https' if self.tls else 'http'}://{self.host}{self.target}"
+        secure = self.tls or self.protocol == Protocol.SPDY.wire  # a page asks by SPDY for https only
+        return f"{'https' if secure else 'http'}://{self.host}{self.target}"
 
     @property
     def connection(self) -> tuple[str, int, str, int]:

@@ -117,7 +117,7 @@ def test_names_that_differ_only_in_signs_do_not_overwrite_each_other(tmp_path: P
 
 
 def test_every_protocol_of_the_model_has_a_look_of_its_own() -> None:
-    assert {protocol.value for protocol in Protocol} <= set(protocols.STYLES)
+    assert [protocol.value for protocol in Protocol] == list(protocols.STYLES)
     for what in ("colour", "marker", "dash"):
         looks = [getattr(style, what) for name, style in protocols.STYLES.items() if name != "h3"]
         assert len(looks) == len(set(looks))

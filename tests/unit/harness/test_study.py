@@ -63,6 +63,13 @@ def test_defaults_are_filled_in() -> None:
     assert study.replay == Replay(Origins.SINGLE, determinism=True, compression=Compression("recorded"))
 
 
+def test_the_historical_engine_has_its_own_defaults() -> None:
+    study = parse_study('engine = "qtwebkit"\n' + GOOD.replace('"h2"', '"spdy-plain"'), "mine.toml")
+    assert study.server == "spdy-gateway"
+    assert study.replay.tls == "1.2"
+    assert parse_study(GOOD, "mine.toml").server == "caddy"
+
+
 def test_the_device_is_part_of_every_condition() -> None:
     assert {each.device for each in parse_study(GOOD, "mine.toml").conditions} == {DESKTOP}
     study = parse_study(f'device = "mobile"\n{GOOD}', "mine.toml")
@@ -161,6 +168,14 @@ def test_impossible_round_trip_times(value: str) -> None:
             "apache does not speak h3; servers that do: caddy",
         ),
         ('["http1", "h2"]', '["http1", "h3"]\nserver = "nginx"', "servers that do: caddy"),
+        ('["http1", "h2"]', '["http1", "spdy"]', "chromium does not speak spdy; engines that do: qtwebkit"),
+        ('["http1", "h2"]', '["http1", "h2"]\nengine = "qtwebkit"', "engines that do: chromium"),
+        (
+            '["http1", "h2"]',
+            '["http1-pipelined"]\nengine = "qtwebkit"\nserver = "apache"',
+            "apache does not speak http1-pipelined; servers that do: nginx, spdy-gateway",
+        ),
+        ('["http1", "h2"]', '["spdy"]\nengine = "qtwebkit"\ntls = "1.3"', 'choose tls = "1.2"'),
         ('name = "mine"', 'name = "mine"\nthink_time = 20', "servers that can: apache, nginx"),
         ('["http1", "h2"]', '["http1", "h3"]\ntls = "1.2"', "TLS 1.3 built in"),
         ('name = "mine"', 'name = "mine"\ntls = "1.1"', "1.2"),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from harness.errors import TestbedFailed
 from harness.model import Protocol
+from harness.servers import TODAY
 from sites.match import closest_rules
 from sites.materialise import Site
 from sites.served import Headers, ServedObject
@@ -136,7 +137,7 @@ def conf(*protocols: Protocol, tls: str = "1.3") -> dict[str, Any]:
 
 
 def test_each_protocol_has_an_address_of_its_own() -> None:
-    servers = conf(*Protocol)["apps"]["http"]["servers"]
+    servers = conf(*TODAY)["apps"]["http"]["servers"]
     plain, secure = servers["http"], servers["https"]
     assert plain["listen"] == ["tcp/10.0.0.1:80", "tcp/10.0.0.1:8443", "tcp/10.0.0.2:80", "tcp/10.0.0.2:8443"]
     assert secure["listen"][-2:] == ["udp/10.0.0.6:443", "udp/10.0.0.6:8443"]

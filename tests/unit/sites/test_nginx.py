@@ -9,6 +9,7 @@ import pytest
 
 from harness.errors import TestbedFailed
 from harness.model import Protocol
+from harness.servers import ABILITIES
 from sites.match import closest_rules
 from sites.materialise import Site
 from sites.served import ServedObject
@@ -18,7 +19,7 @@ from sites.servers.nginx import Settings, configuration
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import FIELDS, parse_line
 
-PROTOCOLS = tuple(protocol for protocol in Protocol if not protocol.over_quic)
+PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["nginx"].protocols)
 
 
 def site(scheme: str, *objects: ServedObject) -> Site:
