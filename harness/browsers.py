@@ -17,6 +17,7 @@ from harness.browser.netlog import read_netlog
 from harness.browser.playwright_driver import playwright_driver
 from harness.browser.profile import Home, fresh_home
 from harness.browser.qtwebkit import home as qtwebkit
+from harness.browser.qtwebkit.hop import Security
 from harness.browser.selenium_driver import selenium_driver
 from harness.model import DESKTOP, Condition, Device, Driver, Engine, Protocol
 from harness.processtree import kill_family
@@ -138,13 +139,14 @@ class Drivers:
                 pipelining=protocol.pipelined,
                 spdy=protocol.wire == qtwebkit.SPDY,
                 security=_loopback(testbed, endpoint, folder) if protocol is Protocol.SPDY_PLAIN else None,
+                tls=endpoint.tls,
             )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _loopback(testbed: Testbed, endpoint: Endpoint, folder: Path) -> qtwebkit.Security:
+def _loopback(testbed: Testbed, endpoint: Endpoint, folder: Path) -> Security:
     """What ends TLS within the client host where the link has none."""
     files = testbed.authority.certificate_files(endpoint.names, folder)
     certificates = {name: str(file) for name, file in files.items()}
-    return qtwebkit.Security(certificates, str(testbed.authority.key_file), endpoint.protocol.wire)
+    return Security(certificates, str(testbed.authority.key_file), endpoint.protocol.wire)

@@ -1,6 +1,6 @@
 """From raw observations to one record: what the load showed, and whether it may count. Pure.
 
-A trial counts only when the browser's NetLog and the server's log agree that every request used the protocol of
+A trial counts only when the browser's log and the server's log agree that every request used the protocol of
 the condition, nothing of the page was lost on the way, and nothing but the page used the link.
 """
 
@@ -23,6 +23,8 @@ TRANSPORT_ERRORS = frozenset({-7, -21, *range(-399, -99)})
 
 # A handshake takes one round trip; NetLog's ticks are whole ms, and a packet may leave 30 us early each way.
 CONNECT_SLACK_MS = 2
+SPDY = "spdy/3"
+ALWAYS_PIPELINED_FROM = 12
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,10 @@ def observe(evidence: Evidence) -> Observation:
         fuzzy_requests=len(fuzzy) if seen else None,
         connections=len(evidence.browser_log.connections) if evidence.browser_log else None,
         connect_ms=_fastest(evidence.browser_log.connections) if evidence.browser_log else None,
-        tls=dict(Counter(each.tls for each in evidence.browser_log.connections if each.tls))
-        if evidence.browser_log
-        else {},
+        tls=dict(Counter(_tls_of_connections(evidence))),
         bytes_down=reading.get("down", {}).get("bytes_out"),
         bytes_up=reading.get("up", {}).get("bytes_out"),
-        bytes_body=sum(request.body_bytes for request in requests) if seen else None,
+        bytes_body=_body_bytes(evidence) if seen else None,
         protocols=dict(Counter(request.protocol for request in requests if request.protocol)),
         missed=tuple(missed),
         fuzzy=tuple(fuzzy),
@@ -99,14 +99,48 @@ def observe(evidence: Evidence) -> Observation:
         else None,
         server_requests=None if served is None else len(served),
         server_connections=None if served is None else len({request.connection for request in served}),
+        pipelining_depth=_deepest(served) if evidence.protocol.wire == "http/1.1" else None,
+        spdy_streams=_streams(served) if evidence.protocol.wire == SPDY else None,
         link_reading=evidence.link_reading,
         client_cpu_s=evidence.client_cpu_s,
         server_cpu_s=evidence.server_cpu_s,
     )
 
 
-def _fastest(connections: Iterable[Connection]) -> int | None:
+def _fastest(connections: Iterable[Connection]) -> float | None:
     return min((each.connect_ms for each in connections if each.connect_ms is not None), default=None)
+
+
+def _tls_of_connections(evidence: Evidence) -> list[str]:
+    """The version of TLS of each secure connection: as the browser tells or, where it does not, the server."""
+    told = [each.tls for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls]
+    by_connection = {each.connection: each.tls for each in evidence.served or () if each.tls}
+    return told or [version.replace("TLSv", "TLS ") for version in by_connection.values()]
+
+
+def _body_bytes(evidence: Evidence) -> int | None:
+    """Of the requests before the load event: as the browser counts or, where it does not, the server."""
+    counted = [request.body_bytes for request in evidence.load_requests]
+    if None not in counted:
+        return sum(each or 0 for each in counted)
+    if evidence.served is None:
+        return None
+    asked = {request.url.partition("#")[0] for request in evidence.load_requests}
+    return sum(request.body_bytes for request in evidence.served if request.url in asked)
+
+
+def _deepest(served: Iterable[ServedRequest] | None) -> int | None:
+    """The most requests of a connection that were at the server at once; None where no server tells."""
+    return max((each.depth for each in served or () if each.depth is not None), default=None)
+
+
+def _streams(served: Iterable[ServedRequest] | None) -> int | None:
+    """The SYN_STREAM frames the server got, over all connections."""
+    streams: dict[object, int] = {}
+    for each in served or ():
+        if each.protocol == SPDY and each.requests_before is not None:
+            streams[each.connection] = max(streams.get(each.connection, 0), each.requests_before + 1)
+    return sum(streams.values()) if streams else None
 
 
 def asked_urls(evidence: Evidence, match: Match) -> list[str]:
@@ -125,6 +159,7 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
         (Outcome.TESTBED_FAILED, _shorter_link),
         (Outcome.WRONG_PROTOCOL, _wrong_in_browser),
         (Outcome.WRONG_PROTOCOL, _wrong_at_server),
+        (Outcome.WRONG_PROTOCOL, _not_pipelined),
         (Outcome.MISSING_OBJECTS, _lost),
     ):
         reason = find(evidence)
@@ -138,7 +173,7 @@ def _broken_timeline(evidence: Evidence) -> str | None:
         return "the page's timeline holds no load event"
     main = evidence.browser_log.document(evidence.start_url) if evidence.browser_log else None
     if main is None:
-        return "the browser's NetLog holds no request for the page"
+        return "the browser's log holds no request for the page"
     if main.failed:
         return f"the page itself was answered with {main.status or main.net_error}"
     return None
@@ -146,7 +181,7 @@ def _broken_timeline(evidence: Evidence) -> str | None:
 
 def _foreign_traffic(evidence: Evidence) -> str | None:
     if evidence.browser_log is None:
-        return "no NetLog"
+        return "the browser left no log"
     foreign = [request.url for request in evidence.browser_log.service_requests if request.protocol]
     return _listed("the browser used the link for itself", foreign)
 
@@ -189,12 +224,13 @@ def _wrong_in_browser(evidence: Evidence) -> str | None:
         and (request.protocol != protocol.wire or not request.url.startswith(f"{protocol.scheme}://"))
     ]
     secured = [each for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls]
+    told = [each for each in evidence.page_requests if each.tls] if protocol.encrypted else []
     resumed = [f"{connection.remote} resumed a TLS session" for connection in secured if connection.resumed]
     other = [
         f"{connection.remote} by {connection.tls}"
         for connection in secured
         if connection.tls != f"TLS {evidence.tls}"
-    ]
+    ] + [f"{request.url} by {request.tls}" for request in told if request.tls != f"TLS {evidence.tls}"]
     return (
         _listed(f"the browser did not use {protocol} for", wrong)
         or _listed("not cold:", resumed)
@@ -212,10 +248,11 @@ def _wrong_at_server(evidence: Evidence) -> str | None:
     if not protocol.keep_alive:
         connections = Counter(request.connection for request in evidence.served_by_protocol)
         wrong += [f"{count} requests on one connection" for count in connections.values() if count > 1]
+    expected = f"TLSv{evidence.tls}" if protocol.encrypted else None
     wrong += [
-        f"{request.url} by {request.tls}"
+        f"{request.url} by {request.tls or 'no TLS'}"
         for request in evidence.served or ()
-        if request.tls not in (None, f"TLSv{evidence.tls}")
+        if request.tls != expected
     ]
     resumed = [request.url for request in evidence.served or () if request.resumed]
     answered = Counter(
@@ -228,6 +265,25 @@ def _wrong_at_server(evidence: Evidence) -> str | None:
         or _listed("not cold: the server resumed a TLS session for", resumed)
         or _listed("answered, but not by the testbed's server:", unseen)
     )
+
+
+def _not_pipelined(evidence: Evidence) -> str | None:
+    """A pipelined protocol that was not, though it could have been; or pipelining where there is none."""
+    protocol = evidence.protocol
+    seen = [request.url for request in evidence.page_requests if request.pipelined]
+    deepest = _deepest(evidence.served_by_protocol) or 0
+    if protocol.wire != "http/1.1":
+        return None
+    if not protocol.pipelined:
+        both = [*seen, *([f"{deepest} at once on a connection"] if deepest > 1 else [])]
+        return _listed("requests were pipelined:", both)
+    hosts = Counter(request.host for request in evidence.load_requests if request.status is not None)
+    host, most = max(hosts.items(), key=lambda item: item[1], default=("", 0))
+    if most <= ALWAYS_PIPELINED_FROM:
+        return None
+    if not seen:
+        return f"the browser pipelined none of {most} requests to {host}"
+    return None if deepest > 1 else f"no pipelined request reached the server, of {most} to {host}"
 
 
 def _lost(evidence: Evidence) -> str | None:

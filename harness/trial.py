@@ -53,12 +53,21 @@ def run_observed(
         planned=planned,
         outcome=outcome,
         reason=reason,
-        started_utc=started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        started_utc=_utc(started),
         observation=observation,
         overhead_ms=overhead,
         archive_digest=attempt.archive_digest,
     )
     return record, attempt.evidence
+
+
+def not_run(planned: PlannedTrial, reason: str) -> Record:
+    """The record of a trial whose engine this machine lacks."""
+    return Record(planned, Outcome.TESTBED_FAILED, reason, _utc(datetime.now(UTC)), Observation(), None)
+
+
+def _utc(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass

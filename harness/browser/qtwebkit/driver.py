@@ -28,7 +28,7 @@ class QtWebKitBrowser:
         except TimeoutError as error:
             raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
         if not found["ok"]:
-            raise TrialFailed(Outcome.PAGE_ERROR, f"the page was not loaded: {found['error']}")
+            raise TrialFailed(Outcome.PAGE_ERROR, f"the page was not loaded: {found['document'].get('error_text')}")
         self._timeline = timeline(found["timing"], found["document"])
         return float(found["navigate_ms"])
 

@@ -3,7 +3,7 @@
 Runs in Debian's Python with PyQt, not in ours, as `python3 -m harness.browser.qtwebkit.engine SETTINGS`; imports
 nothing of the project but its own network. It says {"ready": ...} and then answers each line with one:
 
-    {"load": URL}          {"ok", "error", "navigate_ms", "timing", "document"} after the load event
+    {"load": URL}          {"ok", "navigate_ms", "timing", "document"} after the load event
     {"linger_s": SECONDS}  {} after so long
     {"console": true}      {"messages"}
     {"screenshot": PATH}   {}
@@ -40,7 +40,7 @@ TIMING_SCRIPT = """(function () {
 Answer = Callable[[dict[str, Any]], None]
 
 
-class Page(QWebPage):  # type: ignore[misc, unused-ignore]
+class Page(QWebPage):
     """A page nobody sits before: dialogs answer themselves."""
 
     def __init__(self) -> None:
@@ -67,9 +67,9 @@ class Engine:
     """One page with a network of its own, and the commands for it."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self._log = Path(settings["log"]).open("w", encoding="utf-8")  # noqa: SIM115 - for the whole process
-        _forget_everything(settings["home"])
-        self._network = Manager(Ways(**settings["ways"]), Log(self._log))
+        self._log = Log(Path(settings["log"]).open("w", encoding="utf-8"))  # for the whole process
+        _keep_within(settings["home"])
+        self._network = Manager(Ways(**settings["ways"]), self._log)
         self._page = Page()
         self._page.setNetworkAccessManager(self._network)
         self._page.setViewportSize(QSize(*settings["viewport"]))
@@ -103,17 +103,7 @@ class Engine:
         if not timing.get("loadEventEnd") and self._loaded and self._loaded["ok"] and tries:
             QTimer.singleShot(TIMELINE_POLL_MS, lambda: self._tell_timeline(tries - 1))
         elif self._answer:
-            document = self._network.replies[0] if self._network.replies else None
-            self._answer(
-                {
-                    **(self._loaded or {}),
-                    "error": document.errorString() if document else "there was no request",
-                    "timing": timing,
-                    "document": {"started_ms": document.started_ms, "answered_ms": document.answered_ms}
-                    if document
-                    else {},
-                }
-            )
+            self._answer({**(self._loaded or {}), "timing": timing, "document": self._log.document})
             self._answer = None
 
     def _draw(self, path: str) -> None:
@@ -125,11 +115,8 @@ class Engine:
         image.save(path, "PNG")
 
 
-def _forget_everything(home: str) -> None:
-    """No cache of any kind; what a page stores goes to its own home."""
-    QWebSettings.clearMemoryCaches()
-    QWebSettings.setObjectCacheCapacities(0, 0, 0)
-    QWebSettings.setMaximumPagesInCache(0)
+def _keep_within(home: str) -> None:
+    """What a page stores goes to its own home. There is no disk cache; the memory's is as empty as the process is new."""
     settings = QWebSettings.globalSettings()
     settings.setAttribute(QWebSettings.LocalStorageEnabled, True)
     settings.setLocalStoragePath(home)

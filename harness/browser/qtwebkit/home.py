@@ -27,19 +27,10 @@ ROOT = Path(harness.__file__).parent.parent
 
 
 @dataclass(frozen=True)
-class Security:
-    """The end of TLS on loopback: certificates by host name, their key, and the protocol that is agreed on."""
-
-    certificates: Mapping[str, str]
-    key: str
-    protocol: str
-
-
-@dataclass(frozen=True)
 class Home:
     """The folder one engine lives in, thrown away with the trial, and what its requests may use.
 
-    `security` ends TLS in the hop: what travels has none.
+    `security` ends TLS in the hop: what travels has none. `tls` is the one version of it.
     """
 
     folder: Path
@@ -47,7 +38,8 @@ class Home:
     authority: Path
     pipelining: bool = False
     spdy: bool = False
-    security: Security | None = None
+    security: hop.Security | None = None
+    tls: str = "1.2"
 
     @property
     def log(self) -> Path:
@@ -94,6 +86,7 @@ class Home:
                 "spdy": self.spdy,
                 "proxy_port": hop.PORT,
                 "authority": str(self.authority),
+                "tls": self.tls,
             },
         }
         return self._program(PYTHON, "engine", settings).with_environment(**_surroundings(self.folder))

@@ -18,6 +18,7 @@ import ssl
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,28 @@ NO_ADDRESS = bytes([1, 0, 0, 0, 0, 0, 0])
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
+@dataclass
+class Security:
+    """The loopback end of TLS: certificates by host name, their key, and the protocol to agree on."""
+
+    certificates: dict[str, str]
+    key: str
+    protocol: str
+
+    def context(self, host: str) -> ssl.SSLContext:
+        """For one connection; raises ConnectionError for a host that has no certificate."""
+        if host not in self.certificates:
+            raise ConnectionError(f"no certificate for {host}")
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.load_cert_chain(self.certificates[host], self.key)
+        made.set_alpn_protocols([self.protocol])
+        return made
+
+
 class Hop:
     """Takes connections; `tell` gets what became of each. With `security` it ends TLS itself."""
 
-    def __init__(self, tell: Callable[[dict[str, Any]], None], security: ssl.SSLContext | None = None) -> None:
+    def __init__(self, tell: Callable[[dict[str, Any]], None], security: Security | None = None) -> None:
         self._tell = tell
         self._security = security
         self._addresses: dict[str, asyncio.Future[str]] = {}
@@ -49,8 +68,9 @@ class Hop:
                 writer.write(bytes([SOCKS5, SUCCEEDED, 0]) + NO_ADDRESS)
             else:  # TLS on loopback is our own affair: it takes place while the connection is made
                 connecting = asyncio.ensure_future(self._connected(host, port))
+                connecting.add_done_callback(_seen)
                 writer.write(bytes([SOCKS5, SUCCEEDED, 0]) + NO_ADDRESS)
-                await writer.start_tls(self._security)
+                await writer.start_tls(self._security.context(host))
                 there, remote = await connecting
             await asyncio.gather(_pump(reader, remote), _pump(there, writer))
         except _Refused as refusal:
@@ -90,6 +110,12 @@ class Hop:
         if host not in self._addresses:
             self._addresses[host] = asyncio.ensure_future(_looked_up(host))
         return await asyncio.shield(self._addresses[host])
+
+
+def _seen(connecting: asyncio.Future[Streams]) -> None:
+    """Nobody waits for a connection when the browser went away before it was made."""
+    if not connecting.cancelled():
+        connecting.exception()
 
 
 class _Refused(Exception):
@@ -133,14 +159,6 @@ async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
             target.close()
 
 
-def security(certificate: str, key: str, protocol: str) -> ssl.SSLContext:
-    """The loopback end of TLS, with one protocol to be agreed on."""
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    made.load_cert_chain(certificate, key)
-    made.set_alpn_protocols([protocol])
-    return made
-
-
 async def main(settings: dict[str, Any]) -> None:
     with Path(settings["log"]).open("w", encoding="utf-8") as log:
 
@@ -148,7 +166,7 @@ async def main(settings: dict[str, Any]) -> None:
             log.write(json.dumps(found) + "\n")
             log.flush()
 
-        hop = Hop(tell, security(**settings["security"]) if settings.get("security") else None)
+        hop = Hop(tell, Security(**settings["security"]) if settings["security"] else None)
         server = await asyncio.start_server(hop.serve, "127.0.0.1", PORT, backlog=512, limit=CHUNK_BYTES)
         tell({"listening": PORT})
         async with server:

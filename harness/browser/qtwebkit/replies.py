@@ -47,12 +47,13 @@ NO_RESUMPTION = (
 
 @dataclass(frozen=True)
 class Ways:
-    """What the requests of a process may use; `authority` is the one certificate they trust, in PEM."""
+    """What the requests of a process may use; `authority` is the one certificate they trust, a file in PEM."""
 
     pipelining: bool
     spdy: bool
     proxy_port: int
     authority: str
+    tls: str
 
 
 class Log:
@@ -61,6 +62,7 @@ class Log:
     def __init__(self, file: TextIO) -> None:
         self._file = file
         self._count = 0
+        self.document: dict[str, object] = {}  # what is known of the first request
 
     def begin(self, url: str, method: str) -> int:
         """A request starts; returns its number, from 0."""
@@ -70,19 +72,21 @@ class Log:
 
     def note(self, number: int, **found: object) -> None:
         """Something more is known of a request."""
+        if number == 0:
+            self.document.update(found)
         self._file.write(json.dumps({"request": number, **found}) + "\n")
         self._file.flush()
 
 
-class Manager(QNetworkAccessManager):  # type: ignore[misc, unused-ignore]
+class Manager(QNetworkAccessManager):
     """Makes the requests of the page, each with our settings alone: WebKit's own would allow HTTP/2."""
 
     def __init__(self, ways: Ways, log: Log) -> None:
         super().__init__()
         self._ways = ways
         self._log = log
-        self._security = _security(ways.authority)
-        self.replies: list[Reply] = []  # Python must not collect what Qt still calls
+        self._security = _security(ways)
+        self._replies: list[Reply] = []  # Python must not collect what Qt still calls
         self.setProxy(QNetworkProxy(QNetworkProxy.Socks5Proxy, "127.0.0.1", ways.proxy_port))
 
     def createRequest(self, operation: Any, request: Any, data: Any = None) -> Any:  # noqa: N802 - Qt's name
@@ -98,11 +102,11 @@ class Manager(QNetworkAccessManager):  # type: ignore[misc, unused-ignore]
         verb = bytes(chosen.attribute(QNetworkRequest.CustomVerbAttribute) or b"").decode()
         number = self._log.begin(chosen.url().toString(), OPERATIONS.get(operation, verb))
         reply = Reply(self, inner, operation, request, number, self._log)
-        self.replies.append(reply)
+        self._replies.append(reply)
         return reply
 
 
-class Reply(QNetworkReply):  # type: ignore[misc, unused-ignore]
+class Reply(QNetworkReply):
     """Stands between WebKit and Qt's reply, so that a request that the page takes back is read to its end.
 
     Qt leaves the rest of a cancelled SPDY stream unread, loses the framing, and the whole session hangs
@@ -116,8 +120,7 @@ class Reply(QNetworkReply):  # type: ignore[misc, unused-ignore]
         self._log = log
         self._given_up = False
         self._body_bytes = 0
-        self.started_ms = now_ms()
-        self.answered_ms: float | None = None
+        self._answered = False
         self.setRequest(request)
         self.setOperation(operation)
         self.setUrl(inner.url())
@@ -130,10 +133,10 @@ class Reply(QNetworkReply):  # type: ignore[misc, unused-ignore]
 
     def _on_headers(self) -> None:
         status = self._inner.attribute(QNetworkRequest.HttpStatusCodeAttribute)
-        if status is not None and self.answered_ms is None:
-            self.answered_ms = now_ms()
+        if status is not None and not self._answered:
+            self._answered = True
             found = _proofs(self._inner)
-            self._log.note(self._number, answered_ms=self.answered_ms, status=int(status), **found)
+            self._log.note(self._number, answered_ms=now_ms(), status=int(status), **found)
         if not self._given_up:
             self._copy_head()
             self.metaDataChanged.emit()
@@ -227,12 +230,12 @@ def _proofs(reply: Any) -> dict[str, object]:
 TLS_NAMES = {QSsl.TlsV1_0: "TLS 1.0", QSsl.TlsV1_1: "TLS 1.1", QSsl.TlsV1_2: "TLS 1.2", QSsl.TlsV1_3: "TLS 1.3"}
 
 
-def _security(authority: str) -> Any:
-    """TLS 1.2 without resumption, trusting one authority and none of the system's."""
+def _security(ways: Ways) -> Any:
+    """One version of TLS without resumption, trusting one authority and none of the system's."""
     made = QSslConfiguration.defaultConfiguration()
-    made.setCaCertificates(QSslCertificate.fromPath(authority))
+    made.setCaCertificates(QSslCertificate.fromPath(ways.authority))
     made.setPeerVerifyMode(QSslSocket.VerifyPeer)
-    made.setProtocol(QSsl.TlsV1_2)
+    made.setProtocol({"1.2": QSsl.TlsV1_2, "1.3": QSsl.TlsV1_3}[ways.tls])
     for option in NO_RESUMPTION:
         made.setSslOption(option, True)
     return made

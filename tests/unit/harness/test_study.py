@@ -60,14 +60,14 @@ def test_defaults_are_filled_in() -> None:
     assert study.title == "mine"
     assert study.timeout_s == 60
     assert study.variants == ("plain",)
-    assert study.replay == Replay(Origins.SINGLE, determinism=True, compression=Compression("recorded"))
+    assert study.setups[0].replay == Replay(Origins.SINGLE, determinism=True, compression=Compression("recorded"))
 
 
 def test_the_historical_engine_has_its_own_defaults() -> None:
     study = parse_study('engine = "qtwebkit"\n' + GOOD.replace('"h2"', '"spdy-plain"'), "mine.toml")
-    assert study.server == "spdy-gateway"
-    assert study.replay.tls == "1.2"
-    assert parse_study(GOOD, "mine.toml").server == "caddy"
+    assert study.setups[0].server == "spdy-gateway"
+    assert study.setups[0].replay.tls == "1.2"
+    assert parse_study(GOOD, "mine.toml").setups[0].server == "caddy"
 
 
 def test_the_device_is_part_of_every_condition() -> None:
@@ -88,7 +88,7 @@ def test_settings_of_the_replay() -> None:
     text = GOOD.replace('"http1", ', "") + "\n"
     text = f'origins = "recorded"\ndeterminism = false\ncompression = "brotli-11"\n{text}'
     study = parse_study(text, "mine.toml")
-    assert study.replay == Replay(Origins.RECORDED, determinism=False, compression=Compression("brotli", 11))
+    assert study.setups[0].replay == Replay(Origins.RECORDED, determinism=False, compression=Compression("brotli", 11))
     assert {condition.origins for condition in study.conditions} == {Origins.RECORDED}
     assert [str(Compression.parse(each)) for each in ("gzip", "gzip-9", "brotli", "none")] == [
         "gzip-6", "gzip-9", "brotli-5", "none",
@@ -101,7 +101,7 @@ def test_settings_of_the_replay() -> None:
 )
 def test_think_time(value: str, shown: str, of: float) -> None:
     text = f'think_time = {value}\nserver = "apache"\n' + GOOD.replace(', "h2"', "")
-    think_time = parse_study(text, "mine.toml").replay.think_time
+    think_time = parse_study(text, "mine.toml").setups[0].replay.think_time
     assert (str(think_time), think_time.of(7.5), bool(think_time)) == (shown, of, shown != "none")
     assert ThinkTime(recorded=True).of(None) == 0
 
