@@ -23,7 +23,8 @@ from sites.archive import Response, open_archive, write_archive
 from sites.certificates import Authority
 from sites.materialise import materialise
 from sites.servers import Service
-from sites.servers.apache import serving
+from sites.servers.apache import APACHE
+from sites.servers.serving import serving
 
 Result = TypeVar("Result")
 ADDRESS = "127.1.0.1"
@@ -70,6 +71,7 @@ def measure(count: int) -> dict[str, float]:
         made = stack.enter_context(host("server"))
         made.set_kernel({"ipv4.ip_unprivileged_port_start": 0})
         server = serving(
+            APACHE,
             {"http": site},
             [Service(Protocol.HTTP1, ADDRESS)],
             authority,

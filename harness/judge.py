@@ -271,11 +271,11 @@ def _not_pipelined(evidence: Evidence) -> str | None:
     """A pipelined protocol that was not, though it could have been; or pipelining where there is none."""
     protocol = evidence.protocol
     seen = [request.url for request in evidence.page_requests if request.pipelined]
-    deepest = _deepest(evidence.served_by_protocol) or 0
+    deepest = _deepest(evidence.served_by_protocol)
     if protocol.wire != "http/1.1":
         return None
     if not protocol.pipelined:
-        both = [*seen, *([f"{deepest} at once on a connection"] if deepest > 1 else [])]
+        both = [*seen, *([f"{deepest} at once on a connection"] if deepest and deepest > 1 else [])]
         return _listed("requests were pipelined:", both)
     hosts = Counter(request.host for request in evidence.load_requests if request.status is not None)
     host, most = max(hosts.items(), key=lambda item: item[1], default=("", 0))
@@ -283,7 +283,7 @@ def _not_pipelined(evidence: Evidence) -> str | None:
         return None
     if not seen:
         return f"the browser pipelined none of {most} requests to {host}"
-    return None if deepest > 1 else f"no pipelined request reached the server, of {most} to {host}"
+    return None if deepest != 1 else f"no pipelined request reached the server, of {most} to {host}"
 
 
 def _lost(evidence: Evidence) -> str | None:

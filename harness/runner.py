@@ -31,7 +31,7 @@ from harness.plan import PlannedTrial
 from harness.reading import LinkReading, refuse_if_off
 from harness.records import Record, RunDirectory
 from harness.servers import DEFAULT_SERVERS
-from harness.study import Setup, Study
+from harness.study import EngineSetup, Study
 from harness.testbed import Testbed, testbed
 from harness.trial import TrialOptions, not_run, run_trial
 from harness.variants import parse_variant, served_name
@@ -75,7 +75,7 @@ class Bench:
     def __init__(
         self,
         archives: Mapping[str, Archive],
-        setups: Iterable[Setup],
+        setups: Iterable[EngineSetup],
         tcp: TcpSettings,
         backend: Backend | None,
     ) -> None:
@@ -100,7 +100,7 @@ class Bench:
                     raise
         self.drivers = Drivers(WORKSPACE, self._stack)
 
-    def _serve(self, setup: Setup) -> None:
+    def _serve(self, setup: EngineSetup) -> None:
         if setup.engine is Engine.QTWEBKIT:
             qtwebkit.version()  # tells whether it is there
         for archive in self._archives.values():
@@ -137,7 +137,7 @@ def bench(
     engine: Engine = Engine.CHROMIUM,
 ) -> contextlib.AbstractContextManager[Bench]:
     """A testbed that serves the archives to one engine, and drivers. Must run inside an enclosure."""
-    setup = Setup(
+    setup = EngineSetup(
         engine,
         tuple(protocols),
         (DEFAULT_DRIVERS[engine],),

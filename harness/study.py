@@ -66,7 +66,7 @@ TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle")
 
 
 @dataclass(frozen=True)
-class Setup:
+class EngineSetup:
     """One engine of a study: the protocols it speaks there, what steers it and what serves it."""
 
     engine: Engine
@@ -124,10 +124,10 @@ class Study:
         )
 
     @property
-    def setups(self) -> tuple[Setup, ...]:
+    def setups(self) -> tuple[EngineSetup, ...]:
         """The engines that have something to do."""
         found = (
-            Setup(
+            EngineSetup(
                 engine,
                 tuple(protocol for protocol in self.protocols if engine in protocol.engines),
                 tuple(driver for driver in self.drivers if driver.engine is engine),

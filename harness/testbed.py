@@ -35,12 +35,13 @@ from sites.coding import BROWSER_CODINGS, CODINGS_OF_2012
 from sites.materialise import Site, materialise
 from sites.origins import address_groups
 from sites.servers import ServedRequest, Server, Service
-from sites.servers.apache import serving as apache
-from sites.servers.caddy import serving as caddy
-from sites.servers.nginx import serving as nginx
+from sites.servers.apache import APACHE
+from sites.servers.caddy import CADDY
+from sites.servers.nginx import NGINX
+from sites.servers.serving import serving
 from sites.urls import parse_url
 
-SERVERS = {"apache": apache, "caddy": caddy, "nginx": nginx}  # what each can do: harness.servers
+SERVERS = {"apache": APACHE, "caddy": CADDY, "nginx": NGINX}  # what each can do: harness.servers
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
 SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
@@ -136,7 +137,8 @@ class Testbed:
         folder = self.folder / "servers" / engine / archive.name
         self._stack.callback(shutil.rmtree, folder)
         running = self._stack.enter_context(
-            SERVERS[server](
+            serving(
+                SERVERS[server],
                 sites,
                 [service for each in services.values() for service in each],
                 self.authority,
@@ -186,7 +188,7 @@ class Testbed:
     def endpoint_of(self, page: str, protocol: Protocol, engine: Engine = Engine.CHROMIUM) -> Endpoint:
         """`endpoint` by the archive's name."""
         found = self.endpoints[page, protocol, engine]
-        found.server.process.check()
+        found.server.check()
         found.name_server.process.check()
         return found
 

@@ -1,7 +1,6 @@
 """Production web servers that serve a materialised site, one module each; this one holds what they share.
 
-A server's module has one function, a context manager: `serving(sites, services, authority, folder, *, network,
-on_host)` serves the sites (by scheme) on the services and yields a `Server`. What it must do with a request:
+A server's module describes it as a `serving.Program`, which `serving.serving` starts. What it must do with a request:
 
     recorded under its host and target              the response as recorded          Match.EXACT
     else `Site.closest` has rules for host and path  the response of the first that fits   Match.CLOSEST
@@ -16,7 +15,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from harness.errors import TestbedFailed
 from harness.model import Protocol
 from harness.process import Process
 from harness.processtree import cpu_seconds
@@ -46,15 +44,6 @@ class Service:
 def names_at(service: Service, site: Site) -> tuple[str, ...]:
     """The names that need a certificate at a service; the first one's also serves unknown names."""
     return site.names if service.hosts is None else service.hosts
-
-
-def refuse_without_site(sites: Mapping[str, Site], services: Sequence[Service]) -> None:
-    """Raise TestbedFailed unless every service has the site of its scheme."""
-    for service in services:
-        if service.protocol.scheme not in sites:
-            raise TestbedFailed(
-                f"{service.protocol} needs the {service.protocol.scheme} site; materialise it"
-            )
 
 
 class Match(StrEnum):
@@ -114,15 +103,20 @@ class Server:
 
     def __init__(
         self,
-        process: Process,
+        processes: Sequence[Process],
         log: Path,
         settings: Mapping[str, object],
         parse: Callable[[str], ServedRequest],
     ) -> None:
-        self.process = process
+        self.processes = tuple(processes)
         self.log = log
         self.settings = settings
         self._parse = parse
+
+    def check(self) -> None:
+        """Raise TestbedFailed when one of the processes has died."""
+        for process in self.processes:
+            process.check()
 
     @property
     def log_offset(self) -> int:
@@ -137,4 +131,6 @@ class Server:
 
     def cpu_seconds(self) -> float | None:
         """User and system CPU seconds of the whole server since its start, in steps of 10 ms."""
-        return cpu_seconds(self.process.pid)
+        found = [cpu_seconds(process.pid) for process in self.processes]
+        known = [seconds for seconds in found if seconds is not None]
+        return sum(known) if len(known) == len(found) else None

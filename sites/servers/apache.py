@@ -6,26 +6,17 @@ stand, explained, in configs/servers/apache.template.
 
 from __future__ import annotations
 
-import contextlib
-import importlib.resources
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
-
 from harness.command import Command
-from harness.errors import EnvironmentLacks
-from harness.model import TLS_VERSIONS, Protocol
-from harness.process import run, running
-from sites.certificates import Authority
+from harness.process import run
 from sites.materialise import Site
-from sites.servers import Server, Service, names_at, refuse_without_site
-from sites.servers.apachefiles import STEPS, write_answers, write_other_answers
+from sites.servers.apachefiles import STEPS, write_answers
 from sites.servers.apachelog import LOG_FORMAT, parse_line
-from sites.servers.probe import all_answer
-from sites.urls import DEFAULT_PORTS
+from sites.servers.serving import Program, Setup, rendered, required
 
 MODULE_FOLDER = Path("/usr/lib/apache2/modules")
 MODULES = ("mpm_event", "authz_core", "rewrite", "headers", "asis", "ssl", "http2")
@@ -36,7 +27,6 @@ THINK = """function think(r)
     return apache2.DECLINED
 end
 """
-READY_TIMEOUT_S = 60.0  # enough to read thousands of certificates
 
 
 @dataclass(frozen=True)
@@ -52,99 +42,32 @@ class Settings:
     h2_workers: int = 64
 
 
-@contextlib.contextmanager
-def serving(
-    sites: Mapping[str, Site],
-    services: Sequence[Service],
-    authority: Authority,
-    folder: Path,
-    *,
-    network: Path | None,
-    on_host: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
-    tls: str = TLS_VERSIONS[0],
-) -> Iterator[Server]:
-    """Serve the sites (by scheme) on the services; every file of the server lies in `folder`.
-
-    `on_host` moves the calling thread to the host the server runs on, for the probe that proves it ready.
-    """
-    settings = Settings()
-    refuse_without_site(sites, services)
-    folder = folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    write_other_answers(folder)
-    (folder / "think.lua").write_text(THINK)
-    for scheme, site in sites.items():
-        write_answers(folder / scheme, site)
-    certificates = authority.certificate_files(sites["https"].names if "https" in sites else (), folder)
-    text = configuration(
-        folder, sites, services, certificates, key_file=authority.key_file, settings=settings, tls=tls
-    )
-    (folder / "httpd.conf").write_text(text, encoding="utf-8")
-    log = folder / "access.log"
-    log.touch()
-
-    def ready() -> bool:
-        with on_host():
-            answered = all_answer(services, sites, authority)
-        # A foreign server on one of the addresses would lack the certificates, or leave this log empty.
-        return answered and (log.stat().st_size > 0 or all(each.protocol is Protocol.H2 for each in services))
-
-    command = Command.of("apache2", "-DFOREGROUND", "-d", folder, "-f", folder / "httpd.conf")
-    with running(
-        command.on(network).as_ordinary_user(),
-        folder / "error.log",
-        ready=ready,
-        ready_timeout_s=READY_TIMEOUT_S,
-    ) as process:
-        described = {"server": version(), "certificates": len(certificates), "tls": tls, **asdict(settings)}
-        yield Server(process, log, described, parse_line)
+SETTINGS = Settings()
 
 
-def configuration(
-    folder: Path,
-    sites: Mapping[str, Site],
-    services: Sequence[Service],
-    certificates: Mapping[str, Path],
-    *,
-    key_file: Path,
-    settings: Settings,
-    tls: str,
-) -> str:
-    """The text of httpd.conf. `certificates` are the files by host name."""
-    modules = (*MODULES, "lua") if _thinks(sites) else MODULES
+def configure(setup: Setup) -> dict[str, str]:
+    """httpd.conf and the script it runs."""
+    return {"httpd.conf": configuration(setup), "think.lua": THINK}
+
+
+def configuration(setup: Setup) -> str:
+    """The text of httpd.conf."""
+    thinking = _thinks(setup.sites)
+    modules = (*MODULES, "lua") if thinking else MODULES
     for module in modules:
-        if not (MODULE_FOLDER / f"mod_{module}.so").is_file():
-            raise EnvironmentLacks(
-                f"Apache's mod_{module} is not in {MODULE_FOLDER}; install the Debian package apache2-bin"
-            )
-    template = importlib.resources.files("configs") / "servers" / "apache.template"
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)  # noqa: S701 - not HTML
-    return environment.from_string(template.read_text(encoding="utf-8")).render(
-        folder=folder,
+        required(MODULE_FOLDER / f"mod_{module}.so", "apache", "install the Debian package apache2-bin")
+    return rendered(
+        "apache.template",
+        folder=setup.folder,
         modules=modules,
-        thinking=_thinks(sites),
+        thinking=thinking,
         module_folder=MODULE_FOLDER,
-        settings=settings,
-        tls=tls,
-        key_file=key_file.resolve(),
+        settings=SETTINGS,
+        tls=setup.tls,
+        key_file=setup.key_file,
         log_format=LOG_FORMAT,
         steps=STEPS,
-        services=[
-            {
-                "protocol": service.protocol,
-                "address": f"[{service.address}]" if ":" in service.address else service.address,
-                "scheme": service.protocol.scheme,
-                "wire": service.protocol.wire,
-                "keep_alive": service.protocol.keep_alive,
-                "ports": (DEFAULT_PORTS[service.protocol.scheme], *sites[service.protocol.scheme].ports),
-                "certificates": {
-                    name: certificates[name]
-                    for name in names_at(service, sites[service.protocol.scheme])
-                    if service.protocol.scheme == "https"
-                },
-            }
-            for service in services
-        ],
+        listeners=setup.listeners,
     )
 
 
@@ -158,3 +81,11 @@ def version() -> str:
     said = run(Command.of("apache2", "-v"), timeout_s=30)
     found = re.search(r"Apache/\S+", said)
     return found[0] if found else "Apache, version unknown"
+
+
+def commands(folder: Path) -> list[Command]:
+    """What starts Apache on the files in a folder."""
+    return [Command.of("apache2", "-DFOREGROUND", "-d", folder, "-f", folder / "httpd.conf")]
+
+
+APACHE = Program(SETTINGS, write_answers, configure, commands, version, parse_line)

@@ -28,6 +28,8 @@ def write_answers(folder: Path, site: Site) -> None:
     objects, closest = folder / "objects", folder / "closest"
     objects.mkdir(parents=True)
     closest.mkdir()
+    (folder / "miss").write_bytes(_file(404, MISS_HEADERS, b""))
+    (folder / "preflight").write_bytes(_file(204, PREFLIGHT_HEADERS, b""))
     waits = {served.key: f"{served.think_ms * 1000:.0f}" for served in site.objects if served.think_ms}
     for served in site.objects:
         file = objects / file_name(served.host, served.target)
@@ -40,12 +42,6 @@ def write_answers(folder: Path, site: Site) -> None:
             file.hardlink_to(objects / file_name(each.host, target))
             if (each.host, target) in waits:
                 file.with_suffix(WAIT_SUFFIX).write_text(waits[each.host, target])
-
-
-def write_other_answers(folder: Path) -> None:
-    """What is answered to requests that no response was recorded for."""
-    (folder / "miss").write_bytes(_file(404, MISS_HEADERS, b""))
-    (folder / "preflight").write_bytes(_file(204, PREFLIGHT_HEADERS, b""))
 
 
 def file_name(host: str, target: str) -> str:

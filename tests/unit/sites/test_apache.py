@@ -12,10 +12,11 @@ from harness.model import Protocol
 from harness.servers import ABILITIES
 from sites.materialise import Site
 from sites.served import ServedObject
-from sites.servers import Match, Service
-from sites.servers.apache import Settings, configuration, serving
+from sites.servers import Match
+from sites.servers.apache import SETTINGS, Settings, configuration
 from sites.servers.apachefiles import as_is, file_name
 from sites.servers.apachelog import FIELDS, parse_line
+from tests.unit.sites.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["apache"].protocols)
 
@@ -28,17 +29,8 @@ def served(status: int = 200, *headers: tuple[str, str], body: bytes = b"body") 
     return ServedObject("site.example", "/", status, headers, lambda: body)
 
 
-def conf(*protocols: Protocol, **options: object) -> str:
-    certificates = {name: Path(f"/x/{name}.pem") for name in ("site.example", "cdn.example")}
-    return configuration(
-        Path("/x"),
-        {"http": site("http"), "https": site("https", 8443)},
-        [Service(protocol, f"10.0.0.{number}") for number, protocol in enumerate(protocols, 1)],
-        certificates,
-        key_file=Path("/x/hosts.key"),
-        settings=Settings(**options),  # type: ignore[arg-type]  # fields of Settings
-        tls="1.3",
-    )
+def conf(*protocols: Protocol) -> str:
+    return configuration(setup_of(protocols, site("http"), site("https", 8443)))
 
 
 def virtual_hosts(text: str) -> list[list[str]]:
@@ -70,8 +62,9 @@ def test_protocol_and_keep_alive_are_those_of_the_service() -> None:
 
 
 def test_settings_reach_the_configuration() -> None:
-    lines = conf(Protocol.HTTPS1, workers=77, keep_alive_timeout_s=9).splitlines()
-    assert {"ThreadsPerChild 77", "SSLProtocol -all +TLSv1.3", "KeepAliveTimeout 9"} <= set(lines)
+    lines = conf(Protocol.HTTPS1).splitlines()
+    keeps = f"KeepAliveTimeout {SETTINGS.keep_alive_timeout_s}"
+    assert {f"ThreadsPerChild {SETTINGS.workers}", "SSLProtocol -all +TLSv1.3", keeps} <= set(lines)
 
 
 def test_every_setting_is_explained_in_the_template() -> None:
@@ -163,14 +156,6 @@ def test_a_strange_line_is_shown(line: str) -> None:
         parse_line(line)
 
 
-def test_a_service_without_its_site_is_refused(tmp_path: Path) -> None:
-    from sites.certificates import Authority
-
-    authority = Authority.create(tmp_path)
-    with (
-        pytest.raises(TestbedFailed, match="h2 needs the https site"),
-        serving(
-            {"http": site("http")}, [Service(Protocol.H2, "127.0.0.1")], authority, tmp_path, network=None
-        ),
-    ):
-        pass
+def test_a_service_without_its_site_is_refused() -> None:
+    with pytest.raises(TestbedFailed, match="h2 needs the https site"):
+        setup_of([Protocol.H2], site("http"))

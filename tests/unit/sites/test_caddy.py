@@ -18,10 +18,11 @@ from harness.servers import TODAY
 from sites.match import closest_rules
 from sites.materialise import Site
 from sites.served import Headers, ServedObject
-from sites.servers import Match, Service
+from sites.servers import Match
 from sites.servers.caddy import Settings, configuration
 from sites.servers.caddylog import parse_line
 from sites.servers.caddyroutes import ASKED, LEAF_ROUTES, routes
+from tests.unit.sites.setups import setup_of
 
 TEXT = (("Content-Type", "text/plain"),)
 
@@ -123,16 +124,8 @@ def test_recorded_headers_replace_all_that_caddy_adds() -> None:
 
 
 def conf(*protocols: Protocol, tls: str = "1.3") -> dict[str, Any]:
-    text = configuration(
-        Path("/x"),
-        {"http": site([served("/")], "http"), "https": site([served("/")])},
-        [Service(protocol, f"10.0.0.{number}") for number, protocol in enumerate(protocols, 1)],
-        {"site.example": Path("/x/0.pem")},
-        key_file=Path("/x/hosts.key"),
-        settings=Settings(),
-        tls=tls,
-    )
-    made: dict[str, Any] = json.loads(text)
+    plain, secure = site([served("/")], "http"), site([served("/")])
+    made: dict[str, Any] = json.loads(configuration(setup_of(protocols, plain, secure, tls=tls)))
     return made
 
 

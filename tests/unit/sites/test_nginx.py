@@ -13,11 +13,12 @@ from harness.servers import ABILITIES
 from sites.match import closest_rules
 from sites.materialise import Site
 from sites.served import ServedObject
-from sites.servers import Match, Service
+from sites.servers import Match
 from sites.servers.apachefiles import file_name
 from sites.servers.nginx import Settings, configuration
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import FIELDS, parse_line
+from tests.unit.sites.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["nginx"].protocols)
 
@@ -30,15 +31,7 @@ def site(scheme: str, *objects: ServedObject) -> Site:
 
 
 def conf(tls: str = "1.3") -> str:
-    return configuration(
-        Path("/x"),
-        {"http": site("http"), "https": site("https")},
-        [Service(protocol, f"10.0.0.{number}") for number, protocol in enumerate(PROTOCOLS, 1)],
-        {"site.example": Path("/x/0.pem"), "cdn.example": Path("/x/1.pem")},
-        key_file=Path("/x/hosts.key"),
-        settings=Settings(),
-        tls=tls,
-    )
+    return configuration(setup_of(PROTOCOLS, site("http"), site("https"), tls=tls))
 
 
 def test_each_protocol_has_an_address_of_its_own() -> None:

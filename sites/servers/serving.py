@@ -1,0 +1,163 @@
+"""Starting a replay server: what all of them do alike. A server's own module describes it as a `Program`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.resources
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from harness.command import Command
+from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.model import TLS_VERSIONS, Protocol
+from harness.process import running
+from sites.certificates import Authority
+from sites.materialise import Site
+from sites.servers import ServedRequest, Server, Service, names_at
+from sites.servers.probe import all_answer
+from sites.urls import DEFAULT_PORTS
+
+READY_TIMEOUT_S = 60.0  # enough to read thousands of certificates
+LOG_NAME = "access.log"
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Where a server listens and what it serves there, as configurations need it.
+
+    `address` is as in a URL (IPv6 in brackets), `scheme` names the site, `certificates` are files by host name: the
+    first one's also serves unknown names, and without any there is no TLS.
+    """
+
+    protocol: Protocol
+    address: str
+    scheme: str
+    ports: tuple[int, ...]
+    certificates: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a server is to serve (sites by scheme), and where the files for that lie (certificates by host name)."""
+
+    folder: Path
+    sites: Mapping[str, Site]
+    services: Sequence[Service]
+    certificates: Mapping[str, Path]
+    key_file: Path
+    tls: str
+
+    def __post_init__(self) -> None:
+        for service in self.services:
+            if service.protocol.scheme not in self.sites:
+                raise TestbedFailed(
+                    f"{service.protocol} needs the {service.protocol.scheme} site; materialise it"
+                )
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """One per service, on the default port and those that the archive has, too."""
+        return [self._listener(service, self.sites[service.protocol.scheme]) for service in self.services]
+
+    def _listener(self, service: Service, site: Site) -> Listener:
+        names = names_at(service, site) if service.protocol.encrypted else ()
+        return Listener(
+            protocol=service.protocol,
+            address=in_url(service.address),
+            scheme=site.scheme,
+            ports=(DEFAULT_PORTS[site.scheme], *site.ports),
+            certificates={name: self.certificates[name] for name in names},
+        )
+
+
+@dataclass(frozen=True)
+class Program:
+    """A replay server: how it is described to itself, started and read.
+
+    `settings` is a dataclass of those that may change a figure. `write_answers` lays out a site in a folder of its own,
+    `configure` gives the texts of the other files by name. `commands` start its processes, which share the folder;
+    the request log is LOG_NAME in it.
+    """
+
+    settings: Any
+    write_answers: Callable[[Path, Site], None]
+    configure: Callable[[Setup], Mapping[str, str]]
+    commands: Callable[[Path], Sequence[Command]]
+    version: Callable[[], str]
+    parse_line: Callable[[str], ServedRequest]
+
+
+@contextlib.contextmanager
+def serving(
+    program: Program,
+    sites: Mapping[str, Site],
+    services: Sequence[Service],
+    authority: Authority,
+    folder: Path,
+    *,
+    network: Path | None,
+    on_host: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+    tls: str = TLS_VERSIONS[0],
+) -> Iterator[Server]:
+    """Serve the sites (by scheme) on the services; every file of the server lies in `folder`.
+
+    `on_host` moves the calling thread to the host the server runs on, for the probe that proves it ready.
+    """
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    certificates = authority.certificate_files(sites["https"].names if "https" in sites else (), folder)
+    setup = Setup(folder, sites, services, certificates, authority.key_file.resolve(), tls)
+    for scheme, site in sites.items():
+        program.write_answers(folder / scheme, site)
+    for name, text in program.configure(setup).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    log = folder / LOG_NAME
+    log.touch()
+
+    def ready() -> bool:
+        with on_host():
+            answered = all_answer(services, sites, authority)
+        # A foreign server on one of the addresses would lack the certificates, or leave this log empty.
+        return answered and (log.stat().st_size > 0 or not any(_probe_is_logged(each) for each in services))
+
+    with contextlib.ExitStack() as stack:
+        *others, last = [command.on(network).as_ordinary_user() for command in program.commands(folder)]
+        log_of_errors = folder / "error.log"
+        processes = [stack.enter_context(running(command, log_of_errors)) for command in others]
+        processes.append(
+            stack.enter_context(running(last, log_of_errors, ready=ready, ready_timeout_s=READY_TIMEOUT_S))
+        )
+        described = {
+            "server": program.version(),
+            "certificates": len(certificates),
+            "tls": tls,
+            **asdict(program.settings),
+        }
+        yield Server(processes, log, described, program.parse_line)
+
+
+def _probe_is_logged(service: Service) -> bool:
+    return service.protocol.wire == Protocol.HTTP1.wire  # the others' probes are no requests
+
+
+def rendered(template: str, **values: object) -> str:
+    """A template of configs/servers, filled in."""
+    text = (importlib.resources.files("configs") / "servers" / template).read_text(encoding="utf-8")
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)  # noqa: S701 - not HTML
+    return environment.from_string(text).render(**values)
+
+
+def required(file: Path, server: str, remedy: str) -> Path:
+    """The path of a file that a server cannot do without; EnvironmentLacks when it is not there."""
+    if not file.is_file():
+        raise EnvironmentLacks(f"the server {server} needs {file}, which is not there; {remedy}")
+    return file
+
+
+def in_url(address: str) -> str:
+    """An address as it stands before a port."""
+    return f"[{address}]" if ":" in address else address

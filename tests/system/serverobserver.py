@@ -1,0 +1,359 @@
+"""One replay server on a host of its own in an enclosure, asked everything by curl: what test_servers.py judges."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.enclosure import WORKSPACE
+from harness.model import Protocol
+from harness.netns import Host, host
+from harness.process import find_program
+from harness.processtree import family
+from harness.servers import ABILITIES
+from harness.testbed import SERVERS
+from sites.archive import Archive, Response, write_archive
+from sites.certificates import Authority
+from sites.materialise import Site, materialise
+from sites.servers import ServedRequest, Server, Service
+from sites.servers.serving import serving
+
+SITE = "https://site.example"
+HTML = (("Content-Type", "text/html; charset=utf-8"),)
+TEXT = (("Content-Type", "text/plain"),)
+LONG_TARGET = "/q?" + "x" * 4000
+LARGE_BODY = bytes(range(256)) * 12_000  # 3 MB
+TARGETS = (
+    "/a/b", "/a%2Fb", "/a%2fb", "/A/b", "/dir//x", "/;p=1", "/x", "/x?", "/x?y=1", "/x?y=2",
+    "/x?y=1&y=%27%20",
+    "/100%", "/%zz", "/%00x", "/%C3%A9", "/..%2f..%2fetc%2fpasswd", "/a\\b|^`", '/q"uote', "/.htaccess",
+    "/miss", "/path/http://other.example/", LONG_TARGET,
+)  # fmt: skip
+# Broken percent-encodings, and more that a server refuses before any rule: only Apache has a way round that.
+BROKEN = ("/100%", "/%zz")
+REFUSED = {"apache": (), "caddy": BROKEN, "nginx": (*BROKEN, "/%00x", "/..%2f..%2fetc%2fpasswd", "/..")}
+CLOSING = (*BROKEN, "/broken")  # after these Apache closes an HTTP/1.1 connection
+NO_CURL = frozenset({Protocol.H3})  # Debian's curl has no HTTP/3; tests/system/test_trial.py has the browser
+TLS = {"apache": "1.3", "caddy": "1.3", "nginx": "1.3"}
+MISSES = ("/nowhere", "/objects", "/..", "/a%2FB", "/100%25", "/x/", "/nowhere?y=1")
+CLOSEST = {  # what is asked for: whose answer is given
+    "/x?y=3": "/x?y=1",
+    "/x?y=1&": "/x?y=1&y=%27%20",
+    "/x?y=22": "/x?y=2",
+    "/x?z": "/x?",
+    "/a%2Fb?": "/a%2Fb",
+    "/q": LONG_TARGET,
+    LONG_TARGET[:-1] + "y": LONG_TARGET,
+    "/q?" + "x" * 60_000: LONG_TARGET,
+}
+SERVERS_OWN = {"date", "server", "connection", "content-length"}
+HEAD = ("--head", "--dump-header", os.devnull)  # its headers are its output
+PREFLIGHT = ("-H", "Origin: https://o.example", "-H", "Access-Control-Request-Method: PUT")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What curl got."""
+
+    status: int
+    http: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    certificates: int
+
+    def header(self, name: str) -> str | None:
+        found = [value for key, value in self.headers if key.lower() == name]
+        return ", ".join(found) if found else None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the archive holds for a URL."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that was observed of one server."""
+
+    name: str
+    protocols: tuple[Protocol, ...]
+    expected: dict[tuple[Protocol, str], Expected]
+    answers: dict[tuple[Protocol, str], Answer]
+    closest: dict[tuple[Protocol, str], Answer]
+    misses: dict[tuple[Protocol, str], Answer]
+    methods: dict[tuple[Protocol, str], Answer]
+    other: dict[str, Answer]
+    log: tuple[ServedRequest, ...]
+    reused: tuple[ServedRequest, ...]
+    threads: tuple[int, int]
+    cpu_s: tuple[float, float]
+    tls_resumed: bool
+    other_tls_refused: bool
+    settings: dict[str, object]
+
+
+def recording() -> Iterator[Response]:
+    page = b'<img src="https://cdn.example/i.png"><a href="https://elsewhere.example/">'
+    yield Response(f"{SITE}/", 200, (*HTML, ("Content-Encoding", "gzip")), gzip.compress(page))
+    for number, target in enumerate(TARGETS):
+        yield Response(SITE + target, 200, (*TEXT, ("X-Number", str(number))), f"answer {number}".encode())
+    yield Response("https://cdn.example/i.png", 200, (("Content-Type", "image/png"),), LARGE_BODY)
+    yield Response("https://under_score.example/", 200, TEXT, b"underscore")
+    yield Response("https://cdn.example:8443/x", 200, TEXT, b"other port")
+    yield Response(f"{SITE}/relative", 302, (("Location", "/x?y=1"),), b"")
+    yield Response(f"{SITE}/absolute", 301, (("Location", "https://cdn.example/i.png"),), b"moved")
+    yield Response(f"{SITE}/gone", 404, HTML, b"<h1>recorded error page</h1>")
+    yield Response(f"{SITE}/broken", 503, (("Retry-After", "5"),), b"later")
+    yield Response(f"{SITE}/odd", 599, TEXT, b"odd status")
+    yield Response(f"{SITE}/refused", 405, (("Allow", "GET"),), b"")
+    yield Response(f"{SITE}/nothing", 204, (), b"")
+    yield Response(f"{SITE}/empty", 200, (("Content-Type", "text/css"),), b"")
+    yield Response(f"{SITE}/untyped", 200, (), b"no type")
+    many = (
+        ("Link", "</a>; rel=preload"),
+        ("Link", "</b>; rel=preload"),
+        ("ETag", '"e"'),
+        ("Cache-Control", "no-store"),
+    )
+    dated = (
+        ("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT"),
+        ("Expires", "-1"),
+        ("Content-Language", "de"),
+    )
+    yield Response(
+        f"{SITE}/headers", 200, (*TEXT, *many, *dated, ("Status", "500"), ("Server", "other")), b"h"
+    )
+
+
+def curl(made: Host, service: Service, authority: Authority, url: str, *options: str) -> list[Answer]:
+    """One call of curl on the server host; several URLs may stand in `url`, separated by spaces."""
+    words = [
+        find_program("curl"),
+        "--silent",
+        "--show-error",
+        "--globoff",
+        "--path-as-is",
+        "--max-time",
+        "20",
+    ]
+    words += [
+        "--cacert",
+        str(authority.certificate_file),
+        "--connect-to",
+        f"::{service.address}:",
+        "--dump-header",
+        "-",
+    ]
+    words += ["--http2" if service.protocol is Protocol.H2 else "--http1.1", *options]
+    words += [
+        "--write-out",
+        "%{stderr}%{http_code} %{http_version} %{size_header} %{size_download} %{num_certs}\n",
+    ]
+    with made.entered():
+        done = subprocess.run([*words, *url.split(" ")], capture_output=True, check=False)
+    assert done.returncode == 0, (service, url, done.stderr)
+    answers, at = [], 0
+    for line in done.stderr.decode().splitlines():
+        status, version, head_bytes, body_bytes, certificates = line.split()
+        head = done.stdout[at : at + int(head_bytes)].decode("latin-1").rpartition("HTTP/")[2].split("\r\n")
+        at += int(head_bytes)
+        pairs = tuple(
+            (name, value.strip()) for name, _, value in (each.partition(":") for each in head[1:] if each)
+        )
+        answers.append(
+            Answer(int(status), version, pairs, done.stdout[at : at + int(body_bytes)], int(certificates))
+        )
+        at += int(body_bytes)
+    return answers
+
+
+class Observer:
+    """Asks one running server everything."""
+
+    def __init__(
+        self, name: str, made: Host, services: list[Service], sites: dict[str, Site], authority: Authority
+    ) -> None:
+        self.name = name
+        self.made = made
+        self.services = services
+        self.sites = sites
+        self.authority = authority
+
+    def ask(self, service: Service, target: str, *options: str, at: str = "site.example") -> Answer:
+        url = f"{service.protocol.scheme}://{at}{target}"
+        return curl(self.made, service, self.authority, url, *options)[0]
+
+    def everything(self) -> dict[tuple[Protocol, str], Answer]:
+        return {
+            (service.protocol, each.host + each.target): self.ask(service, each.target, at=each.host)
+            for service in self.services
+            for each in self.sites[service.protocol.scheme].objects
+            if self.served(each.target)
+        }
+
+    def served(self, target: str) -> bool:
+        return target not in REFUSED[self.name]
+
+    def expected(self) -> dict[tuple[Protocol, str], Expected]:
+        return {
+            (service.protocol, each.host + each.target): Expected(each.status, each.headers, each.body)
+            for service in self.services
+            for each in self.sites[service.protocol.scheme].objects
+            if self.served(each.target)
+        }
+
+    def all_of(self, targets: Iterable[str]) -> dict[tuple[Protocol, str], Answer]:
+        return {
+            (service.protocol, target): self.ask(service, target)
+            for service in self.services
+            for target in targets
+            if self.served(target)
+        }
+
+    def methods(self) -> dict[tuple[Protocol, str], Answer]:
+        found = {}
+        for service in self.services:
+            for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND", "MADEUP"):
+                found[service.protocol, method] = self.ask(service, "/x?y=1", "-X", method)
+            found[service.protocol, "preflight"] = self.ask(service, "/x?y=1", "-X", "OPTIONS", *PREFLIGHT)
+            found[service.protocol, "HEAD"] = self.ask(service, "/i.png", *HEAD, at="cdn.example")
+            found[service.protocol, "POST to nothing"] = self.ask(service, "/nowhere", "-X", "POST")
+            found[service.protocol, "range"] = self.ask(service, "/i.png", "-r", "10-19", at="cdn.example")
+        return found
+
+    def other(self, folder: Path) -> dict[str, Answer]:
+        posted = folder / "posted"
+        posted.write_bytes(b"x" * 500_000)
+        by = {service.protocol: service for service in self.services}
+        post = ("-H", "Expect:", "--data-binary", f"@{posted}")
+        return {
+            "large post": self.ask(by[Protocol.HTTP1], "/x?y=1", *post),
+            "unknown host": self.ask(by[Protocol.HTTP1], "/x", at="unknown.example"),
+            "mentioned host": self.ask(by[Protocol.H2], "/x", at="elsewhere.example"),
+        }
+
+    def reused(self, server: Server) -> Iterator[ServedRequest]:
+        """Two requests in one call of curl, which keeps the connection if it may."""
+        for service in self.services:
+            offset = server.log_offset
+            base = f"{service.protocol.scheme}://site.example"
+            answers = curl(self.made, service, self.authority, f"{base}/x?y=1 {base}/x?y=2")
+            assert [answer.body for answer in answers] == [b"answer 8", b"answer 9"]
+            yield from logged(server, offset, 2)
+
+    def tls_resumed(self, address: str) -> bool:
+        context = ssl.create_default_context(cafile=str(self.authority.certificate_file))
+        session, reused = None, False
+        with self.made.entered():
+            for _ in range(2):
+                with (
+                    socket.create_connection((address, 443), 5) as plain,
+                    context.wrap_socket(plain, server_hostname="site.example", session=session) as secure,
+                ):
+                    secure.sendall(b"GET /x HTTP/1.1\r\nHost: site.example\r\nConnection: close\r\n\r\n")
+                    while secure.recv(65536):
+                        pass
+                    session, reused = secure.session, secure.session_reused or False
+        return reused
+
+    def other_tls_refused(self, address: str, version: str) -> bool:
+        other = ssl.TLSVersion.TLSv1_2 if version == "1.3" else ssl.TLSVersion.TLSv1_3
+        context = ssl.create_default_context(cafile=str(self.authority.certificate_file))
+        context.minimum_version = context.maximum_version = other
+        with self.made.entered(), socket.create_connection((address, 443), 5) as plain:
+            try:
+                context.wrap_socket(plain, server_hostname="site.example").close()
+            except ssl.SSLError:
+                return True
+        return False
+
+
+def logged(server: Server, offset: int, count: int) -> list[ServedRequest]:
+    """The requests since `offset`, waited for: a line is written once its answer has been sent."""
+    for _ in range(2000):
+        found = server.requests(offset)
+        if len(found) >= count:
+            return found
+        os.sched_yield()
+    raise AssertionError(f"{len(found)} of {count} requests logged")
+
+
+def _threads(server: Server) -> int:
+    pids = [pid for process in server.processes for pid in family(process.pid)]
+    return sum(len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in pids)
+
+
+@contextlib.contextmanager
+def served(
+    name: str,
+    sites: Mapping[str, Site],
+    protocols: Sequence[Protocol],
+    authority: Authority,
+    tls: str = "1.3",
+) -> Iterator[tuple[Host, Server, list[Service]]]:
+    """A server on a host of its own, each protocol on an address of its own: 127.1.0.1, 127.1.0.2, ..."""
+    services = [Service(protocol, f"127.1.0.{number}") for number, protocol in enumerate(protocols, 1)]
+    with host("server") as made:
+        made.set_kernel({"ipv4.ip_unprivileged_port_start": 0})
+        folder = WORKSPACE / name
+        with serving(
+            SERVERS[name],
+            sites,
+            services,
+            authority,
+            folder,
+            network=made.path,
+            on_host=made.entered,
+            tls=tls,
+        ) as server:
+            yield made, server, services
+
+
+def site_of(recorded: Iterable[Response]) -> Archive:
+    """An archive of responses of SITE."""
+    return write_archive(
+        WORKSPACE / "a", "site", f"{SITE}/", recorded, captured_with="test", user_agent="test"
+    )
+
+
+def observe(name: str) -> Seen:
+    """Everything about one server."""
+    archive = site_of(recording())
+    sites = {scheme: materialise(archive, scheme) for scheme in ("http", "https")}
+    protocols = tuple(each for each in Protocol if each in ABILITIES[name].protocols - NO_CURL)
+    authority = Authority.create(WORKSPACE / "authority")
+    with served(name, sites, protocols, authority, TLS[name]) as (made, server, services):
+        addresses = {service.protocol: service.address for service in services}
+        watch = Observer(name, made, services, sites, authority)
+        threads, cpu = _threads(server), server.cpu_seconds() or 0.0
+        answers = watch.everything()
+        closest, misses = watch.all_of(CLOSEST), watch.all_of(MISSES)
+        log = logged(server, 0, len(answers) + len(closest) + len(misses))
+        return Seen(
+            name=name,
+            protocols=protocols,
+            expected=watch.expected(),
+            answers=answers,
+            closest=closest,
+            misses=misses,
+            methods=watch.methods(),
+            other=watch.other(WORKSPACE),
+            log=tuple(log),
+            reused=tuple(watch.reused(server)),
+            threads=(threads, _threads(server)),
+            cpu_s=(cpu, server.cpu_seconds() or 0.0),
+            tls_resumed=watch.tls_resumed(addresses[Protocol.HTTPS1]),
+            other_tls_refused=watch.other_tls_refused(addresses[Protocol.HTTPS1], TLS[name]),
+            settings=dict(server.settings),
+        )

@@ -1,0 +1,24 @@
+"""What a server's configuration is made of, for the tests of each server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from harness.model import Protocol
+from sites.materialise import Site
+from sites.servers import Service
+from sites.servers.serving import Setup
+
+
+def setup_of(protocols: Iterable[Protocol], *sites: Site, tls: str = "1.3") -> Setup:
+    """The protocols on the addresses 10.0.0.1, 10.0.0.2, ... from the folder /x."""
+    names = dict.fromkeys(name for site in sites for name in site.names)
+    return Setup(
+        folder=Path("/x"),
+        sites={site.scheme: site for site in sites},
+        services=[Service(protocol, f"10.0.0.{number}") for number, protocol in enumerate(protocols, 1)],
+        certificates={name: Path(f"/x/{name}.pem") for name in names},
+        key_file=Path("/x/hosts.key"),
+        tls=tls,
+    )
