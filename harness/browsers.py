@@ -1,4 +1,4 @@
-"""The browsers of a run: drivers that are kept, and for each trial a fresh browser of the engine its condition names."""
+"""The browsers of a run: drivers that are kept, and for each trial a fresh browser of its condition's engine."""
 
 from __future__ import annotations
 

@@ -113,7 +113,9 @@ def _fastest(connections: Iterable[Connection]) -> float | None:
 
 def _tls_of_connections(evidence: Evidence) -> list[str]:
     """The version of TLS of each secure connection: as the browser tells or, where it does not, the server."""
-    told = [each.tls for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls]
+    told = [
+        each.tls for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls
+    ]
     by_connection = {each.connection: each.tls for each in evidence.served or () if each.tls}
     return told or [version.replace("TLSv", "TLS ") for version in by_connection.values()]
 
@@ -223,7 +225,9 @@ def _wrong_in_browser(evidence: Evidence) -> str | None:
         if request.protocol
         and (request.protocol != protocol.wire or not request.url.startswith(f"{protocol.scheme}://"))
     ]
-    secured = [each for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls]
+    secured = [
+        each for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls
+    ]
     told = [each for each in evidence.page_requests if each.tls] if protocol.encrypted else []
     resumed = [f"{connection.remote} resumed a TLS session" for connection in secured if connection.resumed]
     other = [

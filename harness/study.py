@@ -186,6 +186,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         engine: keys.choice("server", _of_engine(data, "server", engine, DEFAULT_SERVERS), tuple(ABILITIES))
         for engine in engines
     }
+    replays = {engine: _replay(data, protocols, servers[engine], engine) for engine in engines}
     return Study(
         name=name,
         title=keys.text(data, "title", name),
@@ -199,7 +200,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         engines=engines,
         drivers=_drivers(data, engines),
         device=device,
-        replays={engine: _replay(data, protocols, servers[engine], engine) for engine in engines},
+        replays=replays,
         servers=servers,
         tcp=_tcp(data.get("tcp", {})),
         trials=int(keys.number(data, "trials", 5, 1, MAX_TRIALS, whole=True)),

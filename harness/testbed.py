@@ -51,8 +51,8 @@ SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
 class Endpoint:
     """Where one archive is served by one protocol.
 
-    `hosts` are archived, `names` also those that are only mentioned. `address` is the name server's, and the replay server's for every name in none of the `groups`: hosts that have
-    an address of their own together.
+    `hosts` are archived, `names` also those that are only mentioned. `address` is the name server's, and the replay
+    server's for every name in none of the `groups`: hosts that have an address of their own together.
     """
 
     protocol: Protocol

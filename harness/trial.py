@@ -147,7 +147,12 @@ class _Attempt:
             browser.screenshot(screenshot)
 
     def _collect(
-        self, fresh: FreshBrowser, client: Client, endpoint: Endpoint, log_offset: int, cpu_before: float | None
+        self,
+        fresh: FreshBrowser,
+        client: Client,
+        endpoint: Endpoint,
+        log_offset: int,
+        cpu_before: float | None,
     ) -> None:
         """What is read after the browser has gone, also of a load that failed."""
         self.evidence = replace(

@@ -10,11 +10,11 @@ ABORTED = -3  # the page, or the browser for it, took the request back
 
 @dataclass(frozen=True)
 class Request:
-    """One request on the wire. `protocol` is None when no headers were sent; times are ms by the clock of the log.
+    """One request on the wire. `protocol` is None when no headers were sent; times are ms by the log's clock.
 
-    `net_error` is Chromium's number for what went wrong (net_error_list.h), whatever the engine. `body` is the body as it
-    travelled (Content-Encoding applied), where the log was asked to hold bodies. `body_bytes` is None where the engine
-    does not tell how many travelled. `tls` and `pipelined` are what QtWebKit tells of each request.
+    `net_error` is Chromium's number for what went wrong (net_error_list.h), whatever the engine. `body` is the body as
+    it travelled (Content-Encoding applied), where the log was asked to hold bodies. `body_bytes` is None where the
+    engine does not tell how many travelled. `tls` and `pipelined` are what QtWebKit tells of each request.
     """
 
     url: str
@@ -44,8 +44,9 @@ class Request:
 class Connection:
     """One connection that was established: of TCP or, where `alpn` is h3, of QUIC.
 
-    `connect_ms` is the time from the first packet sent to the first one received (Chromium counts whole ms): the handshake
-    of TCP, the first flight of QUIC's. `resumed` is, for QUIC, whether requests were sent ahead of the handshake (0-RTT).
+    `connect_ms` is the time from the first packet sent to the first one received (Chromium counts whole ms): the
+    handshake of TCP, the first flight of QUIC's. `resumed` is, for QUIC, whether requests were sent ahead of the
+    handshake (0-RTT).
     """
 
     remote: str

@@ -46,7 +46,9 @@ def add_commands(commands: Subcommands) -> None:
         "--variant", default=PLAIN, metavar="V", help="as of `coldload optimize` (default plain)"
     )
     load.add_argument("--engine", choices=[each.value for each in Engine], default=Engine.CHROMIUM.value)
-    load.add_argument("--driver", choices=[each.value for each in Driver], help="default: the engine's usual one")
+    load.add_argument(
+        "--driver", choices=[each.value for each in Driver], help="default: the engine's usual one"
+    )
     load.add_argument("--device", choices=list(DEVICES), default=DESKTOP.name)
     load.add_argument("--server", choices=list(ABILITIES), help="default: the engine's usual one")
     load.add_argument("--timeout-s", type=float, default=60.0)

@@ -66,7 +66,8 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="KEY=VALUE",
         default=[],
-        help="keep the conditions with page=, variant=, protocol=, link=, engine= or driver= this value (may be repeated)",
+        help="keep the conditions with page=, variant=, protocol=, link=, engine= or driver= this "
+        "value (may be repeated)",
     )
 
 

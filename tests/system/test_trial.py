@@ -224,7 +224,9 @@ def test_http3_that_does_not_get_through_is_never_measured_as_another_protocol(t
     def run() -> Record:
         with bench({"small": archive}, [Protocol.H2, Protocol.H3]) as opened:
             endpoints = opened.testbed.endpoints
-            endpoints["small", Protocol.H3, Engine.CHROMIUM] = replace(endpoints["small", Protocol.H2, Engine.CHROMIUM], protocol=Protocol.H3)
+            endpoints["small", Protocol.H3, Engine.CHROMIUM] = replace(
+                endpoints["small", Protocol.H2, Engine.CHROMIUM], protocol=Protocol.H3
+            )
             return trial(opened, 1, Protocol.H3)
 
     record = inside(run)
@@ -251,7 +253,9 @@ def test_tls_is_the_version_the_study_names(tmp_path: Path, server: str) -> None
         with bench({"small": archive}, [Protocol.H2], replay=Replay(tls="1.2"), server=server) as opened:
             good = trial(opened, 1, Protocol.H2, server=server)
             endpoints = opened.testbed.endpoints
-            endpoints["small", Protocol.H2, Engine.CHROMIUM] = replace(endpoints["small", Protocol.H2, Engine.CHROMIUM], tls="1.3")
+            endpoints["small", Protocol.H2, Engine.CHROMIUM] = replace(
+                endpoints["small", Protocol.H2, Engine.CHROMIUM], tls="1.3"
+            )
             return [good, trial(opened, 2, Protocol.H2, server=server)]
 
     good, wrong = inside(run)

@@ -28,7 +28,9 @@ class QtWebKitBrowser:
         except TimeoutError as error:
             raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
         if not found["ok"]:
-            raise TrialFailed(Outcome.PAGE_ERROR, f"the page was not loaded: {found['document'].get('error_text')}")
+            raise TrialFailed(
+                Outcome.PAGE_ERROR, f"the page was not loaded: {found['document'].get('error_text')}"
+            )
         self._timeline = timeline(found["timing"], found["document"])
         return float(found["navigate_ms"])
 
@@ -49,7 +51,9 @@ class QtWebKitBrowser:
         """Let the process end by itself."""
         self._engine.close()
 
-    def _collected(self, command: Mapping[str, object], timeout_s: float = COLLECT_TIMEOUT_S) -> dict[str, Any]:
+    def _collected(
+        self, command: Mapping[str, object], timeout_s: float = COLLECT_TIMEOUT_S
+    ) -> dict[str, Any]:
         try:
             return self._ask(command, timeout_s)
         except TimeoutError as error:

@@ -67,7 +67,7 @@ class Engine:
     """One page with a network of its own, and the commands for it."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self._log = Log(Path(settings["log"]).open("w", encoding="utf-8"))  # for the whole process
+        self._log = Log(Path(settings["log"]))
         _keep_within(settings["home"])
         self._network = Manager(Ways(**settings["ways"]), self._log)
         self._page = Page()
@@ -116,7 +116,7 @@ class Engine:
 
 
 def _keep_within(home: str) -> None:
-    """What a page stores goes to its own home. There is no disk cache; the memory's is as empty as the process is new."""
+    """What a page stores goes to its own home. There is no disk cache, and the memory's is as new as the process."""
     settings = QWebSettings.globalSettings()
     settings.setAttribute(QWebSettings.LocalStorageEnabled, True)
     settings.setLocalStoragePath(home)

@@ -1,4 +1,4 @@
-"""What the engine and its hop told about their requests and connections, read as a browser's log. Pure but for `read`."""
+"""What the engine and its hop told of requests and connections, as a browser's log. Pure but for `read`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def parse(requests: str, connections: str) -> BrowserLog:
     made = [entry for entry in _entries(connections) if "connect_ms" in entry]
     return BrowserLog(
         tuple(_request(entry) for _, entry in sorted(found.items())),
-        tuple(Connection(each["remote"], each["local"], None, None, None, each["connect_ms"]) for each in made),
+        tuple(
+            Connection(each["remote"], each["local"], None, None, None, each["connect_ms"]) for each in made
+        ),
     )
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from typing import Any, TextIO
+from pathlib import Path
+from typing import Any
 
 from PyQt5.QtCore import QIODevice
 from PyQt5.QtNetwork import (
@@ -59,8 +60,8 @@ class Ways:
 class Log:
     """Lines of JSON, each written whole at once, so that a killed process leaves what it had seen."""
 
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w", encoding="utf-8")
         self._count = 0
         self.document: dict[str, object] = {}  # what is known of the first request
 
@@ -99,9 +100,7 @@ class Manager(QNetworkAccessManager):
         inner = super().createRequest(operation, chosen, data)
         if chosen.url().scheme() not in ("http", "https"):
             return inner
-        verb = bytes(chosen.attribute(QNetworkRequest.CustomVerbAttribute) or b"").decode()
-        number = self._log.begin(chosen.url().toString(), OPERATIONS.get(operation, verb))
-        reply = Reply(self, inner, operation, request, number, self._log)
+        reply = Reply(self, inner, request, self._log)
         self._replies.append(reply)
         return reply
 
@@ -113,16 +112,16 @@ class Reply(QNetworkReply):
     (QSpdyProtocolHandler::handleDataFrame). All protocols have this reply, so that its cost is no difference.
     """
 
-    def __init__(self, manager: Manager, inner: Any, operation: Any, request: Any, number: int, log: Log) -> None:
+    def __init__(self, manager: Manager, inner: Any, request: Any, log: Log) -> None:
         super().__init__(manager)
         self._inner = inner
-        self._number = number
         self._log = log
+        self._number = log.begin(inner.url().toString(), _method(inner))
         self._given_up = False
         self._body_bytes = 0
         self._answered = False
         self.setRequest(request)
-        self.setOperation(operation)
+        self.setOperation(inner.operation())
         self.setUrl(inner.url())
         self.open(QIODevice.ReadOnly | QIODevice.Unbuffered)
         inner.metaDataChanged.connect(self._on_headers)
@@ -207,6 +206,11 @@ class Reply(QNetworkReply):
         """A wrong certificate stays an error."""
 
 
+def _method(reply: Any) -> str:
+    custom = bytes(reply.request().attribute(QNetworkRequest.CustomVerbAttribute) or b"").decode("latin-1")
+    return OPERATIONS.get(reply.operation(), custom)
+
+
 def now_ms() -> float:
     """Milliseconds since 1970, as the page's own timeline counts."""
     return round(time.time() * 1000, 3)
@@ -227,7 +231,12 @@ def _proofs(reply: Any) -> dict[str, object]:
     return found
 
 
-TLS_NAMES = {QSsl.TlsV1_0: "TLS 1.0", QSsl.TlsV1_1: "TLS 1.1", QSsl.TlsV1_2: "TLS 1.2", QSsl.TlsV1_3: "TLS 1.3"}
+TLS_NAMES = {
+    QSsl.TlsV1_0: "TLS 1.0",
+    QSsl.TlsV1_1: "TLS 1.1",
+    QSsl.TlsV1_2: "TLS 1.2",
+    QSsl.TlsV1_3: "TLS 1.3",
+}
 
 
 def _security(ways: Ways) -> Any:

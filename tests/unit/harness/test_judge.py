@@ -169,7 +169,9 @@ def test_requests_after_the_load_event_are_counted_apart() -> None:
             Outcome.WRONG_PROTOCOL,
             "resumed a TLS session",
             evidence(
-                browser_log=BrowserLog((request(START),), (Connection("a", "b", "TLS 1.3", "h2", resumed=True),))
+                browser_log=BrowserLog(
+                    (request(START),), (Connection("a", "b", "TLS 1.3", "h2", resumed=True),)
+                )
             ),
         ),
         (
@@ -194,7 +196,10 @@ def test_a_connection_used_twice_is_no_close() -> None:
         request(picture, protocol="http/1.1"),
     ]
     found = evidence(
-        protocol=Protocol.HTTP1_CLOSE, start_url=page, browser_log=BrowserLog(tuple(requests), ()), served=tuple(both)
+        protocol=Protocol.HTTP1_CLOSE,
+        start_url=page,
+        browser_log=BrowserLog(tuple(requests), ()),
+        served=tuple(both),
     )
     assert "2 requests on one connection" in (verdict(found)[1] or "")
     apart = (both[0], replace(both[1], client_port=4001))
@@ -236,3 +241,77 @@ def test_a_session_that_the_server_resumed_is_not_cold() -> None:
     outcome, reason = verdict(evidence(served=(served(START), served(PICTURE, resumed=True))))
     assert outcome is Outcome.WRONG_PROTOCOL
     assert "not cold: the server resumed a TLS session" in (reason or "")
+
+
+def historical(protocol: Protocol, count: int = 20, **changes: Any) -> Evidence:
+    """A good load with QtWebKit: what the browser tells (of each request) and what the server's log does."""
+    of_request = {
+        "protocol": protocol.wire,
+        "body_bytes": None,
+        "tls": "TLS 1.2",
+        "pipelined": protocol.pipelined,
+    }
+    of_server = {
+        "protocol": protocol.wire,
+        "tls": "TLSv1.2" if protocol.encrypted else None,
+        "depth": 3 if protocol.pipelined else 1,
+    }
+    urls = [START, *(f"{START}{number}" for number in range(1, count))]
+    return evidence(
+        protocol=protocol,
+        tls="1.2",
+        browser_log=BrowserLog(
+            tuple(request(url, **of_request | changes.get("of_request", {})) for url in urls),
+            (Connection("10.0.0.1:443", "10.64.0.1:4000", None, None, None, connect_ms=50.9),),
+        ),
+        served=tuple(
+            served(url, requests_before=number, **of_server | changes.get("of_server", {}))
+            for number, url in enumerate(urls)
+        ),
+    )
+
+
+HISTORICAL = [Protocol.HTTPS1, Protocol.HTTPS1_PIPELINED, Protocol.SPDY, Protocol.SPDY_PLAIN]
+
+
+@pytest.mark.parametrize("protocol", HISTORICAL)
+def test_a_good_load_with_the_historical_engine_counts(protocol: Protocol) -> None:
+    good = historical(protocol)
+    assert verdict(good) == (Outcome.OK, None)
+    seen = observe(good)
+    assert seen.bytes_body == 20 * 100  # by the server's log
+    assert seen.tls == ({"TLS 1.2": 1} if protocol.encrypted else {})
+    assert seen.connect_ms == 50.9
+    expected = (None, 20) if protocol.wire == "spdy/3" else (3 if protocol.pipelined else 1, None)
+    assert (seen.pipelining_depth, seen.spdy_streams) == expected
+
+
+@pytest.mark.parametrize(
+    ("protocol", "changes", "word"),
+    [
+        (Protocol.SPDY, {"of_request": {"protocol": "http/1.1"}}, "did not use spdy"),
+        (Protocol.SPDY, {"of_server": {"protocol": "http/1.1"}}, "server did not use spdy"),
+        (Protocol.SPDY, {"of_server": {"tls": None}}, "by no TLS"),
+        (Protocol.SPDY_PLAIN, {"of_server": {"tls": "TLSv1.2"}}, "by TLSv1.2"),
+        (Protocol.SPDY, {"of_request": {"tls": "TLS 1.3"}}, "did not use TLS 1.2"),
+        (Protocol.HTTPS1_PIPELINED, {"of_request": {"pipelined": False}}, "the browser pipelined none of 20"),
+        (Protocol.HTTPS1_PIPELINED, {"of_server": {"depth": 1}}, "no pipelined request reached the server"),
+        (Protocol.HTTPS1, {"of_request": {"pipelined": True}}, "requests were pipelined"),
+        (Protocol.HTTPS1, {"of_server": {"depth": 2}}, "2 at once on a connection"),
+    ],
+)
+def test_a_silent_fallback_is_the_wrong_protocol(protocol: Protocol, changes: Any, word: str) -> None:
+    outcome, reason = verdict(historical(protocol, **changes))
+    assert outcome is Outcome.WRONG_PROTOCOL
+    assert word in (reason or "")
+
+
+def test_few_requests_need_not_be_pipelined() -> None:
+    few = historical(Protocol.HTTPS1_PIPELINED, 6, of_request={"pipelined": False}, of_server={"depth": 1})
+    assert verdict(few) == (Outcome.OK, None)
+
+
+def test_a_server_that_does_not_tell_the_depth_leaves_the_proof_to_the_browser() -> None:
+    found = historical(Protocol.HTTPS1_PIPELINED, of_server={"depth": None})
+    assert verdict(found) == (Outcome.OK, None)
+    assert observe(found).pipelining_depth is None
