@@ -14,7 +14,7 @@ class Request:
 
     `net_error` is Chromium's number for what went wrong (net_error_list.h), whatever the engine. `body` is the body as
     it travelled (Content-Encoding applied), where the log was asked to hold bodies. `body_bytes` is None where the
-    engine does not tell how many travelled. `tls` and `pipelined` are what QtWebKit tells of each request.
+    engine does not tell how many travelled. `tls`, `pipelined` and `ended_ms` are what QtWebKit tells.
     """
 
     url: str
@@ -29,6 +29,7 @@ class Request:
     body: bytes | None = None
     tls: str | None = None
     pipelined: bool | None = None
+    ended_ms: float | None = None
 
     @property
     def host(self) -> str:

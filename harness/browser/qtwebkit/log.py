@@ -72,6 +72,7 @@ def _request(entry: Mapping[str, Any]) -> Request:
         body_bytes=None,
         tls=entry.get("tls"),
         pipelined=entry.get("pipelined"),
+        ended_ms=entry.get("ended_ms"),
     )
 
 

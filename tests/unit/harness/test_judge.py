@@ -250,6 +250,7 @@ def historical(protocol: Protocol, count: int = 20, **changes: Any) -> Evidence:
         "body_bytes": None,
         "tls": "TLS 1.2",
         "pipelined": protocol.pipelined,
+        "ended_ms": 1300,
     }
     of_server = {
         "protocol": protocol.wire,
@@ -294,7 +295,7 @@ def test_a_good_load_with_the_historical_engine_counts(protocol: Protocol) -> No
         (Protocol.SPDY, {"of_server": {"tls": None}}, "by no TLS"),
         (Protocol.SPDY_PLAIN, {"of_server": {"tls": "TLSv1.2"}}, "by TLSv1.2"),
         (Protocol.SPDY, {"of_request": {"tls": "TLS 1.3"}}, "did not use TLS 1.2"),
-        (Protocol.HTTPS1_PIPELINED, {"of_request": {"pipelined": False}}, "the browser pipelined none of 20"),
+        (Protocol.HTTPS1_PIPELINED, {"of_request": {"pipelined": False}}, "pipelined nothing, although 20"),
         (Protocol.HTTPS1_PIPELINED, {"of_server": {"depth": 1}}, "no pipelined request reached the server"),
         (Protocol.HTTPS1, {"of_request": {"pipelined": True}}, "requests were pipelined"),
         (Protocol.HTTPS1, {"of_server": {"depth": 2}}, "2 at once on a connection"),
