@@ -73,7 +73,7 @@ class Home:
             except (EOFError, TimeoutError) as error:
                 raise TestbedFailed(f"QtWebKit did not start: {error}") from error
             relay.wait_until(lambda: "listening" in _text(self.connections))
-            yield QtWebKitBrowser(engine)
+            yield QtWebKitBrowser(engine, relay)
 
     @property
     def engine(self) -> Command:
