@@ -39,9 +39,11 @@ from sites.servers.apache import APACHE
 from sites.servers.caddy import CADDY
 from sites.servers.nginx import NGINX
 from sites.servers.serving import serving
+from sites.servers.spdygateway import SPDY_GATEWAY
 from sites.urls import parse_url
 
-SERVERS = {"apache": APACHE, "caddy": CADDY, "nginx": NGINX}  # what each can do: harness.servers
+# What each can do: harness.servers.
+SERVERS = {"apache": APACHE, "caddy": CADDY, "nginx": NGINX, "spdy-gateway": SPDY_GATEWAY}
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
 SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
