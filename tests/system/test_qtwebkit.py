@@ -87,8 +87,9 @@ def test_the_proof_comes_from_both_sides(records: dict[tuple[str, Protocol], Rec
     for (page, protocol), record in records.items():
         seen = record.observation
         assert set(seen.protocols) == {protocol.wire}
-        assert seen.server_connections == seen.connections  # every connection that was made carried a request
-        assert seen.tls == ({"TLS 1.2": seen.connections} if protocol.encrypted else {})
+        assert seen.connections is not None
+        assert 0 < (seen.server_connections or 0) <= seen.connections  # spare ones may carry no request
+        assert seen.tls == ({"TLS 1.2": seen.server_connections} if protocol.encrypted else {})
         assert seen.connect_ms is not None
         assert 10 <= seen.connect_ms < 40
         if protocol.wire == "spdy/3":
@@ -96,7 +97,7 @@ def test_the_proof_comes_from_both_sides(records: dict[tuple[str, Protocol], Rec
             assert seen.spdy_streams == seen.server_requests
             assert seen.pipelining_depth is None
         else:
-            assert 2 < (seen.connections or 0) <= 12
+            assert 2 < seen.connections <= 12
             assert seen.spdy_streams is None
             expected = {1} if not protocol.pipelined else {2, 3, 4} if page == "many" else {1, 2, 3, 4}
             assert seen.pipelining_depth in expected
