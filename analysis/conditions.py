@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import protocols
+from analysis import engines, protocols
 from analysis.words import DASH, plain, rate, rate_with_unit, slug
 
 POINT = ("protocol", "rtt_ms")
@@ -79,7 +79,9 @@ def value_text(column: str, value: Any) -> str:
     """A condition's value where no heading says which column it is."""
     if pd.isna(value):
         return f"{column} {DASH}"
-    if column in ("page", "variant", "engine", "driver", "server", "device"):
+    if column == "engine":
+        return engines.label(str(value))
+    if column in ("page", "variant", "driver", "server", "device"):
         return str(value)
     if column == "protocol":
         return protocols.label(str(value))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import words
+from analysis import engines, words
 from analysis.results import Results
 
 
@@ -31,7 +31,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Trials", f"{len(records):,} recorded, {len(results.sifted.kept):,} of them in the estimates"),
         ("Measured", _dates(records)),
         ("Seed", _each(str(run.plan.seed) for run in runs if run.plan.seed is not None)),
-        ("Browser", "; ".join(filter(None, (_programs(results, "chromium"), _steered(records))))),
+        ("Browser", _browsers(results)),
         ("Server", _servers(results)),
         ("Machine", _each((machine(run.environment) for run in runs), "; ")),
     ]
@@ -54,6 +54,8 @@ def notes(results: Results) -> list[str]:
         for run in results.runs
         for note in run.notes
     ]
+    if results.records["engine"].nunique() > 1:
+        said.append(f"Two engines: QtWebKit (SPDY/3, pipelining) and Chromium. {engines.NOT_COMPARED}")
     if several:
         said.append(
             f"Trials of {len(results.runs)} runs are pooled; blocks are paired within their run only."
@@ -102,8 +104,13 @@ def _programs(results: Results, name: str) -> str:
     return _each(str(found[name]) for found in programs if isinstance(found, dict) and found.get(name))
 
 
-def _steered(records: pd.DataFrame) -> str:
-    return f"driven by {_each(sorted(records['driver'].dropna().astype(str).unique()))}"
+def _browsers(results: Results) -> str:
+    """Each engine with its version, where that is known, and its drivers."""
+    drivers = results.records.dropna(subset=["engine", "driver"]).groupby("engine")["driver"].unique()
+    return "; ".join(
+        f"{_programs(results, str(name)) or engines.label(str(name))} driven by {_each(sorted(map(str, by)))}"
+        for name, by in drivers.items()
+    )
 
 
 def _dates(records: pd.DataFrame) -> str:

@@ -1,6 +1,6 @@
 """The figures of a report: one function each, from results to `Drawing`s. A further one joins `FIGURES`.
 
-Engines never share a figure: the engine is one of the columns that split panels.
+Engines never share axes: the engine is one of the columns that split panels.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import conditions, effectchart, effects, plots, protocols, words
+from analysis import conditions, effectchart, effects, engines, plots, protocols, variantchart, words
 from analysis.estimate import LEAST_TRIALS, IntervalKind
 from analysis.results import PAGE_AND_RATE, Results
 
@@ -176,6 +176,30 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
         )
 
 
+def variants(results: Results) -> Iterator[Drawing]:
+    """Protocols in all variants of a page, one figure per page and rate; the engines side by side."""
+    apart = ("variant", "engine", "driver", "server")
+    place = [column for column in results.panel_columns if column not in apart]
+    for _, cells in results.cells.groupby(place, dropna=False, sort=False):
+        known = cells[cells["median"].notna()]
+        several = 1 < known["variant"].nunique() <= len(variantchart.DASHES)
+        if (
+            not several
+            or known["rtt_ms"].nunique() < 2
+            or known.groupby("engine")["driver"].nunique().max() > 1
+        ):
+            continue
+        where = cells.iloc[0].to_dict()
+        title = conditions.title(where, [column for column in results.split_columns if column in place])
+        names = engines.ordered(known["engine"].astype(str))
+        apart_text = f" From left to right: {', '.join(map(engines.label, names))}. {engines.NOT_COMPARED}"
+        caption = (
+            f"Median page-load time against RTT with the page as it is and optimised: {title}. Colour and marker: "
+            f"protocol; dash: variant.{apart_text if len(names) > 1 else ''} {_reading(known)}"
+        )
+        yield Drawing(f"variants_{words.slug(title)}", caption, variantchart.chart(known, title))
+
+
 def _with_rates(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[str]]:
     """The cells with a column `rate`, their pages and their rates, slow ones first."""
     cells = cells.sort_values(["down_mbps", "up_mbps"], kind="stable")
@@ -196,4 +220,4 @@ def _reading(cells: pd.DataFrame) -> str:
     return f"{size}; bars: 95 % bootstrap intervals, at hollow markers (fewer than five trials) the range."
 
 
-FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (overviews, filter_effects, panels)
+FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (overviews, variants, filter_effects, panels)

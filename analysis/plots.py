@@ -162,7 +162,12 @@ def _top(cells: pd.DataFrame) -> float:
 
 def legend(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
     """The protocols in their fixed order, above everything."""
-    handles = [
+    figure.legend(handles=handles(styles), loc="outside upper left", ncols=columns)
+
+
+def handles(styles: Mapping[str, Style]) -> list[Line2D]:
+    """What a legend holds: a line with its marker for each name."""
+    return [
         Line2D(
             [],
             [],
@@ -175,7 +180,6 @@ def legend(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
         )
         for name, style in styles.items()
     ]
-    figure.legend(handles=handles, loc="outside upper left", ncols=columns)
 
 
 def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from analysis import protocols
+from analysis import engines, protocols
 from analysis.compare import MARGIN, comparisons
 from analysis.conditions import POINT, in_order, panel_columns, varying
 from analysis.effects import effects, single_filters
@@ -27,7 +27,8 @@ class Results:
     factorial study does. Three columns number things:
     `cell` the condition, `place` where protocols meet (a panel at one RTT), `panel` what one figure shows.
 
-    `split_columns` are those panel columns (page and rate aside) that take more than one value.
+    `split_columns` are those panel columns (page and rate aside) that take more than one value, and the engine unless
+    it is Chromium alone; a driver that follows from the engine is none of them.
     """
 
     runs: tuple[Run, ...]
@@ -87,7 +88,7 @@ def evaluate(runs: Sequence[Run], rules: Sequence[Rule] = RULES, margin: float =
         sifted=sifted,
         condition_columns=condition,
         panel_columns=panel,
-        split_columns=tuple(c for c in varying(records, panel) if c not in PAGE_AND_RATE),
+        split_columns=_split_columns(records, panel),
         protocols=names,
         baseline=protocols.baseline(names),
         cells=in_order(cells, [*panel, "rtt_ms", "protocol", *followers]),
@@ -95,6 +96,16 @@ def evaluate(runs: Sequence[Run], rules: Sequence[Rule] = RULES, margin: float =
         effects=effects(sifted.kept, [*(c for c in panel if c != "variant"), *POINT], METRIC, margin),
         margin=margin,
     )
+
+
+def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ...]:
+    needless = set(PAGE_AND_RATE)
+    needed = set(varying(records, panel))
+    if engines.worth_saying(records["engine"].dropna().astype(str)):
+        needed.add("engine")
+        if records.groupby("engine")["driver"].nunique().max() == 1:
+            needless.add("driver")
+    return tuple(column for column in panel if column in needed and column not in needless)
 
 
 def pool(runs: Sequence[Run]) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import conditions, protocols, words
+from analysis import conditions, engines, protocols, words
 from analysis.compare import Verdict
 from analysis.estimate import IntervalKind
 from analysis.results import Results
@@ -15,14 +15,25 @@ from analysis.tables import verdict_text
 
 
 def tally(results: Results) -> list[str]:
-    """Each protocol against the baseline over all places, one sentence each."""
+    """Each protocol against the baseline over all places, one sentence each; engine by engine."""
     if len(results.protocols) < 2:
         return ["One protocol only: there is nothing to compare."]
-    return [_tally(results, protocol) for protocol in results.protocols if protocol != results.baseline]
+    places = results.cells.drop_duplicates("place").set_index("place")["engine"].astype(str)
+    names = engines.ordered(places)
+    said = []
+    for name in names:
+        cells = results.cells[results.cells["engine"] == name]
+        every = results.comparisons[results.comparisons["place"].map(places) == name]
+        which = f"{engines.label(name)}: " if engines.worth_saying(names) else ""
+        said += [
+            which + _tally(results, every, protocol)
+            for protocol in protocols.ordered(cells["protocol"])
+            if protocol != results.baseline
+        ]
+    return said
 
 
-def _tally(results: Results, protocol: str) -> str:
-    every = results.comparisons
+def _tally(results: Results, every: pd.DataFrame, protocol: str) -> str:
     mine = every[(every["protocol"] == protocol) & (every["reference"] == results.baseline)]
     name, other = protocols.label(protocol), protocols.label(str(results.baseline))
     if mine.empty:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from analysis import protocols, words
+from analysis import engines, protocols, words
 from analysis.calibration import calibration
 from analysis.compare import MOST_TRIALS_FORETOLD, Verdict
 from analysis.results import IDS, Results
@@ -35,6 +35,8 @@ TRAFFIC = {
     "missed_requests": "Not archived",
     "failed_requests": "Failed",
     "connections": "Connections",
+    "pipelining_depth": "Pipelined",
+    "spdy_streams": "SPDY streams",
     "link_reading_down_drops_queue": "Lost in queue",
 }
 SERVER = {
@@ -185,7 +187,10 @@ def filter_effects(results: Results) -> Table | None:
 
 def traffic(results: Results) -> Table | None:
     """Median bytes, requests and connections of every condition."""
-    note = "Down and up: packets on the link with their headers. Bodies: as the browser counts. 1 kB = 1,000 bytes."
+    note = (
+        "Down and up: packets on the link with their headers. Bodies: as the browser counts (QtWebKit: the server). "
+        "Pipelined: most requests of a connection at the server at once. 1 kB = 1,000 bytes."
+    )
     return _medians(results, "traffic", "Traffic of one load (medians)", note, TRAFFIC)
 
 
@@ -277,7 +282,7 @@ def _cell_heads(results: Results) -> tuple[str, ...]:
 
 
 def _place(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
-    where = (_setting(row[column]) for column in ("page", *results.split_columns))
+    where = (_setting(column, row[column]) for column in ("page", *results.split_columns))
     speed = words.rate(row["down_mbps"], row.get("up_mbps"))
     return (*(Shown(text) for text in where), Shown(speed), Shown(words.plain(row["rtt_ms"])))
 
@@ -286,7 +291,9 @@ def _cell(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
     return (*_place(results, row), Shown(protocols.label(str(row["protocol"]))))
 
 
-def _setting(value: Any) -> str:
+def _setting(column: str, value: Any) -> str:
+    if column == "engine":
+        return engines.label(str(value))
     return value if isinstance(value, str) else words.plain(value)
 
 

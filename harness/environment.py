@@ -14,6 +14,7 @@ from typing import Any
 
 import harness
 from harness.browser.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
+from harness.browser.qtwebkit import home as qtwebkit
 from harness.command import Command
 from harness.errors import EnvironmentLacks
 from harness.link import linkem_program
@@ -35,6 +36,7 @@ PACKAGES = ("selenium", "playwright", "warcio", "cryptography", "numpy", "pandas
 
 def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], study: Study) -> dict[str, Any]:
     """Everything that may change a figure and is not in the study itself."""
+    replay = study.setups[0].replay  # the engines differ in TLS alone
     return {
         "taken_utc": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "coldload": harness.__version__,
@@ -48,13 +50,19 @@ def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], stud
             "unresolved": list(SERVICE_NAMES),
         },
         "replay": {
-            "origins": study.replay.origins.value,
-            "determinism": study.replay.determinism,
-            "compression": str(study.replay.compression),
-            "think_time": str(study.replay.think_time),
-            "tls": study.replay.tls,
+            "origins": replay.origins.value,
+            "determinism": replay.determinism,
+            "compression": str(replay.compression),
+            "think_time": str(replay.think_time),
         },
-        "server": {"name": study.server, "settings": testbed.server_settings()},
+        "servers": {
+            setup.engine.value: {
+                "name": setup.server,
+                "tls": setup.replay.tls,
+                "settings": testbed.server_settings(setup.engine),
+            }
+            for setup in study.setups
+        },
         "archives": {
             name: {
                 "digest": archive.digest,
@@ -93,6 +101,10 @@ def program_versions() -> dict[str, str | None]:
             versions[name] = run(Command.of(*words), timeout_s=30, with_stderr=True).splitlines()[0].strip()
         except (EnvironmentLacks, IndexError):
             versions[name] = None
+    try:
+        versions["qtwebkit"] = qtwebkit.version()
+    except EnvironmentLacks:
+        versions["qtwebkit"] = None
     return versions
 
 

@@ -1,6 +1,6 @@
 """From raw observations to one record: what the load showed, and whether it may count. Pure.
 
-A trial counts only when the browser's NetLog and the server's log agree that every request used the protocol of
+A trial counts only when the browser's log and the server's log agree that every request used the protocol of
 the condition, nothing of the page was lost on the way, and nothing but the page used the link.
 """
 
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
-from harness.browser.netlog import ABORTED, Connection, NetLog, Request
+from harness.browser.browserlog import ABORTED, BrowserLog, Connection, Request
 from harness.model import Outcome, Protocol
 from harness.records import Observation
 from sites.servers import Match, ServedRequest
@@ -23,6 +24,8 @@ TRANSPORT_ERRORS = frozenset({-7, -21, *range(-399, -99)})
 
 # A handshake takes one round trip; NetLog's ticks are whole ms, and a packet may leave 30 us early each way.
 CONNECT_SLACK_MS = 2
+SPDY = "spdy/3"
+CONNECTIONS_PER_HOST = 6  # of QtWebKit (and Chromium): with more requests at once it pipelines
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Evidence:
     tls: str = "1.3"
     navigate_ms: float | None = None
     timeline: Mapping[str, Any] | None = None
-    netlog: NetLog | None = None
+    browser_log: BrowserLog | None = None
     served: tuple[ServedRequest, ...] | None = None
     link_reading: Mapping[str, Any] | None = None
     client_cpu_s: float | None = None
@@ -51,12 +54,12 @@ class Evidence:
 
     @property
     def page_requests(self) -> tuple[Request, ...]:
-        return self.netlog.page_requests if self.netlog else ()
+        return self.browser_log.page_requests if self.browser_log else ()
 
     @property
     def load_requests(self) -> tuple[Request, ...]:
         """The page's requests that started before its load event ended; all when there was none."""
-        document = self.netlog.document(self.start_url) if self.netlog else None
+        document = self.browser_log.document(self.start_url) if self.browser_log else None
         if document is None or self.timeline is None or self.timeline.get("plt_ms") is None:
             return self.page_requests
         end = document.started_ms + self.timeline["plt_ms"] - (self.timeline.get("fetch_start_ms") or 0)
@@ -71,7 +74,7 @@ def observe(evidence: Evidence) -> Observation:
     missed, fuzzy = asked_urls(evidence, Match.MISS), asked_urls(evidence, Match.CLOSEST)
     reading = evidence.link_reading or {}
     served = evidence.served
-    seen = evidence.netlog is not None
+    seen = evidence.browser_log is not None
     return Observation(
         navigate_ms=evidence.navigate_ms,
         **{
@@ -83,23 +86,23 @@ def observe(evidence: Evidence) -> Observation:
         failed_requests=len(failed) if seen else None,
         missed_requests=len(missed) if seen else None,
         fuzzy_requests=len(fuzzy) if seen else None,
-        connections=len(evidence.netlog.connections) if evidence.netlog else None,
-        connect_ms=_fastest(evidence.netlog.connections) if evidence.netlog else None,
-        tls=dict(Counter(each.tls for each in evidence.netlog.connections if each.tls))
-        if evidence.netlog
-        else {},
+        connections=len(evidence.browser_log.connections) if evidence.browser_log else None,
+        connect_ms=_fastest(evidence.browser_log.connections) if evidence.browser_log else None,
+        tls=dict(Counter(_tls_of_connections(evidence))),
         bytes_down=reading.get("down", {}).get("bytes_out"),
         bytes_up=reading.get("up", {}).get("bytes_out"),
-        bytes_body=sum(request.body_bytes for request in requests) if seen else None,
+        bytes_body=_body_bytes(evidence) if seen else None,
         protocols=dict(Counter(request.protocol for request in requests if request.protocol)),
         missed=tuple(missed),
         fuzzy=tuple(fuzzy),
         failed=tuple(f"{request.url} ({request.net_error or request.status})" for request in failed),
-        service_requests=sum(1 for each in evidence.netlog.service_requests if each.protocol)
-        if evidence.netlog
+        service_requests=sum(1 for each in evidence.browser_log.service_requests if each.protocol)
+        if evidence.browser_log
         else None,
         server_requests=None if served is None else len(served),
         server_connections=None if served is None else len({request.connection for request in served}),
+        pipelining_depth=_deepest(served) if evidence.protocol.wire == "http/1.1" else None,
+        spdy_streams=_streams(served) if evidence.protocol.wire == SPDY else None,
         link_reading=evidence.link_reading,
         client_cpu_s=evidence.client_cpu_s,
         server_cpu_s=evidence.server_cpu_s,
@@ -107,8 +110,42 @@ def observe(evidence: Evidence) -> Observation:
     )
 
 
-def _fastest(connections: Iterable[Connection]) -> int | None:
+def _fastest(connections: Iterable[Connection]) -> float | None:
     return min((each.connect_ms for each in connections if each.connect_ms is not None), default=None)
+
+
+def _tls_of_connections(evidence: Evidence) -> list[str]:
+    """The version of TLS of each secure connection: as the browser tells or, where it does not, the server."""
+    told = [
+        each.tls for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls
+    ]
+    by_connection = {each.connection: each.tls for each in evidence.served or () if each.tls}
+    return told or [version.replace("TLSv", "TLS ") for version in by_connection.values()]
+
+
+def _body_bytes(evidence: Evidence) -> int | None:
+    """Of the requests before the load event: as the browser counts or, where it does not, the server."""
+    counted = [request.body_bytes for request in evidence.load_requests]
+    if None not in counted:
+        return sum(each or 0 for each in counted)
+    if evidence.served is None:
+        return None
+    asked = {request.url.partition("#")[0] for request in evidence.load_requests}
+    return sum(request.body_bytes for request in evidence.served if request.url in asked)
+
+
+def _deepest(served: Iterable[ServedRequest] | None) -> int | None:
+    """The most requests of a connection that were at the server at once; None where no server tells."""
+    return max((each.depth for each in served or () if each.depth is not None), default=None)
+
+
+def _streams(served: Iterable[ServedRequest] | None) -> int | None:
+    """The SYN_STREAM frames the server got, over all connections."""
+    streams: dict[object, int] = {}
+    for each in served or ():
+        if each.protocol == SPDY and each.requests_before is not None:
+            streams[each.connection] = max(streams.get(each.connection, 0), each.requests_before + 1)
+    return sum(streams.values()) if streams else None
 
 
 def asked_urls(evidence: Evidence, match: Match) -> list[str]:
@@ -127,6 +164,7 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
         (Outcome.TESTBED_FAILED, _shorter_link),
         (Outcome.WRONG_PROTOCOL, _wrong_in_browser),
         (Outcome.WRONG_PROTOCOL, _wrong_at_server),
+        (Outcome.WRONG_PROTOCOL, _not_pipelined),
         (Outcome.MISSING_OBJECTS, _lost),
     ):
         reason = find(evidence)
@@ -138,18 +176,18 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
 def _broken_timeline(evidence: Evidence) -> str | None:
     if not evidence.timeline or not evidence.timeline.get("plt_ms"):
         return "the page's timeline holds no load event"
-    main = evidence.netlog.document(evidence.start_url) if evidence.netlog else None
+    main = evidence.browser_log.document(evidence.start_url) if evidence.browser_log else None
     if main is None:
-        return "the browser's NetLog holds no request for the page"
+        return "the browser's log holds no request for the page"
     if main.failed:
         return f"the page itself was answered with {main.status or main.net_error}"
     return None
 
 
 def _foreign_traffic(evidence: Evidence) -> str | None:
-    if evidence.netlog is None:
-        return "no NetLog"
-    foreign = [request.url for request in evidence.netlog.service_requests if request.protocol]
+    if evidence.browser_log is None:
+        return "the browser left no log"
+    foreign = [request.url for request in evidence.browser_log.service_requests if request.protocol]
     return _listed("the browser used the link for itself", foreign)
 
 
@@ -168,11 +206,11 @@ def _lossy_testbed(evidence: Evidence) -> str | None:
 
 def _shorter_link(evidence: Evidence) -> str | None:
     """Connections made faster than light on the link: it was not the one of the condition."""
-    if evidence.netlog is None:
+    if evidence.browser_log is None:
         return None
     made = [
         f"{each.connect_ms} ms to {each.remote}"
-        for each in evidence.netlog.connections
+        for each in evidence.browser_log.connections
         if _too_fast(each, evidence)
     ]
     return _listed(f"the link has a round trip of {evidence.rtt_ms:g} ms, yet connections took only", made)
@@ -190,13 +228,16 @@ def _wrong_in_browser(evidence: Evidence) -> str | None:
         if request.protocol
         and (request.protocol != protocol.wire or not request.url.startswith(f"{protocol.scheme}://"))
     ]
-    secured = [each for each in (evidence.netlog.connections if evidence.netlog else ()) if each.tls]
+    secured = [
+        each for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls
+    ]
+    told = [each for each in evidence.page_requests if each.tls] if protocol.encrypted else []
     resumed = [f"{connection.remote} resumed a TLS session" for connection in secured if connection.resumed]
     other = [
         f"{connection.remote} by {connection.tls}"
         for connection in secured
         if connection.tls != f"TLS {evidence.tls}"
-    ]
+    ] + [f"{request.url} by {request.tls}" for request in told if request.tls != f"TLS {evidence.tls}"]
     return (
         _listed(f"the browser did not use {protocol} for", wrong)
         or _listed("not cold:", resumed)
@@ -214,10 +255,11 @@ def _wrong_at_server(evidence: Evidence) -> str | None:
     if not protocol.keep_alive:
         connections = Counter(request.connection for request in evidence.served_by_protocol)
         wrong += [f"{count} requests on one connection" for count in connections.values() if count > 1]
+    expected = f"TLSv{evidence.tls}" if protocol.encrypted else None
     wrong += [
-        f"{request.url} by {request.tls}"
+        f"{request.url} by {request.tls or 'no TLS'}"
         for request in evidence.served or ()
-        if request.tls not in (None, f"TLSv{evidence.tls}")
+        if request.tls != expected
     ]
     resumed = [request.url for request in evidence.served or () if request.resumed]
     answered = Counter(
@@ -230,6 +272,33 @@ def _wrong_at_server(evidence: Evidence) -> str | None:
         or _listed("not cold: the server resumed a TLS session for", resumed)
         or _listed("answered, but not by the testbed's server:", unseen)
     )
+
+
+def _not_pipelined(evidence: Evidence) -> str | None:
+    """A pipelined protocol that was not, though it could have been; or pipelining where there is none."""
+    protocol = evidence.protocol
+    seen = [request.url for request in evidence.page_requests if request.pipelined]
+    deepest = _deepest(evidence.served_by_protocol)
+    if protocol.wire != "http/1.1":
+        return None
+    if not protocol.pipelined:
+        both = [*seen, *([f"{deepest} at once on a connection"] if deepest and deepest > 1 else [])]
+        return _listed("requests were pipelined:", both)
+    at_once = _most_at_once(evidence.load_requests)
+    if at_once <= CONNECTIONS_PER_HOST:
+        return None
+    if not seen:
+        return f"the browser pipelined nothing, although {at_once} requests to a host waited at once"
+    return None if deepest != 1 else "no pipelined request reached the server"
+
+
+def _most_at_once(requests: Iterable[Request]) -> int:
+    """The most requests to one host that were under way at the same time."""
+    steps: dict[str, list[tuple[float, int]]] = {}
+    for each in requests:
+        if each.ended_ms is not None:
+            steps.setdefault(each.host, []).extend([(each.started_ms, 1), (each.ended_ms, -1)])
+    return max((max(accumulate(step for _, step in sorted(host))) for host in steps.values()), default=0)
 
 
 def _lost(evidence: Evidence) -> str | None:

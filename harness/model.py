@@ -98,10 +98,20 @@ class Protocol(StrEnum):
 
 
 class Driver(StrEnum):
-    """What steers Chromium."""
+    """What steers the browser; each driver steers one engine."""
 
-    PLAYWRIGHT = "playwright"
-    SELENIUM = "selenium"
+    _value_: str
+    engine: Engine
+
+    def __new__(cls, value: str, engine: Engine = Engine.CHROMIUM) -> Driver:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.engine = engine
+        return member
+
+    PLAYWRIGHT = "playwright", Engine.CHROMIUM
+    SELENIUM = "selenium", Engine.CHROMIUM
+    PYQT = "pyqt", Engine.QTWEBKIT
 
 
 class Backend(StrEnum):
@@ -273,6 +283,7 @@ class ThinkTime:
 
 
 TLS_VERSIONS = ("1.3", "1.2")
+DEFAULT_DRIVERS = {Engine.CHROMIUM: Driver.PLAYWRIGHT, Engine.QTWEBKIT: Driver.PYQT}
 # What a study gets that names none: what the protocols of the engine have in common.
 DEFAULT_TLS = {Engine.CHROMIUM: "1.3", Engine.QTWEBKIT: "1.2"}
 
@@ -290,8 +301,8 @@ class Replay:
     think_time: ThinkTime = ThinkTime()
     tls: str = TLS_VERSIONS[0]
 
-    def refuse_unless_for(self, protocols: Iterable[Protocol]) -> None:
-        """Raise StudyError when a browser could not read what it would get by one of the protocols."""
+    def refuse_unless_for(self, protocols: Iterable[Protocol], engine: Engine = Engine.CHROMIUM) -> None:
+        """Raise StudyError when the browser could not read what it would get by one of the protocols."""
         protocols = tuple(protocols)
         plain = [protocol for protocol in protocols if protocol.scheme == "http"]
         quic = [protocol for protocol in protocols if protocol.over_quic]
@@ -302,6 +313,8 @@ class Replay:
             )
         if self.tls == "1.3" and spdy:
             raise StudyError(f'tls: {spdy[0]} is older than TLS 1.3; choose tls = "1.2"')
+        if self.compression.kind == "brotli" and engine is Engine.QTWEBKIT:
+            raise StudyError("compression: qtwebkit is older than brotli; choose gzip")
         if self.compression.kind == "brotli" and plain:
             raise StudyError(
                 f"compression: browsers take brotli over https only, not by {plain[0]}; "
@@ -382,4 +395,5 @@ class Condition:
 
     def __str__(self) -> str:
         device = "" if self.device is DESKTOP else f" {self.device}"
-        return f"{self.page} {self.variant} {self.protocol} {self.link.name} {self.driver}{device}"
+        browser = self.driver if self.engine is Engine.CHROMIUM else f"{self.engine} {self.driver}"
+        return f"{self.page} {self.variant} {self.protocol} {self.link.name} {browser}{device}"

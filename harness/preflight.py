@@ -13,6 +13,7 @@ from harness.errors import ColdloadError, EnvironmentLacks
 from harness.link import linkem_program, usable_backend
 from harness.model import Backend
 from harness.process import find_program
+from sites.servers.nodepackages import REMEDY, node, required_module
 
 MODULES = (
     "selenium",
@@ -67,7 +68,7 @@ def debian_packages() -> list[DebianPackage]:
 
 def checks() -> list[Check]:
     """Everything, in the order in which it should be mended."""
-    return [*_package_checks(), *_module_checks(), _linkem_check(), *_kernel_checks()]
+    return [*_package_checks(), *_module_checks(), _linkem_check(), _gateway_check(), *_kernel_checks()]
 
 
 def missing(found: list[Check]) -> list[Check]:
@@ -101,6 +102,15 @@ def _linkem_check() -> Check:
         return Check("link emulator", True, f"built ({linkem_program().name})")
     except ColdloadError:
         return Check("link emulator", False, "not built", "make setup")
+
+
+def _gateway_check() -> Check:
+    what = "spdy-gateway: the server of the protocols of 2012"
+    try:
+        folder = required_module("spdy-transport")
+        return Check(what, True, f"{node().name} and {folder.name}", optional=True)
+    except EnvironmentLacks:
+        return Check(what, False, "its packages of npm are missing", REMEDY, optional=True)
 
 
 def _kernel_checks() -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""The one door to external programs: `run` to completion, or `running` as a supervised background process.
+"""The one door to external programs: `run` to completion, `running` in the background, `conversing` by lines.
 
 Every process gets its own session, so that Ctrl-C reaches coldload alone, which then ends its children in
 order. Standard output and error of a background process go to a log file whose last lines stand in the error.
@@ -15,6 +15,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from harness.command import Command
 from harness.errors import EnvironmentLacks, TestbedFailed
@@ -139,6 +140,49 @@ class Process:
         self._popen.wait()
 
 
+class Conversation(Process):
+    """A background process that answers a line on its standard input with one on its standard output."""
+
+    def __init__(self, command: Command, popen: subprocess.Popen[bytes], log: Path) -> None:
+        super().__init__(command, popen, log)
+        self._unread = b""
+
+    def ask(self, line: str, timeout_s: float) -> str:
+        """Say a line and hear the answer; TimeoutError, or EOFError when the process has gone."""
+        try:
+            os.write(self._descriptor(self._popen.stdin), line.encode() + b"\n")
+        except BrokenPipeError as error:
+            raise EOFError(self.last_lines()) from error
+        return self.hear(timeout_s)
+
+    def hear(self, timeout_s: float) -> str:
+        """The next line it says; raises like `ask`."""
+        deadline = time.monotonic() + timeout_s
+        source = self._descriptor(self._popen.stdout)
+        while b"\n" not in self._unread:
+            ready, _, _ = select.select([source], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise TimeoutError(f"{self.command.program} said nothing for {timeout_s:g} s")
+            data = os.read(source, 65536)
+            if not data:
+                raise EOFError(self.last_lines())
+            self._unread += data
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode()
+
+    def close(self) -> None:
+        """Say no more: a process that reads its input to the end then ends by itself."""
+        for pipe in (self._popen.stdin, self._popen.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    @staticmethod
+    def _descriptor(pipe: IO[bytes] | None) -> int:
+        if pipe is None:
+            raise AssertionError("a conversation is started with pipes")
+        return pipe.fileno()
+
+
 @contextlib.contextmanager
 def running(
     command: Command,
@@ -149,25 +193,40 @@ def running(
     cwd: Path | None = None,
 ) -> Iterator[Process]:
     """A background process for the length of the block, ready when the block starts, gone when it ends."""
-    words, environment = _popen_arguments(command)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as output:
-        try:
-            popen = subprocess.Popen(
-                words,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=cwd,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise TestbedFailed(f"cannot start {command.program}: {error}") from error
-    process = Process(command, popen, log)
+    process = Process(command, _started(command, log, cwd), log)
     try:
         if ready is not None:
             process.wait_until(ready, ready_timeout_s)
         yield process
     finally:
         process.end()
+
+
+@contextlib.contextmanager
+def conversing(command: Command, log: Path) -> Iterator[Conversation]:
+    """A background process to talk to for the length of the block; its standard error goes to the log."""
+    process = Conversation(command, _started(command, log, None, talk=True), log)
+    try:
+        yield process
+    finally:
+        process.close()
+        process.end()
+
+
+def _started(command: Command, log: Path, cwd: Path | None, *, talk: bool = False) -> subprocess.Popen[bytes]:
+    words, environment = _popen_arguments(command)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        try:
+            return subprocess.Popen(
+                words,
+                env=environment,
+                stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if talk else output,
+                stderr=output,
+                bufsize=0,
+                cwd=cwd,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise TestbedFailed(f"cannot start {command.program}: {error}") from error

@@ -33,6 +33,9 @@ class PlainProgress:
     def preparing(self, what: str) -> None:
         self._console.print(what)
 
+    def warned(self, what: str) -> None:
+        self._console.print(f"warning: {what}", markup=False)
+
     def calibrated(self, reading: LinkReading) -> None:
         said = ", ".join(f"{each.what} {each.measured:.4g} {each.unit}" for each in reading.figures.values())
         self._console.print(f"  {said}: {'; '.join(reading.complaints) or 'ok'}")
@@ -44,6 +47,9 @@ class PlainProgress:
         self._done += 1
         self._console.print(f"{self._done}/{self._total} {record.planned.condition}: {figure_of(record)}")
 
+    def trial_left_out(self) -> None:
+        self._done += 1
+
 
 class BarProgress:
     """One bar for the whole run; a trial that does not count also leaves a line."""
@@ -54,6 +60,9 @@ class BarProgress:
 
     def preparing(self, what: str) -> None:
         self._progress.update(self._task, condition=what)
+
+    def warned(self, what: str) -> None:
+        self._progress.console.print(f"warning: {what}", markup=False)
 
     def calibrated(self, reading: LinkReading) -> None:
         if reading.complaints:
@@ -68,6 +77,9 @@ class BarProgress:
                 f"trial {record.planned.trial} {record.planned.condition}: {figure_of(record)}", markup=False
             )
         self._progress.update(self._task, advance=1, last=figure_of(record)[:40])
+
+    def trial_left_out(self) -> None:
+        self._progress.update(self._task, advance=1)
 
 
 @contextlib.contextmanager

@@ -42,7 +42,7 @@ class Observation:
     missed_requests: int | None = None
     fuzzy_requests: int | None = None
     connections: int | None = None
-    connect_ms: int | None = None
+    connect_ms: float | None = None
     tls: Mapping[str, int] = field(default_factory=dict)
     bytes_down: int | None = None
     bytes_up: int | None = None
@@ -54,6 +54,8 @@ class Observation:
     service_requests: int | None = None
     server_requests: int | None = None
     server_connections: int | None = None
+    pipelining_depth: int | None = None
+    spdy_streams: int | None = None
     link_reading: Mapping[str, Any] | None = None
     client_cpu_s: float | None = None
     server_cpu_s: float | None = None

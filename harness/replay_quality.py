@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from harness.browser.netlog import ABORTED, Request
+from harness.browser.browserlog import ABORTED, Request
 from harness.judge import Evidence
 from harness.model import Outcome
 from harness.records import Record
@@ -101,7 +101,7 @@ def replay_quality(record: Record, evidence: Evidence | None, archive: Archive) 
         core_asked=len(core),
         core_missed=tuple(_named(request) for request, match in core if match is Match.MISS),
         failed=tuple(_named(request) for request in answered if request.net_error),
-        bytes_served=sum(request.body_bytes for request in exact),
+        bytes_served=sum(request.body_bytes or 0 for request in exact),
         bytes_recorded=sum(recorded[_bare(r.url)].body_bytes for r in exact if _bare(r.url) in recorded),
         console_errors=evidence.console_errors if evidence else None,
     )

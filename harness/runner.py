@@ -10,19 +10,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol as Interface
 
+from harness.browser.qtwebkit import home as qtwebkit
+from harness.browsers import Drivers
 from harness.calibrate import calibrate
 from harness.enclosure import WORKSPACE
 from harness.environment import describe_environment
-from harness.errors import StudyError, TestbedFailed
-from harness.model import Backend, Link, Outcome, Replay, TcpSettings
+from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
+from harness.model import (
+    DEFAULT_DRIVERS,
+    DEFAULT_TLS,
+    Backend,
+    Engine,
+    Link,
+    Outcome,
+    Replay,
+    TcpSettings,
+)
 from harness.model import Protocol as WireProtocol
 from harness.plan import PlannedTrial
 from harness.reading import LinkReading, refuse_if_off
 from harness.records import Record, RunDirectory
-from harness.servers import DEFAULT_SERVER
-from harness.study import Study
+from harness.servers import DEFAULT_SERVERS
+from harness.study import EngineSetup, Study
 from harness.testbed import Testbed, testbed
-from harness.trial import Drivers, TrialOptions, run_trial
+from harness.trial import TrialOptions, not_run, run_trial
 from harness.variants import parse_variant, served_name
 from sites.archive import Archive, open_archive
 from sites.optimise.derive import variant_of
@@ -35,11 +46,16 @@ class Listener(Interface):
 
     def preparing(self, what: str) -> None: ...
 
+    def warned(self, what: str) -> None: ...
+
     def calibrated(self, reading: LinkReading) -> None: ...
 
     def trial_started(self, planned: PlannedTrial) -> None: ...
 
     def trial_ended(self, record: Record) -> None: ...
+
+    def trial_left_out(self) -> None:
+        """A trial of an engine that was warned of."""
 
 
 @dataclass(frozen=True)
@@ -51,34 +67,44 @@ class Summary:
 
 
 class Bench:
-    """Testbed and drivers together, renewed after a failure of either."""
+    """Testbed and drivers together, renewed after a failure of either.
+
+    `lacking` are the engines that cannot work on this machine, each with the reason.
+    """
 
     def __init__(
         self,
         archives: Mapping[str, Archive],
-        protocols: Iterable[WireProtocol],
+        setups: Iterable[EngineSetup],
         tcp: TcpSettings,
         backend: Backend | None,
-        *,
-        replay: Replay,
-        server: str,
     ) -> None:
         self._archives = archives
-        self._protocols = tuple(protocols)
+        self._setups = tuple(setups)
         self._tcp = tcp
         self._backend = backend
-        self._replay = replay
-        self._server = server
         self._stack = contextlib.ExitStack()
         self.testbed: Testbed
         self.drivers: Drivers
+        self.lacking: dict[Engine, str] = {}
 
     def open(self) -> None:
-        """Bring everything up."""
+        """Bring everything up; raises EnvironmentLacks when no engine can work."""
         self.testbed = self._stack.enter_context(testbed(self._tcp, self._backend))
-        for archive in self._archives.values():
-            self.testbed.serve(archive, self._protocols, self._replay, self._server)
+        for setup in self._setups:
+            try:
+                self._serve(setup)
+            except EnvironmentLacks as error:
+                self.lacking[setup.engine] = str(error)
+                if len(self.lacking) == len(self._setups):
+                    raise
         self.drivers = Drivers(WORKSPACE, self._stack)
+
+    def _serve(self, setup: EngineSetup) -> None:
+        if setup.engine is Engine.QTWEBKIT:
+            qtwebkit.version()  # tells whether it is there
+        for archive in self._archives.values():
+            self.testbed.serve(archive, setup.protocols, setup.replay, setup.server, setup.engine)
 
     def renew(self) -> None:
         """Take everything down and bring it up again."""
@@ -91,6 +117,15 @@ class Bench:
 
 
 @contextlib.contextmanager
+def opened(made: Bench) -> Iterator[Bench]:
+    """The bench, open for the length of the block. Must run inside an enclosure."""
+    try:
+        made.open()
+        yield made
+    finally:
+        made.close()
+
+
 def bench(
     archives: Mapping[str, Archive],
     protocols: Iterable[WireProtocol],
@@ -98,15 +133,18 @@ def bench(
     *,
     backend: Backend | None = None,
     replay: Replay | None = None,
-    server: str = DEFAULT_SERVER,
-) -> Iterator[Bench]:
-    """A testbed that serves the archives, and drivers. Must run inside an enclosure."""
-    made = Bench(archives, protocols, tcp or TcpSettings(), backend, replay=replay or Replay(), server=server)
-    try:
-        made.open()
-        yield made
-    finally:
-        made.close()
+    server: str | None = None,
+    engine: Engine = Engine.CHROMIUM,
+) -> contextlib.AbstractContextManager[Bench]:
+    """A testbed that serves the archives to one engine, and drivers. Must run inside an enclosure."""
+    setup = EngineSetup(
+        engine,
+        tuple(protocols),
+        (DEFAULT_DRIVERS[engine],),
+        server or DEFAULT_SERVERS[engine],
+        replay or Replay(tls=DEFAULT_TLS[engine]),
+    )
+    return opened(Bench(archives, [setup], tcp or TcpSettings(), backend))
 
 
 def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Listener) -> Summary:
@@ -117,17 +155,13 @@ def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Li
         return Summary(len(done), Counter())
     archives = _archives(study, archives_root, listener)
     listener.preparing(f"servers for {len(archives)} archive(s), {len(study.protocols)} protocol(s)")
-    with bench(
-        archives,
-        study.protocols,
-        study.tcp,
-        backend=study.link_backend,
-        replay=study.replay,
-        server=study.server,
-    ) as opened:
-        run.write_environment(describe_environment(opened.testbed, archives, study))
-        _measure_links(opened.testbed, _links_of(left), run, listener)
-        return Summary(len(done), _run_trials(opened, left, study, run, listener))
+    with opened(Bench(archives, study.setups, study.tcp, study.link_backend)) as made:
+        for engine, reason in made.lacking.items():
+            count = sum(planned.condition.engine is engine for planned in left)
+            listener.warned(f"{count} trials with {engine} are recorded as testbed-failed: {reason}")
+        run.write_environment(describe_environment(made.testbed, archives, study))
+        _measure_links(made.testbed, _links_of(left), run, listener)
+        return Summary(len(done), _run_trials(made, left, study, run, listener))
 
 
 def _archives(study: Study, root: Path, listener: Listener) -> dict[str, Archive]:
@@ -167,14 +201,20 @@ def _measure_links(testbed: Testbed, links: list[Link], run: RunDirectory, liste
 
 
 def _run_trials(
-    opened: Bench, left: Sequence[PlannedTrial], study: Study, run: RunDirectory, listener: Listener
+    made: Bench, left: Sequence[PlannedTrial], study: Study, run: RunDirectory, listener: Listener
 ) -> Counter[Outcome]:
     options = TrialOptions(study.timeout_s, study.keep)
     outcomes: Counter[Outcome] = Counter()
     failures = 0
     for number, planned in enumerate(left, start=1):
+        lack = made.lacking.get(planned.condition.engine)
+        if lack:
+            run.append(not_run(planned, lack))
+            outcomes[Outcome.TESTBED_FAILED] += 1
+            listener.trial_left_out()
+            continue
         listener.trial_started(planned)
-        record = run_trial(opened.testbed, opened.drivers, planned, options, run.trial_folder(planned.trial))
+        record = run_trial(made.testbed, made.drivers, planned, options, run.trial_folder(planned.trial))
         run.append(record)
         outcomes[record.outcome] += 1
         listener.trial_ended(record)
@@ -184,6 +224,6 @@ def _run_trials(
         failures += 1
         if failures == FAILURES_IN_A_ROW:
             raise TestbedFailed(f"the testbed failed {failures} times in a row, last: {record.reason}")
-        opened.renew()
-        _measure_links(opened.testbed, _links_of(left[number:]), run, listener)
+        made.renew()
+        _measure_links(made.testbed, _links_of(left[number:]), run, listener)
     return outcomes

@@ -13,6 +13,7 @@ from typing import Any
 from harness import keys
 from harness.errors import StudyError
 from harness.model import (
+    DEFAULT_DRIVERS,
     DEFAULT_TLS,
     DESKTOP,
     DEVICES,
@@ -46,6 +47,7 @@ STUDY_KEYS = (
     "links",
     "link_backend",
     "engine",
+    "engines",
     "drivers",
     "device",
     "origins",
@@ -64,8 +66,23 @@ TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle")
 
 
 @dataclass(frozen=True)
+class EngineSetup:
+    """One engine of a study: the protocols it speaks there, what steers it and what serves it."""
+
+    engine: Engine
+    protocols: tuple[Protocol, ...]
+    drivers: tuple[Driver, ...]
+    server: str
+    replay: Replay
+
+
+@dataclass(frozen=True)
 class Study:
-    """What is measured: the conditions are the product of pages, variants, protocols, links and drivers."""
+    """What is measured: the conditions are the product of pages, variants, links, protocols and drivers.
+
+    A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
+    `replays` hold what each engine gets.
+    """
 
     name: str
     title: str
@@ -74,11 +91,11 @@ class Study:
     protocols: tuple[Protocol, ...]
     links: tuple[Link, ...]
     link_backend: Backend | None
-    engine: Engine
+    engines: tuple[Engine, ...]
     drivers: tuple[Driver, ...]
     device: Device
-    replay: Replay
-    server: str
+    replays: Mapping[Engine, Replay]
+    servers: Mapping[Engine, str]
     tcp: TcpSettings
     trials: int
     seed: int | None
@@ -88,21 +105,38 @@ class Study:
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """Every cell, in the order of the file."""
-        cells = itertools.product(self.pages, self.variants, self.links, self.protocols, self.drivers)
+        cells = itertools.product(self.pages, self.variants, self.links, self.protocols, self.setups)
         return tuple(
             Condition(
                 page,
                 variant,
                 protocol,
                 link,
-                self.engine,
+                setup.engine,
                 driver,
-                self.replay.origins,
-                self.server,
+                setup.replay.origins,
+                setup.server,
                 self.device,
             )
-            for page, variant, link, protocol, driver in cells
+            for page, variant, link, protocol, setup in cells
+            if protocol in setup.protocols
+            for driver in setup.drivers
         )
+
+    @property
+    def setups(self) -> tuple[EngineSetup, ...]:
+        """The engines that have something to do."""
+        found = (
+            EngineSetup(
+                engine,
+                tuple(protocol for protocol in self.protocols if engine in protocol.engines),
+                tuple(driver for driver in self.drivers if driver.engine is engine),
+                self.servers[engine],
+                self.replays[engine],
+            )
+            for engine in self.engines
+        )
+        return tuple(setup for setup in found if setup.protocols and setup.drivers)
 
 
 def read_study(path: Path) -> Study:
@@ -144,10 +178,15 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     if not NAME_PATTERN.fullmatch(name):
         raise StudyError(f"name is {name!r}; it may hold letters, digits, '.', '_' and '-' only")
     protocols = tuple(keys.enums(data, "protocols", Protocol))
-    engine = keys.enum("engine", data.get("engine", Engine.CHROMIUM), Engine)
-    for protocol in protocols:
-        protocol.refuse_unless_spoken_by(engine)
-    server = keys.choice("server", data.get("server", DEFAULT_SERVERS[engine]), tuple(ABILITIES))
+    engines = _engines(data, protocols)
+    device = DEVICES[keys.choice("device", data.get("device", DESKTOP.name), tuple(DEVICES))]
+    if device is not DESKTOP and Engine.QTWEBKIT in engines:
+        raise StudyError(f"device: qtwebkit cannot be {device}; choose desktop, or leave qtwebkit out")
+    servers = {
+        engine: keys.choice("server", _of_engine(data, "server", engine, DEFAULT_SERVERS), tuple(ABILITIES))
+        for engine in engines
+    }
+    replays = {engine: _replay(data, protocols, servers[engine], engine) for engine in engines}
     return Study(
         name=name,
         title=keys.text(data, "title", name),
@@ -158,11 +197,11 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         link_backend=keys.enum("link_backend", data["link_backend"], Backend)
         if "link_backend" in data
         else None,
-        engine=engine,
-        drivers=tuple(keys.enums(data, "drivers", Driver, [Driver.PLAYWRIGHT])),
-        device=DEVICES[keys.choice("device", data.get("device", DESKTOP.name), tuple(DEVICES))],
-        replay=_replay(data, protocols, server, engine),
-        server=server,
+        engines=engines,
+        drivers=_drivers(data, engines),
+        device=device,
+        replays=replays,
+        servers=servers,
         tcp=_tcp(data.get("tcp", {})),
         trials=int(keys.number(data, "trials", 5, 1, MAX_TRIALS, whole=True)),
         seed=int(keys.number(data, "seed", 0, 0, 2**63 - 1, whole=True)) if "seed" in data else None,
@@ -171,16 +210,53 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     )
 
 
+def _engines(data: Mapping[str, Any], protocols: Iterable[Protocol]) -> tuple[Engine, ...]:
+    """`engine` names one, `engines` several; each protocol and each engine must have something to do."""
+    if "engine" in data and "engines" in data:
+        raise StudyError("engine and engines: leave one of them out")
+    if "engines" in data:
+        engines = tuple(keys.enums(data, "engines", Engine))
+    else:
+        engines = (keys.enum("engine", data.get("engine", Engine.CHROMIUM), Engine),)
+    for protocol in protocols:
+        if not protocol.engines.intersection(engines):
+            protocol.refuse_unless_spoken_by(engines[0])
+    for engine in engines:
+        if not any(engine in protocol.engines for protocol in protocols):
+            raise StudyError(f"engines: {engine} speaks none of the protocols; leave it out")
+    return engines
+
+
+def _drivers(data: Mapping[str, Any], engines: Iterable[Engine]) -> tuple[Driver, ...]:
+    """The study's drivers; an engine for which it names none has its usual one."""
+    named = tuple(keys.enums(data, "drivers", Driver)) if "drivers" in data else ()
+    for driver in named:
+        if driver.engine not in engines:
+            raise StudyError(f"drivers: {driver} steers {driver.engine}, which is no engine of this study")
+    steered = {driver.engine for driver in named}
+    return (*named, *(DEFAULT_DRIVERS[engine] for engine in engines if engine not in steered))
+
+
+def _of_engine(data: Mapping[str, Any], key: str, engine: Engine, default: Mapping[Engine, str]) -> Any:
+    """A value for all engines, or a table with one for each: `server = {qtwebkit = "nginx"}`."""
+    value = data.get(key, {})
+    if not isinstance(value, dict):
+        return value
+    keys.refuse_unknown(value, tuple(Engine), f"[{key}]")
+    return value.get(engine, default[engine])
+
+
 def _replay(data: Mapping[str, Any], protocols: Iterable[Protocol], server: str, engine: Engine) -> Replay:
     replay = Replay(
         origins=keys.enum("origins", data.get("origins", "single"), Origins),
         determinism=keys.truth(data, "determinism", default=Replay.determinism),
         compression=Compression.parse(keys.text(data, "compression", "recorded")),
         think_time=_think_time(data.get("think_time", "none")),
-        tls=keys.choice("tls", data.get("tls", DEFAULT_TLS[engine]), TLS_VERSIONS),
+        tls=keys.choice("tls", _of_engine(data, "tls", engine, DEFAULT_TLS), TLS_VERSIONS),
     )
-    refuse_unless_able(server, protocols, replay.think_time)
-    replay.refuse_unless_for(protocols)
+    spoken = [protocol for protocol in protocols if engine in protocol.engines]
+    refuse_unless_able(server, spoken, replay.think_time)
+    replay.refuse_unless_for(spoken, engine)
     return replay
 
 

@@ -25,13 +25,13 @@ from harness import syscalls
 from harness.enclosure import WORKSPACE
 from harness.errors import TestbedFailed
 from harness.link import Address, RunningLink, joined, kernel_settings, usable_backend
-from harness.model import Backend, Condition, Link, Origins, Protocol, Replay, TcpSettings
+from harness.model import Backend, Condition, Engine, Link, Origins, Protocol, Replay, TcpSettings
 from harness.netns import NETNS_FOLDER, Host, host
 from harness.servers import DEFAULT_SERVER, refuse_unless_able
 from harness.variants import served_name
 from sites.archive import Archive
 from sites.certificates import Authority, trust_database
-from sites.coding import BROWSER_CODINGS
+from sites.coding import BROWSER_CODINGS, CODINGS_OF_2012
 from sites.materialise import Site, materialise
 from sites.origins import address_groups
 from sites.servers import ServedRequest, Server, Service
@@ -39,9 +39,11 @@ from sites.servers.apache import APACHE
 from sites.servers.caddy import CADDY
 from sites.servers.nginx import NGINX
 from sites.servers.serving import serving
+from sites.servers.spdygateway import SPDY_GATEWAY
 from sites.urls import parse_url
 
-SERVERS = {"apache": APACHE, "caddy": CADDY, "nginx": NGINX}  # what each can do: harness.servers
+# What each can do: harness.servers.
+SERVERS = {"apache": APACHE, "caddy": CADDY, "nginx": NGINX, "spdy-gateway": SPDY_GATEWAY}
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
 SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
@@ -51,14 +53,15 @@ SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
 class Endpoint:
     """Where one archive is served by one protocol.
 
-    `address` is the name server's, and the replay server's for every name in none of the `groups`: hosts that have
-    an address of their own together.
+    `hosts` are archived, `names` also those that are only mentioned. `address` is the name server's, and the replay
+    server's for every name in none of the `groups`: hosts that have an address of their own together.
     """
 
     protocol: Protocol
     archive: Archive
     start_url: str
     hosts: frozenset[str]
+    names: tuple[str, ...]
     groups: tuple[tuple[str, ...], ...]
     replay_notes: tuple[str, ...]
     tls: str
@@ -99,7 +102,7 @@ class Testbed:
         self.trust = trust_database(self.authority, folder / "trust")
         self.resolver = Resolver(folder / "resolver", partial(_cover, stack))
         self._stack = stack
-        self.endpoints: dict[tuple[str, Protocol], Endpoint] = {}
+        self.endpoints: dict[tuple[str, Protocol, Engine], Endpoint] = {}
         self._server_numbers = itertools.count(1)
         self._client_numbers = itertools.count(1)
 
@@ -109,18 +112,20 @@ class Testbed:
         protocols: Sequence[Protocol],
         replay: Replay | None = None,
         server: str = DEFAULT_SERVER,
+        engine: Engine = Engine.CHROMIUM,
     ) -> None:
-        """Serve an archive by each of the protocols, each on addresses of its own."""
+        """Serve an archive to an engine by each of the protocols, each on addresses of its own."""
         chosen = replay or Replay()
         refuse_unless_able(server, protocols, chosen.think_time)
-        chosen.refuse_unless_for(protocols)
+        chosen.refuse_unless_for(protocols, engine)
         schemes = sorted({each.scheme for each in protocols})
+        codings = CODINGS_OF_2012 if engine is Engine.QTWEBKIT else BROWSER_CODINGS[schemes[0]]
         # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
         sites = {
             scheme: materialise(
                 archive,
                 scheme,
-                BROWSER_CODINGS[schemes[0]],
+                codings,
                 compression=chosen.compression,
                 determinism=chosen.determinism,
                 think_time=chosen.think_time,
@@ -131,7 +136,7 @@ class Testbed:
         services = {each: self._services(each, sites[each.scheme], groups) for each in protocols}
         addresses = [service.address for each in services.values() for service in each]
         self.server.configure(*(f"addr add {address}/32 dev lo" for address in addresses))
-        folder = self.folder / "servers" / archive.name
+        folder = self.folder / "servers" / engine / archive.name
         self._stack.callback(shutil.rmtree, folder)
         running = self._stack.enter_context(
             serving(
@@ -148,11 +153,12 @@ class Testbed:
         for protocol, (elsewhere, *others) in services.items():
             site = sites[protocol.scheme]
             names = {host: service.address for service in others for host in service.hosts or ()}
-            self.endpoints[archive.name, protocol] = Endpoint(
+            self.endpoints[archive.name, protocol, engine] = Endpoint(
                 protocol=protocol,
                 archive=archive,
                 start_url=site.start_url,
                 hosts=frozenset(site.hosts),
+                names=site.names,
                 groups=groups,
                 replay_notes=site.notes,
                 tls=chosen.tls,
@@ -178,11 +184,12 @@ class Testbed:
 
     def endpoint(self, condition: Condition) -> Endpoint:
         """Where the page of a condition is served; raises TestbedFailed when its server has died."""
-        return self.endpoint_of(served_name(condition.page, condition.variant), condition.protocol)
+        page = served_name(condition.page, condition.variant)
+        return self.endpoint_of(page, condition.protocol, condition.engine)
 
-    def endpoint_of(self, page: str, protocol: Protocol) -> Endpoint:
+    def endpoint_of(self, page: str, protocol: Protocol, engine: Engine = Engine.CHROMIUM) -> Endpoint:
         """`endpoint` by the archive's name."""
-        found = self.endpoints[page, protocol]
+        found = self.endpoints[page, protocol, engine]
         found.server.check()
         found.name_server.process.check()
         return found
@@ -211,17 +218,21 @@ class Testbed:
         """What was changed of an archive so that it can be replayed, by scheme."""
         return {
             endpoint.protocol.scheme: list(endpoint.replay_notes)
-            for (name, _), endpoint in self.endpoints.items()
+            for (name, *_), endpoint in self.endpoints.items()
             if name == page
         }
 
     def groups(self, page: str) -> tuple[tuple[str, ...], ...]:
         """The hosts of a page that have an address of their own together; () when all names have the same one."""
-        return next(endpoint.groups for (name, _), endpoint in self.endpoints.items() if name == page)
+        return next(endpoint.groups for (name, *_), endpoint in self.endpoints.items() if name == page)
 
-    def server_settings(self) -> dict[str, Mapping[str, object]]:
-        """The replay servers' settings that matter, by archive."""
-        return {name: endpoint.server.settings for (name, _), endpoint in self.endpoints.items()}
+    def server_settings(self, engine: Engine) -> dict[str, Mapping[str, object]]:
+        """The settings that matter of the replay servers for an engine, by archive."""
+        return {
+            name: endpoint.server.settings
+            for (name, _, served), endpoint in self.endpoints.items()
+            if served is engine
+        }
 
     def _server_address(self) -> str:
         number = next(self._server_numbers)

@@ -6,71 +6,20 @@ import contextlib
 import gzip
 import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.browser.driver import Browser
-from harness.browser.driver import Driver as BrowserDriver
-from harness.browser.launcher import write_launcher
-from harness.browser.netlog import read_netlog
-from harness.browser.playwright_driver import playwright_driver
-from harness.browser.profile import Home, fresh_home
 from harness.browser.screens import take_screens
-from harness.browser.selenium_driver import selenium_driver
+from harness.browsers import Drivers, FreshBrowser
 from harness.errors import TestbedFailed, TrialFailed
 from harness.judge import Evidence, observe, verdict
-from harness.model import DESKTOP, Device, Driver, Outcome
+from harness.model import Outcome
 from harness.plan import PlannedTrial
 from harness.processtree import ForeignCpu, cpu_seconds, kill_family
 from harness.records import Observation, Record
-from harness.testbed import Client, Endpoint, Testbed, client_network_path, served_to
-
-
-class Drivers:
-    """The drivers of a run, each started when first needed and kept; browsers are fresh per trial."""
-
-    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
-        self._folder = folder
-        self._stack = stack
-        self._started: dict[Driver, BrowserDriver] = {}
-        self.current_home = folder / "home"
-        self._launcher = write_launcher(folder / "chromium", client_network_path(), self.current_home)
-
-    def get(self, driver: Driver) -> BrowserDriver:
-        """The driver, started if need be."""
-        if driver not in self._started:
-            self._started[driver] = self._stack.enter_context(self._opened(driver))
-        return self._started[driver]
-
-    def _opened(self, driver: Driver) -> contextlib.AbstractContextManager[BrowserDriver]:
-        if driver is Driver.PLAYWRIGHT:
-            return playwright_driver(self._launcher)
-        return selenium_driver(self._launcher, self._folder / "chromedriver.log")
-
-    @contextlib.contextmanager
-    def fresh_home(
-        self, name: str, trust: Path, endpoint: Endpoint, device: Device = DESKTOP
-    ) -> Iterator[Home]:
-        """A home for the next browser to start, for the page of `endpoint`; removed afterwards."""
-        hosts = tuple(sorted(endpoint.hosts))
-        home = fresh_home(
-            self._folder / f"home-{name}",
-            trust,
-            hosts,
-            endpoint.secure_origins,
-            device=device,
-            quic=endpoint.protocol.over_quic,
-        )
-        self.current_home.unlink(missing_ok=True)
-        self.current_home.symlink_to(home.folder)
-        try:
-            yield home
-        finally:
-            if home.pid is not None:
-                kill_family(home.pid)
-            home.remove()
+from harness.testbed import Client, Endpoint, Testbed, served_to
 
 
 @dataclass(frozen=True)
@@ -96,10 +45,10 @@ def run_observed(
     testbed: Testbed, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
 ) -> tuple[Record, Evidence | None]:
     """`run_trial`, and all that was seen; None when the trial did not get as far as that."""
-    driver = drivers.get(planned.condition.driver)
+    drivers.prepare(planned.condition)
     started = datetime.now(UTC)
     before = time.perf_counter()
-    attempt = _Attempt(testbed, drivers, driver, planned, options, files)
+    attempt = _Attempt(testbed, drivers, planned, options, files)
     outcome, reason = attempt.run()
     wall_ms = (time.perf_counter() - before) * 1000
     observation = observe(attempt.evidence) if attempt.evidence else Observation()
@@ -108,12 +57,21 @@ def run_observed(
         planned=planned,
         outcome=outcome,
         reason=reason,
-        started_utc=started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        started_utc=_utc(started),
         observation=observation,
         overhead_ms=overhead,
         archive_digest=attempt.archive_digest,
     )
     return record, attempt.evidence
+
+
+def not_run(planned: PlannedTrial, reason: str) -> Record:
+    """The record of a trial whose engine this machine lacks."""
+    return Record(planned, Outcome.TESTBED_FAILED, reason, _utc(datetime.now(UTC)), Observation(), None)
+
+
+def _utc(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass
@@ -122,7 +80,6 @@ class _Attempt:
 
     testbed: Testbed
     drivers: Drivers
-    driver: BrowserDriver
     planned: PlannedTrial
     options: TrialOptions
     files: Path
@@ -155,31 +112,31 @@ class _Attempt:
             client = stack.enter_context(
                 self.testbed.client(self.planned.condition.link, block=self.planned.block, pcap=pcap)
             )
-            device = self.planned.condition.device
-            fresh = self.drivers.fresh_home(self.planned.trial, self.testbed.trust, endpoint, device)
-            home = stack.enter_context(fresh)
+            planned = self.planned
+            fresh = self.drivers.fresh(planned.trial, planned.condition, self.testbed, endpoint)
+            browser = stack.enter_context(fresh)
             self.testbed.resolver.use(endpoint.address)
             try:
-                self._load(home, client, endpoint)
+                self._load(browser, client, endpoint)
             except TrialFailed:
                 client.link.check()
-                with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole NetLog
-                    self._collect(home, client, endpoint, log_offset, cpu_before)
+                with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole log
+                    self._collect(browser, client, endpoint, log_offset, cpu_before)
                 raise
             client.link.check()
-            self._collect(home, client, endpoint, log_offset, cpu_before)
+            self._collect(browser, client, endpoint, log_offset, cpu_before)
 
-    def _load(self, home: Home, client: Client, endpoint: Endpoint) -> None:
+    def _load(self, fresh: FreshBrowser, client: Client, endpoint: Endpoint) -> None:
         """From the start of the browser to its end."""
-        with self.driver.start(home.launch()) as browser:
+        with fresh.start() as browser:
             try:
-                self._load_in(browser, home, client, endpoint)
+                self._load_in(browser, fresh, client, endpoint)
             except TrialFailed:
-                if home.pid is not None:
-                    kill_family(home.pid)  # a hanging or half-dead browser cannot be asked to close
+                if fresh.pid is not None:
+                    kill_family(fresh.pid)  # a hanging or half-dead browser cannot be asked to close
                 raise
 
-    def _load_in(self, browser: Browser, home: Home, client: Client, endpoint: Endpoint) -> None:
+    def _load_in(self, browser: Browser, fresh: FreshBrowser, client: Client, endpoint: Endpoint) -> None:
         foreign = ForeignCpu()
         navigate_ms = browser.load(endpoint.start_url, self.options.timeout_s)
         client.link.check()
@@ -190,8 +147,8 @@ class _Attempt:
             foreign_cpu_share=foreign.share(),
         )
         self.evidence = replace(self._seen, timeline=browser.timeline())
-        if home.pid is not None:
-            self.evidence = replace(self._seen, client_cpu_s=cpu_seconds(home.pid))
+        if fresh.pid is not None:
+            self.evidence = replace(self._seen, client_cpu_s=cpu_seconds(fresh.pid))
         if self.options.linger_s:
             browser.linger(self.options.linger_s)
             screens = self._kept("screens", "screens")
@@ -203,7 +160,12 @@ class _Attempt:
             browser.screenshot(screenshot)
 
     def _collect(
-        self, home: Home, client: Client, endpoint: Endpoint, log_offset: int, cpu_before: float | None
+        self,
+        fresh: FreshBrowser,
+        client: Client,
+        endpoint: Endpoint,
+        log_offset: int,
+        cpu_before: float | None,
     ) -> None:
         """What is read after the browser has gone, also of a load that failed."""
         self.evidence = replace(
@@ -212,12 +174,12 @@ class _Attempt:
             served=served_to(endpoint.server.requests(log_offset), client.address),
             link_reading=self._seen.link_reading or client.link.reading(),
         )
-        if home.netlog.exists():
-            kept = self._kept("netlog", "netlog.json.gz")
+        if fresh.log.exists():
+            kept = self._kept("netlog", f"{fresh.log.name}.gz")
             if kept is not None:
-                with home.netlog.open("rb") as source, gzip.open(kept, "wb", compresslevel=4) as target:
+                with fresh.log.open("rb") as source, gzip.open(kept, "wb", compresslevel=4) as target:
                     shutil.copyfileobj(source, target)
-            self.evidence = replace(self._seen, netlog=read_netlog(home.netlog))
+            self.evidence = replace(self._seen, browser_log=fresh.read_log())
 
     @property
     def _seen(self) -> Evidence:

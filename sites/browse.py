@@ -11,8 +11,9 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.browser.browserlog import Request
 from harness.browser.launcher import write_launcher
-from harness.browser.netlog import Request, read_netlog
+from harness.browser.netlog import read_netlog
 from harness.browser.playwright_driver import playwright_driver
 from harness.browser.profile import fresh_home
 from harness.errors import ArchiveError, TestbedFailed, TrialFailed

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+from harness.browser.browserlog import BrowserLog, Connection, Request
 from harness.errors import TestbedFailed
 
 # Which event sends the request's headers tells the protocol that carried it.
@@ -23,76 +23,10 @@ SENT_BY = {
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": "h2",
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
 }
-ABORTED = -3
 CACHE_MISS = -400  # a look into the empty cache, not a request on the wire
 
 
-@dataclass(frozen=True)
-class Request:
-    """One request on the wire. `protocol` is None when no headers were sent; times are NetLog ticks in ms.
-
-    `body` is the body as it travelled (Content-Encoding applied), where the log was asked to hold bodies.
-    """
-
-    url: str
-    method: str
-    of_page: bool
-    main_frame: bool
-    started_ms: int
-    protocol: str | None
-    status: int | None
-    net_error: int | None
-    body_bytes: int
-    body: bytes | None = None
-
-    @property
-    def host(self) -> str:
-        return urlsplit(self.url).hostname or ""
-
-    @property
-    def failed(self) -> bool:
-        """No response, or one of an error status."""
-        return self.net_error not in (None, 0) or self.status is None or self.status >= 400
-
-
-@dataclass(frozen=True)
-class Connection:
-    """One connection that was established: of TCP or, where `alpn` is h3, of QUIC.
-
-    `connect_ms` is the time from the first packet sent to the first one received, in whole ticks: the handshake of
-    TCP, the first flight of QUIC's. `resumed` is, for QUIC, whether requests were sent ahead of the handshake (0-RTT).
-    """
-
-    remote: str
-    local: str
-    tls: str | None
-    alpn: str | None
-    resumed: bool | None
-    connect_ms: int | None = None
-
-
-@dataclass(frozen=True)
-class NetLog:
-    """What one browser process did on the network."""
-
-    requests: tuple[Request, ...]
-    connections: tuple[Connection, ...]
-
-    @property
-    def page_requests(self) -> tuple[Request, ...]:
-        return tuple(request for request in self.requests if request.of_page)
-
-    @property
-    def service_requests(self) -> tuple[Request, ...]:
-        """What the browser asked for by itself."""
-        return tuple(request for request in self.requests if not request.of_page)
-
-    def document(self, url: str) -> Request | None:
-        """The request for the page's own address."""
-        return next((request for request in self.requests if request.main_frame and request.url == url), None)
-
-
-def read_netlog(path: Path) -> NetLog:
+def read_netlog(path: Path) -> BrowserLog:
     """Read a NetLog, also one cut off by the browser's death; raises TestbedFailed when there is none."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -101,7 +35,7 @@ def read_netlog(path: Path) -> NetLog:
     return parse_netlog(text)
 
 
-def parse_netlog(text: str) -> NetLog:
+def parse_netlog(text: str) -> BrowserLog:
     """`read_netlog` on text."""
     data = _load(text)
     names = _Names(data["constants"])
@@ -121,7 +55,7 @@ def parse_netlog(text: str) -> NetLog:
     hops.sort(key=lambda hop: hop.started_ms)
     sites = {hop.top_site for hop in hops if hop.main_frame}
     requests = [hop.finished(of_page=hop.top_site in sites) for hop in hops if hop.counts]
-    return NetLog(tuple(requests), tuple(connections))
+    return BrowserLog(tuple(requests), tuple(connections))
 
 
 def _load(text: str) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from harness.cli.inspect import add_link_options, link_of
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
 from harness.model import (
+    DEFAULT_DRIVERS,
     DESKTOP,
     DEVICES,
     Backend,
@@ -29,7 +30,7 @@ from harness.plan import PlannedTrial
 from harness.reading import refuse_if_off
 from harness.records import Record
 from harness.runner import bench
-from harness.servers import ABILITIES, DEFAULT_SERVER, refuse_unless_able
+from harness.servers import ABILITIES, DEFAULT_SERVERS, refuse_unless_able
 from harness.testbed import testbed
 from harness.trial import TrialOptions, run_trial
 from harness.variants import PLAIN, Variant, parse_variant, served_name
@@ -44,9 +45,12 @@ def add_commands(commands: Subcommands) -> None:
     load.add_argument(
         "--variant", default=PLAIN, metavar="V", help="as of `coldload optimize` (default plain)"
     )
-    load.add_argument("--driver", choices=[each.value for each in Driver], default="playwright")
+    load.add_argument("--engine", choices=[each.value for each in Engine], default=Engine.CHROMIUM.value)
+    load.add_argument(
+        "--driver", choices=[each.value for each in Driver], help="default: the engine's usual one"
+    )
     load.add_argument("--device", choices=list(DEVICES), default=DESKTOP.name)
-    load.add_argument("--server", choices=list(ABILITIES), default=DEFAULT_SERVER)
+    load.add_argument("--server", choices=list(ABILITIES), help="default: the engine's usual one")
     load.add_argument("--timeout-s", type=float, default=60.0)
     load.add_argument(
         "--keep", type=Path, metavar="DIR", help="store NetLog, packet capture and screenshot here"
@@ -65,21 +69,33 @@ def _one_trial(
 ) -> Record:
     planned = PlannedTrial("00001", 1, 1, condition)
     served = served_name(condition.page, condition.variant)
-    with bench({served: archive}, [condition.protocol], backend=backend, server=condition.server) as opened:
+    with bench(
+        {served: archive},
+        [condition.protocol],
+        backend=backend,
+        server=condition.server,
+        engine=condition.engine,
+    ) as opened:
         refuse_if_off([calibrate(opened.testbed, condition.link)])
         return run_trial(opened.testbed, opened.drivers, planned, options, files)
 
 
 def _condition(arguments: argparse.Namespace, link: Link, variant: Variant) -> Condition:
+    engine = Engine(arguments.engine)
+    driver = Driver(arguments.driver or DEFAULT_DRIVERS[engine])
+    if driver.engine is not engine:
+        raise UsageError(f"--driver {driver} steers {driver.engine}, not {engine}; leave it out")
+    if engine is Engine.QTWEBKIT and arguments.device != DESKTOP.name:
+        raise UsageError(f"--device {arguments.device}: qtwebkit is a desktop only; leave it out")
     return Condition(
         page=arguments.name,
         variant=variant.name,
         protocol=Protocol(arguments.protocol),
         link=link,
-        engine=Engine.CHROMIUM,
-        driver=Driver(arguments.driver),
+        engine=engine,
+        driver=driver,
         origins=Origins.SINGLE,
-        server=arguments.server,
+        server=arguments.server or DEFAULT_SERVERS[engine],
         device=DEVICES[arguments.device],
     )
 

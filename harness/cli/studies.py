@@ -24,7 +24,7 @@ from sites.archive import archives_root, open_archive
 
 RUNS = Path("runs")
 # A rough guess for `plan`: what a trial costs beyond its load, and the round trips a load waits for.
-TYPICAL_OVERHEAD_S = {"playwright": 0.8, "selenium": 1.3}
+TYPICAL_OVERHEAD_S = {"playwright": 0.8, "selenium": 1.3, "pyqt": 0.8}
 TYPICAL_ROUND_TRIPS = 12
 
 
@@ -66,7 +66,8 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="KEY=VALUE",
         default=[],
-        help="keep the conditions with page=, variant=, protocol=, link= or driver= this value (may be repeated)",
+        help="keep the conditions with page=, variant=, protocol=, link=, engine= or driver= this "
+        "value (may be repeated)",
     )
 
 
@@ -83,7 +84,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
     _, _, study = _chosen(arguments)
     plan = make_plan(study, study.seed if study.seed is not None else secrets.randbits(32))
     out = console()
-    table = Table("page", "variant", "link", "protocol", "driver", box=None, pad_edge=False)
+    table = Table("page", "variant", "link", "protocol", "engine", "driver", box=None, pad_edge=False)
     for condition in study.conditions:
         table.add_row(*_words(condition).values())
     out.print(table)
@@ -128,6 +129,7 @@ def _only(study: Study, choice: str) -> Study:
         "variant": study.variants,
         "protocol": study.protocols,
         "link": study.links,
+        "engine": study.engines,
         "driver": study.drivers,
     }
     if key not in lists:
@@ -145,6 +147,7 @@ def _words(condition: Condition) -> dict[str, str]:
         "variant": condition.variant,
         "link": condition.link.name,
         "protocol": condition.protocol,
+        "engine": condition.engine,
         "driver": condition.driver,
     }
 

@@ -64,7 +64,7 @@ class ServedRequest:
     the first request of a connection), `body_bytes` those of the body alone. `requests_before` counts the
     earlier requests on the connection. `websocket` is a handshake for one: it needs a connection of its own, in
     HTTP/1.1 whatever the page's protocol. `depth` is how many requests of the connection were waiting or under way
-    once this one had been read, itself included: 1 when it was not pipelined.
+    once this one had been read, itself included: 1 when it was not pipelined (of nginx see its log).
     """
 
     started_us: int

@@ -25,6 +25,7 @@ FIELDS = {
     "reused": "$ssl_session_reused",
     "answer": "$answer",
     "upgrade": "$http_upgrade",
+    "pipelined": "$pipe",
     "request": "$request",
 }
 LOG_FORMAT = "{" + ",".join(f'"{name}":"{variable}"' for name, variable in FIELDS.items()) + "}"
@@ -32,7 +33,11 @@ WIRE_NAMES = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2"}
 
 
 def parse_line(line: str) -> ServedRequest:
-    """One line of the request log; TestbedFailed when it is not one. nginx's clock has steps of 1 ms."""
+    """One line of the request log; TestbedFailed when it is not one. nginx's clock has steps of 1 ms.
+
+    Of the depth nginx only tells that a request was pipelined, when it came in one piece with an earlier one: 2 stands
+    for 2 or more, and 1 does not rule out more.
+    """
     try:
         values = json.loads(line)
         protocol = WIRE_NAMES.get(values["protocol"], values["protocol"])
@@ -58,6 +63,7 @@ def parse_line(line: str) -> ServedRequest:
             resumed=values["reused"] == "r",
             match=Match(values["answer"] or Match.MISS),
             websocket=values["upgrade"].lower() == "websocket",
+            depth=None if protocol == "h2" else 2 if values["pipelined"] == "p" else 1,
         )
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise TestbedFailed(f"nginx's request log holds a strange line ({error}): {line[:200]!r}") from error

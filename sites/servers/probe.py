@@ -19,8 +19,8 @@ HTTP1_REQUEST = b"HEAD /ready HTTP/1.1\r\nHost: coldload.invalid\r\nConnection: 
 HTTP1_MISS = b"HTTP/1.1 404"
 H2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # and empty SETTINGS
 H2_SETTINGS = 4
-
-
+SPDY_VERSION = bytes((0x80, 3))  # how each control frame of SPDY/3 begins
+SPDY_PING = SPDY_VERSION + bytes((0, 6, 0, 0, 0, 4, 0, 0, 0, 1))
 # A long-header packet of a version nobody speaks, of the least size a server answers: it must name its versions
 # (RFC 9000, 6.1 and 17.2.1).
 QUIC_PROBE = bytes((0xC0, 0x1A, 0x2A, 0x3A, 0x4A, 8, *b"coldload", 8, *b"probing.")).ljust(1200, b"\0")
@@ -46,11 +46,14 @@ def answers(service: Service, host: str, authority: Authority) -> bool:
     try:
         with contextlib.ExitStack() as stack:
             connection = stack.enter_context(socket.create_connection(address, TIMEOUT_S))
-            if service.protocol.scheme == "https":
+            if service.protocol.encrypted:
                 connection = stack.enter_context(_secured(connection, service, host, authority))
             if service.protocol is Protocol.H2:
                 connection.sendall(H2_PREFACE)
                 return connection.recv(9)[3:4] == bytes((H2_SETTINGS,))
+            if service.protocol.wire == Protocol.SPDY.wire:
+                connection.sendall(SPDY_PING)
+                return connection.recv(len(SPDY_VERSION)) == SPDY_VERSION
             connection.sendall(HTTP1_REQUEST)
             return connection.recv(len(HTTP1_MISS)) == HTTP1_MISS
     except ssl.SSLError as error:

@@ -38,10 +38,12 @@ TARGETS = (
 )  # fmt: skip
 # Broken percent-encodings, and more that a server refuses before any rule: only Apache has a way round that.
 BROKEN = ("/100%", "/%zz")
-REFUSED = {"apache": (), "caddy": BROKEN, "nginx": (*BROKEN, "/%00x", "/..%2f..%2fetc%2fpasswd", "/..")}
+NGINX_REFUSES = (*BROKEN, "/%00x", "/..%2f..%2fetc%2fpasswd", "/..")
+REFUSED = {"apache": (), "caddy": BROKEN, "nginx": NGINX_REFUSES, "spdy-gateway": NGINX_REFUSES}
 CLOSING = (*BROKEN, "/broken")  # after these Apache closes an HTTP/1.1 connection
-NO_CURL = frozenset({Protocol.H3})  # Debian's curl has no HTTP/3; tests/system/test_trial.py has the browser
-TLS = {"apache": "1.3", "caddy": "1.3", "nginx": "1.3"}
+# Debian's curl has no HTTP/3 (tests/system/test_trial.py has the browser), and none has SPDY (test_spdy_gateway.py).
+NO_CURL = frozenset({Protocol.H3, Protocol.SPDY, Protocol.SPDY_PLAIN})
+TLS = {"apache": "1.3", "caddy": "1.3", "nginx": "1.3", "spdy-gateway": "1.2"}
 MISSES = ("/nowhere", "/objects", "/..", "/a%2FB", "/100%25", "/x/", "/nowhere?y=1")
 CLOSEST = {  # what is asked for: whose answer is given
     "/x?y=3": "/x?y=1",
@@ -240,7 +242,7 @@ class Observer:
         return {
             "large post": self.ask(by[Protocol.HTTP1], "/x?y=1", *post),
             "unknown host": self.ask(by[Protocol.HTTP1], "/x", at="unknown.example"),
-            "mentioned host": self.ask(by[Protocol.H2], "/x", at="elsewhere.example"),
+            "mentioned host": self.ask(by[Protocol.HTTPS1], "/x", at="elsewhere.example"),
         }
 
     def reused(self, server: Server) -> Iterator[ServedRequest]:

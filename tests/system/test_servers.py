@@ -51,6 +51,11 @@ def seen(request: pytest.FixtureRequest) -> Seen:
     return inside(partial(observe, request.param))
 
 
+def answerer(seen: Seen) -> str:
+    """Which server's answers these are."""
+    return "nginx" if seen.name == "spdy-gateway" else seen.name
+
+
 def test_every_answer_is_the_recorded_one_over_every_protocol(seen: Seen) -> None:
     assert seen.answers.keys() == seen.expected.keys()
     hosts_and_targets = {canonical_url(SITE + target).removeprefix("https://") for target in TARGETS}
@@ -73,7 +78,7 @@ def test_every_header_is_the_recorded_one(seen: Seen) -> None:
             wanted[name.lower()] = ", ".join(filter(None, (wanted.get(name.lower()), value)))
         if seen.name == "apache" and wanted.get("location", "").startswith("/"):  # sent as an absolute URL
             wanted["location"] = f"{scheme}://site.example{wanted['location']}"
-        own = SERVERS_OWN | ({"accept-ranges"} if seen.name == "nginx" else set())
+        own = SERVERS_OWN | ({"accept-ranges"} if answerer(seen) == "nginx" else set())
         got = {name.lower() for name, _ in answer.headers} - own
         assert {name: answer.header(name) for name in got} == wanted, key
 
@@ -83,7 +88,7 @@ def test_lengths_are_announced_and_nothing_is_chunked(seen: Seen) -> None:
         assert answer.header("transfer-encoding") is None, key
         if answer.status != 204:
             assert answer.header("content-length") == str(len(answer.body)), key
-        assert (answer.header("server") or "").lower() == seen.name
+        assert (answer.header("server") or "").lower() == answerer(seen)
         if not key[1].endswith(CLOSING):
             assert (answer.header("connection") == "close") == (not key[0].keep_alive), key
 
@@ -114,6 +119,11 @@ def test_every_method_is_answered_by_url(seen: Seen) -> None:
     for protocol in seen.protocols:
         for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND", "MADEUP"):
             answer = seen.methods[protocol, method]
+            if (
+                method == "MADEUP" and seen.name == "spdy-gateway"
+            ):  # Node's parser knows the registered ones only
+                assert answer.status == 400
+                continue
             assert (method, answer.status, answer.body) == (method, 200, b"answer 8")
         head = seen.methods[protocol, "HEAD"]
         assert (head.status, head.header("content-length")) == (200, str(len(LARGE_BODY)))

@@ -20,7 +20,7 @@ import pytest
 
 from analysis.exclude import FOREIGN_CPU_LIMIT, sift
 from harness.enclosure import WORKSPACE
-from harness.model import Driver, Link, Outcome, Protocol, Replay
+from harness.model import Driver, Engine, Link, Outcome, Protocol, Replay
 from harness.processtree import CORES, family
 from harness.records import Record
 from harness.runner import Bench, bench
@@ -30,8 +30,9 @@ from harness.trial import TrialOptions, run_trial
 from sites.archive import write_archive
 from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, planned, small_site
 
+CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
 # Every protocol by every driver on the default server; every other server by one.
-MATRIX = [(DEFAULT_SERVER, driver, protocol) for driver in Driver for protocol in TODAY] + [
+MATRIX = [(DEFAULT_SERVER, driver, protocol) for driver in CHROMIUMS for protocol in TODAY] + [
     (server, Driver.PLAYWRIGHT, protocol)
     for server, ability in ABILITIES.items()
     if server != DEFAULT_SERVER
@@ -119,7 +120,7 @@ def test_both_drivers_start_chromium_with_the_same_flags(tmp_path: Path) -> None
         with bench({"small": archive}, [Protocol.HTTP1]) as opened:
             endpoint = opened.testbed.endpoint(condition("small", Protocol.HTTP1))
             found = []
-            for driver in Driver:
+            for driver in CHROMIUMS:
                 with (
                     opened.testbed.client(Link.of(50, 10)),
                     opened.drivers.fresh_home("flags", opened.testbed.trust, endpoint) as home,
@@ -179,7 +180,7 @@ def failing(tmp_path: Path, body: str, protocol: Protocol, **options: object) ->
     return inside(run)
 
 
-@pytest.mark.parametrize("driver", list(Driver))
+@pytest.mark.parametrize("driver", CHROMIUMS)
 def test_a_page_that_never_finishes_is_a_timeout(tmp_path: Path, driver: Driver) -> None:
     bad, good = failing(tmp_path, "<script>while (true) {}</script>", Protocol.HTTP1, driver=driver)
     assert bad.outcome is Outcome.PAGE_TIMEOUT
@@ -208,8 +209,8 @@ def test_another_protocol_than_the_conditions_is_noticed(tmp_path: Path) -> None
     def run() -> Record:
         with bench({"small": archive}, [Protocol.HTTPS1, Protocol.H2]) as opened:
             endpoints = opened.testbed.endpoints
-            wrong = replace(endpoints["small", Protocol.HTTPS1], protocol=Protocol.H2)
-            endpoints["small", Protocol.H2] = wrong
+            wrong = replace(endpoints["small", Protocol.HTTPS1, Engine.CHROMIUM], protocol=Protocol.H2)
+            endpoints["small", Protocol.H2, Engine.CHROMIUM] = wrong
             return trial(opened, 1, Protocol.H2)
 
     record = inside(run)
@@ -224,7 +225,9 @@ def test_http3_that_does_not_get_through_is_never_measured_as_another_protocol(t
     def run() -> Record:
         with bench({"small": archive}, [Protocol.H2, Protocol.H3]) as opened:
             endpoints = opened.testbed.endpoints
-            endpoints["small", Protocol.H3] = replace(endpoints["small", Protocol.H2], protocol=Protocol.H3)
+            endpoints["small", Protocol.H3, Engine.CHROMIUM] = replace(
+                endpoints["small", Protocol.H2, Engine.CHROMIUM], protocol=Protocol.H3
+            )
             return trial(opened, 1, Protocol.H3)
 
     record = inside(run)
@@ -235,7 +238,7 @@ def test_http3_that_does_not_get_through_is_never_measured_as_another_protocol(t
 
 def test_http3_is_proved_by_quic_connections_over_the_link(matrix: list[Record]) -> None:
     found = [record for record in matrix if record.planned.condition.protocol is Protocol.H3]
-    assert len(found) == len(Driver)
+    assert len(found) == len(CHROMIUMS)
     for record in found:
         seen = record.observation
         assert seen.tls == {"TLS 1.3": seen.connections}
@@ -251,7 +254,9 @@ def test_tls_is_the_version_the_study_names(tmp_path: Path, server: str) -> None
         with bench({"small": archive}, [Protocol.H2], replay=Replay(tls="1.2"), server=server) as opened:
             good = trial(opened, 1, Protocol.H2, server=server)
             endpoints = opened.testbed.endpoints
-            endpoints["small", Protocol.H2] = replace(endpoints["small", Protocol.H2], tls="1.3")
+            endpoints["small", Protocol.H2, Engine.CHROMIUM] = replace(
+                endpoints["small", Protocol.H2, Engine.CHROMIUM], tls="1.3"
+            )
             return [good, trial(opened, 2, Protocol.H2, server=server)]
 
     good, wrong = inside(run)
@@ -299,7 +304,7 @@ def _command_line(pid: int) -> str:
         return ""
 
 
-@pytest.mark.parametrize("driver", list(Driver))
+@pytest.mark.parametrize("driver", CHROMIUMS)
 def test_a_browser_that_dies_is_recorded_and_the_next_trial_is_clean(tmp_path: Path, driver: Driver) -> None:
     bad, good = interrupted(tmp_path, "/chromium --", driver)
     assert bad.outcome is Outcome.PAGE_ERROR

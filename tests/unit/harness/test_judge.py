@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.browser.netlog import Connection, NetLog, Request
+from harness.browser.browserlog import BrowserLog, Connection, Request
 from harness.judge import Evidence, observe, verdict
 from harness.model import Outcome, Protocol
 from sites.servers import Match, ServedRequest
@@ -66,7 +66,7 @@ def evidence(**changes: Any) -> Evidence:
         rtt_ms=50,
         navigate_ms=510.0,
         timeline=TIMELINE,
-        netlog=NetLog((request(START), request(PICTURE)), (connection,)),
+        browser_log=BrowserLog((request(START), request(PICTURE)), (connection,)),
         served=(served(START), served(PICTURE)),
         link_reading={"down": {"bytes_out": 9000}, "up": {"bytes_out": 900}},
     )
@@ -74,7 +74,7 @@ def evidence(**changes: Any) -> Evidence:
 
 
 def with_requests(*requests: Request) -> Evidence:
-    return evidence(netlog=NetLog(requests, ()))
+    return evidence(browser_log=BrowserLog(requests, ()))
 
 
 def test_a_good_load_counts() -> None:
@@ -102,7 +102,7 @@ def test_what_was_not_observed_is_none() -> None:
 def test_a_miss_is_counted_but_counts() -> None:
     missing = "https://cdn.example/missing.png"
     seen = evidence(
-        netlog=NetLog((request(START), request(missing, status=404)), ()),
+        browser_log=BrowserLog((request(START), request(missing, status=404)), ()),
         served=(served(START), served(missing, status=404, match=Match.MISS)),
     )
     assert verdict(seen) == (Outcome.OK, None)
@@ -113,7 +113,7 @@ def test_a_miss_is_counted_but_counts() -> None:
 def test_what_the_closest_response_answered_is_listed() -> None:
     asked = f"{PICTURE}?now=2"
     seen = evidence(
-        netlog=NetLog((request(START), request(asked)), ()),
+        browser_log=BrowserLog((request(START), request(asked)), ()),
         served=(served(START), served(asked, match=Match.CLOSEST)),
     )
     assert verdict(seen) == (Outcome.OK, None)
@@ -169,7 +169,9 @@ def test_requests_after_the_load_event_are_counted_apart() -> None:
             Outcome.WRONG_PROTOCOL,
             "resumed a TLS session",
             evidence(
-                netlog=NetLog((request(START),), (Connection("a", "b", "TLS 1.3", "h2", resumed=True),))
+                browser_log=BrowserLog(
+                    (request(START),), (Connection("a", "b", "TLS 1.3", "h2", resumed=True),)
+                )
             ),
         ),
         (
@@ -194,7 +196,10 @@ def test_a_connection_used_twice_is_no_close() -> None:
         request(picture, protocol="http/1.1"),
     ]
     found = evidence(
-        protocol=Protocol.HTTP1_CLOSE, start_url=page, netlog=NetLog(tuple(requests), ()), served=tuple(both)
+        protocol=Protocol.HTTP1_CLOSE,
+        start_url=page,
+        browser_log=BrowserLog(tuple(requests), ()),
+        served=tuple(both),
     )
     assert "2 requests on one connection" in (verdict(found)[1] or "")
     apart = (both[0], replace(both[1], client_port=4001))
@@ -215,9 +220,9 @@ def test_a_handshake_that_is_faster_than_the_round_trip_betrays_the_link(
     connect_ms: int | None, outcome: Outcome
 ) -> None:
     good = evidence()
-    assert good.netlog is not None
-    connections = tuple(replace(each, connect_ms=connect_ms) for each in good.netlog.connections)
-    changed = replace(good, netlog=replace(good.netlog, connections=connections))
+    assert good.browser_log is not None
+    connections = tuple(replace(each, connect_ms=connect_ms) for each in good.browser_log.connections)
+    changed = replace(good, browser_log=replace(good.browser_log, connections=connections))
     assert verdict(changed)[0] is outcome
     if outcome is not Outcome.OK:
         assert "round trip of 50 ms, yet connections took only 47 ms" in (verdict(changed)[1] or "")
@@ -236,3 +241,78 @@ def test_a_session_that_the_server_resumed_is_not_cold() -> None:
     outcome, reason = verdict(evidence(served=(served(START), served(PICTURE, resumed=True))))
     assert outcome is Outcome.WRONG_PROTOCOL
     assert "not cold: the server resumed a TLS session" in (reason or "")
+
+
+def historical(protocol: Protocol, count: int = 20, **changes: Any) -> Evidence:
+    """A good load with QtWebKit: what the browser tells (of each request) and what the server's log does."""
+    of_request = {
+        "protocol": protocol.wire,
+        "body_bytes": None,
+        "tls": "TLS 1.2",
+        "pipelined": protocol.pipelined,
+        "ended_ms": 1300,
+    }
+    of_server = {
+        "protocol": protocol.wire,
+        "tls": "TLSv1.2" if protocol.encrypted else None,
+        "depth": 3 if protocol.pipelined else 1,
+    }
+    urls = [START, *(f"{START}{number}" for number in range(1, count))]
+    return evidence(
+        protocol=protocol,
+        tls="1.2",
+        browser_log=BrowserLog(
+            tuple(request(url, **of_request | changes.get("of_request", {})) for url in urls),
+            (Connection("10.0.0.1:443", "10.64.0.1:4000", None, None, None, connect_ms=50.9),),
+        ),
+        served=tuple(
+            served(url, requests_before=number, **of_server | changes.get("of_server", {}))
+            for number, url in enumerate(urls)
+        ),
+    )
+
+
+HISTORICAL = [Protocol.HTTPS1, Protocol.HTTPS1_PIPELINED, Protocol.SPDY, Protocol.SPDY_PLAIN]
+
+
+@pytest.mark.parametrize("protocol", HISTORICAL)
+def test_a_good_load_with_the_historical_engine_counts(protocol: Protocol) -> None:
+    good = historical(protocol)
+    assert verdict(good) == (Outcome.OK, None)
+    seen = observe(good)
+    assert seen.bytes_body == 20 * 100  # by the server's log
+    assert seen.tls == ({"TLS 1.2": 1} if protocol.encrypted else {})
+    assert seen.connect_ms == 50.9
+    expected = (None, 20) if protocol.wire == "spdy/3" else (3 if protocol.pipelined else 1, None)
+    assert (seen.pipelining_depth, seen.spdy_streams) == expected
+
+
+@pytest.mark.parametrize(
+    ("protocol", "changes", "word"),
+    [
+        (Protocol.SPDY, {"of_request": {"protocol": "http/1.1"}}, "did not use spdy"),
+        (Protocol.SPDY, {"of_server": {"protocol": "http/1.1"}}, "server did not use spdy"),
+        (Protocol.SPDY, {"of_server": {"tls": None}}, "by no TLS"),
+        (Protocol.SPDY_PLAIN, {"of_server": {"tls": "TLSv1.2"}}, "by TLSv1.2"),
+        (Protocol.SPDY, {"of_request": {"tls": "TLS 1.3"}}, "did not use TLS 1.2"),
+        (Protocol.HTTPS1_PIPELINED, {"of_request": {"pipelined": False}}, "pipelined nothing, although 20"),
+        (Protocol.HTTPS1_PIPELINED, {"of_server": {"depth": 1}}, "no pipelined request reached the server"),
+        (Protocol.HTTPS1, {"of_request": {"pipelined": True}}, "requests were pipelined"),
+        (Protocol.HTTPS1, {"of_server": {"depth": 2}}, "2 at once on a connection"),
+    ],
+)
+def test_a_silent_fallback_is_the_wrong_protocol(protocol: Protocol, changes: Any, word: str) -> None:
+    outcome, reason = verdict(historical(protocol, **changes))
+    assert outcome is Outcome.WRONG_PROTOCOL
+    assert word in (reason or "")
+
+
+def test_few_requests_need_not_be_pipelined() -> None:
+    few = historical(Protocol.HTTPS1_PIPELINED, 6, of_request={"pipelined": False}, of_server={"depth": 1})
+    assert verdict(few) == (Outcome.OK, None)
+
+
+def test_a_server_that_does_not_tell_the_depth_leaves_the_proof_to_the_browser() -> None:
+    found = historical(Protocol.HTTPS1_PIPELINED, of_server={"depth": None})
+    assert verdict(found) == (Outcome.OK, None)
+    assert observe(found).pipelining_depth is None

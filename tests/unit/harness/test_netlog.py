@@ -59,6 +59,7 @@ def test_each_handshake_took_a_round_trip_of_the_link(name: str) -> None:
 def test_compressed_bodies_count_as_they_travelled() -> None:
     log = parse_netlog(text_of("h2"))
     script = next(request for request in log.page_requests if request.url.endswith("/js/all.js"))
+    assert script.body_bytes is not None
     assert 300_000 < script.body_bytes < 700_000  # 1.4 MB unpacked
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from harness.command import Command
 from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.process import find_program, run, running
+from harness.process import conversing, find_program, run, running
 from harness.processtree import family
 
 
@@ -112,3 +112,24 @@ def test_command_knows_its_host_and_user() -> None:
         run(python("import os; print(os.environ['NOT_SET_HERE'])").with_environment(NOT_SET_HERE="1"))
         == "1\n"
     )
+
+
+ECHO = "import sys\nfor line in sys.stdin: print(line.strip().upper(), flush=True)"
+
+
+def test_a_conversation_goes_line_by_line_and_ends_with_the_block(tmp_path: Path) -> None:
+    with conversing(python(ECHO), tmp_path / "log") as process:
+        assert [process.ask(word, 30) for word in ("one", "two")] == ["ONE", "TWO"]
+        pid = process.pid
+    assert not _runs(pid)
+
+
+def test_a_conversation_with_the_silent_and_the_dead(tmp_path: Path) -> None:
+    silent, dead = "import time; time.sleep(60)", "import sys; sys.exit('no luck')"
+    with (
+        conversing(python(silent), tmp_path / "log") as process,
+        pytest.raises(TimeoutError, match="said nothing for"),
+    ):
+        process.ask("hello", 0.01)
+    with conversing(python(dead), tmp_path / "log") as process, pytest.raises(EOFError, match="no luck"):
+        process.hear(30)

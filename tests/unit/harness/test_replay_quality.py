@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from harness.browser.netlog import ABORTED, NetLog
+from harness.browser.browserlog import ABORTED, BrowserLog
 from harness.judge import Evidence, observe
 from harness.model import MOBILE, Condition, Driver, Engine, Link, Origins, Outcome, Protocol
 from harness.plan import PlannedTrial
@@ -65,7 +65,7 @@ def test_requests_fall_into_exact_closest_and_missed(tmp_path: Path) -> None:
         request("https://accounts.google.com/", of_page=False),
     ]
     log = [served(url, match=match) for url, match in {**urls, f"{CDN}beacon": Match.MISS}.items()]
-    seen = evidence(netlog=NetLog(tuple(requests), ()), served=tuple(log), console_errors=("boo",))
+    seen = evidence(browser_log=BrowserLog(tuple(requests), ()), served=tuple(log), console_errors=("boo",))
     found = report(tmp_path, seen)
     assert (found.asked, found.exact, found.closest) == (9, 2, (f"{CDN}a?x=1",))
     assert found.missed == (
@@ -88,5 +88,5 @@ def test_a_whole_replay_is_ok_and_a_failed_load_is_not(tmp_path: Path) -> None:
     good = report(tmp_path, evidence())
     assert (good.ok, good.missed, good.answered_percent, good.core_percent) == (True, (), 100.0, 100.0)
     assert not report(tmp_path, evidence(), Outcome.PAGE_TIMEOUT).ok
-    nothing = report(tmp_path, evidence(netlog=None), Outcome.PAGE_ERROR)
+    nothing = report(tmp_path, evidence(browser_log=None), Outcome.PAGE_ERROR)
     assert (nothing.asked, nothing.answered_percent, nothing.ok) == (0, None, False)

@@ -13,6 +13,7 @@ from harness.model import (
     Compression,
     Condition,
     Driver,
+    Engine,
     Link,
     Origins,
     Protocol,
@@ -60,14 +61,43 @@ def test_defaults_are_filled_in() -> None:
     assert study.title == "mine"
     assert study.timeout_s == 60
     assert study.variants == ("plain",)
-    assert study.replay == Replay(Origins.SINGLE, determinism=True, compression=Compression("recorded"))
+    assert study.setups[0].replay == Replay(
+        Origins.SINGLE, determinism=True, compression=Compression("recorded")
+    )
+
+
+def without_drivers(text: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("drivers"))
 
 
 def test_the_historical_engine_has_its_own_defaults() -> None:
-    study = parse_study('engine = "qtwebkit"\n' + GOOD.replace('"h2"', '"spdy-plain"'), "mine.toml")
-    assert study.server == "spdy-gateway"
-    assert study.replay.tls == "1.2"
-    assert parse_study(GOOD, "mine.toml").server == "caddy"
+    text = 'engine = "qtwebkit"\n' + without_drivers(GOOD).replace('"h2"', '"spdy-plain"')
+    (setup,) = parse_study(text, "mine.toml").setups
+    assert (setup.server, setup.replay.tls, setup.drivers) == ("spdy-gateway", "1.2", (Driver.PYQT,))
+    (today,) = parse_study(GOOD, "mine.toml").setups
+    assert (today.server, today.replay.tls) == ("caddy", "1.3")
+
+
+def test_each_protocol_is_measured_with_the_engines_that_speak_it() -> None:
+    text = GOOD.replace('["http1", "h2"]', '["http1", "h2", "spdy"]').replace(
+        '"selenium", "playwright"', '"selenium"'
+    )
+    study = parse_study('engines = ["chromium", "qtwebkit"]\n' + text, "mine.toml")
+    cells = {(each.engine, each.driver, each.protocol, each.server) for each in study.conditions}
+    assert cells == {
+        (Engine.CHROMIUM, Driver.SELENIUM, Protocol.HTTP1, "caddy"),
+        (Engine.CHROMIUM, Driver.SELENIUM, Protocol.H2, "caddy"),
+        (Engine.QTWEBKIT, Driver.PYQT, Protocol.HTTP1, "spdy-gateway"),
+        (Engine.QTWEBKIT, Driver.PYQT, Protocol.SPDY, "spdy-gateway"),
+    }
+    assert [setup.replay.tls for setup in study.setups] == ["1.3", "1.2"]
+
+
+def test_server_and_tls_may_be_given_for_each_engine() -> None:
+    settings = 'engines = ["chromium", "qtwebkit"]\nserver = {qtwebkit = "nginx"}\ntls = {chromium = "1.2"}\n'
+    study = parse_study(settings + GOOD.replace('"h2"', '"http1-pipelined"'), "mine.toml")
+    assert dict(study.servers) == {Engine.CHROMIUM: "caddy", Engine.QTWEBKIT: "nginx"}
+    assert [setup.replay.tls for setup in study.setups] == ["1.2", "1.2"]
 
 
 def test_the_device_is_part_of_every_condition() -> None:
@@ -88,7 +118,9 @@ def test_settings_of_the_replay() -> None:
     text = GOOD.replace('"http1", ', "") + "\n"
     text = f'origins = "recorded"\ndeterminism = false\ncompression = "brotli-11"\n{text}'
     study = parse_study(text, "mine.toml")
-    assert study.replay == Replay(Origins.RECORDED, determinism=False, compression=Compression("brotli", 11))
+    assert study.setups[0].replay == Replay(
+        Origins.RECORDED, determinism=False, compression=Compression("brotli", 11)
+    )
     assert {condition.origins for condition in study.conditions} == {Origins.RECORDED}
     assert [str(Compression.parse(each)) for each in ("gzip", "gzip-9", "brotli", "none")] == [
         "gzip-6", "gzip-9", "brotli-5", "none",
@@ -101,7 +133,7 @@ def test_settings_of_the_replay() -> None:
 )
 def test_think_time(value: str, shown: str, of: float) -> None:
     text = f'think_time = {value}\nserver = "apache"\n' + GOOD.replace(', "h2"', "")
-    think_time = parse_study(text, "mine.toml").replay.think_time
+    think_time = parse_study(text, "mine.toml").setups[0].replay.think_time
     assert (str(think_time), think_time.of(7.5), bool(think_time)) == (shown, of, shown != "none")
     assert ThinkTime(recorded=True).of(None) == 0
 
@@ -176,6 +208,12 @@ def test_impossible_round_trip_times(value: str) -> None:
             "apache does not speak http1-pipelined; servers that do: nginx, spdy-gateway",
         ),
         ('["http1", "h2"]', '["spdy"]\nengine = "qtwebkit"\ntls = "1.3"', 'choose tls = "1.2"'),
+        ('["http1", "h2"]', '["http1"]\nengine = "qtwebkit"', "selenium steers chromium"),
+        ('["http1", "h2"]', '["http1"]\nengine = "qtwebkit"\ncompression = "brotli"', "choose gzip"),
+        ('["http1", "h2"]', '["http1"]\nengine = "qtwebkit"\ndevice = "mobile"', "cannot be mobile"),
+        ('["http1", "h2"]', '["h2"]\nengines = ["chromium", "qtwebkit"]', "qtwebkit speaks none"),
+        ('["http1", "h2"]', '["h2"]\nengine = "chromium"\nengines = ["chromium"]', "leave one of them out"),
+        ('["http1", "h2"]', '["h2"]\nserver = {firefox = "nginx"}', "'firefox'"),
         ('name = "mine"', 'name = "mine"\nthink_time = 20', "servers that can: apache, nginx"),
         ('["http1", "h2"]', '["http1", "h3"]\ntls = "1.2"', "TLS 1.3 built in"),
         ('name = "mine"', 'name = "mine"\ntls = "1.1"', "1.2"),

@@ -75,6 +75,7 @@ LINE = dict.fromkeys(FIELDS, "1") | {
     "reused": ".",
     "answer": "exact",
     "upgrade": "",
+    "pipelined": ".",
     "request": "GET /a b HTTP/2.0",
     "host": "Site.example",
 }
@@ -86,6 +87,13 @@ def test_a_line_of_the_log() -> None:
     assert (request.started_us, request.duration_us, request.match) == (1_500_000, 500_000, Match.EXACT)
     assert request.url == "https://site.example/a b"
     assert parse_line(json.dumps({**LINE, "reused": "r", "answer": ""})).resumed
+
+
+def test_nginx_tells_whether_a_request_was_pipelined() -> None:
+    over_http1 = {**LINE, "protocol": "HTTP/1.1"}
+    assert parse_line(json.dumps(LINE)).depth is None
+    assert parse_line(json.dumps(over_http1)).depth == 1
+    assert parse_line(json.dumps({**over_http1, "pipelined": "p"})).depth == 2
 
 
 @pytest.mark.parametrize("line", ["", "{}", "[]", json.dumps({**LINE, "status": "x"})])

@@ -1,0 +1,30 @@
+"""The names of the engines, and what a reader must know where there is more than one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harness.model import Engine
+
+LABELS = {Engine.CHROMIUM.value: "Chromium", Engine.QTWEBKIT.value: "QtWebKit"}
+NOT_COMPARED = (
+    "The engines are browsers of different age that load a page in different ways, so a difference between them is "
+    "not the protocol's: comparisons are within an engine."
+)
+
+
+def label(engine: str) -> str:
+    """The name for readers; an engine nobody knows keeps its own."""
+    return LABELS.get(engine, engine)
+
+
+def ordered(engines: Iterable[str]) -> tuple[str, ...]:
+    """Each engine once, the oldest first."""
+    present = set(engines)
+    known = [name for name in reversed(LABELS) if name in present]
+    return (*known, *sorted(present - LABELS.keys()))
+
+
+def worth_saying(engines: Iterable[str]) -> bool:
+    """Whether a reader has to be told the engine: unless it is today's browser alone."""
+    return set(engines) != {Engine.CHROMIUM.value}

@@ -1,0 +1,79 @@
+"""What one browser process did on the network, whichever engine it is: the browser's side of a trial's proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+ABORTED = -3  # the page, or the browser for it, took the request back
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request on the wire. `protocol` is None when no headers were sent; times are ms by the log's clock.
+
+    `net_error` is Chromium's number for what went wrong (net_error_list.h), whatever the engine. `body` is the body as
+    it travelled (Content-Encoding applied), where the log was asked to hold bodies. `body_bytes` is None where the
+    engine does not tell how many travelled. `tls`, `pipelined` and `ended_ms` are what QtWebKit tells.
+    """
+
+    url: str
+    method: str
+    of_page: bool
+    main_frame: bool
+    started_ms: float
+    protocol: str | None
+    status: int | None
+    net_error: int | None
+    body_bytes: int | None
+    body: bytes | None = None
+    tls: str | None = None
+    pipelined: bool | None = None
+    ended_ms: float | None = None
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def failed(self) -> bool:
+        """No response, or one of an error status."""
+        return self.net_error not in (None, 0) or self.status is None or self.status >= 400
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One connection that was established: of TCP or, where `alpn` is h3, of QUIC.
+
+    `connect_ms` is the time from the first packet sent to the first one received (Chromium counts whole ms): the
+    handshake of TCP, the first flight of QUIC's. `resumed` is, for QUIC, whether requests were sent ahead of the
+    handshake (0-RTT).
+    """
+
+    remote: str
+    local: str
+    tls: str | None
+    alpn: str | None
+    resumed: bool | None
+    connect_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class BrowserLog:
+    """What one browser process did on the network."""
+
+    requests: tuple[Request, ...]
+    connections: tuple[Connection, ...]
+
+    @property
+    def page_requests(self) -> tuple[Request, ...]:
+        return tuple(request for request in self.requests if request.of_page)
+
+    @property
+    def service_requests(self) -> tuple[Request, ...]:
+        """What the browser asked for by itself."""
+        return tuple(request for request in self.requests if not request.of_page)
+
+    def document(self, url: str) -> Request | None:
+        """The request for the page's own address."""
+        return next((request for request in self.requests if request.main_frame and request.url == url), None)

@@ -1,0 +1,133 @@
+"""The engine of one trial: a process of QtWebKit and the hop it talks through, both on the client host."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import harness
+from harness.browser.browserlog import BrowserLog
+from harness.browser.qtwebkit import hop, log
+from harness.browser.qtwebkit.driver import QtWebKitBrowser
+from harness.command import Command
+from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.process import conversing, run, running
+
+PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring Qt
+LACKING = "QtWebKit is not installed; `coldload doctor` tells how to get it"
+SPDY = "spdy/3"  # the one version the engine speaks, as ALPN names it
+VIEWPORT = (1280, 657)  # what Chromium's window leaves for the page
+START_TIMEOUT_S = 60.0
+# The folder that holds the package: Debian's Python finds the two programs there, and nothing else is asked of it.
+ROOT = Path(harness.__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folder one engine lives in, thrown away with the trial, and what its requests may use.
+
+    `security` ends TLS in the hop: what travels has none. `tls` is the one version of it.
+    """
+
+    folder: Path
+    network: Path | None
+    authority: Path
+    pipelining: bool = False
+    spdy: bool = False
+    security: hop.Security | None = None
+    tls: str = "1.2"
+
+    @property
+    def log(self) -> Path:
+        """The engine's log of its requests."""
+        return self.folder / "requests.jsonl"
+
+    @property
+    def connections(self) -> Path:
+        """The hop's log."""
+        return self.folder / "connections.jsonl"
+
+    @property
+    def pid(self) -> int | None:
+        """The engine's process, once it has started."""
+        text = _text(self.folder / "pid")
+        return int(text) if text else None
+
+    def read_log(self) -> BrowserLog:
+        return log.read(self.log, self.connections)
+
+    @contextlib.contextmanager
+    def start(self) -> Iterator[QtWebKitBrowser]:
+        """A fresh engine behind a fresh hop for the length of the block; TestbedFailed when either does not start."""
+        with (
+            running(self.hop, self.folder / "hop.log") as relay,
+            conversing(self.engine, self.folder / "engine.log") as engine,
+        ):
+            (self.folder / "pid").write_text(str(engine.pid))
+            try:
+                engine.hear(START_TIMEOUT_S)
+            except (EOFError, TimeoutError) as error:
+                raise TestbedFailed(f"QtWebKit did not start: {error}") from error
+            relay.wait_until(lambda: "listening" in _text(self.connections))
+            yield QtWebKitBrowser(engine, relay)
+
+    @property
+    def engine(self) -> Command:
+        settings = {
+            "log": str(self.log),
+            "home": str(self.folder),
+            "viewport": VIEWPORT,
+            "ways": {
+                "pipelining": self.pipelining,
+                "spdy": self.spdy,
+                "proxy_port": hop.PORT,
+                "authority": str(self.authority),
+                "tls": self.tls,
+            },
+        }
+        return self._program(PYTHON, "engine", settings).with_environment(**_surroundings(self.folder))
+
+    @property
+    def hop(self) -> Command:
+        settings = {
+            "log": str(self.connections),
+            "security": asdict(self.security) if self.security else None,
+        }
+        return self._program(sys.executable, "hop", settings)
+
+    def _program(self, python: str, name: str, settings: Mapping[str, object]) -> Command:
+        command = Command.of(python, "-m", f"harness.browser.qtwebkit.{name}", json.dumps(settings))
+        return command.with_environment(PYTHONPATH=str(ROOT)).on(self.network).as_ordinary_user()
+
+
+def _surroundings(home: Path) -> dict[str, str]:
+    return {
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "XDG_RUNTIME_DIR": str(home),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        "QT_QPA_PLATFORM": "offscreen",
+        "LC_ALL": "C.UTF-8",  # Qt says at each start that it would rather have that
+    }
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+
+
+def version() -> str:
+    """The engine, Qt and its TLS library in one line; EnvironmentLacks when Debian's Python has no QtWebKit."""
+    command = Command.of(PYTHON, "-m", "harness.browser.qtwebkit.engine", "--version")
+    try:
+        return run(
+            command.with_environment(PYTHONPATH=str(ROOT), QT_QPA_PLATFORM="offscreen"), timeout_s=60
+        ).strip()
+    except TestbedFailed as error:
+        raise EnvironmentLacks(f"{LACKING} ({error})") from error

@@ -1,0 +1,177 @@
+"""The proxy that every request of QtWebKit passes, on the client host's loopback: SOCKS5, bytes as they come.
+
+For `spdy-plain` it ends TLS here, with a certificate of the testbed's own, and what travels over the link is SPDY
+without TLS: the engine speaks SPDY inside TLS only. By the other protocols it only relays, so that all have the same
+hop. It also tells how many connections there were and how long each took to be made: Qt does not.
+
+A name is looked up once, as a browser does. Runs as a program: `python3 -m harness.browser.qtwebkit.hop SETTINGS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import json
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PORT = 1080  # the client host is fresh for each trial: nobody else can have it
+CHUNK_BYTES = 65536
+SOCKS5, CONNECT, DOMAIN_NAME, SUCCEEDED, FAILED = 5, 1, 3, 0, 4
+ADDRESS_BYTES = {1: 4, 4: 16}  # of IPv4 and IPv6, by their SOCKS type
+NO_ADDRESS = bytes([1, 0, 0, 0, 0, 0, 0])
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@dataclass
+class Security:
+    """The loopback end of TLS: certificates by host name, their key, and the protocol to agree on."""
+
+    certificates: dict[str, str]
+    key: str
+    protocol: str
+
+    def context(self, host: str) -> ssl.SSLContext:
+        """For one connection; raises ConnectionError for a host that has no certificate."""
+        if host not in self.certificates:
+            raise ConnectionError(f"no certificate for {host}")
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.load_cert_chain(self.certificates[host], self.key)
+        made.set_alpn_protocols([self.protocol])
+        return made
+
+
+class Hop:
+    """Takes connections; `tell` gets what became of each. With `security` it ends TLS itself."""
+
+    def __init__(self, tell: Callable[[dict[str, Any]], None], security: Security | None = None) -> None:
+        self._tell = tell
+        self._security = security
+        self._addresses: dict[str, asyncio.Future[str]] = {}
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection from the browser, until both sides have ended."""
+        remote: asyncio.StreamWriter | None = None
+        try:
+            host, port = await _greeting(reader, writer)
+            _at_once(writer)
+            if self._security is None:
+                there, remote = await self._connected(host, port)
+                writer.write(bytes([SOCKS5, SUCCEEDED, 0]) + NO_ADDRESS)
+            else:  # TLS on loopback is our own affair: it takes place while the connection is made
+                connecting = asyncio.ensure_future(self._connected(host, port))
+                connecting.add_done_callback(_seen)
+                writer.write(bytes([SOCKS5, SUCCEEDED, 0]) + NO_ADDRESS)
+                await writer.start_tls(self._security.context(host))
+                there, remote = await connecting
+            await asyncio.gather(_pump(reader, remote), _pump(there, writer))
+        except _Refused as refusal:
+            self._tell({"failed": str(refusal)})
+            if self._security is None:
+                writer.write(bytes([SOCKS5, FAILED, 0]) + NO_ADDRESS)
+        except (OSError, asyncio.IncompleteReadError) as error:  # either side went away: its peer will notice
+            self._tell({"ended": str(error)})
+        finally:
+            for each in (writer, remote):
+                if each is not None:
+                    each.close()
+
+    async def _connected(self, host: str, port: int) -> Streams:
+        before = time.perf_counter()
+        try:
+            address = await self._address(host)
+            looked_up = time.perf_counter()
+            reader, writer = await asyncio.open_connection(address, port, limit=CHUNK_BYTES)
+        except OSError as error:
+            raise _Refused(f"{host}:{port}: {error}") from error
+        _at_once(writer)
+        took_ms = (time.perf_counter() - looked_up) * 1000
+        local, remote = (writer.get_extra_info(name) for name in ("sockname", "peername"))
+        self._tell(
+            {
+                "name": host,
+                "remote": f"{remote[0]}:{remote[1]}",
+                "local": f"{local[0]}:{local[1]}",
+                "connect_ms": round(took_ms, 3),
+                "lookup_ms": round((looked_up - before) * 1000, 3),
+            }
+        )
+        return reader, writer
+
+    async def _address(self, host: str) -> str:
+        if host not in self._addresses:
+            self._addresses[host] = asyncio.ensure_future(_looked_up(host))
+        return await asyncio.shield(self._addresses[host])
+
+
+def _seen(connecting: asyncio.Future[Streams]) -> None:
+    """Nobody waits for a connection when the browser went away before it was made."""
+    if not connecting.cancelled():
+        connecting.exception()
+
+
+class _Refused(Exception):
+    """There is no connection to where the browser wants to."""
+
+
+async def _greeting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
+    """The beginning of RFC 1928, without authentication: where the browser wants to."""
+    _, methods = await reader.readexactly(2)
+    await reader.readexactly(methods)
+    writer.write(bytes([SOCKS5, 0]))
+    _, command, _, kind = await reader.readexactly(4)
+    if kind == DOMAIN_NAME:
+        host = (await reader.readexactly((await reader.readexactly(1))[0])).decode("ascii")
+    else:
+        host = str(ipaddress.ip_address(await reader.readexactly(ADDRESS_BYTES[kind])))
+    port = int.from_bytes(await reader.readexactly(2))
+    if command != CONNECT:
+        raise _Refused(f"SOCKS command {command} for {host}:{port}")
+    return host, port
+
+
+async def _looked_up(host: str) -> str:
+    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return str(found[0][4][0])
+
+
+def _at_once(writer: asyncio.StreamWriter) -> None:
+    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    """Bytes one way until they end; then the other side hears of the end."""
+    with contextlib.suppress(ConnectionError):  # the receiver went away first: nothing is left to do
+        while data := await source.read(CHUNK_BYTES):
+            target.write(data)
+            await target.drain()
+        if target.can_write_eof():
+            target.write_eof()
+        else:
+            target.close()
+
+
+async def main(settings: dict[str, Any]) -> None:
+    with Path(settings["log"]).open("w", encoding="utf-8") as log:
+
+        def tell(found: dict[str, Any]) -> None:
+            log.write(json.dumps(found) + "\n")
+            log.flush()
+
+        hop = Hop(tell, Security(**settings["security"]) if settings["security"] else None)
+        server = await asyncio.start_server(hop.serve, "127.0.0.1", PORT, backlog=512, limit=CHUNK_BYTES)
+        tell({"listening": PORT})
+        async with server:
+            await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(json.loads(sys.argv[1])))

@@ -1,0 +1,89 @@
+"""What the engine and its hop told of requests and connections, as a browser's log. Pure but for `read`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.browser.browserlog import ABORTED, BrowserLog, Connection, Request
+from harness.errors import TestbedFailed
+
+# Qt's errors (QNetworkReply::NetworkError) as Chromium's numbers. An error status of HTTP is none of these.
+NET_ERRORS = {
+    1: -102,  # connection refused
+    2: -100,  # connection closed
+    3: -105,  # name not resolved
+    4: -7,  # timed out
+    5: ABORTED,
+    6: -107,  # TLS failed, also for a certificate that is not trusted
+    7: -21,  # network changed
+    8: -106,  # internet disconnected
+    301: -301,  # disallowed URL scheme
+    302: -320,  # invalid response
+    399: -320,
+}
+PROXY_FAILED = -130  # the hop did not get through to the server
+FAILED = -2
+PROXY_ERRORS = range(101, 200)
+STATUS_ERRORS = range(201, 600)
+
+
+def read(requests: Path, connections: Path) -> BrowserLog:
+    """Read both logs, also of processes that were killed; raises TestbedFailed when there is none."""
+    try:
+        return parse(requests.read_text(encoding="utf-8"), connections.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TestbedFailed(f"QtWebKit left no log: {error}") from error
+
+
+def parse(requests: str, connections: str) -> BrowserLog:
+    """`read` on text."""
+    found: dict[int, dict[str, Any]] = {}
+    for entry in _entries(requests):
+        found.setdefault(entry["request"], {}).update(entry)
+    made = [entry for entry in _entries(connections) if "connect_ms" in entry]
+    return BrowserLog(
+        tuple(_request(entry) for _, entry in sorted(found.items())),
+        tuple(
+            Connection(each["remote"], each["local"], None, None, None, each["connect_ms"]) for each in made
+        ),
+    )
+
+
+def _entries(text: str) -> Iterable[Mapping[str, Any]]:
+    """The whole lines; the last one may have been cut off by a kill."""
+    for line in text.splitlines(keepends=True):
+        if line.endswith("\n"):
+            yield json.loads(line)
+
+
+def _request(entry: Mapping[str, Any]) -> Request:
+    return Request(
+        url=entry["url"],
+        method=entry["method"],
+        of_page=True,
+        main_frame=entry["request"] == 0,
+        started_ms=entry["started_ms"],
+        protocol=_protocol(entry),
+        status=entry.get("status"),
+        net_error=_net_error(entry.get("error", 0)),
+        body_bytes=None,
+        tls=entry.get("tls"),
+        pipelined=entry.get("pipelined"),
+        ended_ms=entry.get("ended_ms"),
+    )
+
+
+def _protocol(entry: Mapping[str, Any]) -> str | None:
+    """By what the answer came, as ALPN names it; None without an answer."""
+    if entry.get("status") is None:
+        return None
+    return "spdy/3" if entry["spdy"] else "h2" if entry["h2"] else "http/1.1"
+
+
+def _net_error(error: int) -> int | None:
+    if error == 0 or (error in STATUS_ERRORS and error not in NET_ERRORS):
+        return None
+    return NET_ERRORS.get(error, PROXY_FAILED if error in PROXY_ERRORS else FAILED)

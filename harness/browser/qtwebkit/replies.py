@@ -1,0 +1,250 @@
+"""QtWebKit's network: which protocol each request may use, and a log line for what became of it.
+
+Runs in Debian's Python with PyQt, not in ours: it imports nothing of the project.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PyQt5.QtCore import QIODevice
+from PyQt5.QtNetwork import (
+    QNetworkAccessManager,
+    QNetworkProxy,
+    QNetworkReply,
+    QNetworkRequest,
+    QSsl,
+    QSslCertificate,
+    QSslConfiguration,
+    QSslSocket,
+)
+
+OPERATIONS = {
+    QNetworkAccessManager.HeadOperation: "HEAD",
+    QNetworkAccessManager.GetOperation: "GET",
+    QNetworkAccessManager.PutOperation: "PUT",
+    QNetworkAccessManager.PostOperation: "POST",
+    QNetworkAccessManager.DeleteOperation: "DELETE",
+}
+# What WebKit reads from a reply beside its headers.
+COPIED = (
+    QNetworkRequest.HttpStatusCodeAttribute,
+    QNetworkRequest.HttpReasonPhraseAttribute,
+    QNetworkRequest.RedirectionTargetAttribute,
+    QNetworkRequest.ConnectionEncryptedAttribute,
+    QNetworkRequest.SourceIsFromCacheAttribute,
+)
+# A session is used once: neither by ticket nor by number, nor shared between the connections to a host.
+NO_RESUMPTION = (
+    QSsl.SslOptionDisableSessionTickets,
+    QSsl.SslOptionDisableSessionSharing,
+    QSsl.SslOptionDisableSessionPersistence,
+)
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What the requests of a process may use; `authority` is the one certificate they trust, a file in PEM."""
+
+    pipelining: bool
+    spdy: bool
+    proxy_port: int
+    authority: str
+    tls: str
+
+
+class Log:
+    """Lines of JSON, each written whole at once, so that a killed process leaves what it had seen."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w", encoding="utf-8")
+        self._count = 0
+        self.document: dict[str, object] = {}  # what is known of the first request
+
+    def begin(self, url: str, method: str) -> int:
+        """A request starts; returns its number, from 0."""
+        number, self._count = self._count, self._count + 1
+        self.note(number, url=url, method=method, started_ms=now_ms())
+        return number
+
+    def note(self, number: int, **found: object) -> None:
+        """Something more is known of a request."""
+        if number == 0:
+            self.document.update(found)
+        self._file.write(json.dumps({"request": number, **found}) + "\n")
+        self._file.flush()
+
+
+class Manager(QNetworkAccessManager):
+    """Makes the requests of the page, each with our settings alone: WebKit's own would allow HTTP/2."""
+
+    def __init__(self, ways: Ways, log: Log) -> None:
+        super().__init__()
+        self._ways = ways
+        self._log = log
+        self._security = _security(ways)
+        self._replies: list[Reply] = []  # Python must not collect what Qt still calls
+        self.setProxy(QNetworkProxy(QNetworkProxy.Socks5Proxy, "127.0.0.1", ways.proxy_port))
+
+    def createRequest(self, operation: Any, request: Any, data: Any = None) -> Any:  # noqa: N802 - Qt's name
+        chosen = QNetworkRequest(request)
+        chosen.setAttribute(QNetworkRequest.HttpPipeliningAllowedAttribute, self._ways.pipelining)
+        chosen.setAttribute(QNetworkRequest.SpdyAllowedAttribute, self._ways.spdy)
+        chosen.setAttribute(QNetworkRequest.HTTP2AllowedAttribute, False)
+        if chosen.url().scheme() == "https":
+            chosen.setSslConfiguration(self._security)
+        inner = super().createRequest(operation, chosen, data)
+        if chosen.url().scheme() not in ("http", "https"):
+            return inner
+        reply = Reply(self, inner, request, self._log)
+        self._replies.append(reply)
+        return reply
+
+
+class Reply(QNetworkReply):
+    """Stands between WebKit and Qt's reply, so that a request that the page takes back is read to its end.
+
+    Qt leaves the rest of a cancelled SPDY stream unread, loses the framing, and the whole session hangs
+    (QSpdyProtocolHandler::handleDataFrame). All protocols have this reply, so that its cost is no difference.
+    """
+
+    def __init__(self, manager: Manager, inner: Any, request: Any, log: Log) -> None:
+        super().__init__(manager)
+        self._inner = inner
+        self._log = log
+        self._number = log.begin(inner.url().toString(), _method(inner))
+        self._given_up = False
+        self._body_bytes = 0
+        self._answered = False
+        self.setRequest(request)
+        self.setOperation(inner.operation())
+        self.setUrl(inner.url())
+        self.open(QIODevice.ReadOnly | QIODevice.Unbuffered)
+        inner.metaDataChanged.connect(self._on_headers)
+        inner.readyRead.connect(self._on_data)
+        inner.finished.connect(self._on_end)
+        inner.downloadProgress.connect(self._on_progress)
+        inner.uploadProgress.connect(self.uploadProgress)
+
+    def _on_headers(self) -> None:
+        status = self._inner.attribute(QNetworkRequest.HttpStatusCodeAttribute)
+        if status is not None and not self._answered:
+            self._answered = True
+            found = _proofs(self._inner)
+            self._log.note(self._number, answered_ms=now_ms(), status=int(status), **found)
+        if not self._given_up:
+            self._copy_head()
+            self.metaDataChanged.emit()
+
+    def _on_progress(self, received: int, total: int) -> None:
+        self._body_bytes = received
+        if not self._given_up:
+            self.downloadProgress.emit(received, total)
+
+    def _on_data(self) -> None:
+        if self._given_up:
+            self._inner.readAll()
+        else:
+            self.readyRead.emit()
+
+    def _on_end(self) -> None:
+        error = self._inner.error()
+        if self._given_up:
+            self._log.note(self._number, drained_ms=now_ms())
+            return
+        text = self._inner.errorString() if error else None
+        self._log.note(
+            self._number, ended_ms=now_ms(), error=int(error), error_text=text, body_bytes=self._body_bytes
+        )
+        self._copy_head()
+        if error:
+            self.setError(error, self._inner.errorString())
+        self.setFinished(True)
+        if error:
+            self.errorOccurred.emit(error)
+        self.finished.emit()
+
+    def _copy_head(self) -> None:
+        for name, value in self._inner.rawHeaderPairs():
+            self.setRawHeader(name, value)
+        for attribute in COPIED:
+            value = self._inner.attribute(attribute)
+            if value is not None:
+                self.setAttribute(attribute, value)
+
+    def bytesAvailable(self) -> int:  # noqa: N802
+        return 0 if self._given_up else int(super().bytesAvailable() + self._inner.bytesAvailable())
+
+    def isSequential(self) -> bool:  # noqa: N802
+        return True
+
+    def readData(self, most: int) -> bytes | None:  # noqa: N802
+        return None if self._given_up else self._inner.read(most) or b""
+
+    def abort(self) -> None:
+        if self._given_up or self.isFinished():
+            return
+        self._given_up = True
+        self._inner.readAll()
+        self._log.note(
+            self._number,
+            ended_ms=now_ms(),
+            error=int(QNetworkReply.OperationCanceledError),
+            error_text="the page took the request back",
+            body_bytes=self._body_bytes,
+        )
+        self.setError(QNetworkReply.OperationCanceledError, "Operation canceled")
+        self.setFinished(True)
+        self.errorOccurred.emit(QNetworkReply.OperationCanceledError)
+        self.finished.emit()
+
+    def ignoreSslErrors(self, *_: Any) -> None:  # noqa: N802
+        """A wrong certificate stays an error."""
+
+
+def _method(reply: Any) -> str:
+    custom = bytes(reply.request().attribute(QNetworkRequest.CustomVerbAttribute) or b"").decode("latin-1")
+    return OPERATIONS.get(reply.operation(), custom)
+
+
+def now_ms() -> float:
+    """Milliseconds since 1970, as the page's own timeline counts."""
+    return round(time.time() * 1000, 3)
+
+
+def _proofs(reply: Any) -> dict[str, object]:
+    """By what the answer came, as Qt tells."""
+    found: dict[str, object] = {
+        "pipelined": bool(reply.attribute(QNetworkRequest.HttpPipeliningWasUsedAttribute)),
+        "spdy": bool(reply.attribute(QNetworkRequest.SpdyWasUsedAttribute)),
+        "h2": bool(reply.attribute(QNetworkRequest.HTTP2WasUsedAttribute)),
+    }
+    if reply.attribute(QNetworkRequest.ConnectionEncryptedAttribute):
+        security = reply.sslConfiguration()
+        found["tls"] = TLS_NAMES.get(security.sessionProtocol(), str(security.sessionProtocol()))
+        found["cipher"] = security.sessionCipher().name()
+        found["alpn"] = bytes(security.nextNegotiatedProtocol()).decode("latin-1")
+    return found
+
+
+TLS_NAMES = {
+    QSsl.TlsV1_0: "TLS 1.0",
+    QSsl.TlsV1_1: "TLS 1.1",
+    QSsl.TlsV1_2: "TLS 1.2",
+    QSsl.TlsV1_3: "TLS 1.3",
+}
+
+
+def _security(ways: Ways) -> Any:
+    """One version of TLS without resumption, trusting one authority and none of the system's."""
+    made = QSslConfiguration.defaultConfiguration()
+    made.setCaCertificates(QSslCertificate.fromPath(ways.authority))
+    made.setPeerVerifyMode(QSslSocket.VerifyPeer)
+    made.setProtocol({"1.2": QSsl.TlsV1_2, "1.3": QSsl.TlsV1_3}[ways.tls])
+    for option in NO_RESUMPTION:
+        made.setSslOption(option, True)
+    return made

@@ -1,0 +1,152 @@
+"""The browsers of a run: drivers that are kept, and for each trial a fresh browser of its condition's engine."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol as Interface
+
+from harness.browser.browserlog import BrowserLog
+from harness.browser.driver import Browser
+from harness.browser.driver import Driver as BrowserDriver
+from harness.browser.launcher import write_launcher
+from harness.browser.netlog import read_netlog
+from harness.browser.playwright_driver import playwright_driver
+from harness.browser.profile import Home, fresh_home
+from harness.browser.qtwebkit import home as qtwebkit
+from harness.browser.qtwebkit.hop import Security
+from harness.browser.selenium_driver import selenium_driver
+from harness.model import DESKTOP, Condition, Device, Driver, Engine, Protocol
+from harness.processtree import kill_family
+from harness.testbed import Endpoint, Testbed, client_network_path
+
+
+class FreshBrowser(Interface):
+    """The browser of one trial. It has not started yet and has never seen anything."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its main process, once it has started."""
+
+    @property
+    def log(self) -> Path:
+        """Its own log of the network."""
+
+    def start(self) -> contextlib.AbstractContextManager[Browser]:
+        """The browser for the length of the block; raises TestbedFailed when it does not start."""
+
+    def read_log(self) -> BrowserLog:
+        """What it did on the network, after its end; raises TestbedFailed when the log cannot be read."""
+
+
+@dataclass(frozen=True)
+class Chromium:
+    """A Chromium by one of its drivers."""
+
+    driver: BrowserDriver
+    home: Home
+
+    @property
+    def pid(self) -> int | None:
+        return self.home.pid
+
+    @property
+    def log(self) -> Path:
+        return self.home.netlog
+
+    def start(self) -> contextlib.AbstractContextManager[Browser]:
+        return self.driver.start(self.home.launch())
+
+    def read_log(self) -> BrowserLog:
+        return read_netlog(self.home.netlog)
+
+
+class Drivers:
+    """The drivers of a run, each started when first needed and kept; browsers are fresh per trial."""
+
+    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
+        self._folder = folder
+        self._stack = stack
+        self._started: dict[Driver, BrowserDriver] = {}
+        self.current_home = folder / "home"
+        self._launcher = write_launcher(folder / "chromium", client_network_path(), self.current_home)
+
+    def get(self, driver: Driver) -> BrowserDriver:
+        """A driver of Chromium, started if need be."""
+        if driver not in self._started:
+            self._started[driver] = self._stack.enter_context(self._opened(driver))
+        return self._started[driver]
+
+    def _opened(self, driver: Driver) -> contextlib.AbstractContextManager[BrowserDriver]:
+        if driver is Driver.PLAYWRIGHT:
+            return playwright_driver(self._launcher)
+        return selenium_driver(self._launcher, self._folder / "chromedriver.log")
+
+    def prepare(self, condition: Condition) -> None:
+        """Start what the trials of a condition share, so that none of them waits for it."""
+        if condition.engine is Engine.CHROMIUM:
+            self.get(condition.driver)
+
+    @contextlib.contextmanager
+    def fresh(
+        self, name: str, condition: Condition, testbed: Testbed, endpoint: Endpoint
+    ) -> Iterator[FreshBrowser]:
+        """The browser for a trial of the condition; whatever is left of it is gone afterwards."""
+        if condition.engine is Engine.QTWEBKIT:
+            with self._qtwebkit(name, testbed, endpoint) as made:
+                yield made
+        else:
+            driver = self.get(condition.driver)
+            with self.fresh_home(name, testbed.trust, endpoint, condition.device) as home:
+                yield Chromium(driver, home)
+
+    @contextlib.contextmanager
+    def fresh_home(
+        self, name: str, trust: Path, endpoint: Endpoint, device: Device = DESKTOP
+    ) -> Iterator[Home]:
+        """A home for the next Chromium to start, for the page of `endpoint`; removed afterwards."""
+        hosts = tuple(sorted(endpoint.hosts))
+        home = fresh_home(
+            self._folder / f"home-{name}",
+            trust,
+            hosts,
+            endpoint.secure_origins,
+            device=device,
+            quic=endpoint.protocol.over_quic,
+        )
+        self.current_home.unlink(missing_ok=True)
+        self.current_home.symlink_to(home.folder)
+        try:
+            yield home
+        finally:
+            if home.pid is not None:
+                kill_family(home.pid)
+            home.remove()
+
+    @contextlib.contextmanager
+    def _qtwebkit(self, name: str, testbed: Testbed, endpoint: Endpoint) -> Iterator[qtwebkit.Home]:
+        folder = self._folder / f"home-{name}"
+        folder.mkdir()
+        protocol = endpoint.protocol
+        try:
+            yield qtwebkit.Home(
+                folder,
+                client_network_path(),
+                testbed.authority.certificate_file,
+                pipelining=protocol.pipelined,
+                spdy=protocol.wire == qtwebkit.SPDY,
+                security=_loopback(testbed, endpoint, folder) if protocol is Protocol.SPDY_PLAIN else None,
+                tls=endpoint.tls,
+            )
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _loopback(testbed: Testbed, endpoint: Endpoint, folder: Path) -> Security:
+    """What ends TLS within the client host where the link has none."""
+    files = testbed.authority.certificate_files(endpoint.names, folder)
+    certificates = {name: str(file) for name, file in files.items()}
+    return Security(certificates, str(testbed.authority.key_file), endpoint.protocol.wire)

@@ -1,0 +1,86 @@
+// SPDY/3 on a socket, by spdy-transport used directly: npm's `spdy`, which lies above it, loses answers that are streamed
+// on a lossy link.
+'use strict'
+
+const transport = require('spdy-transport')
+
+const VERSION = 3 // 3.1 differs by a window for the whole connection, which QtWebKit's SPDY does not know
+
+/** Serve a connection. `begin({ method, target, host, upgrade })` starts an exchange. */
+function serveSpdy (socket, begin, settings) {
+  const connection = transport.connection.create(socket, {
+    protocol: 'spdy',
+    isServer: true,
+    maxStreams: settings.spdy_streams,
+    maxChunk: settings.spdy_chunk_bytes,
+    headerCompression: true // the library's default is zlib's level 0, which servers of the time did not have
+  })
+  const framer = connection._spdyState.framer
+  coalesce(socket, framer)
+  holdBack(framer)
+  connection.on('error', () => socket.destroy()) // what comes is not SPDY, or the socket has gone
+  connection.on('stream', (stream) => serveStream(stream, begin))
+  connection.start(VERSION)
+}
+
+/**
+ * Send together what is written in one turn of the event loop. The library writes a frame's header by itself: without
+ * this each would be a TLS record and, as packets are not held back, a packet of its own.
+ */
+function coalesce (socket, framer) {
+  let corked = false
+  framer.prependListener('data', () => {
+    if (corked) return
+    corked = true
+    socket.cork()
+    setImmediate(() => {
+      corked = false
+      socket.uncork()
+    })
+  })
+}
+
+/**
+ * Frames wait in the library's queue, where those of higher priority go first and equal ones take turns, until the socket
+ * has room. The library by itself moves them on at once into a buffer without limit and without order.
+ */
+function holdBack (framer) {
+  const tick = framer.tick
+  framer.tick = () => {
+    const { length, highWaterMark } = framer._readableState
+    return length < highWaterMark && tick.call(framer) // when there is room again, the stream asks again
+  }
+}
+
+function serveStream (stream, begin) {
+  const headers = []
+  for (const [name, value] of Object.entries(stream.headers)) {
+    if (!name.startsWith(':')) headers.push(name, value)
+  }
+  const host = stream.headers[':host'] || stream.host || ''
+  headers.push('host', host)
+  const exchange = begin({ method: stream.method, target: stream.path, host, upgrade: '' })
+  stream.pipe(exchange.forward(headers, (answer, raw) => {
+    stream.respond(answer.statusCode, byName(raw))
+    answer.on('error', () => stream.abort())
+    answer.pipe(stream)
+  }, () => {
+    if (exchange.bodyBytes > 0) return stream.abort()
+    stream.respond(502, { 'content-length': '0' })
+    stream.end()
+  }))
+  stream.on('error', () => {}) // RST_STREAM; 'close' follows
+  stream.on('close', () => setImmediate(() => exchange.end())) // its last frame has then been written, too
+}
+
+/** Headers as the library takes them; it leaves out those of a connection and joins repeated ones by a zero byte. */
+function byName (raw) {
+  const found = {}
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at].toLowerCase()
+    found[name] = name in found ? [].concat(found[name], raw[at + 1]) : raw[at + 1]
+  }
+  return found
+}
+
+module.exports = { serveSpdy }

@@ -1,0 +1,119 @@
+"""The server of the protocols of 2012: a gateway in Node in front of nginx, all on one host.
+
+The gateway (gateway/gateway.js) terminates HTTP/1.1, pipelined or not, and SPDY/3, each with and without TLS, and sends
+every request on to nginx over the host's loopback: all protocols take the same way to the same answers. The settings
+that matter stand, explained, in configs/servers/gateway.template; nginx has its own.
+
+What differs from other servers: what nginx refuses is refused (sites.servers.nginx), so are methods that Node's parser
+does not know, unlogged; socket bytes are logged without TLS.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.command import Command
+from harness.model import Protocol
+from harness.process import run
+from sites.servers import nginx
+from sites.servers.gatewaylog import parse_line
+from sites.servers.nginxfiles import write_answers
+from sites.servers.nodepackages import NODE_MODULES, node, required_module
+from sites.servers.serving import LOG_NAME, Listener, Program, Setup, in_url, rendered
+
+CONFIGURATION = "gateway.json"
+FIRST_BACKEND_PORT = 8001
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What may be set; the template says what each is for."""
+
+    timeout_s: int = 300
+    header_bytes: int = 131072
+    ciphers: str = (
+        "ECDHE-ECDSA-AES128-GCM-SHA256"  # what browsers and servers of the time had in common and is safe
+    )
+    spdy_streams: int = 100
+    spdy_chunk_bytes: int = 8192
+
+
+@dataclass(frozen=True)
+class AllSettings:
+    """The gateway's settings, and nginx's behind it."""
+
+    gateway: Settings
+    nginx: nginx.Settings
+
+
+SETTINGS = AllSettings(Settings(), nginx.SETTINGS)
+
+
+def configure(setup: Setup) -> dict[str, str]:
+    """The files of both programs."""
+    backends = backends_of(setup)
+    return {
+        CONFIGURATION: configuration(setup, backends),
+        "nginx.conf": nginx.configuration(setup, listeners=list(backends.values()), is_backend=True),
+        "answers.lua": nginx.script(),
+    }
+
+
+def backends_of(setup: Setup) -> dict[str, Listener]:
+    """Where nginx listens, by the scheme of the site: on the scheme's first address, on a port that no page uses."""
+    found: dict[str, Listener] = {}
+    for service in setup.services:
+        scheme = service.protocol.scheme
+        taken = setup.sites[scheme].ports
+        port = next(port for port in itertools.count(FIRST_BACKEND_PORT) if port not in taken)
+        found.setdefault(scheme, Listener(Protocol.HTTP1, in_url(service.address), scheme, (port,)))
+    return found
+
+
+def configuration(setup: Setup, backends: Mapping[str, Listener]) -> str:
+    """The text of gateway.json."""
+    return rendered(
+        "gateway.template",
+        settings=SETTINGS.gateway,
+        log=str(setup.folder / LOG_NAME),
+        tls=setup.tls,
+        key_file=str(setup.key_file),
+        answer_header=nginx.ANSWER_HEADER,
+        backends={
+            scheme: {"host": each.address.strip("[]"), "port": each.ports[0]}
+            for scheme, each in backends.items()
+        },
+        listeners=[
+            {
+                "address": listener.address.strip("[]"),
+                "port": port,
+                "wire": listener.protocol.wire,
+                "scheme": listener.scheme,
+                "encrypted": listener.protocol.encrypted,
+                "certificates": {name: str(file) for name, file in listener.certificates.items()},
+            }
+            for listener in setup.listeners
+            for port in listener.ports
+        ],
+    )
+
+
+def commands(folder: Path) -> list[Command]:
+    """What starts nginx, and the gateway, which listens as soon as nginx does."""
+    required_module("spdy-transport")
+    script = importlib.resources.files("sites.servers") / "gateway" / "gateway.js"
+    gateway = Command.of(node(), str(script), folder / CONFIGURATION)
+    return [nginx.command(folder), gateway.with_environment(NODE_PATH=str(NODE_MODULES))]
+
+
+def version() -> str:
+    """The names and versions of both."""
+    said = run(Command.of(node(), "--version"), timeout_s=30).strip().removeprefix("v")
+    return f"spdy-gateway/Node {said} before {nginx.version()}"
+
+
+SPDY_GATEWAY = Program(SETTINGS, write_answers, configure, commands, version, parse_line)

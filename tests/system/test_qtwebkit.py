@@ -1,0 +1,223 @@
+"""Whole trials with the historical engine: each of its protocols is proved, and what goes wrong is recorded by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.enclosure import WORKSPACE
+from harness.model import Condition, Driver, Engine, Link, Outcome, Protocol
+from harness.processtree import family
+from harness.records import Record
+from harness.runner import Bench, bench
+from harness.servers import DEFAULT_SERVERS, OF_2012
+from harness.trial import TrialOptions, run_trial
+from sites.archive import Archive, Response, write_archive
+from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, picture, planned, small_site
+
+SERVER = DEFAULT_SERVERS[Engine.QTWEBKIT]
+SPOKEN = [protocol for protocol in Protocol if protocol in OF_2012]
+PNG = (("Content-Type", "image/png"),)
+OBJECTS = 300
+
+
+def cell(page: str, protocol: Protocol, link: Link | None = None, server: str = SERVER) -> Condition:
+    made = condition(page, protocol, Driver.PYQT, link, server=server)
+    return replace(made, engine=Engine.QTWEBKIT)
+
+
+def trial(opened: Bench, number: int, chosen: Condition, **options: object) -> Record:
+    asked = replace(TrialOptions(timeout_s=30), **options)  # type: ignore[arg-type]  # fields of TrialOptions
+    files = WORKSPACE / f"kept-{number}"
+    return run_trial(opened.testbed, opened.drivers, planned(number, chosen), asked, files)
+
+
+def page_of(root: Path, name: str, body: str, *others: Response) -> Archive:
+    return write_archive(
+        root, name, START_URL, [html(START_URL, body), *others], captured_with="t", user_agent="t"
+    )
+
+
+def many_pictures(root: Path) -> Archive:
+    """300 pictures on two hosts, and a script that takes a request back while its answer comes."""
+    urls = [f"https://{host}/{n}.png" for host in ("site.example", OTHER_HOST) for n in range(OBJECTS // 2)]
+    script = (
+        "<script>var x = new XMLHttpRequest(); x.open('GET', '/large.bin');"
+        "x.onprogress = function () { x.abort() }; x.send()</script>"
+    )
+    large = Response(
+        f"{START_URL}large.bin", 200, (("Content-Type", "application/octet-stream"),), os.urandom(2_000_000)
+    )
+    one = picture()
+    pictures = [Response(url, 200, PNG, one) for url in urls]
+    body = script + "".join(f'<img src="{url}">' for url in urls)
+    return page_of(root, "many", body, large, *pictures)
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Protocol], Record]:
+    """Each protocol on a small page of two hosts and on one of 300 objects that takes a request back."""
+    root = tmp_path_factory.mktemp("archives")
+    archives = {"small": small_site(root), "many": many_pictures(root)}
+
+    def run() -> dict[tuple[str, Protocol], Record]:
+        cells = [(page, protocol) for page in archives for protocol in SPOKEN]
+        with bench(archives, SPOKEN, engine=Engine.QTWEBKIT) as opened:
+            return {
+                (page, protocol): trial(opened, number, cell(page, protocol), keep=("screenshot",))
+                for number, (page, protocol) in enumerate(cells, start=1)
+            }
+
+    return inside(run)
+
+
+def test_every_protocol_counts(records: dict[tuple[str, Protocol], Record]) -> None:
+    assert [(key, record.outcome, record.reason) for key, record in records.items()] == [
+        (key, Outcome.OK, None) for key in records
+    ]
+
+
+def test_the_proof_comes_from_both_sides(records: dict[tuple[str, Protocol], Record]) -> None:
+    for (page, protocol), record in records.items():
+        seen = record.observation
+        assert set(seen.protocols) == {protocol.wire}
+        assert seen.connections is not None
+        assert 0 < (seen.server_connections or 0) <= seen.connections  # spare ones may carry no request
+        assert seen.tls == ({"TLS 1.2": seen.server_connections} if protocol.encrypted else {})
+        assert seen.connect_ms is not None
+        assert 10 <= seen.connect_ms < 40
+        if protocol.wire == "spdy/3":
+            assert seen.connections == 2  # one for each host
+            assert seen.spdy_streams == seen.server_requests
+            assert seen.pipelining_depth is None
+        else:
+            assert 2 < seen.connections <= 12
+            assert seen.spdy_streams is None
+            expected = {1} if not protocol.pipelined else {2, 3, 4} if page == "many" else {1, 2, 3, 4}
+            assert seen.pipelining_depth in expected
+
+
+def test_every_object_arrives_in_time_and_order(records: dict[tuple[str, Protocol], Record]) -> None:
+    for (page, _), record in records.items():
+        seen = record.observation
+        assert seen.requests == (11 if page == "small" else OBJECTS + 2)
+        assert (seen.missed_requests, seen.failed_requests) == ((1, 1) if page == "small" else (0, 0))
+        assert seen.ttfb_ms is not None
+        assert seen.dcl_ms is not None
+        assert seen.plt_ms is not None
+        assert seen.navigate_ms is not None
+        assert 20 <= seen.ttfb_ms <= seen.dcl_ms <= seen.plt_ms
+        assert seen.plt_ms <= seen.navigate_ms + 5
+        assert seen.fcp_ms is None
+        assert seen.client_cpu_s is not None
+        assert seen.client_cpu_s > 0
+
+
+def test_a_server_that_does_not_speak_spdy_is_noticed(tmp_path: Path) -> None:
+    """The spdy condition gets a server of HTTP/1.1 over TLS, to which the engine falls back without a word."""
+    archives = {"small": small_site(tmp_path)}
+
+    def run() -> Record:
+        with bench(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
+            endpoints = opened.testbed.endpoints
+            right = endpoints["small", Protocol.HTTPS1, Engine.QTWEBKIT]
+            endpoints["small", Protocol.SPDY, Engine.QTWEBKIT] = replace(right, protocol=Protocol.SPDY)
+            return trial(opened, 1, cell("small", Protocol.SPDY, server="nginx"))
+
+    record = inside(run)
+    assert record.outcome is Outcome.WRONG_PROTOCOL
+    assert "the browser did not use spdy for https://site.example/ by http/1.1" in (record.reason or "")
+
+
+def failing(tmp_path: Path, *bodies: str | Response, timeout_s: float = 30.0) -> list[Record]:
+    """A trial of each page, and one of the good page after them, on the same bench over TLS."""
+    archives = {
+        f"bad{number}": page_of(tmp_path, f"bad{number}", body)
+        if isinstance(body, str)
+        else write_archive(tmp_path, f"bad{number}", START_URL, [body], captured_with="t", user_agent="t")
+        for number, body in enumerate(bodies)
+    }
+    archives["small"] = small_site(tmp_path)
+
+    def run() -> list[Record]:
+        with bench(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
+            return [
+                trial(opened, number, cell(page, Protocol.HTTPS1, server="nginx"), timeout_s=timeout_s)
+                for number, page in enumerate(archives, start=1)
+            ]
+
+    return inside(run)
+
+
+def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(tmp_path: Path) -> None:
+    absent = Response(START_URL, 404, (("Content-Type", "text/html"),), b"<p>There is no such page.")
+    dialogs = "<script>alert('a'); confirm('b'); prompt('c')</script><p>still here"
+    endless, gone, asking, good = failing(
+        tmp_path, "<script>while (true) {}</script>", absent, dialogs, timeout_s=8
+    )
+    assert endless.outcome is Outcome.PAGE_TIMEOUT
+    assert "no load event within 8 s" in (endless.reason or "")
+    assert (endless.observation.plt_ms, endless.observation.requests) == (None, 1)
+    assert (gone.outcome, gone.reason) == (Outcome.PAGE_ERROR, "the page itself was answered with 404")
+    assert asking.outcome is Outcome.OK
+    assert good.outcome is Outcome.OK
+
+
+def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
+    archives = {"small": small_site(tmp_path)}
+
+    def run() -> Record:
+        with bench(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
+            authority = opened.testbed.authority
+            other = type(authority).create(opened.testbed.folder / "other")
+            authority.certificate_file.write_bytes(other.certificate_file.read_bytes())
+            return trial(opened, 1, cell("small", Protocol.HTTPS1, server="nginx"))
+
+    record = inside(run)
+    assert record.outcome is Outcome.PAGE_ERROR
+    assert "SSL" in (record.reason or "")
+
+
+@pytest.mark.parametrize("victim", ["qtwebkit.engine", "qtwebkit.hop"])
+def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
+    tmp_path: Path, victim: str
+) -> None:
+    archives = {"small": small_site(tmp_path)}
+
+    def kill(opened: Bench) -> None:
+        """Strike once the server has answered the first request; the others take 1.5 s on this link."""
+        server = opened.testbed.endpoint(cell("small", Protocol.HTTP1)).server
+        before = server.log_offset
+        while server.log_offset == before:
+            time.sleep(0.02)
+        os.kill(next(pid for pid in family(os.getpid()) if victim in _command_line(pid)), signal.SIGKILL)
+
+    def run() -> list[Record]:
+        with bench(archives, [Protocol.HTTP1], engine=Engine.QTWEBKIT, server="nginx") as opened:
+            striking = threading.Thread(target=kill, args=(opened,))
+            striking.start()
+            bad = trial(opened, 1, cell("small", Protocol.HTTP1, Link.of(0.2, 200), "nginx"), timeout_s=60)
+            striking.join()
+            return [bad, trial(opened, 2, cell("small", Protocol.HTTP1, server="nginx"))]
+
+    bad, good = inside(run)
+    if victim == "qtwebkit.engine":
+        assert bad.outcome is Outcome.PAGE_ERROR
+        assert "the browser died" in (bad.reason or "")
+    else:
+        assert bad.outcome is Outcome.TESTBED_FAILED
+        assert "python" in (bad.reason or "")
+    assert good.outcome is Outcome.OK
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""

@@ -1,0 +1,207 @@
+"""The gateway of the protocols of 2012, asked by what speaks them: pipelined sockets, and a SPDY client under Node."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.command import Command
+from harness.enclosure import WORKSPACE
+from harness.model import Protocol
+from harness.netns import Host
+from harness.process import run
+from sites.archive import Response
+from sites.certificates import Authority
+from sites.materialise import materialise
+from sites.servers import Match, ServedRequest, Service
+from sites.servers.nodepackages import NODE_MODULES, node
+from tests.system.conftest import inside
+from tests.system.serverobserver import HTML, LARGE_BODY, SITE, TEXT, logged, served, site_of
+
+PIPELINED = (Protocol.HTTP1_PIPELINED, Protocol.HTTPS1_PIPELINED)
+SPDY = (Protocol.SPDY, Protocol.SPDY_PLAIN)
+OBJECTS = 300
+LARGE = "/large"
+HOSTS = ("site.example", "cdn.example")
+CLIENT = Path(__file__).parent / "spdyclient.js"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Per protocol: what the client got, by host, and the lines of the log."""
+
+    answers: dict[Protocol, dict[str, Any]]
+    log: dict[Protocol, list[ServedRequest]]
+    cpu_s: tuple[float, float]
+
+
+def body(number: int) -> bytes:
+    """The body of an object: from nothing to 60 kB, so that many are larger than a frame."""
+    return bytes([number % 251]) * (number * 200)
+
+
+def recording() -> Iterator[Response]:
+    yield Response(f"{SITE}/", 200, HTML, b"<html>")
+    for name in HOSTS:
+        for number in range(OBJECTS):
+            yield Response(
+                f"https://{name}/{number}", 200, (*TEXT, ("Link", "<a>"), ("Link", "<b>")), body(number)
+            )
+    yield Response(SITE + LARGE, 200, TEXT, LARGE_BODY)
+
+
+def pipelined(made: Host, service: Service, authority: Authority, targets: list[str]) -> list[bytes]:
+    """Several requests in one packet on one connection; the bodies of the answers in their order."""
+    port = 443 if service.protocol.encrypted else 80
+    with made.entered(), socket.create_connection((service.address, port), 20) as plain:
+        connection = plain
+        if service.protocol.encrypted:
+            context = ssl.create_default_context(cafile=str(authority.certificate_file))
+            connection = context.wrap_socket(plain, server_hostname=HOSTS[0])
+        connection.sendall(
+            b"".join(b"GET %b HTTP/1.1\r\nHost: site.example\r\n\r\n" % each.encode() for each in targets)
+        )
+        stream = connection.makefile("rb")
+        bodies = []
+        for _ in targets:
+            assert stream.readline().startswith(b"HTTP/1.1 200")
+            lines = list(iter(stream.readline, b"\r\n"))
+            (length,) = (int(line.split()[1]) for line in lines if line.lower().startswith(b"content-length"))
+            bodies.append(stream.read(length))
+    return bodies
+
+
+def spdy(made: Host, service: Service, authority: Authority, name: str) -> Any:
+    """Every object of a host and a large one that is given up, over one connection."""
+    targets = [LARGE, *(f"/{number}" for number in range(OBJECTS)), "/missing"]
+    ca = authority.certificate_file if service.protocol.encrypted else "-"
+    client = Command.of(node(), CLIENT, service.address, 443, name, ca, LARGE, *targets)
+    return json.loads(run(client.on(made.path).with_environment(NODE_PATH=str(NODE_MODULES)), timeout_s=120))
+
+
+def observe() -> Seen:
+    archive = site_of(recording())
+    sites = {scheme: materialise(archive, scheme, determinism=False) for scheme in ("http", "https")}
+    authority = Authority.create(WORKSPACE / "authority")
+    answers: dict[Protocol, dict[str, Any]] = {}
+    log: dict[Protocol, list[ServedRequest]] = {}
+    with served("spdy-gateway", sites, (*PIPELINED, *SPDY), authority, "1.2") as (made, server, services):
+        before = server.cpu_seconds() or 0.0
+        for service in services:
+            since = server.log_offset
+            if service.protocol in SPDY:
+                answers[service.protocol] = {name: spdy(made, service, authority, name) for name in HOSTS}
+                count = len(HOSTS) * (OBJECTS + 2)
+            else:
+                targets = [f"/{number}" for number in range(100, 108)]
+                answers[service.protocol] = {HOSTS[0]: pipelined(made, service, authority, targets)}
+                count = len(targets)
+            log[service.protocol] = logged(server, since, count)
+        server.check()
+        return Seen(answers, log, (before, server.cpu_seconds() or 0.0))
+
+
+@pytest.fixture(scope="module")
+def seen() -> Seen:
+    return inside(observe)
+
+
+@pytest.mark.parametrize("protocol", PIPELINED)
+def test_pipelined_requests_are_answered_in_order_and_their_depth_is_logged(
+    seen: Seen, protocol: Protocol
+) -> None:
+    assert seen.answers[protocol][HOSTS[0]] == [body(number) for number in range(100, 108)]
+    log = seen.log[protocol]
+    assert [request.target for request in log] == [f"/{number}" for number in range(100, 108)]
+    assert [request.depth for request in log] == list(range(1, 9))
+    assert [request.requests_before for request in log] == list(range(8))
+    assert len({request.connection for request in log}) == 1
+    assert {request.tls for request in log} == {"TLSv1.2" if protocol.encrypted else None}
+
+
+@pytest.mark.parametrize("protocol", SPDY)
+def test_spdy_carries_300_objects_and_survives_a_reset_stream(seen: Seen, protocol: Protocol) -> None:
+    for name in HOSTS:
+        told = seen.answers[protocol][name]
+        assert told["secure"] == (["TLSv1.2", "spdy/3"] if protocol.encrypted else None)
+        for number in range(OBJECTS):
+            answer = told["answers"][f"/{number}"]
+            assert answer["status"] == 200, number
+            assert answer["sha256"] == hashlib.sha256(body(number)).hexdigest(), number
+            assert answer["headers"]["link"] == "<a>, <b>"
+            assert "coldload-answer" not in answer["headers"]
+            assert "connection" not in answer["headers"]
+        assert told["answers"]["/missing"]["status"] == 404
+    given_up = seen.answers[protocol][HOSTS[0]]["answers"][LARGE]
+    assert 0 < given_up["bytes"] < len(LARGE_BODY)
+    assert given_up["sha256"] is None
+
+
+@pytest.mark.parametrize("protocol", SPDY)
+def test_the_log_proves_spdy(seen: Seen, protocol: Protocol) -> None:
+    for name in HOSTS:
+        log = [request for request in seen.log[protocol] if request.host == name]
+        assert len(log) == OBJECTS + 2
+        assert {request.protocol for request in log} == {"spdy/3"}
+        assert {request.tls for request in log} == {"TLSv1.2" if protocol.encrypted else None}
+        assert not any(request.resumed for request in log)
+        assert len({request.connection for request in log}) == 1
+        frames = sorted(request.requests_before for request in log if request.requests_before is not None)
+        assert frames == list(range(OBJECTS + 2))
+        assert max(request.depth or 0 for request in log) > 1
+        assert {request.target for request in log if request.match is Match.MISS} <= {"/missing", LARGE}
+        assert all(request.url.startswith("https://") for request in log)
+        # A line is written when its last frame is handed on: some kilobytes of the last lines are then on their way.
+        whole = sum(len(body(number)) for number in range(OBJECTS))
+        assert sum(request.bytes_sent or 0 for request in log) > whole - 65536
+
+
+def test_nginx_by_itself_proves_pipelining() -> None:
+    def observe_nginx() -> list[ServedRequest]:
+        archive = site_of(recording())
+        sites = {scheme: materialise(archive, scheme) for scheme in ("http", "https")}
+        authority = Authority.create(WORKSPACE / "authority")
+        with served("nginx", sites, PIPELINED, authority) as (made, server, services):
+            since = server.log_offset
+            for service in services:
+                pipelined(made, service, authority, ["/1", "/2", "/3"])
+            return logged(server, since, 6)
+
+    log = inside(observe_nginx)
+    assert [(request.target, request.depth) for request in log] == [("/1", 1), ("/2", 2), ("/3", 2)] * 2
+
+
+def test_cpu_seconds_are_those_of_gateway_and_nginx(seen: Seen) -> None:
+    assert seen.cpu_s[1] - seen.cpu_s[0] > 0.1
+
+
+def test_the_gateway_outlives_nginx_and_says_so() -> None:
+    def kill_nginx() -> tuple[int, int, str, bool]:
+        sites = {"http": materialise(site_of(recording()), "http")}
+        authority = Authority.create(WORKSPACE / "authority")
+        with served("spdy-gateway", sites, [Protocol.HTTP1], authority, "1.2") as (made, server, (service,)):
+            good = status(made, service)
+            server.processes[0].kill()
+            bad = status(made, service)
+            try:
+                server.check()
+            except Exception as error:
+                return good, bad, str(error), server.processes[1].alive
+        return good, bad, "", False
+
+    def status(made: Host, service: Service) -> int:
+        with made.entered(), socket.create_connection((service.address, 80), 20) as connection:
+            connection.sendall(b"GET /1 HTTP/1.1\r\nHost: site.example\r\nConnection: close\r\n\r\n")
+            return int(connection.makefile("rb").readline().split()[1])
+
+    good, bad, said, alive = inside(kill_nginx)
+    assert (good, bad, alive) == (200, 502, True)
+    assert said.startswith("nginx died (exit code -9)")

@@ -1,0 +1,113 @@
+"""The gateway's configuration, that of nginx behind it, and its log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.model import Protocol
+from harness.servers import ABILITIES
+from sites.materialise import Site
+from sites.servers import Match
+from sites.servers.gatewaylog import parse_line
+from sites.servers.nodepackages import required_module
+from sites.servers.spdygateway import Settings, configure
+from tests.unit.sites.setups import setup_of
+
+PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["spdy-gateway"].protocols)
+
+
+def site(scheme: str, *ports: int) -> Site:
+    return Site(f"{scheme}://site.example/", scheme, ("site.example", "cdn.example"), (), ports, (), (), ())
+
+
+def conf(*protocols: Protocol, ports: tuple[int, ...] = ()) -> tuple[dict[str, Any], str]:
+    """The gateway's configuration and nginx's."""
+    files = configure(setup_of(protocols, site("http"), site("https", *ports), tls="1.2"))
+    return json.loads(files["gateway.json"]), files["nginx.conf"]
+
+
+def test_each_protocol_has_an_address_of_its_own() -> None:
+    made, _ = conf(*PROTOCOLS)
+    assert len(made["listeners"]) == len(PROTOCOLS) == 6
+    for number, (protocol, listener) in enumerate(zip(PROTOCOLS, made["listeners"], strict=True), 1):
+        assert (listener["address"], listener["wire"]) == (f"10.0.0.{number}", protocol.wire)
+        assert listener["port"] == (443 if protocol.scheme == "https" else 80)
+        assert listener["encrypted"] is protocol.encrypted
+        assert bool(listener["certificates"]) is protocol.encrypted
+
+
+def test_spdy_without_tls_serves_the_https_site_without_certificates() -> None:
+    made, nginx = conf(Protocol.SPDY_PLAIN)
+    (listener,) = made["listeners"]
+    assert (listener["scheme"], listener["port"], listener["certificates"]) == ("https", 443, {})
+    assert "ssl_certificate " not in nginx
+
+
+def test_all_protocols_of_a_scheme_have_one_backend_on_a_port_of_its_own() -> None:
+    made, nginx = conf(*PROTOCOLS, ports=(8001, 8443))
+    first_secure = 1 + PROTOCOLS.index(Protocol.HTTPS1)
+    assert made["backends"] == {
+        "http": {"host": "10.0.0.1", "port": 8001},
+        "https": {"host": f"10.0.0.{first_secure}", "port": 8002},
+    }
+    assert nginx.count("server {") == 2
+    assert "listen 10.0.0.1:8001 backlog=4096;" in nginx
+    assert f"add_header {made['answer_header']} $answer always;" in nginx
+    assert "access_log off;" in nginx
+    assert {listener["port"] for listener in made["listeners"]} == {80, 443, 8001, 8443}
+
+
+def test_every_setting_is_explained_in_the_template() -> None:
+    template = (Path(__file__).parents[3] / "configs" / "servers" / "gateway.template").read_text()
+    for setting in fields(Settings):
+        assert f"settings.{setting.name}" in template, setting.name
+
+
+def test_missing_packages_are_named_with_the_command_that_gets_them() -> None:
+    with pytest.raises(EnvironmentLacks, match=r"spdy-gateway needs no-such-package.*nodepackages"):
+        required_module("no-such-package")
+
+
+LINE: dict[str, Any] = {
+    "started_us": 2_000_000,
+    "duration_us": 500,
+    "client_address": "10.64.0.1",
+    "client_port": 5000,
+    "server_address": "10.0.0.1",
+    "server_port": 443,
+    "protocol": "spdy/3",
+    "tls": None,
+    "resumed": False,
+    "method": "GET",
+    "target": "/a?b",
+    "host": "Site.example",
+    "upgrade": "",
+    "status": 200,
+    "answer": "exact",
+    "body_bytes": 10,
+    "bytes_sent": 60,
+    "bytes_received": 40,
+    "requests_before": 3,
+    "depth": 2,
+}
+
+
+def test_a_line_of_the_log() -> None:
+    request = parse_line(json.dumps(LINE))
+    assert request.url == "https://site.example/a?b"  # without TLS on the link, too
+    assert (request.protocol, request.tls, request.match) == ("spdy/3", None, Match.EXACT)
+    assert (request.requests_before, request.depth) == (3, 2)
+    assert parse_line(json.dumps({**LINE, "protocol": "http/1.1"})).url == "http://site.example/a?b"
+    assert parse_line(json.dumps({**LINE, "status": 400, "answer": ""})).match is Match.MISS
+
+
+@pytest.mark.parametrize("line", ["", "{}", "[]", json.dumps({**LINE, "answer": "perhaps"})])
+def test_a_strange_line_is_refused(line: str) -> None:
+    with pytest.raises(TestbedFailed, match="strange line"):
+        parse_line(line)
