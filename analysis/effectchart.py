@@ -46,13 +46,13 @@ def chart(effects: pd.DataFrame, title: str, margin: float) -> Figure:
     for axes, protocol in zip(panels, shown, strict=True):
         _panel(axes, effects[effects["protocol"] == protocol], names, margin)
         axes.set_title(protocols.label(protocol))
+        axes.set_xlabel("Change of page-load time (%)")
     whole = str(effects["whole"].iloc[0])
     panels[0].set_yticks(
         range(len(names)), [f"{whole}, all of it" if name == whole else name for name in names]
     )
     panels[0].set_ylim(len(names) - 0.5, -0.5)
     figure.suptitle(title, x=0.01, ha="left", fontsize="medium", weight="bold")
-    figure.supxlabel("Change of page-load time (%)", fontsize="medium")
     handles = [
         Line2D([], [], color=way.colour, marker=way.marker, markersize=4, linewidth=0.8, label=way.label)
         for way in WAYS.values()

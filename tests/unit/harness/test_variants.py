@@ -7,7 +7,7 @@ import pytest
 from harness.errors import StudyError
 from harness.model import NAME_PATTERN
 from harness.study import parse_study
-from harness.variants import FILTERS, SETS, parse_variant, served_name
+from harness.variants import FILTERS, SETS, factorial, parse_variant, served_name
 from sites.optimise.registry import REGISTRY
 
 
@@ -63,3 +63,27 @@ def test_a_study_names_variants_as_texts_or_lists() -> None:
 def test_a_study_refuses_variants_that_make_no_sense(value: str) -> None:
     with pytest.raises(StudyError, match="variant"):
         parse_study(STUDY + f"variants = {value}", "x.toml")
+
+
+def test_a_factorial_study_has_each_filter_alone_and_all_without_each() -> None:
+    study = parse_study(STUDY + 'variants = { factorial = ["inline", "-inline_images"] }\n', "x.toml")
+    names = ("inline_import_to_link", "flatten_css_imports", "inline_css", "inline_javascript")
+    whole = "inline,-inline_images"
+    assert study.variants == ("plain", *names, whole, *(f"{whole},-{name}" for name in names))
+    without = factorial(whole)[-1]
+    assert without.filters == names[:-1]
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ('{ factorial = "inline_css" }', "two filters or more"),
+        ('{ factorial = "cor" }', "no filter or set"),
+        ("{ factorial = 3 }", "a variant is a text"),
+        ("{ }", "a variant is a text"),
+        ('{ factorail = "core" }', "factorail"),
+    ],
+)
+def test_a_factorial_of_nothing_is_refused(value: str, says: str) -> None:
+    with pytest.raises(StudyError, match=says):
+        parse_study(STUDY + f"variants = {value}\n", "x.toml")

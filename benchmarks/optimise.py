@@ -1,0 +1,111 @@
+"""How long a variant of a page of 5 MB takes to make, and to open once it is made. Prints medians with their range.
+
+    .venv/bin/python benchmarks/optimise.py [--times 3]
+
+The page is `agency` as it ships (style sheets, scripts, fonts, pictures, 1.7 MB) with the two shipped kinds of picture
+added until the bodies hold 5 MB. Wall time, and processor time without the minifier's process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from harness.environment import describe_machine
+from harness.variants import parse_variant
+from sites.archive import Archive, archives_root, open_archive, write_archive
+from sites.coding import coding_of, decode
+from sites.optimise import minifier
+from sites.optimise.derive import derive
+from sites.recipes.pictures import Picture
+from sites.response import Response
+
+BODIES = 5_000_000
+VARIANTS = ("core", "core,convert_to_avif")
+LIMIT_S = 60
+
+
+def large_page(root: Path) -> Archive:
+    """The page, as an archive in `root`."""
+    source = open_archive(archives_root(), "agency")
+    responses = list(source.responses())
+    missing = BODIES - sum(len(each.body) for each in responses)
+    added: list[Response] = []
+    for picture in _pictures(source.start_url):
+        if sum(len(each.body) for each in added) >= missing:
+            break
+        added.append(picture)
+    shown = "".join(f'<img src="{each.url}" width="470" height="280">' for each in added).encode()
+    start = next(each for each in responses if each.url == source.start_url)
+    plain = decode(start.body, coding_of(start.header("Content-Encoding"))) or b""
+    headers = tuple(header for header in start.headers if header[0].lower() != "content-encoding")
+    body = plain.replace(b"</body>", shown + b"</body>")
+    responses[responses.index(start)] = replace(start, body=body, headers=headers)
+    return write_archive(
+        root, "large", source.start_url, [*responses, *added], captured_with="benchmark", user_agent=""
+    )
+
+
+def _pictures(base: str) -> Iterator[Response]:
+    """Photographs, and every fourth time a drawing."""
+    for number in itertools.count():
+        kind, size = ("png", 25_907) if number % 4 == 3 else ("jpg", 183_892)
+        width, height = (340, 240) if kind == "png" else (940, 560)
+        body = Picture(f"{number}.{kind}", width, height, size, number).encoded()
+        mime = "image/png" if kind == "png" else "image/jpeg"
+        yield Response(f"{base}benchmark/{number}.{kind}", 200, (("Content-Type", mime),), body)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--times", type=int, default=3)
+    times = parser.parse_args().times
+    machine = describe_machine()
+    print(f"{machine['processor']}, {machine['cores']} cores, load average {os.getloadavg()[0]:.1f}")
+    slow = False
+    for name in VARIANTS:
+        made, again = [], []
+        for _ in range(times):
+            with tempfile.TemporaryDirectory() as folder:
+                archive = large_page(Path(folder))
+                minifier.shortened.cache_clear()
+                made.append(_timed(archive, name))
+                again.append(_timed(archive, name))
+                report = derive(archive, parse_variant(name)).report
+        print(
+            f"{name}: {report.before.requests} requests, {report.before.bytes / 1e6:.2f} MB to "
+            f"{report.after.requests}, {report.after.bytes / 1e6:.2f} MB; made in {spread(made, 0)} s "
+            f"({spread(made, 1)} s of processor), opened again in {spread(again, 0)} s"
+        )
+        slow = slow or statistics.median(wall for wall, _ in made) > LIMIT_S
+    return 1 if slow else 0
+
+
+def _timed(archive: Archive, name: str) -> tuple[float, float]:
+    wall, own = time.perf_counter(), _cpu_seconds()
+    derive(archive, parse_variant(name))
+    return time.perf_counter() - wall, _cpu_seconds() - own
+
+
+def _cpu_seconds() -> float:
+    """Of this process, with the codecs' threads."""
+    times = os.times()
+    return times.user + times.system
+
+
+def spread(values: list[tuple[float, float]], which: int) -> str:
+    """Median and range."""
+    numbers = sorted(each[which] for each in values)
+    return f"{statistics.median(numbers):.1f} ({numbers[0]:.1f} to {numbers[-1]:.1f})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
