@@ -20,6 +20,8 @@ from harness.process import Process
 from harness.processtree import cpu_seconds
 from sites.materialise import Site
 
+# What logs call protocols, and what ALPN does.
+WIRE_NAMES = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2", "HTTP/3.0": "h3"}
 # Statuses whose answers have neither body nor Content-Length.
 BODILESS = frozenset({204, 304})
 # What is not archived is answered with 404, these headers and an empty body, which no browser takes for content.

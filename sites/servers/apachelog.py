@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness.errors import TestbedFailed
-from sites.servers import Match, ServedRequest
+from sites.servers import WIRE_NAMES, Match, ServedRequest
 
 # One per field of a line; tabs between them. %O and %I count bytes on the socket: the first request of a TLS
 # connection also has its handshake, and those of HTTP/2 their frames.
@@ -30,7 +30,6 @@ FIELDS = {
     "request": "%r",
 }
 LOG_FORMAT = r"\t".join(FIELDS.values())
-WIRE_NAMES = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2"}
 _ESCAPE = re.compile(r'\\(?:x([0-9a-f]{2})|([\\"tnrbvf]))')
 _ESCAPED = {"\\": "\\", '"': '"', "t": "\t", "n": "\n", "r": "\r", "b": "\b", "v": "\v", "f": "\f"}
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 from harness.errors import TestbedFailed
-from sites.servers import Match, ServedRequest
+from sites.servers import WIRE_NAMES, Match, ServedRequest
 
-WIRE_NAMES = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2", "HTTP/3.0": "h3"}
 TLS_NAMES = {0x0303: "TLSv1.2", 0x0304: "TLSv1.3"}
 
 

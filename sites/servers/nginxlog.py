@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from harness.errors import TestbedFailed
-from sites.servers import Match, ServedRequest
+from sites.servers import WIRE_NAMES, Match, ServedRequest
 
 FIELDS = {
     "ended_s": "$msec",
@@ -29,7 +29,6 @@ FIELDS = {
     "request": "$request",
 }
 LOG_FORMAT = "{" + ",".join(f'"{name}":"{variable}"' for name, variable in FIELDS.items()) + "}"
-WIRE_NAMES = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2"}
 
 
 def parse_line(line: str) -> ServedRequest:
