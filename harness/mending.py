@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +32,7 @@ LOADS = 3  # of each, as long as no pair is alike
 
 @dataclass(frozen=True)
 class Finding:
-    """A variant on each device, and the filters that break it: without them it is `mended`."""
+    """A variant on each device, and the filters that break it: `mended` is what is left, if anything, without them."""
 
     asked: tuple[Likeness, ...]
     broken_by: tuple[SwitchedOff, ...] = ()
@@ -41,7 +41,7 @@ class Finding:
     @property
     def ok(self) -> bool:
         """Whether the variant, without what breaks it, renders like its original."""
-        return all(each.ok for each in self.mended or self.asked)
+        return all(each.ok for each in (self.mended if self.broken_by else self.asked))
 
 
 def check_variants(
@@ -75,31 +75,36 @@ def _mended(
     devices: Sequence[Device],
     asked: tuple[Likeness, ...],
 ) -> Finding:
-    seen: dict[tuple[str, ...], tuple[Likeness, ...]] = {}
+    filters = tuple(step.filter for step in derive(archive, variant).report.steps)
+    seen = {filters: asked}
 
-    def check(filters: Sequence[str]) -> bool:
-        """Whether the page is whole with these filters; the devices that matter come first, and often are enough."""
-        found: list[Likeness] = []
-        for device in sorted(
-            devices, key=lambda each: each.name not in {a.device for a in asked if not a.ok}
-        ):
-            found.append(comparison.of(parse_variant(",".join(filters)), device))
-            if not found[-1].ok:
-                break
-        seen[tuple(filters)] = tuple(found)
-        return all(each.ok for each in found)
+    def check(some: Sequence[str]) -> bool:
+        """Whether the page is whole with some of the filters; the devices where it was not come first."""
+        if tuple(some) not in seen:
+            seen[tuple(some)] = tuple(_until_broken(comparison, parse_variant(",".join(some)), order))
+        return all(each.ok for each in seen[tuple(some)])
 
-    active = [step.filter for step in derive(archive, variant).report.steps if step.changed]
+    broken = {each.device for each in asked if not each.ok}
+    order = sorted(devices, key=lambda each: each.name not in broken)
     found = []
-    for name, filters in breaking(active, check):
-        why = next(each for each in seen[filters] if not each.ok)
-        with_others = f" with {', '.join(filters[:-1])}" if len(filters) > 1 else ""
+    for name, together in breaking(filters, check):
+        why = next(each for each in seen[together] if not each.ok)
+        with_others = f" with {', '.join(together[:-1])}" if len(together) > 1 else ""
         reason = f"{why.device}{with_others}: {why.described}"
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         found.append(SwitchedOff(name, reason, variant.name, now))
     gone = {each.filter for each in found}
-    left = tuple(name for name in active if name not in gone)
+    left = tuple(name for name in filters if name not in gone)
     return Finding(asked, tuple(found), seen.get(left, ()) if found else ())
+
+
+def _until_broken(comparison: _Comparison, variant: Variant, devices: Iterable[Device]) -> Iterator[Likeness]:
+    """The variant on one device after the other, up to the first where it is broken."""
+    for device in devices:
+        found = comparison.of(variant, device)
+        yield found
+        if not found.ok:
+            return
 
 
 def breaking(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from sites.optimise.markup import Tag
@@ -56,13 +57,26 @@ def breaks_out(script: str) -> bool:
 def minified(script: str) -> str | None:
     """Without comments and white space, names kept; None when the minifier rejects the script.
 
-    What was ASCII stays ASCII, so that it means the same in every encoding.
+    What was ASCII stays ASCII, so that it means the same in every encoding. JSON, which some servers send as a script
+    for others to read, stays as it is: without its quotes it is no JSON any more.
     """
+    if _is_json(script):
+        return script
     short = shortened("javascript", script)
     if short is None or short.isascii() or not script.isascii():
         return short
     short = _WIDE.sub(_escape, short)
     return None if shortened("javascript", short) is None else short
+
+
+def _is_json(script: str) -> bool:
+    if not script.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(script)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def parses(script: str) -> bool:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.mending import breaking
+from harness.likeness import Likeness
+from harness.mending import Finding, breaking
+from sites.optimise.switched import SwitchedOff
 
 FILTERS = tuple("abcdefghij")
 
@@ -48,3 +50,13 @@ def test_the_search_halves() -> None:
 def test_what_is_left_is_whole(bad: list[str]) -> None:
     left = set(FILTERS) - {name for name, _ in found(*bad)[0]}
     assert not any(set(word) <= left for word in bad)
+
+
+def test_a_variant_is_whole_if_it_was_or_is_without_what_breaks_it() -> None:
+    good, bad = Likeness("v", "desktop", 1.0, 1, 1), Likeness("v", "desktop", 0.5, 1, 1)
+    off = (SwitchedOff("a", "why", "v", "now"),)
+    assert Finding((good, good)).ok
+    assert not Finding((good, bad)).ok
+    assert Finding((bad,), off, (good,)).ok
+    assert not Finding((bad,), off, (bad,)).ok
+    assert Finding((bad,), off, ()).ok  # nothing is left that could break it

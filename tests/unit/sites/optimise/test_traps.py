@@ -146,3 +146,13 @@ def test_a_script_with_the_end_of_one_in_its_text_stays() -> None:
     for name in FILTERS:
         if name != "defer_javascript":
             assert html_of(applied(page(source), name)[0]) == source
+
+
+def test_json_that_is_sent_as_a_script_stays_json() -> None:
+    data = '[ { "name" : "one" } ,\n { "name" : "two" } ]'
+    made, reasons = applied(
+        page("<p>", {"list.js": data, "code.js": "[ { name : 1 } ]"}), "rewrite_javascript"
+    )
+    assert made.resources[START + "list.js"].body.decode() == data
+    assert made.resources[START + "code.js"].body == b"[{name:1}]"
+    assert reasons == []
