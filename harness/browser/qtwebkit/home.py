@@ -18,7 +18,6 @@ from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.process import conversing, run, running
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring Qt
-LACKING = "QtWebKit is not installed; `coldload doctor` tells how to get it"
 SPDY = "spdy/3"  # the one version the engine speaks, as ALPN names it
 VIEWPORT = (1280, 657)  # what Chromium's window leaves for the page
 START_TIMEOUT_S = 60.0
@@ -130,4 +129,7 @@ def version() -> str:
             command.with_environment(PYTHONPATH=str(ROOT), QT_QPA_PLATFORM="offscreen"), timeout_s=60
         ).strip()
     except TestbedFailed as error:
-        raise EnvironmentLacks(f"{LACKING} ({error})") from error
+        why = str(error).rpartition(" | ")[2]  # the last line it printed
+        raise EnvironmentLacks(
+            f"QtWebKit does not work here ({why}); `coldload doctor` tells how to get it"
+        ) from error
