@@ -31,8 +31,12 @@ def test_it_holds_what_it_should(wheel: Path) -> None:
     assert tops == {"harness", "sites", "analysis", "configs", "dnsredirect"}
     assert "harness/linkem/bin/linkem" in names
     assert "configs/studies/demo.toml" in names
-    assert {f"configs/servers/{server}.template" for server in ("apache", "caddy", "nginx")} <= set(names)
+    assert {
+        f"configs/servers/{server}.template" for server in ("apache", "caddy", "gateway", "nginx")
+    } <= set(names)
     assert "sites/servers/answers.lua" in names
+    gateway = {"gateway.js", "spdy.js", "package.json", "package-lock.json"}
+    assert {f"sites/servers/gateway/{name}" for name in gateway} <= set(names)
     assert "analysis/report.html.j2" in names
     assert "harness/browser/metrics.js" in names
     assert not [name for name in names if "/target/" in name or name.startswith("dns/")]
