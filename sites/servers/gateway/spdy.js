@@ -18,6 +18,7 @@ function serveSpdy (socket, begin, settings) {
   const framer = connection._spdyState.framer
   coalesce(socket, framer)
   holdBack(framer)
+  ignoreLateWindows(connection)
   connection.on('error', () => socket.destroy()) // what comes is not SPDY, or the socket has gone
   connection.on('stream', (stream) => serveStream(stream, begin))
   connection.start(VERSION)
@@ -49,6 +50,18 @@ function holdBack (framer) {
   framer.tick = () => {
     const { length, highWaterMark } = framer._readableState
     return length < highWaterMark && tick.call(framer) // when there is room again, the stream asks again
+  }
+}
+
+/**
+ * A window for a stream that has been answered in full says nothing any more. The library answers it with RST_STREAM, which
+ * overtakes the stream's last frames where those still wait for room: the browser then loses the end of the answer.
+ */
+function ignoreLateWindows (connection) {
+  const handle = connection._handleFrame
+  connection._handleFrame = (frame) => {
+    const late = frame.type === 'WINDOW_UPDATE' && frame.id !== 0 && !connection._spdyState.stream.map[frame.id]
+    if (!late) handle.call(connection, frame)
   }
 }
 
