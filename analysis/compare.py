@@ -173,10 +173,8 @@ def comparisons(
             place: dict[str, object] = dict(zip(by, key, strict=True))
             found.append((place, subject, reference, compare(samples[subject], samples[reference])))
     rows: list[dict[str, object]] = []
-    corrected = benjamini_hochberg([comparison.p for *_, comparison in found])
-    for (place, subject, reference, comparison), q in zip(found, corrected, strict=True):
-        verdict = judge(comparison, q, margin)
-        more = more_trials(comparison, q, margin) if verdict is Verdict.INCONCLUSIVE else 0
+    verdicts = judged([comparison for *_, comparison in found], margin)
+    for (place, subject, reference, comparison), (q, verdict, more) in zip(found, verdicts, strict=True):
         for one, other, seen, says in (
             (subject, reference, comparison, verdict),
             (reference, subject, comparison.flipped, verdict.flipped),
@@ -187,6 +185,16 @@ def comparisons(
         rows,
         columns=[*by, "protocol", "reference", *Comparison.__dataclass_fields__, "q", "verdict", "more"],
     )
+
+
+def judged(found: Sequence[Comparison], margin: float) -> list[tuple[float, Verdict, int]]:
+    """Of each comparison q, verdict, and about how many more trials it needs; all of them pay for each other."""
+    verdicts = []
+    for comparison, q in zip(found, benjamini_hochberg([each.p for each in found]), strict=True):
+        verdict = judge(comparison, q, margin)
+        more = more_trials(comparison, q, margin) if verdict is Verdict.INCONCLUSIVE else 0
+        verdicts.append((q, verdict, more))
+    return verdicts
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:

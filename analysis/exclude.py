@@ -52,6 +52,9 @@ def above(name: str, meaning: str, column: str, limit: float) -> Rule:
 LATE_P99_LIMIT_US = 1000
 LATE_MAX_LIMIT_US = 20_000
 
+# Browser and servers want the cores too: docs/methodology.md has what other programs' use of them did to load times.
+FOREIGN_CPU_LIMIT = 0.25
+
 
 def late(way: str) -> Rule:
     """Trials over a link that a starved machine made late."""
@@ -78,6 +81,12 @@ RULES: tuple[Rule, ...] = (
     ),
     late("down"),
     late("up"),
+    above(
+        "busy-machine",
+        f"other programs had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores while the page loaded",
+        "foreign_cpu_share",
+        FOREIGN_CPU_LIMIT,
+    ),
 )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import conditions, engines, plots, protocols, variantchart, words
+from analysis import conditions, effectchart, effects, engines, plots, protocols, variantchart, words
 from analysis.estimate import LEAST_TRIALS, IntervalKind
 from analysis.results import PAGE_AND_RATE, Results
 
@@ -43,7 +43,7 @@ def draw(results: Results) -> Iterator[Drawing]:
 
 def panels(results: Results) -> Iterator[Drawing]:
     """One figure per panel: median page-load time against RTT, or a row per protocol when there is one RTT."""
-    for _, cells in results.cells.groupby("panel", sort=False):
+    for _, cells in results.main_cells.groupby("panel", sort=False):
         if cells["median"].isna().all():
             continue
         place = cells.iloc[0].to_dict()
@@ -95,7 +95,7 @@ def _at_one_rtt(cells: pd.DataFrame, title: str) -> Figure:
 def overviews(results: Results) -> Iterator[Drawing]:
     """All pages and rates that are alike in everything else, as small multiples."""
     alike = [column for column in results.panel_columns if column not in PAGE_AND_RATE]
-    for _, group in results.cells.groupby(alike, dropna=False, sort=False):
+    for _, group in results.main_cells.groupby(alike, dropna=False, sort=False):
         if group["panel"].nunique() < 2 or group["median"].isna().all():
             continue
         place = group.iloc[0].to_dict()
@@ -159,6 +159,23 @@ def _dots_by_page(cells: pd.DataFrame) -> Figure:
     return figure
 
 
+def filter_effects(results: Results) -> Iterator[Drawing]:
+    """What each filter of a factorial study does, one figure per page and link."""
+    place = [column for column in results.effects if column not in (*effects.COLUMNS, "protocol")]
+    named = [column for column in results.split_columns if column != "variant"]
+    for _, found in results.effects.groupby([*place, "whole"], dropna=False, sort=False):
+        where = found.iloc[0].to_dict()
+        title = f"{conditions.title(where, named)}, {words.plain(where['rtt_ms'])} ms RTT"
+        caption = (
+            f"What the filters of {where['whole']} do to the page-load time: {title}. Left of 0 a filter makes "
+            "the page faster. Grey signs: it changes nothing of this page, so they show the noise. "
+            f"Band: {results.margin * 100:g} % either way. {_reading(found)}"
+        )
+        yield Drawing(
+            f"effects_{words.slug(title)}", caption, effectchart.chart(found, title, results.margin)
+        )
+
+
 def variants(results: Results) -> Iterator[Drawing]:
     """Protocols in all variants of a page, one figure per page and rate; the engines side by side."""
     apart = ("variant", "engine", "driver", "server")
@@ -203,4 +220,4 @@ def _reading(cells: pd.DataFrame) -> str:
     return f"{size}; bars: 95 % bootstrap intervals, at hollow markers (fewer than five trials) the range."
 
 
-FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (overviews, variants, panels)
+FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (overviews, variants, filter_effects, panels)

@@ -10,6 +10,7 @@ import pandas as pd
 from analysis import engines, protocols
 from analysis.compare import MARGIN, comparisons
 from analysis.conditions import POINT, in_order, panel_columns, varying
+from analysis.effects import effects, single_filters
 from analysis.estimate import IntervalKind, estimates
 from analysis.exclude import RULES, Rule, Sifted, sift
 from analysis.load import Run
@@ -22,7 +23,8 @@ PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
 @dataclass(frozen=True)
 class Results:
     """`cells` has one row per condition (also one whose trials were all excluded), in reading order, with the
-    fields of `Estimate`; `comparisons` every pair of protocols, both ways round. Three columns number things:
+    fields of `Estimate`; `comparisons` every pair of protocols, both ways round; `effects` what each filter of a
+    factorial study does. Three columns number things:
     `cell` the condition, `place` where protocols meet (a panel at one RTT), `panel` what one figure shows.
 
     `split_columns` are those panel columns (page and rate aside) that take more than one value, and the engine unless
@@ -39,7 +41,13 @@ class Results:
     baseline: str | None
     cells: pd.DataFrame
     comparisons: pd.DataFrame
+    effects: pd.DataFrame
     margin: float
+
+    @property
+    def main_cells(self) -> pd.DataFrame:
+        """The cells without those that only serve to tell the filters of a factorial study apart."""
+        return self.cells[~self.cells["variant"].isin(single_filters(set(self.cells["variant"])))]
 
     @property
     def planned(self) -> int | None:
@@ -85,6 +93,7 @@ def evaluate(runs: Sequence[Run], rules: Sequence[Rule] = RULES, margin: float =
         baseline=protocols.baseline(names),
         cells=in_order(cells, [*panel, "rtt_ms", "protocol", *followers]),
         comparisons=comparisons(sifted.kept, ("panel", "place", "rtt_ms"), names, METRIC, margin),
+        effects=effects(sifted.kept, [*(c for c in panel if c != "variant"), *POINT], METRIC, margin),
         margin=margin,
     )
 

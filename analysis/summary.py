@@ -51,7 +51,7 @@ def _tally(results: Results, every: pd.DataFrame, protocol: str) -> str:
 def by_panel(results: Results) -> list[tuple[str, list[str]]]:
     """(page and rate, sentences) of each panel: the extremes at its lowest and at its highest RTT."""
     found = []
-    for _, cells in results.cells.groupby("panel", sort=False):
+    for _, cells in results.main_cells.groupby("panel", sort=False):
         known = cells[cells["n"] > 0]
         if known["protocol"].nunique() < 2:
             continue

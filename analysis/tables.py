@@ -25,6 +25,7 @@ HEADS = {
     "server": "Server",
     "device": "Device",
 }
+HEADS_OF_EFFECTS = ("Page", "Rate (Mbit/s)", "RTT (ms)", "Protocol", "Filter", "Way")
 TRAFFIC = {
     "bytes_down": "Down (kB)",
     "bytes_up": "Up (kB)",
@@ -37,6 +38,13 @@ TRAFFIC = {
     "pipelining_depth": "Pipelined",
     "spdy_streams": "SPDY streams",
     "link_reading_down_drops_queue": "Lost in queue",
+}
+SERVER = {
+    "server_requests": "Requests answered",
+    "server_connections": "Connections",
+    "bytes_down": "Sent (kB)",
+    "bytes_up": "Received (kB)",
+    "server_cpu_s": "CPU (s)",
 }
 TIMES = {
     "navigate_ms": "navigate() (ms)",
@@ -139,6 +147,44 @@ def verdict_text(verdict: str, more: int, margin: float) -> str:
     return str(verdict)
 
 
+def filter_effects(results: Results) -> Table | None:
+    """What each filter of a factorial study does to the page-load time."""
+    found = results.effects
+    if found.empty:
+        return None
+    data = found.sort_values(["page", "rtt_ms", "protocol", "whole", "ratio"], kind="stable")
+    rows = [
+        (
+            Shown(row["page"]),
+            Shown(words.rate(row["down_mbps"], row.get("up_mbps"))),
+            Shown(words.plain(row["rtt_ms"])),
+            Shown(protocols.label(str(row["protocol"]))),
+            Shown(row["filter"]),
+            Shown(row["way"]),
+            Shown(words.number(row["ratio"], 3), words.span(row["low"], row["high"], 3)),
+            Shown(words.number(row["n"]), "" if row["paired"] else "unpaired"),
+            Shown(words.probability(row["q"])),
+            Shown(
+                "changes nothing here"
+                if row["idle"]
+                else verdict_text(row["verdict"], row["more"], results.margin)
+            ),
+        )
+        for row in data.to_dict("records")
+    ]
+    return Table(
+        name="effects",
+        title="Page-load time with a filter relative to that without it [95 % bootstrap interval]",
+        note="Below 1: faster with it. Alone: the filter against plain; among the others: the whole variant against "
+        "the whole without it; together: the whole variant against plain. q: corrected for all rows "
+        "(Benjamini-Hochberg).",
+        data=data,
+        head=(*HEADS_OF_EFFECTS, "Ratio", "n", "q", "Verdict"),
+        rows=tuple(rows),
+        keys=4,
+    )
+
+
 def traffic(results: Results) -> Table | None:
     """Median bytes, requests and connections of every condition."""
     note = (
@@ -146,6 +192,17 @@ def traffic(results: Results) -> Table | None:
         "Pipelined: most requests of a connection at the server at once. 1 kB = 1,000 bytes."
     )
     return _medians(results, "traffic", "Traffic of one load (medians)", note, TRAFFIC)
+
+
+def server_view(results: Results) -> Table | None:
+    """Medians of what one load of every condition is for its server."""
+    if "server_requests" not in results.sifted.kept:
+        return None
+    note = (
+        "Requests and connections as the server's log has them. Sent and received: packets on the link with their "
+        "headers, until the load event. CPU: of all the server's processes, in steps of 10 ms."
+    )
+    return _medians(results, "server", "One load as the server sees it (medians)", note, SERVER)
 
 
 def other_times(results: Results) -> Table | None:
@@ -182,6 +239,8 @@ def _metric(column: str, value: float) -> str:
         return words.kilobytes(value)
     if column.endswith("_ms"):
         return words.milliseconds(value)
+    if column.endswith("_s"):
+        return words.number(value, 2)
     return words.number(value, 3 if column == "cls" else 0 if value % 1 == 0 else 1)
 
 
@@ -241,7 +300,9 @@ def _setting(column: str, value: Any) -> str:
 TABLES: tuple[Callable[[Results], Table | None], ...] = (
     median_times,
     against_baseline,
+    filter_effects,
     traffic,
+    server_view,
     other_times,
     exclusions,
     calibration,

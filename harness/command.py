@@ -15,12 +15,14 @@ class Command:
     `environment` is added to the parent's. `network` is the namespace file of the host to run on; None is the
     caller's own. `unprivileged` gives the process a user namespace of its own in which it is an ordinary user
     (uid 1000): daemons that drop privileges and Chromium's sandbox then behave alike for root and for a user.
+    `dies_with_us` ends it also when we are killed; inside an enclosure everything does anyway.
     """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     network: Path | None = None
     unprivileged: bool = False
+    dies_with_us: bool = False
 
     @classmethod
     def of(cls, *argv: str | Path | int | float) -> Command:
@@ -38,6 +40,9 @@ class Command:
     def as_ordinary_user(self) -> Command:
         return replace(self, unprivileged=True)
 
+    def dying_with_us(self) -> Command:
+        return replace(self, dies_with_us=True)
+
     @property
     def full_argv(self) -> tuple[str, ...]:
         """What is executed: the command behind the programs that enter its namespaces."""
@@ -46,6 +51,8 @@ class Command:
             words += ("nsenter", f"--net={self.network}")
         if self.unprivileged:
             words += ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+        if self.dies_with_us:
+            words += ("setpriv", "--pdeathsig", "KILL")
         return (*words, *self.argv)
 
     @property

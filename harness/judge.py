@@ -44,6 +44,7 @@ class Evidence:
     link_reading: Mapping[str, Any] | None = None
     client_cpu_s: float | None = None
     server_cpu_s: float | None = None
+    foreign_cpu_share: float | None = None
     console_errors: tuple[str, ...] | None = None
 
     @property
@@ -105,6 +106,7 @@ def observe(evidence: Evidence) -> Observation:
         link_reading=evidence.link_reading,
         client_cpu_s=evidence.client_cpu_s,
         server_cpu_s=evidence.server_cpu_s,
+        foreign_cpu_share=evidence.foreign_cpu_share,
     )
 
 

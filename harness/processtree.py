@@ -1,13 +1,15 @@
-"""Process trees by /proc: who descends from whom, what they cost, and how to end them all."""
+"""Process trees by /proc: who descends from whom, what they and all others cost, and how to end them all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
+import time
 from pathlib import Path
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+CORES = os.cpu_count() or 1
 
 
 def _stat_fields(pid: int) -> list[str] | None:
@@ -42,6 +44,29 @@ def cpu_seconds(root: int) -> float | None:
         if (fields := _stat_fields(pid)) is not None
     ]
     return sum(ticks) / TICKS_PER_SECOND if ticks else None
+
+
+class ForeignCpu:
+    """How much of the machine others have from now on: programs outside process 1's family, which inside the enclosure
+    is the whole testbed, and, on a virtual machine, its host (steal).
+
+    Programs of a lower priority (nice) are left out, as they give way. Source: /proc/stat, see proc(5).
+    """
+
+    def __init__(self) -> None:
+        self._before = time.monotonic(), _foreign_cpu_seconds()
+
+    def share(self) -> float:
+        """Their share of the time of all cores, 0 to 1; below some 0.05 it is within the kernel's rounding."""
+        seconds = time.monotonic() - self._before[0]
+        used = _foreign_cpu_seconds() - self._before[1]
+        return round(min(max(used / seconds / CORES, 0.0), 1.0), 3)
+
+
+def _foreign_cpu_seconds() -> float:
+    line = Path("/proc/stat").read_text().partition("\n")[0]
+    user, _nice, system, _idle, _iowait, _irq, _softirq, steal = map(int, line.split()[1:9])
+    return (user + system + steal) / TICKS_PER_SECOND - (cpu_seconds(1) or 0.0)
 
 
 def kill_family(root: int) -> None:

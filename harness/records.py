@@ -59,6 +59,7 @@ class Observation:
     link_reading: Mapping[str, Any] | None = None
     client_cpu_s: float | None = None
     server_cpu_s: float | None = None
+    foreign_cpu_share: float | None = None
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from harness.model import (
 )
 from harness.servers import ABILITIES, DEFAULT_SERVERS, refuse_unless_able
 from harness.study_links import links_of
-from harness.variants import PLAIN, parse_variant
+from harness.variants import PLAIN, factorial, parse_variant
 
 KEPT_FILES = ("netlog", "pcap", "screenshot")
 MAX_TRIALS = 10_000
@@ -291,14 +291,20 @@ def _names(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _variants(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """A variant is a text, or a list of filters and sets."""
-    names = []
-    for entry in keys.entries(data, "variants", [PLAIN]):
-        parts = entry if isinstance(entry, list) else [entry]
-        if not parts or not all(isinstance(part, str) for part in parts):
-            raise StudyError(f"variants holds {entry!r}; a variant is a text or a list of filters and sets")
-        names.append(parse_variant(",".join(parts)).name)
+    """A list of variants, each a text or a list of filters and sets; or `{ factorial = variant }`."""
+    if isinstance(data.get("variants"), dict):
+        table = data["variants"]
+        keys.refuse_unknown(table, ("factorial",), "variants")
+        return tuple(each.name for each in factorial(_variant(table.get("factorial"))))
+    names = [parse_variant(_variant(entry)).name for entry in keys.entries(data, "variants", [PLAIN])]
     for name in names:
         if names.count(name) > 1:
             raise StudyError(f"variants holds {name!r} twice")
     return tuple(names)
+
+
+def _variant(entry: Any) -> str:
+    parts = entry if isinstance(entry, list) else [entry]
+    if not parts or not all(isinstance(part, str) for part in parts):
+        raise StudyError(f"variants holds {entry!r}; a variant is a text or a list of filters and sets")
+    return ",".join(parts)

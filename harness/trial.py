@@ -11,19 +11,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.browser.driver import Browser
+from harness.browser.screens import take_screens
 from harness.browsers import Drivers, FreshBrowser
 from harness.errors import TestbedFailed, TrialFailed
 from harness.judge import Evidence, observe, verdict
 from harness.model import Outcome
 from harness.plan import PlannedTrial
-from harness.processtree import cpu_seconds, kill_family
+from harness.processtree import ForeignCpu, cpu_seconds, kill_family
 from harness.records import Observation, Record
 from harness.testbed import Client, Endpoint, Testbed, served_to
 
 
 @dataclass(frozen=True)
 class TrialOptions:
-    """What a study asks for beyond its conditions; `linger_s`: how long the page goes on after its load."""
+    """What a study asks for beyond its conditions.
+
+    `linger_s`: how long the page goes on after its load; only then can `keep` name `screens`, too.
+    """
 
     timeout_s: float = 60.0
     keep: tuple[str, ...] = ()
@@ -133,14 +137,23 @@ class _Attempt:
                 raise
 
     def _load_in(self, browser: Browser, fresh: FreshBrowser, client: Client, endpoint: Endpoint) -> None:
+        foreign = ForeignCpu()
         navigate_ms = browser.load(endpoint.start_url, self.options.timeout_s)
         client.link.check()
-        self.evidence = replace(self._seen, navigate_ms=navigate_ms, link_reading=client.link.reading())
+        self.evidence = replace(
+            self._seen,
+            navigate_ms=navigate_ms,
+            link_reading=client.link.reading(),
+            foreign_cpu_share=foreign.share(),
+        )
         self.evidence = replace(self._seen, timeline=browser.timeline())
         if fresh.pid is not None:
             self.evidence = replace(self._seen, client_cpu_s=cpu_seconds(fresh.pid))
         if self.options.linger_s:
             browser.linger(self.options.linger_s)
+            screens = self._kept("screens", "screens")
+            if screens is not None:
+                take_screens(browser, screens)
             self.evidence = replace(self._seen, console_errors=browser.console_errors())
         screenshot = self._kept("screenshot", "screenshot.png")
         if screenshot is not None:

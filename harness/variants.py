@@ -122,6 +122,19 @@ def parse_variant(text: str) -> Variant:
     return Variant(",".join(names), tuple(name for name in FILTERS if name in chosen))
 
 
+def factorial(text: str) -> tuple[Variant, ...]:
+    """What tells the filters of a variant apart: plain, each filter alone, the whole variant, the whole without each.
+
+    StudyError when there are fewer than two filters in it.
+    """
+    whole = parse_variant(text)
+    if len(whole.filters) < 2:
+        raise StudyError(f"factorial {text[:100]!r}: it takes a variant of two filters or more")
+    alone = (parse_variant(name) for name in whole.filters)
+    without = (parse_variant(f"{whole.name},-{name}") for name in whole.filters)
+    return parse_variant(PLAIN), *alone, whole, *without
+
+
 def served_name(page: str, variant: str) -> str:
     """The name of the archive that is a variant of a page, as files and addresses of a run are named after it."""
     if variant == PLAIN:

@@ -111,15 +111,8 @@ def complete(recording: Recording, mirrored: Iterable[Response]) -> list[str]:
     by_httrack: list[str] = []
     for response in mirrored:
         by_httrack.append(url_key(response.url))
-        if by_httrack[-1] not in browsed and not recording.too_large(response.url, len(response.body)):
-            recording.add(
-                response.url,
-                response.status,
-                response.headers,
-                recording.keep(response.body),
-                reason=response.reason,
-                date=response.date,
-            )
+        if by_httrack[-1] not in browsed:
+            recording.take(response)
     both = browsed.intersection(by_httrack)
     unseen = [
         c.response.url

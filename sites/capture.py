@@ -187,7 +187,7 @@ def _httrack(folder: Path, urls: Sequence[str], command: Command, report: Callab
     folder.mkdir(parents=True)
     (folder / "urls.txt").write_text("".join(f"{url}\n" for url in urls))
     # Its own settings file (~/.httrackrc) must not change what is archived; its log must tell UTC.
-    quiet = command.with_environment(HOME=str(folder), TZ="UTC", LC_ALL="C")
+    quiet = command.with_environment(HOME=str(folder), TZ="UTC", LC_ALL="C").dying_with_us()
     deadline = time.monotonic() + MAX_SECONDS + 60
     with running(quiet, folder / "httrack.log", cwd=folder) as process:
         while process.alive and time.monotonic() < deadline:

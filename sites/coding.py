@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import zstandard
+
+from sites.response import BODY_LIMIT_BYTES
 
 # What browsers take. Over plain http they neither ask for brotli and zstd nor decode brotli (Chromium 156).
 BROWSER_CODINGS: Mapping[str, frozenset[str]] = {
@@ -21,6 +23,7 @@ BROTLI_QUALITIES = (5, 11)  # compressed on the fly; compressed ahead of time
 BROTLI_AHEAD_LIMIT_BYTES = 4_000_000
 BROTLI_TOLERANCE = 1.03
 _TRIAL_BYTES = 65536
+_ZSTD_STEP_BYTES = 1024  # what comes of it is at most some 32 MB
 _ALIASES = {"x-gzip": "gzip", "identity": ""}
 _MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
@@ -31,23 +34,26 @@ def coding_of(header: str | None) -> str:
     return _ALIASES.get(name, name)
 
 
-def decode(body: bytes, coding: str) -> bytes:
-    """The body without its coding; ValueError when it is not so coded or cut short, or the coding unknown."""
+class TooLargeError(ValueError):
+    """A body that decodes to more than a body may have: made to fill a machine, as far as can be told."""
+
+
+def decode(body: bytes, coding: str, limit: int = BODY_LIMIT_BYTES) -> bytes:
+    """The body without its coding; ValueError when it is not so coded or cut short, or the coding unknown.
+
+    TooLargeError when it has more than `limit` bytes then; no more than about that is ever decoded.
+    """
+    if not coding:
+        return body
+    if coding not in _DECODERS:
+        raise ValueError(f"the coding {coding} is not known")
     try:
-        if coding == "gzip":
-            return _gunzip(body)
-        if coding == "deflate":
-            return _inflate(body)
-        if coding == "br":
-            plain: bytes = brotli.decompress(body)
-            return plain
-        if coding == "zstd":
-            return _unzstd(body)
+        plain = _DECODERS[coding](body, limit)
     except (zlib.error, brotli.error, zstandard.ZstdError) as error:
         raise ValueError(f"the body is not {coding}: {error}") from error
-    if coding:
-        raise ValueError(f"the coding {coding} is not known")
-    return body
+    if len(plain) > limit:
+        raise TooLargeError(f"the body decodes to more than {limit:,} bytes")
+    return plain
 
 
 def encode(body: bytes, coding: str, recorded_bytes: int, level: int | None = None) -> bytes:
@@ -105,32 +111,62 @@ def is_coded(body: bytes, coding: str) -> bool:
     return False
 
 
-def _gunzip(body: bytes) -> bytes:
-    parts = []
-    while body:
+# Each decoder stops soon after `limit` bytes; a body that is cut short before that is a ValueError.
+
+
+def _gunzip(body: bytes, limit: int) -> bytes:
+    plain = b""
+    while body and len(plain) <= limit:
         member = zlib.decompressobj(31)
-        parts.append(member.decompress(body))
-        if not member.eof:
+        plain += member.decompress(body, limit + 1 - len(plain))
+        if not member.eof and len(plain) <= limit:
             raise ValueError("the body is not gzip, or is cut short")
         body = member.unused_data if member.unused_data.startswith(_MAGIC["gzip"]) else b""
-    return b"".join(parts)
+    return plain
 
 
-def _inflate(body: bytes) -> bytes:
+def _inflate(body: bytes, limit: int) -> bytes:
     """Both readings of `deflate`: with the zlib header, as written down, and raw, as some servers send it."""
     try:
-        return zlib.decompress(body)
+        return _inflated(body, 15, limit)
     except zlib.error:
-        return zlib.decompress(body, -15)
+        return _inflated(body, -15, limit)
 
 
-def _unzstd(body: bytes) -> bytes:
+def _inflated(body: bytes, window: int, limit: int) -> bytes:
+    stream = zlib.decompressobj(window)
+    plain = stream.decompress(body, limit + 1)
+    if not stream.eof and len(plain) <= limit:
+        raise ValueError("the body is not deflate, or is cut short")
+    return plain
+
+
+def _unbrotli(body: bytes, limit: int) -> bytes:
+    stream = brotli.Decompressor()
+    plain: bytes = stream.process(body, output_buffer_limit=limit + 1)
+    if not stream.is_finished() and len(plain) <= limit:
+        raise ValueError("the body is not br, or is cut short")
+    return plain
+
+
+def _unzstd(body: bytes, limit: int) -> bytes:
     """All frames; the size need not stand in the first one's header."""
-    parts = []
-    while body:
+    plain, at = bytearray(), 0
+    while at < len(body) and len(plain) <= limit:
         frame = zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj()
-        parts.append(frame.decompress(body))
-        if not frame.eof:
+        while at < len(body) and not frame.eof and len(plain) <= limit:
+            plain += frame.decompress(body[at : at + _ZSTD_STEP_BYTES])
+            at += _ZSTD_STEP_BYTES
+        if frame.eof:
+            at = min(at, len(body)) - len(frame.unused_data)
+        elif len(plain) <= limit:
             raise ValueError("the body is not zstd, or is cut short")
-        body = frame.unused_data
-    return b"".join(parts)
+    return bytes(plain)
+
+
+_DECODERS: Mapping[str, Callable[[bytes, int], bytes]] = {
+    "gzip": _gunzip,
+    "deflate": _inflate,
+    "br": _unbrotli,
+    "zstd": _unzstd,
+}

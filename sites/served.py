@@ -10,7 +10,7 @@ from functools import partial
 from harness.model import Compression, ThinkTime
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
-from sites.coding import KNOWN, coding_of, decode, encode, looks_coded
+from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, looks_coded
 from sites.determinism import pin
 from sites.urls import Url, parse_url
 
@@ -235,6 +235,9 @@ def _decoded(response: Response, changes: Counter[str]) -> tuple[str, bytes | No
         return coding, b""
     try:
         return coding, decode(response.body, coding)
+    except TooLargeError:
+        changes["bodies served as recorded because they are too large when decoded"] += 1
+        return coding, None
     except ValueError:
         if looks_coded(response.body, coding):
             changes["bodies served as recorded because they cannot be decoded"] += 1

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from harness.browser.policy import Launch
 
 METRICS_SCRIPT = resources.files("harness.browser").joinpath("metrics.js").read_text(encoding="utf-8")
+SCROLL_SCRIPT = resources.files("harness.browser").joinpath("scroll.js").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class Browser(Protocol):
 
     def console_errors(self) -> tuple[str, ...]:
         """What the page has written to the console as errors, and its uncaught exceptions, each as one line."""
+
+    def scroll(self, screenful: int) -> bool:
+        """Show that screenful of the page (0 is the top) with its pictures; tells whether there is more below."""
 
     def screenshot(self, path: Path) -> None:
         """The visible part of the page as PNG."""

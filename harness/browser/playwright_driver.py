@@ -20,7 +20,7 @@ from playwright.sync_api import (
 )
 
 from harness.browser import device
-from harness.browser.driver import METRICS_SCRIPT, one_line
+from harness.browser.driver import METRICS_SCRIPT, SCROLL_SCRIPT, one_line
 from harness.browser.policy import Launch
 from harness.errors import TestbedFailed, TrialFailed
 from harness.model import Outcome
@@ -57,6 +57,12 @@ class PlaywrightBrowser:
     def linger(self, seconds: float) -> None:
         try:
             self._page.wait_for_timeout(seconds * 1000)
+        except Error as error:
+            raise _page_error(error) from error
+
+    def scroll(self, screenful: int) -> bool:
+        try:
+            return bool(self._page.evaluate(SCROLL_SCRIPT, screenful))
         except Error as error:
             raise _page_error(error) from error
 

@@ -15,7 +15,7 @@ from selenium.webdriver import ChromeOptions, Remote
 from selenium.webdriver.remote.command import Command as RemoteCommand
 
 from harness.browser import device
-from harness.browser.driver import METRICS_SCRIPT, one_line
+from harness.browser.driver import METRICS_SCRIPT, SCROLL_SCRIPT, one_line
 from harness.browser.policy import Launch
 from harness.command import Command
 from harness.errors import TestbedFailed, TrialFailed
@@ -78,6 +78,13 @@ class SeleniumBrowser:
 
     def linger(self, seconds: float) -> None:
         time.sleep(seconds)  # the browser works on by itself
+
+    def scroll(self, screenful: int) -> bool:
+        script = f"const done = arguments[1]; ({SCROLL_SCRIPT.strip()})(arguments[0]).then(done)"
+        try:
+            return bool(self._remote.execute_async_script(script, screenful))
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
 
     def console_errors(self) -> tuple[str, ...]:
         try:

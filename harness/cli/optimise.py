@@ -15,6 +15,7 @@ from sites.archive import archives_root, open_archive
 from sites.optimise.derive import Report, Size, derive
 from sites.optimise.page import Note
 from sites.optimise.registry import REGISTRY
+from sites.optimise.switched import path_of
 
 URLS_SHOWN = 3
 
@@ -46,6 +47,10 @@ def run_optimize(arguments: argparse.Namespace) -> int:
     derived = derive(archive, variant)
     made = "made" if derived.fresh else "was made before, nothing to do"
     out.print(f"{archive.name} {variant.name}: {made} ({derived.archive.folder})", markup=False)
+    for each in derived.report.off:
+        out.print(f"{each.filter}: switched off for this page: {each.reason}", markup=False)
+    if derived.report.off:
+        out.print(f"  (`coldload verify` found that; remove {path_of(archive)} to try again)", markup=False)
     out.print(_steps(derived.report))
     _print_notes(out, derived.report, every_url=arguments.all_notes)
     before, after = derived.report.before, derived.report.after

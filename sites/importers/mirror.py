@@ -20,15 +20,7 @@ def read_mirror(folder: Path, into: Recording) -> None:
     into.source = "HTTrack"
     into.asked_for_coding = True  # what travelled compressed has been compressed again already
     for response in responses_of(folder):
-        if not into.too_large(response.url, len(response.body)):
-            into.add(
-                response.url,
-                response.status,
-                response.headers,
-                into.keep(response.body),
-                reason=response.reason,
-                date=response.date,
-            )
+        into.take(response)
     for url in sorted(read_rounds(folder).lost):
         into.tally.add(
             "responses left out because the mirror lacks their bodies, or they are over 100 MB", url

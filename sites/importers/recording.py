@@ -122,6 +122,18 @@ class Recording:
             self.tally.add(f"responses left out because they are over {BODY_LIMIT_BYTES / 1e6:g} MB", url)
         return size > BODY_LIMIT_BYTES
 
+    def take(self, response: Response) -> None:
+        """`add` of a response that is whole already, unless it is too large."""
+        if not self.too_large(response.url, len(response.body)):
+            self.add(
+                response.url,
+                response.status,
+                response.headers,
+                self.keep(response.body),
+                reason=response.reason,
+                date=response.date,
+            )
+
     def add(
         self,
         url: str,

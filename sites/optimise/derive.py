@@ -10,7 +10,7 @@ import hashlib
 import importlib.metadata
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,13 @@ from sites.htcache import url_key
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.registry import REGISTRY
 from sites.optimise.settings import DEFAULTS, Settings
+from sites.optimise.switched import SwitchedOff, switched_off
 from sites.requisites import walk
 from sites.response import Response
 
 FOLDER, REPORT = ".variants", "optimised.json"
 # Raised when a filter begins to give other bytes, so that variants made before are made again.
-GENERATION = 1
+GENERATION = 2
 LIBRARIES = (
     "tdewolff-minify",
     "tinycss2",
@@ -61,10 +62,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a page: its size before, and each step."""
+    """What became of a page: its size before, each step, and the filters left out because they break it."""
 
     before: Size
     steps: tuple[Step, ...]
+    off: tuple[SwitchedOff, ...] = ()
 
     @property
     def after(self) -> Size:
@@ -82,7 +84,7 @@ class Report:
             )
             for each in data["steps"]
         )
-        return cls(Size(**data["before"]), steps)
+        return cls(Size(**data["before"]), steps, tuple(SwitchedOff(**each) for each in data["off"]))
 
 
 @dataclass(frozen=True)
@@ -100,13 +102,16 @@ def variant_of(archive: Archive, variant: Variant) -> Archive:
 
 
 def derive(archive: Archive, variant: Variant, settings: Settings = DEFAULTS) -> Derived:
-    """The derived archive, made if it is not there."""
-    root = archive.folder.parent / FOLDER / _key(archive, variant, settings)
+    """The derived archive, made if it is not there; without the filters that are switched off for the page."""
+    off = tuple(each for each in switched_off(archive) if each.filter in variant.filters)
+    root = archive.folder.parent / FOLDER / _key(archive, variant, settings, off)
     name = served_name(archive.name, variant.name)
     report = _stored_report(root / name)
     if report is not None:
         return Derived(open_archive(root, name), report, fresh=False)
-    page, report = optimise(Page.of(archive), variant.filters, settings)
+    left = [name for name in variant.filters if name not in {each.filter for each in off}]
+    page, report = optimise(Page.of(archive), left, settings)
+    report = replace(report, off=off)
     made = write_archive(
         root,
         name,
@@ -175,6 +180,8 @@ def _follow_digests(old: Page, new: Page) -> Page:
 def _described(archive: Archive, variant: Variant, report: Report) -> Iterator[str]:
     """The notes of a derived archive."""
     yield f"variant {variant.name} of {archive.name} ({archive.digest[:16]})"
+    for each in report.off:
+        yield f"{each.filter}: switched off for this page: {each.reason}"
     before = report.before
     for step in report.steps:
         saved = before.bytes - step.size.bytes
@@ -186,11 +193,12 @@ def _described(archive: Archive, variant: Variant, report: Report) -> Iterator[s
         before = step.size
 
 
-def _key(archive: Archive, variant: Variant, settings: Settings) -> str:
+def _key(archive: Archive, variant: Variant, settings: Settings, off: Iterable[SwitchedOff]) -> str:
     """Changes with everything that may change the bytes."""
     made_of = {
         "archive": archive.digest,
         "filters": variant.filters,
+        "off": [asdict(each) for each in off],
         "settings": asdict(settings),
         "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
         "coldload": harness.__version__,

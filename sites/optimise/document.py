@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,14 @@ class Element:
     def name(self) -> str:
         return self.tag.name
 
+    def with_tag(self, tag: Tag, document: Document) -> list[Token]:
+        """Its tokens with another start tag."""
+        return [tag, *document.tokens[self.start + 1 : self.end]]
+
+    def with_content(self, content: str, document: Document) -> list[Token]:
+        """Its tokens with another content; it must have one."""
+        return [self.tag, Chars(content, self.name), *document.tokens[self.start + 2 : self.end]]
+
 
 @dataclass(frozen=True)
 class Document:
@@ -50,6 +59,11 @@ class Document:
     def elements(self) -> tuple[Element, ...]:
         """HTML elements in order, without those in `template` (inert) and in SVG or MathML."""
         return tuple(_elements(self.tokens))
+
+    @cached_property
+    def images_shown(self) -> Counter[str | None]:
+        """How often each URL is the source of an image or a graphical button."""
+        return Counter(resolve(self.base, each.tag.get("src") or "") for each in self.named("img", "input"))
 
     def named(self, *names: str) -> Iterator[Element]:
         """The elements of these names."""
@@ -112,6 +126,25 @@ def edit_documents(page: Page, change: Callable[[Document], Edit]) -> tuple[Page
         if html != document.text.text:
             page = page.with_resources([_document_with(page.resources[url], document.text, body)])
     return page, tuple(notes)
+
+
+def edit_elements(
+    page: Page, names: Iterable[str], change: Callable[[Document, Element], Iterable[Token] | Note | None]
+) -> tuple[Page, Notes]:
+    """Put tokens in the place of elements: `change` gives them, or a note why not, or None where it has no part."""
+
+    def edit(document: Document) -> Edit:
+        changes: list[Replacement] = []
+        notes: list[Note] = []
+        for element in document.named(*names):
+            made = change(document, element)
+            if isinstance(made, Note):
+                notes.append(made)
+            elif made is not None:
+                changes.append((element.start, element.end, made))
+        return Edit(replaced(document.tokens, changes), notes=tuple(notes))
+
+    return edit_documents(page, edit)
 
 
 def open_document(page: Page, url: str) -> Document | None:

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 
 from harness.variants import FILTERS
 from sites.optimise.document import Notes
-from sites.optimise.filters import caching, combine, css, domains, hints, html, images, inline, javascript
+from sites.optimise.filters import (
+    caching,
+    combine,
+    css,
+    domains,
+    hints,
+    html,
+    images,
+    inline,
+    javascript,
+    minify,
+)
 from sites.optimise.page import Page
 from sites.optimise.settings import Settings
 
@@ -26,8 +37,8 @@ class Filter:
 
 _FAMILIES: Mapping[str, tuple[Apply, ...]] = {
     "html": (html.collapse_whitespace, html.remove_comments, html.elide_attributes, html.remove_quotes),
-    "css": (css.rewrite_css, css.flatten_css_imports, css.inline_import_to_link, css.move_css_to_head),
-    "javascript": (javascript.rewrite_javascript, javascript.defer_javascript),
+    "css": (minify.rewrite_css, css.flatten_css_imports, css.inline_import_to_link, css.move_css_to_head),
+    "javascript": (minify.rewrite_javascript, javascript.defer_javascript),
     "combine": (combine.combine_css, combine.combine_javascript),
     "inline": (inline.inline_css, inline.inline_javascript, inline.inline_images),
     "images": (

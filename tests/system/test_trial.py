@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -17,10 +18,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.exclude import sift
+from analysis.exclude import FOREIGN_CPU_LIMIT, sift
 from harness.enclosure import WORKSPACE
 from harness.model import Driver, Engine, Link, Outcome, Protocol, Replay
-from harness.processtree import family
+from harness.processtree import CORES, family
 from harness.records import Record
 from harness.runner import Bench, bench
 from harness.servers import ABILITIES, DEFAULT_SERVER, TODAY
@@ -334,6 +335,23 @@ def test_a_starved_link_cannot_enter_an_estimate(tmp_path: Path) -> None:
     assert good.outcome is Outcome.OK
 
 
+def test_a_busy_machine_cannot_enter_an_estimate(tmp_path: Path) -> None:
+    """Programs outside the testbed keep every core busy."""
+    archive = small_site(tmp_path)
+
+    def run() -> Record:
+        with bench({"small": archive}, [Protocol.HTTP1]) as opened:
+            return trial(opened, 1, Protocol.HTTP1, timeout_s=60)
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(8 * CORES):
+            busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            stack.callback(busy.kill)
+        record = inside(run)
+    assert (record.observation.foreign_cpu_share or 0) > FOREIGN_CPU_LIMIT
+    assert _excluded_by(record) & {"busy-machine", "late-packets-down", "late-packets-up"}
+
+
 def _excluded_by(record: Record) -> set[str]:
     """What the report would say of a run with this record alone."""
     reading = record.observation.link_reading or {}
@@ -342,7 +360,14 @@ def _excluded_by(record: Record) -> set[str]:
         for way in ("down", "up")
         for key in ("lateness_p99_us", "lateness_max_us")
     }
-    row = {"trial": ["1"], "outcome": [record.outcome.value], "plt_ms": [record.observation.plt_ms], **late}
+    seen = record.observation
+    row = {
+        "trial": ["1"],
+        "outcome": [record.outcome.value],
+        "plt_ms": [seen.plt_ms],
+        "foreign_cpu_share": [seen.foreign_cpu_share],
+        **late,
+    }
     return set(sift(pd.DataFrame(row)).excluded["excluded_by"])
 
 

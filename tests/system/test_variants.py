@@ -8,15 +8,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.cli.verify import verify_variant
+from harness.cli.verify import verify_variants
 from harness.enclosure import WORKSPACE
-from harness.model import Outcome, Protocol
+from harness.mending import check_variants
+from harness.model import DEVICES, Outcome, Protocol
 from harness.records import Record
 from harness.runner import bench
 from harness.trial import TrialOptions, run_trial
 from harness.variants import parse_variant, served_name
 from sites.archive import Archive, Response, write_archive
-from sites.optimise.derive import REPORT, derive, variant_of
+from sites.optimise.derive import derive, variant_of
 from tests.system.conftest import condition, html, inside, picture, planned
 
 URL = "https://look.example/"
@@ -76,25 +77,38 @@ def test_a_variant_is_served_beside_its_original_and_asks_for_less(tmp_path: Pat
     assert core.planned.condition.variant == "core"
 
 
-def test_a_variant_is_held_against_its_original(tmp_path: Path) -> None:
-    archive = small_page(tmp_path)
+def test_a_filter_that_breaks_the_page_is_found_and_switched_off(tmp_path: Path) -> None:
+    poem = "body { font: 60px monospace } #poem { white-space: pre }"
+    body = (
+        f"<style>{poem}</style><!-- by nobody --><div id=poem>one\n\n\n\n          two\n\n\n     three</div>"
+    )
+    archive = write_archive(tmp_path, "poem", URL, [html(URL, body)], captured_with="test", user_agent="")
 
-    def spoil() -> None:
-        broken = derive(archive, parse_variant("rewrite_css")).archive
-        report = (broken.folder / REPORT).read_bytes()
-        unstyled = [each for each in broken.responses() if each.mime != "text/css"]
-        write_archive(broken.folder.parent, broken.name, URL, unstyled, captured_with="test", user_agent="")
-        (broken.folder / REPORT).write_bytes(report)
-
-    inside(spoil)  # a process that has minified must not fork one that will (sites/optimise/minifier.py)
-
-    def compare(variant: str) -> tuple[int, str]:
+    def check(variant: str) -> tuple[int, str]:
         said = StringIO()
         out = Console(file=said, width=300)
-        code = verify_variant(archive, parse_variant(variant), Protocol.H2, out, None)
+        chosen = [parse_variant(variant)]
+        code = verify_variants(archive, chosen, Protocol.H2, [DEVICES["desktop"]], out, mend=True, keep=None)
         return code, said.getvalue()
 
-    code, said = inside(lambda: compare(EVERYTHING))
-    assert (code, "like the original" in said) == (0, True), said
-    code, said = inside(lambda: compare("rewrite_css"))
-    assert (code, "DIFFERS" in said, "css/a.css" in said) == (1, True, True), said
+    code, said = inside(lambda: check("minify"))
+    assert code == 0, said
+    assert "DIFFERS" in said
+    assert "switched off for this page: collapse_whitespace; without: like the original" in said
+    left = derive(archive, parse_variant("minify")).report
+    assert [each.filter for each in left.off] == ["collapse_whitespace"]
+    assert "collapse_whitespace" not in [step.filter for step in left.steps]
+    code, said = inside(lambda: check("minify"))
+    assert (code, "is switched off already" in said, "DIFFERS" in said) == (0, True, False), said
+
+
+def test_what_moves_and_joins_everything_looks_like_the_original(tmp_path: Path) -> None:
+    archive = small_page(tmp_path)
+
+    def check() -> list[str]:
+        findings = check_variants(archive, [parse_variant(EVERYTHING)], Protocol.H2, list(DEVICES.values()))
+        return [str(each) for finding in findings for each in finding.asked]
+
+    desktop, mobile = inside(check)
+    assert "desktop: like the original" in desktop
+    assert "mobile: like the original" in mobile

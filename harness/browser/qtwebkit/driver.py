@@ -46,6 +46,9 @@ class QtWebKitBrowser:
         """All messages: the engine does not tell which are errors."""
         return tuple(one_line(text) for text in self._collected({"console": True})["messages"])
 
+    def scroll(self, screenful: int) -> bool:
+        return bool(self._collected({"scroll": screenful})["more"])
+
     def screenshot(self, path: Path) -> None:
         self._collected({"screenshot": str(path.absolute())})
 

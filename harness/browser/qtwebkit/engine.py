@@ -6,6 +6,7 @@ nothing of the project but its own network. It says {"ready": ...} and then answ
     {"load": URL}          {"ok", "navigate_ms", "timing", "document"} after the load event
     {"linger_s": SECONDS}  {} after so long
     {"console": true}      {"messages"}
+    {"scroll": SCREENFUL}  {"more"}: whether there is more below
     {"screenshot": PATH}   {}
 """
 
@@ -19,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from PyQt5.QtCore import QSize, QSocketNotifier, QTimer, QUrl, qVersion
+from PyQt5.QtCore import QPoint, QSize, QSocketNotifier, QTimer, QUrl, qVersion
 from PyQt5.QtGui import QImage, QPainter
 from PyQt5.QtNetwork import QSslSocket
 from PyQt5.QtWebKit import QWebSettings, qWebKitVersion
@@ -85,6 +86,8 @@ class Engine:
             self._page.mainFrame().load(QUrl(command["load"]))
         elif "linger_s" in command:
             QTimer.singleShot(round(command["linger_s"] * 1000), lambda: answer({}))
+        elif "scroll" in command:
+            answer({"more": self._scroll(command["scroll"])})
         elif "screenshot" in command:
             self._draw(command["screenshot"])
             answer({})
@@ -105,6 +108,11 @@ class Engine:
         elif self._answer:
             self._answer({**(self._loaded or {}), "timing": timing, "document": self._log.document})
             self._answer = None
+
+    def _scroll(self, screenful: int) -> bool:
+        frame, height = self._page.mainFrame(), self._page.viewportSize().height()
+        frame.setScrollPosition(QPoint(0, screenful * height))
+        return bool(frame.scrollPosition().y() + height < frame.contentsSize().height() - 1)
 
     def _draw(self, path: str) -> None:
         image = QImage(self._page.viewportSize(), QImage.Format_RGB32)

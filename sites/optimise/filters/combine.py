@@ -190,6 +190,10 @@ def _joined_css(parts: Sequence[Part]) -> tuple[str, str]:
 def _joined_scripts(limit: int, parts: Sequence[Part]) -> tuple[str, str]:
     texts = [text for _, _, text in parts]
     joint = "\n;\n".join(texts)
+    if any(
+        script.writes(text) for text in texts[:-1]
+    ):  # what it writes may be a script, which then runs too late
+        raise _Unfit("a script that writes into the document can only be the last")
     if len(parts) > 1 and len(joint.encode()) > limit:
         raise _Unfit(f"the joint script would be larger than {limit} bytes")
     if len(parts) > 1 and not script.parses(joint):

@@ -1,4 +1,4 @@
-"""Style sheets: minified, their imports resolved, moved into the head."""
+"""Style sheets: their imports resolved, moved into the head."""
 
 from __future__ import annotations
 
@@ -6,50 +6,23 @@ from collections.abc import Mapping
 from urllib.parse import urljoin
 
 from sites.optimise import stylesheet
-from sites.optimise.document import Document, Edit, Element, Notes, Replacement, edit_documents, replaced
+from sites.optimise.document import (
+    Document,
+    Edit,
+    Element,
+    Notes,
+    Replacement,
+    edit_documents,
+    edit_elements,
+    replaced,
+)
 from sites.optimise.links import is_style_sheet
-from sites.optimise.markup import Chars, Tag, Token, end_tag, start_tag
+from sites.optimise.markup import Tag, Token, end_tag, start_tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.settings import Settings
 from sites.optimise.text import Text, text_of
 
 MAX_IMPORT_DEPTH = 10
-_REJECTED = "the style sheet is not well formed"
-
-
-def rewrite_css(page: Page, _settings: Settings) -> tuple[Page, Notes]:
-    """Style sheets and the content of <style> elements, minified where that makes them shorter."""
-    notes: list[Note] = []
-    changed = []
-    for resource in page.resources.values():
-        if not resource.is_style:
-            continue
-        text = _text(resource)
-        short = None if text is None else stylesheet.minified(text.text)
-        if text is None or short is None:
-            notes.append(Note(resource.url, _REJECTED))
-        elif len(short) < len(text.text) and (body := text.encoded(short)) is not None:
-            changed.append(resource.with_body(body))
-    page, more = edit_documents(page.with_resources(changed), _minify_elements)
-    return page, (*notes, *more)
-
-
-def _minify_elements(document: Document) -> Edit:
-    notes, changes = [], []
-    for element in document.named("style"):
-        if not element.content.strip():
-            continue
-        short = stylesheet.minified(element.content)
-        if short is None or "</style" in short.lower():
-            notes.append(Note(document.url, _REJECTED))
-        elif len(short) < len(element.content):
-            changes.append(_with_content(element, document, short))
-    return Edit(replaced(document.tokens, changes), notes=tuple(notes))
-
-
-def _with_content(element: Element, document: Document, content: str) -> Replacement:
-    closing = document.tokens[element.start + 2 : element.end]
-    return element.start, element.end, [element.tag, Chars(content, element.name), *closing]
 
 
 def _text(resource: Resource) -> Text | None:
@@ -107,16 +80,10 @@ def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int
 
 def inline_import_to_link(page: Page, _settings: Settings) -> tuple[Page, Notes]:
     """A <style> that holds nothing but @import becomes one <link> per import."""
-
-    def change(document: Document) -> Edit:
-        return Edit(
-            replaced(document.tokens, [each for each in map(_linked, document.named("style")) if each])
-        )
-
-    return edit_documents(page, change)
+    return edit_elements(page, ["style"], lambda _document, element: _linked(element))
 
 
-def _linked(element: Element) -> Replacement | None:
+def _linked(element: Element) -> list[Token] | None:
     if element.tag.names - {"type", "media"} or "@import" not in element.content.lower():
         return None
     split = stylesheet.split_imports(element.content)
@@ -126,12 +93,12 @@ def _linked(element: Element) -> Replacement | None:
         or (any(each.media for each in split[0]) and element.tag.get("media"))
     ):
         return None
-    links = []
+    links: list[Token] = []
     for each in split[0]:
         media = each.media or element.tag.get("media")
         attributes = [("rel", "stylesheet"), ("href", each.url), *([("media", media)] if media else [])]
         links.append(start_tag("link", attributes))
-    return element.start, element.end, links
+    return links
 
 
 def move_css_to_head(page: Page, _settings: Settings) -> tuple[Page, Notes]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit, urlunsplit
 
 from sites.optimise.document import Document, Edit, Notes, Replacement, edit_documents, replaced
+from sites.optimise.markup import Tag
 from sites.optimise.origin import same_origin
 from sites.optimise.page import Page, Resource
 from sites.optimise.script import is_classic
@@ -23,24 +24,24 @@ def shard(page: Page, settings: Settings) -> tuple[Page, Notes]:
         changes: list[Replacement] = []
         moved: dict[str, Resource] = {}
         for element in document.named("img", "script"):
-            tag = element.tag
-            found = document.referred(tag.get("src"))
-            fits = found is not None and (
-                is_classic(tag) if element.name == "script" else "srcset" not in tag.names
-            )
-            if (
-                found is None
-                or not fits
-                or "crossorigin" in tag.names
-                or not same_origin(found.url, document.url)
-            ):
+            found = document.referred(element.tag.get("src")) if _fits(element.tag) else None
+            if found is None or not same_origin(found.url, document.url):
                 continue
             url = _sharded(found.url, settings.shards)
             moved[url] = replace(found, url=url, changed=True)
-            changes.append((element.start, element.start + 1, [tag.with_attribute("src", url)]))
+            fragment = urlsplit(element.tag.get("src") or "").fragment  # names a part of an SVG file
+            tag = element.tag.with_attribute("src", f"{url}#{fragment}" if fragment else url)
+            changes.append((element.start, element.end, element.with_tag(tag, document)))
         return Edit(replaced(document.tokens, changes), tuple(moved.values()))
 
     return edit_documents(page, change)
+
+
+def _fits(tag: Tag) -> bool:
+    """Whether the file may come from another host: not if CORS, or a choice among several, is in play."""
+    return "crossorigin" not in tag.names and (
+        is_classic(tag) if tag.name == "script" else "srcset" not in tag.names
+    )
 
 
 def _sharded(url: str, shards: int) -> str:

@@ -8,12 +8,12 @@ from sites.optimise.document import (
     Document,
     Edit,
     Notes,
-    Replacement,
     edit_documents,
     open_document,
     replaced,
 )
 from sites.optimise.links import is_style_sheet
+from sites.optimise.markup import Tag
 from sites.optimise.page import Page
 from sites.optimise.script import is_classic
 from sites.optimise.settings import Settings
@@ -57,13 +57,17 @@ def lazyload_images(page: Page, settings: Settings) -> tuple[Page, Notes]:
     """Images behind the first few get loading="lazy"; those that say how they load stay."""
 
     def change(document: Document) -> Edit:
-        changes: list[Replacement] = []
-        for element in list(document.named("img"))[settings.lazyload_skip :]:
-            tag = element.tag
-            if not {"loading", "fetchpriority"} & tag.names and not (tag.get("src") or "data:").startswith(
-                "data:"
-            ):
-                changes.append((element.start, element.start + 1, [tag.with_attribute("loading", "lazy")]))
-        return Edit(replaced(document.tokens, changes))
+        late = list(document.named("img"))[settings.lazyload_skip :]
+        lazy = [
+            (each.start, each.end, each.with_tag(each.tag.with_attribute("loading", "lazy"), document))
+            for each in late
+            if _may_wait(each.tag)
+        ]
+        return Edit(replaced(document.tokens, lazy))
 
     return edit_documents(page, change)
+
+
+def _may_wait(image: Tag) -> bool:
+    source = image.get("src") or ""
+    return bool(source) and not source.startswith("data:") and not {"loading", "fetchpriority"} & image.names

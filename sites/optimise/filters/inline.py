@@ -3,122 +3,142 @@
 from __future__ import annotations
 
 import base64
-from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urldefrag
 
 from sites.optimise import script, stylesheet
-from sites.optimise.document import Document, Edit, Element, Notes, Replacement, edit_documents, replaced
+from sites.optimise.document import Document, Element, Notes, edit_elements
 from sites.optimise.links import FILE_ATTRIBUTES, has_handlers, is_named, is_style_sheet
-from sites.optimise.markup import Chars, Token, end_tag, start_tag
+from sites.optimise.markup import Chars, Tag, Token, end_tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.settings import Settings
-from sites.urls import resolve
 
 INLINED_IMAGES = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/svg+xml"}
 )
 
 
+class _Unfit(Exception):  # control flow within this module: why a file stays outside
+    pass
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How one kind of file moves into the document.
+
+    `reference` is what an element refers to (None: it is no such element), `content` the text that takes the
+    place of the file, `start` the tag it then stands in. `content` raises _Unfit.
+    """
+
+    element: str
+    name: str
+    reference: Callable[[Tag], str | None]
+    is_file: Callable[[Resource], bool]
+    content: Callable[[Document, Resource], str]
+    start: Callable[[Tag], Tag]
+
+
 def inline_css(page: Page, settings: Settings) -> tuple[Page, Notes]:
     """Style sheets up to the size limit become <style> elements; their relative URLs follow."""
-
-    def change(document: Document) -> Edit:
-        notes: list[Note] = []
-        changes: list[Replacement] = []
-        for element in document.named("link"):
-            found = document.referred(element.tag.get("href")) if is_style_sheet(element.tag) else None
-            if found is None or not found.is_style or len(found.body) > settings.css_inline_max_bytes:
-                continue
-            content = _style_content(document, element, found)
-            if isinstance(content, Note):
-                notes.append(content)
-                continue
-            kept = [
-                (each.name, each.value)
-                for each in element.tag.attributes
-                if each.name not in FILE_ATTRIBUTES | {"rel", "href", "type"}
-            ]
-            style: list[Token] = [start_tag("style", kept), Chars(content, "style"), end_tag("style")]
-            changes.append((element.start, element.end, style))
-        return Edit(replaced(document.tokens, changes), notes=tuple(notes))
-
-    return edit_documents(page, change)
-
-
-def _style_content(document: Document, element: Element, found: Resource) -> str | Note:
-    if has_handlers(element.tag):
-        return Note(found.url, "a script waits for the style sheet to load")
-    if is_named(element.tag.get("id"), document):
-        return Note(found.url, "a script may ask for the element by its id")
-    text = document.text_of(found, "css")
-    moved = None if text is None else stylesheet.rebased(text.text, found.url, document.base)
-    if moved is None or not stylesheet.is_well_formed(moved):
-        return Note(found.url, "the style sheet is not well formed")
-    if "</style" in moved.lower() or document.text.encoded(moved) is None:
-        return Note(found.url, "the style sheet cannot stand in the document")
-    return stylesheet.without_charset(moved)
+    return _inline(page, _CSS, settings.css_inline_max_bytes)
 
 
 def inline_javascript(page: Page, settings: Settings) -> tuple[Page, Notes]:
     """Scripts up to the size limit that the parser waits for move into their elements."""
-
-    def change(document: Document) -> Edit:
-        notes: list[Note] = []
-        changes: list[Replacement] = []
-        for element in document.named("script"):
-            tag = element.tag
-            waits = script.is_classic(tag) and not {"async", "defer"} & tag.names
-            found = document.referred(tag.get("src")) if waits else None
-            if found is None or not found.is_script or len(found.body) > settings.js_inline_max_bytes:
-                continue
-            content = _script_content(document, element, found)
-            if isinstance(content, Note):
-                notes.append(content)
-                continue
-            inline = tag.without("src", *FILE_ATTRIBUTES)
-            changes.append(
-                (element.start, element.end, [inline, Chars(content, "script"), end_tag("script")])
-            )
-        return Edit(replaced(document.tokens, changes), notes=tuple(notes))
-
-    return edit_documents(page, change)
+    return _inline(page, _JAVASCRIPT, settings.js_inline_max_bytes)
 
 
-def _script_content(document: Document, element: Element, found: Resource) -> str | Note:
-    if has_handlers(element.tag):
-        return Note(found.url, "a script waits for the script to load")
-    if is_named(element.tag.get("id"), document):
-        return Note(found.url, "a script may ask for the element by its id")
+def _inline(page: Page, kind: _Kind, limit_bytes: int) -> tuple[Page, Notes]:
+    def change(document: Document, element: Element) -> list[Token] | Note | None:
+        found = document.referred(kind.reference(element.tag))
+        if found is None or not kind.is_file(found) or len(found.body) > limit_bytes:
+            return None
+        try:
+            _check_element(document, element.tag, kind)
+            content = kind.content(document, found)
+        except _Unfit as why:
+            return Note(found.url, str(why))
+        start = kind.start(element.tag)
+        return [start, Chars(content, start.name), end_tag(start.name)]
+
+    return edit_elements(page, [kind.element], change)
+
+
+def _check_element(document: Document, tag: Tag, kind: _Kind) -> None:
+    if has_handlers(tag):
+        raise _Unfit(f"a script waits for the {kind.name} to load")
+    if is_named(tag.get("id"), document):
+        raise _Unfit("a script may ask for the element by its id")
+
+
+def _style_content(document: Document, found: Resource) -> str:
+    text = document.text_of(found, "css")
+    moved = None if text is None else stylesheet.rebased(text.text, found.url, document.base)
+    if moved is None or not stylesheet.is_well_formed(moved):
+        raise _Unfit("the style sheet is not well formed")
+    if "</style" in moved.lower() or document.text.encoded(moved) is None:
+        raise _Unfit("the style sheet cannot stand in the document")
+    return stylesheet.without_charset(moved)
+
+
+def _style_tag(link: Tag) -> Tag:
+    kept = link.without("rel", "href", "type", *FILE_ATTRIBUTES)
+    tail = ">" if kept.tail.endswith("/>") else kept.tail
+    return Tag("<style", "style", False, kept.attributes, tail)
+
+
+def _script_reference(tag: Tag) -> str | None:
+    waits = script.is_classic(tag) and not {"async", "defer"} & tag.names
+    return tag.get("src") if waits else None
+
+
+def _script_content(document: Document, found: Resource) -> str:
     text = document.text_of(found, "javascript")
     if text is None or document.text.encoded(text.text) is None or script.breaks_out(text.text):
-        return Note(found.url, "the script cannot stand in the document")
+        raise _Unfit("the script cannot stand in the document")
     reason = script.why_not_movable(text.text)
-    return Note(found.url, reason) if reason else text.text
+    if reason:
+        raise _Unfit(reason)
+    return text.text
+
+
+_CSS = _Kind(
+    element="link",
+    name="style sheet",
+    reference=lambda tag: tag.get("href") if is_style_sheet(tag) else None,
+    is_file=lambda resource: resource.is_style,
+    content=_style_content,
+    start=_style_tag,
+)
+_JAVASCRIPT = _Kind(
+    element="script",
+    name="script",
+    reference=_script_reference,
+    is_file=lambda resource: resource.is_script,
+    content=_script_content,
+    start=lambda tag: tag.without("src", *FILE_ATTRIBUTES),
+)
 
 
 def inline_images(page: Page, settings: Settings) -> tuple[Page, Notes]:
     """Images up to the size limit become data URLs, where the document shows them once."""
 
-    def change(document: Document) -> Edit:
-        notes: list[Note] = []
-        changes: list[Replacement] = []
-        images = list(document.named("img", "input"))
-        uses = Counter(resolve(document.base, each.tag.get("src") or "") for each in images)
-        for element in images:
-            tag = element.tag
-            if element.name == "input" and (tag.get("type") or "").lower() != "image":
-                continue
-            found = document.referred(tag.get("src"))
-            if (
-                found is None
-                or found.mime not in INLINED_IMAGES
-                or len(found.body) > settings.image_inline_max_bytes
-            ):
-                continue
-            if uses[found.url] > 1 or "srcset" in tag.names or (tag.get("loading") or "").lower() == "lazy":
-                notes.append(Note(found.url, "the image is shown more than once, lazily, or has a srcset"))
-                continue
-            url = f"data:{found.mime};base64,{base64.b64encode(found.body).decode()}"
-            changes.append((element.start, element.start + 1, [tag.with_attribute("src", url)]))
-        return Edit(replaced(document.tokens, changes), notes=tuple(notes))
+    def change(document: Document, element: Element) -> list[Token] | Note | None:
+        tag = element.tag
+        if element.name == "input" and (tag.get("type") or "").lower() != "image":
+            return None
+        found = document.referred(tag.get("src"))
+        if found is None or found.mime not in INLINED_IMAGES:
+            return None
+        if len(found.body) > settings.image_inline_max_bytes:
+            return None
+        lazy = (tag.get("loading") or "").lower() == "lazy"
+        if document.images_shown[found.url] > 1 or "srcset" in tag.names or lazy:
+            return Note(found.url, "the image is shown more than once, lazily, or has a srcset")
+        fragment = urldefrag(tag.get("src") or "").fragment  # names a part of an SVG file
+        data = base64.b64encode(found.body).decode()
+        url = f"data:{found.mime};base64,{data}" + (f"#{fragment}" if fragment else "")
+        return element.with_tag(tag.with_attribute("src", url), document)
 
-    return edit_documents(page, change)
+    return edit_elements(page, ["img", "input"], change)

@@ -1,4 +1,4 @@
-"""Scripts: minified, deferred."""
+"""When scripts run."""
 
 from __future__ import annotations
 
@@ -6,46 +6,8 @@ import base64
 
 from sites.optimise import script
 from sites.optimise.document import Document, Edit, Element, Notes, Replacement, edit_documents, replaced
-from sites.optimise.markup import Chars
 from sites.optimise.page import Note, Page
 from sites.optimise.settings import Settings
-from sites.optimise.text import text_of
-
-_REJECTED = "the minifier rejects the script"
-
-
-def rewrite_javascript(page: Page, _settings: Settings) -> tuple[Page, Notes]:
-    """Scripts and the content of <script> elements, minified where that makes them shorter."""
-    notes: list[Note] = []
-    changed = []
-    for resource in page.resources.values():
-        if not resource.is_script:
-            continue
-        text = text_of(resource.body, resource.header("Content-Type"), "javascript")
-        short = None if text is None else script.minified(text.text)
-        if text is None or short is None:
-            notes.append(Note(resource.url, _REJECTED))
-        elif len(short) < len(text.text) and (body := text.encoded(short)) is not None:
-            changed.append(resource.with_body(body))
-    page, more = edit_documents(page.with_resources(changed), _minify_elements)
-    return page, (*notes, *more)
-
-
-def _minify_elements(document: Document) -> Edit:
-    notes: list[Note] = []
-    changes: list[Replacement] = []
-    for element in document.named("script"):
-        kind = (element.tag.get("type") or "").strip().lower()
-        inline = "src" not in element.tag.names and element.content.strip()
-        if not inline or not (script.is_classic(element.tag) or kind == "module"):
-            continue
-        short = script.minified(element.content)
-        if short is None:
-            notes.append(Note(document.url, _REJECTED + " in the document"))
-        elif len(short) < len(element.content) and not script.breaks_out(short):
-            closing = document.tokens[element.start + 2 : element.end]
-            changes.append((element.start, element.end, [element.tag, Chars(short, "script"), *closing]))
-    return Edit(replaced(document.tokens, changes), notes=tuple(notes))
 
 
 def defer_javascript(page: Page, _settings: Settings) -> tuple[Page, Notes]:
@@ -66,7 +28,7 @@ def _defer(document: Document) -> Edit:
     for element in scripts:
         if "src" in element.tag.names:
             tag = element.tag.with_attribute("defer", None)
-            changes.append((element.start, element.start + 1, [tag]))
+            changes.append((element.start, element.end, element.with_tag(tag, document)))
         elif element.content.strip():
             data = base64.b64encode(element.content.encode()).decode()
             url = f"data:text/javascript;charset=utf-8;base64,{data}"

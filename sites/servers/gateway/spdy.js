@@ -15,30 +15,11 @@ function serveSpdy (socket, begin, settings) {
     maxChunk: settings.spdy_chunk_bytes,
     headerCompression: true // the library's default is zlib's level 0, which servers of the time did not have
   })
-  const framer = connection._spdyState.framer
-  coalesce(socket, framer)
-  holdBack(framer)
+  holdBack(connection._spdyState.framer)
   ignoreLateWindows(connection)
   connection.on('error', () => socket.destroy()) // what comes is not SPDY, or the socket has gone
   connection.on('stream', (stream) => serveStream(stream, begin))
   connection.start(VERSION)
-}
-
-/**
- * Send together what is written in one turn of the event loop. The library writes a frame's header by itself: without
- * this each would be a TLS record and, as packets are not held back, a packet of its own.
- */
-function coalesce (socket, framer) {
-  let corked = false
-  framer.prependListener('data', () => {
-    if (corked) return
-    corked = true
-    socket.cork()
-    setImmediate(() => {
-      corked = false
-      socket.uncork()
-    })
-  })
 }
 
 /**

@@ -128,6 +128,8 @@ def observed(condition: Mapping[str, Any], ms: float, outcome: str, order: int) 
         "missed_requests": 0 if seen else None,
         "fuzzy_requests": 0 if seen else None,
         "connections": connections if seen else None,
+        "server_requests": 24 if seen else None,
+        "server_connections": connections if seen else None,
         "bytes_down": size + 1_200 * connections + size // 40 if seen else None,
         "bytes_up": size // 30 if seen else None,
         "bytes_body": size if seen else None,

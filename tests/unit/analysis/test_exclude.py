@@ -87,3 +87,10 @@ def test_a_starved_link_is_named() -> None:
     assert list(sifted.kept["trial"]) == ["1", "3"]
     assert sifted.by_rule()["late-packets-down"] == 1
     assert sifted.by_rule()["late-packets-up"] == 1
+
+
+def test_a_busy_machine_is_named() -> None:
+    seen = pd.DataFrame({"trial": ["1", "2", "3"], "outcome": ["ok"] * 3, "plt_ms": [100.0] * 3})
+    seen["foreign_cpu_share"] = [0.25, 0.26, None]
+    assert sift(seen).by_rule()["busy-machine"] == 1
+    assert list(sift(seen).kept["trial"]) == ["1", "3"]

@@ -51,7 +51,7 @@ def test_the_report_fetches_nothing(built: Path) -> None:
 
 
 def test_tables_come_in_three_formats(built: Path) -> None:
-    names = {"median-times", "comparisons", "traffic", "other-times", "calibration"}
+    names = {"median-times", "comparisons", "traffic", "server", "other-times", "calibration"}
     assert {path.name for path in (built / "tables").iterdir()} == {
         f"{name}.{suffix}" for name in names for suffix in ("csv", "md", "tex")
     }
@@ -75,7 +75,7 @@ def test_the_same_records_give_the_same_bytes(built: Path, tmp_path: Path) -> No
     build([built], tmp_path)
     made = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert made == {name: (built / name).read_bytes() for name in made}
-    assert len(made) == 2 + 3 * 3 + 5 * 3
+    assert len(made) == 2 + 3 * 3 + 6 * 3
 
 
 def test_a_run_under_way_shows_how_far_it_got(tmp_path: Path) -> None:

@@ -82,6 +82,26 @@ def test_stubborn_process_is_killed(tmp_path: Path) -> None:
         assert process.end(grace_s=0.1) == -9
 
 
+def test_a_process_can_die_with_its_parent(tmp_path: Path) -> None:
+    pids = tmp_path / "pid"
+    asleep = (
+        f"import os, pathlib, time; pathlib.Path({str(pids)!r}).write_text(str(os.getpid())); time.sleep(60)"
+    )
+    code = (
+        "import pathlib, time\nfrom harness.command import Command\nfrom harness.process import running\n"
+        f"asleep = Command.of({sys.executable!r}, '-c', {asleep!r}).dying_with_us()\n"
+        f"with running(asleep, pathlib.Path({str(tmp_path / 'log')!r})): time.sleep(60)"
+    )
+    with running(
+        python(code), tmp_path / "parent.log", ready=lambda: pids.exists() and bool(pids.read_text())
+    ) as parent:
+        child = int(pids.read_text())
+        assert _runs(child)
+        parent.kill()
+    while _runs(child):  # a test that hangs here says that it lives on
+        time.sleep(0.01)
+
+
 def test_command_knows_its_host_and_user() -> None:
     command = Command.of("ip", "addr").on(Path("/run/netns/x")).as_ordinary_user()
     assert command.full_argv[:2] == ("nsenter", "--net=/run/netns/x")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sites.coding import coding_of, decode, encode, looks_coded
+from sites.coding import TooLargeError, coding_of, decode, encode, looks_coded
 
 CODINGS = ("", "gzip", "deflate", "br", "zstd")
 
@@ -26,6 +26,23 @@ def test_a_body_cut_short_is_not_decoded_in_part(coding: str) -> None:
     coded = encode(bytes(range(256)) * 50, coding, 0)
     with pytest.raises(ValueError, match="body is not"):
         decode(coded[:-5], coding)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_a_body_that_would_fill_the_machine_is_not_decoded(coding: str) -> None:
+    coded = encode(bytes(3_000_000), coding, 0)
+    assert len(coded) < 5000
+    with pytest.raises(TooLargeError, match="more than 2,999,999 bytes"):
+        decode(coded, coding, 2_999_999)
+    assert len(decode(coded, coding, 3_000_000)) == 3_000_000
+
+
+def test_members_and_frames_add_up() -> None:
+    part = bytes(2000)
+    for coding in ("gzip", "zstd"):
+        with pytest.raises(TooLargeError):
+            decode(encode(part, coding, 0) * 3, coding, 5999)
+        assert decode(encode(part, coding, 0) * 3, coding) == bytes(6000)
 
 
 def test_gzip_in_members_and_deflate_without_header() -> None:

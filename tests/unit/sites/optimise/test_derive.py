@@ -14,6 +14,7 @@ from sites.archive import Archive, list_archives, write_archive
 from sites.optimise.derive import REPORT, Size, derive, variant_of
 from sites.optimise.page import Page
 from sites.optimise.settings import Settings
+from sites.optimise.switched import SwitchedOff, path_of, switch_off, switched_off
 from sites.response import Response
 from tests.unit.sites.optimise.pages import photo
 
@@ -98,3 +99,21 @@ def test_changed_bodies_keep_their_coding_and_lose_what_described_the_old_ones(t
     assert (script.body, script.header("ETag")) == (b"f(1)", None)
     assert made.resources["https://a.example/f"].body == b"<p>a frame"  # a frame is a document, too
     assert made.resources["https://a.example/gone"].body == b"<p>not  found"
+
+
+def test_a_filter_that_is_switched_off_is_left_out_and_said_so(tmp_path: Path) -> None:
+    archive, minify = archived(tmp_path), parse_variant("minify")
+    first = derive(archive, minify)
+    switch_off(archive, [SwitchedOff("rewrite_css", "it breaks", "core", "2026-11-21T00:00:00Z")])
+    switch_off(archive, [SwitchedOff("shard", "so does this", "shard", "2026-11-21T00:00:00Z")])
+    assert [each.filter for each in switched_off(archive)] == ["rewrite_css", "shard"]
+    again = derive(archive, minify)
+    assert (again.fresh, again.archive.digest != first.archive.digest) == (True, True)
+    assert [each.filter for each in again.report.off] == ["rewrite_css"]
+    assert "rewrite_css" not in [step.filter for step in again.report.steps]
+    assert "rewrite_css: switched off for this page: it breaks" in again.archive.notes
+    assert derive(archive, minify).report == again.report
+    assert derive(archive, parse_variant("inline")).report.off == ()
+    path_of(archive).write_text("{")
+    with pytest.raises(ArchiveError, match=r"is damaged .*; remove it"):
+        derive(archive, minify)

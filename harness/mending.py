@@ -1,0 +1,185 @@
+"""Holds variants of a page against the original in the browser, and finds the filters that break the page."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.calibrate import calibrate
+from harness.enclosure import WORKSPACE
+from harness.errors import TestbedFailed
+from harness.judge import Evidence
+from harness.likeness import Likeness, Look, likeness
+from harness.model import Condition, Device, Driver, Engine, Link, Origins, Outcome, Protocol
+from harness.plan import PlannedTrial
+from harness.reading import refuse_if_off
+from harness.records import Record
+from harness.runner import Bench, bench
+from harness.servers import DEFAULT_SERVER
+from harness.trial import TrialOptions, run_observed
+from harness.variants import PLAIN, Variant, parse_variant, served_name
+from sites.archive import Archive
+from sites.optimise.derive import derive
+from sites.optimise.switched import SwitchedOff
+
+LINK = Link.of(20, 20)
+OPTIONS = TrialOptions(timeout_s=60.0, keep=("screens",), linger_s=1.0)
+LOADS = 3  # of each, as long as no pair is alike
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A variant on each device, and the filters that break it: without them it is `mended`."""
+
+    asked: tuple[Likeness, ...]
+    broken_by: tuple[SwitchedOff, ...] = ()
+    mended: tuple[Likeness, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the variant, without what breaks it, renders like its original."""
+        return all(each.ok for each in self.mended or self.asked)
+
+
+def check_variants(
+    archive: Archive,
+    variants: Sequence[Variant],
+    protocol: Protocol,
+    devices: Sequence[Device],
+    *,
+    mend: bool = True,
+    keep: Path | None = None,
+) -> Iterator[Finding]:
+    """Load original and variants on each device and compare them; `keep` is a folder for all screenshots.
+
+    Must run inside an enclosure. Raises MeasurementRefused when the link is off.
+    """
+    with bench({archive.name: archive}, [protocol]) as opened:
+        refuse_if_off([calibrate(opened.testbed, LINK)])
+        comparison = _Comparison(opened, archive, protocol, keep)
+        for variant in variants:
+            asked = tuple(comparison.of(variant, device) for device in devices)
+            if mend and not all(each.ok for each in asked):
+                yield _mended(comparison, archive, variant, devices, asked)
+            else:
+                yield Finding(asked)
+
+
+def _mended(
+    comparison: _Comparison,
+    archive: Archive,
+    variant: Variant,
+    devices: Sequence[Device],
+    asked: tuple[Likeness, ...],
+) -> Finding:
+    seen: dict[tuple[str, ...], tuple[Likeness, ...]] = {}
+
+    def check(filters: Sequence[str]) -> bool:
+        """Whether the page is whole with these filters; the devices that matter come first, and often are enough."""
+        found: list[Likeness] = []
+        for device in sorted(
+            devices, key=lambda each: each.name not in {a.device for a in asked if not a.ok}
+        ):
+            found.append(comparison.of(parse_variant(",".join(filters)), device))
+            if not found[-1].ok:
+                break
+        seen[tuple(filters)] = tuple(found)
+        return all(each.ok for each in found)
+
+    active = [step.filter for step in derive(archive, variant).report.steps if step.changed]
+    found = []
+    for name, filters in breaking(active, check):
+        why = next(each for each in seen[filters] if not each.ok)
+        with_others = f" with {', '.join(filters[:-1])}" if len(filters) > 1 else ""
+        reason = f"{why.device}{with_others}: {why.described}"
+        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        found.append(SwitchedOff(name, reason, variant.name, now))
+    gone = {each.filter for each in found}
+    left = tuple(name for name in active if name not in gone)
+    return Finding(asked, tuple(found), seen.get(left, ()) if found else ())
+
+
+def breaking(
+    filters: Sequence[str], is_whole: Callable[[Sequence[str]], bool]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The filters to leave out so that the rest is whole, each with the filters it was found to break the page with.
+
+    Filters join in their order: the one with which the page is no longer whole is found by halving, left out, and
+    the search goes on with the rest. Of two that break the page only together it is the later one.
+    """
+    left = list(filters)
+    while left and not is_whole(left):
+        whole, broken = 0, len(left)
+        while broken - whole > 1:
+            middle = (whole + broken) // 2
+            if is_whole(left[:middle]):
+                whole = middle
+            else:
+                broken = middle
+        yield left[whole], tuple(left[:broken])
+        del left[whole]
+
+
+class _Comparison:
+    """Loads of one page on one bench; the original's are made once for all variants."""
+
+    def __init__(self, opened: Bench, archive: Archive, protocol: Protocol, keep: Path | None) -> None:
+        self._bench = opened
+        self._archive = archive
+        self._protocol = protocol
+        self._keep = keep
+        self._originals: dict[str, list[Look]] = {}
+        self._served = {PLAIN}
+
+    def of(self, variant: Variant, device: Device) -> Likeness:
+        """The variant against the original on a device, by as many loads as it takes."""
+        if variant.name not in self._served:
+            self._bench.testbed.serve(derive(self._archive, variant).archive, [self._protocol])
+            self._served.add(variant.name)
+        originals = self._originals.setdefault(device.name, [])
+        if not originals:
+            originals.append(self._look(PLAIN, device))
+        looks = [self._look(variant.name, device)]
+        found = likeness(variant.name, originals, looks)
+        while not found.ok and len(looks) < LOADS:
+            if len(originals) < LOADS:
+                originals.append(self._look(PLAIN, device))
+            looks.append(self._look(variant.name, device))
+            found = likeness(variant.name, originals, looks)
+        return found
+
+    def _look(self, variant: str, device: Device) -> Look:
+        condition = Condition(
+            self._archive.name,
+            variant,
+            self._protocol,
+            LINK,
+            Engine.CHROMIUM,
+            Driver.PLAYWRIGHT,
+            Origins.SINGLE,
+            DEFAULT_SERVER,
+            device,
+        )
+        record, evidence, screens = self._load(condition)
+        if self._keep is not None:
+            kept = self._keep / f"{served_name(self._archive.name, variant)}-{device.name}"
+            shutil.rmtree(kept, ignore_errors=True)
+            kept.mkdir(parents=True)
+            for path in screens:
+                shutil.copy(path, kept)
+        console = evidence.console_errors if evidence else None
+        return Look(record, tuple(path.read_bytes() for path in screens), console or ())
+
+    def _load(self, condition: Condition) -> tuple[Record, Evidence | None, list[Path]]:
+        """One load and its screenshots; TestbedFailed when it is not the page's fault, several times in a row."""
+        planned = PlannedTrial("00001", 1, 1, condition)
+        files = WORKSPACE / "look"
+        for _ in range(LOADS):
+            shutil.rmtree(files, ignore_errors=True)
+            record, evidence = run_observed(self._bench.testbed, self._bench.drivers, planned, OPTIONS, files)
+            if record.outcome is not Outcome.TESTBED_FAILED:
+                return record, evidence, sorted(files.glob("screens/*.png"))
+        raise TestbedFailed(f"the testbed failed {LOADS} times in a row, last: {record.reason}")

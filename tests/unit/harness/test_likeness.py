@@ -1,0 +1,84 @@
+"""A variant is like its original: every screenful, the console, what is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import BytesIO
+
+import pytest
+from PIL import Image
+
+from harness.likeness import Look, likeness
+from harness.model import Condition, Driver, Engine, Link, Origins, Outcome, Protocol
+from harness.plan import PlannedTrial
+from harness.records import Observation, Record
+
+CONDITION = Condition(
+    "page", "core", Protocol.H2, Link.of(20, 20), Engine.CHROMIUM, Driver.PLAYWRIGHT, Origins.SINGLE, "caddy"
+)
+
+
+def screen(colour: str, spot: int = 0) -> bytes:
+    image = Image.new("L", (300, 260), colour)
+    image.paste("black", (0, 0, spot, spot))
+    file = BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+def look(
+    *screens: bytes, console: tuple[str, ...] = (), missed: tuple[str, ...] = (), reason: str | None = None
+) -> Look:
+    outcome = Outcome.PAGE_TIMEOUT if reason else Outcome.OK
+    record = Record(PlannedTrial("1", 1, 1, CONDITION), outcome, reason, "", Observation(missed=missed), None)
+    return Look(record, screens, console)
+
+
+TOP, BOTTOM = screen("white", 60), screen("white", 200)
+ORIGINAL = look(
+    TOP, BOTTOM, console=("x at https://a.example/b.js:12",), missed=("https://a.example/beacon?1",)
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (look(TOP, BOTTOM), None),
+        (look(TOP, BOTTOM, console=("x at https://a.example/combined.js:9",)), None),
+        (look(TOP, BOTTOM, missed=("https://a.example/beacon?2",)), None),
+        (look(TOP, screen("white")), "in screenful 2 of 2"),
+        (look(TOP), "in screenful 2 of 1"),
+        (look(TOP, BOTTOM, TOP), "in screenful 3 of 3"),
+        (look(TOP, BOTTOM, console=("y is not defined",)), "new console errors: y is not defined"),
+        (look(TOP, BOTTOM, missed=("https://a.example/b.css",)), "https://a.example/b.css"),
+        (look(reason="no load event within 60 s"), "page-timeout: no load event within 60 s"),
+    ],
+)
+def test_every_difference_counts_and_is_named(made: Look, says: str | None) -> None:
+    found = likeness("core", [ORIGINAL], [made])
+    assert found.ok == (says is None)
+    assert (says or "like the original") in str(found)
+
+
+def test_each_screenful_counts_by_its_most_alike_pair() -> None:
+    late_top, late_bottom = look(screen("white"), BOTTOM), look(TOP, screen("white"))
+    assert not likeness("core", [ORIGINAL], [late_top]).ok
+    assert likeness("core", [ORIGINAL], [late_top, late_bottom]).ok
+    assert likeness("core", [late_top, late_bottom], [look(TOP, BOTTOM)]).ok
+
+
+def test_what_happens_now_and_then_is_not_the_variants_doing() -> None:
+    now = look(TOP, BOTTOM, console=("z failed",), missed=("https://a.example/z",))
+    assert not likeness("core", [ORIGINAL], [now, now]).ok
+    assert likeness("core", [ORIGINAL], [now, look(TOP, BOTTOM)]).ok
+    assert likeness("core", [ORIGINAL, now], [now]).ok
+    assert likeness("core", [ORIGINAL], [look(reason="crash"), look(TOP, BOTTOM)]).ok
+
+
+def test_where_the_original_changes_by_itself_nothing_is_told() -> None:
+    other = replace(ORIGINAL, screens=(TOP, screen("white")))
+    found = likeness("core", [ORIGINAL, other], [look(TOP, screen("white", 120))])
+    assert (found.ok, found.unsteady, found.screenful) == (True, (2,), 1)
+    assert "screenful 2 not compared" in str(found)
+    assert not likeness("core", [ORIGINAL, other], [look(screen("white"), BOTTOM)]).ok
+    assert not likeness("core", [look(TOP), look(screen("white"))], [look(BOTTOM)]).ok
