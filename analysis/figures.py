@@ -180,7 +180,7 @@ def variants(results: Results) -> Iterator[Drawing]:
     """Protocols in all variants of a page, one figure per page and rate; the engines side by side."""
     apart = ("variant", "engine", "driver", "server")
     place = [column for column in results.panel_columns if column not in apart]
-    for _, cells in results.cells.groupby(place, dropna=False, sort=False):
+    for _, cells in results.main_cells.groupby(place, dropna=False, sort=False):
         known = cells[cells["median"].notna()]
         several = 1 < known["variant"].nunique() <= len(variantchart.DASHES)
         if (

@@ -29,7 +29,7 @@ SLOW = Link.of(10, 100)
 
 def measure(trials: int) -> dict[tuple[Driver, Link], list[Record]]:
     """The records of `trials` loads per driver and link, taking turns."""
-    cells = [(driver, link) for link in (FAST, SLOW) for driver in Driver]
+    cells = [(driver, link) for link in (FAST, SLOW) for driver in Driver if driver.engine is Engine.CHROMIUM]
     records: dict[tuple[Driver, Link], list[Record]] = {cell: [] for cell in cells}
     with bench({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.HTTP1]) as opened:
         for number in range(1, trials + 2):  # the first round warms the machine's own caches and is dropped

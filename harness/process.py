@@ -124,14 +124,20 @@ class Process:
     def end(self, grace_s: float = 3.0) -> int:
         """TERM to the process, KILL to its whole group after `grace_s`; returns the exit code."""
         if self.alive:
-            descriptor = os.pidfd_open(self.pid)  # tells the end at once; Popen.wait looks every 50 ms
-            try:
-                self._popen.terminate()
-                select.select([descriptor], [], [], grace_s)
-            finally:
-                os.close(descriptor)
+            self._popen.terminate()
+            self.ends_within(grace_s)
         self.kill()
         return self._popen.returncode
+
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for its end, at most so long; whether it has come."""
+        if self.alive:
+            descriptor = os.pidfd_open(self.pid)  # tells the end at once; Popen.wait looks every 50 ms
+            try:
+                select.select([descriptor], [], [], seconds)
+            finally:
+                os.close(descriptor)
+        return not self.alive
 
     def kill(self) -> None:
         """KILL to the whole group, at once, and wait for the process."""

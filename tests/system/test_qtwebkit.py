@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -19,7 +20,17 @@ from harness.runner import Bench, bench
 from harness.servers import DEFAULT_SERVERS, OF_2012
 from harness.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
-from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, picture, planned, small_site
+from tests.system.conftest import (
+    OTHER_HOST,
+    START_URL,
+    Coldload,
+    condition,
+    html,
+    inside,
+    picture,
+    planned,
+    small_site,
+)
 
 SERVER = DEFAULT_SERVERS[Engine.QTWEBKIT]
 SPOKEN = [protocol for protocol in Protocol if protocol in OF_2012]
@@ -214,6 +225,30 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
         assert bad.outcome is Outcome.TESTBED_FAILED
         assert "python" in (bad.reason or "")
     assert good.outcome is Outcome.OK
+
+
+def test_without_the_engine_the_rest_of_a_study_runs(coldload: Coldload, tmp_path: Path) -> None:
+    small_site(tmp_path / "archives")
+    (tmp_path / "study.toml").write_text(
+        'name = "both"\npages = ["small"]\nengines = ["chromium", "qtwebkit"]\nprotocols = ["http1", "spdy"]\n'
+        "trials = 1\n[[links]]\ndown_mbps = 50\nrtt_ms = 10\n"
+    )
+    (tmp_path / "empty").mkdir()
+    hidden = 'mount --bind empty /usr/lib/python3/dist-packages/PyQt5 && exec "$@"'
+    mapped = [] if os.geteuid() == 0 else ["--map-root-user"]
+    prefix = ("unshare", "--mount", *mapped, "sh", "-c", hidden, "sh")
+    code, out, error = coldload.run("run", "study.toml", "--out", "run", prefix=prefix)
+    assert (code, error) == (0, "")
+    assert (
+        out.count("warning: 2 trials with qtwebkit are recorded as testbed-failed: QtWebKit does not work")
+        == 1
+    )
+    assert "3 trials: 1 ok, 2 testbed-failed" in out
+    found = [json.loads(line) for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines()]
+    assert {(each["condition"]["engine"], each["outcome"]) for each in found} == {
+        ("chromium", "ok"),
+        ("qtwebkit", "testbed-failed"),
+    }
 
 
 def _command_line(pid: int) -> str:

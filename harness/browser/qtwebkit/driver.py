@@ -10,7 +10,7 @@ from typing import Any
 from harness.browser.driver import one_line
 from harness.errors import TrialFailed
 from harness.model import Outcome
-from harness.process import Conversation, Process
+from harness.process import Conversation
 
 COLLECT_TIMEOUT_S = 10.0
 
@@ -18,9 +18,8 @@ COLLECT_TIMEOUT_S = 10.0
 class QtWebKitBrowser:
     """A started engine with an empty page."""
 
-    def __init__(self, engine: Conversation, hop: Process) -> None:
+    def __init__(self, engine: Conversation) -> None:
         self._engine = engine
-        self._hop = hop
         self._timeline: Mapping[str, Any] = {}
 
     def load(self, url: str, timeout_s: float) -> float:
@@ -28,7 +27,6 @@ class QtWebKitBrowser:
             found = self._ask({"load": url}, timeout_s)
         except TimeoutError as error:
             raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
-        self._hop.check()  # what is lost there is no fault of the page
         if not found["ok"]:
             raise TrialFailed(
                 Outcome.PAGE_ERROR, f"the page was not loaded: {found['document'].get('error_text')}"

@@ -16,6 +16,7 @@ function serveSpdy (socket, begin, settings) {
     headerCompression: true // the library's default is zlib's level 0, which servers of the time did not have
   })
   holdBack(connection._spdyState.framer)
+  ignoreLateWindows(connection)
   connection.on('error', () => socket.destroy()) // what comes is not SPDY, or the socket has gone
   connection.on('stream', (stream) => serveStream(stream, begin))
   connection.start(VERSION)
@@ -30,6 +31,18 @@ function holdBack (framer) {
   framer.tick = () => {
     const { length, highWaterMark } = framer._readableState
     return length < highWaterMark && tick.call(framer) // when there is room again, the stream asks again
+  }
+}
+
+/**
+ * A window for a stream that has been answered in full says nothing any more. The library answers it with RST_STREAM, which
+ * overtakes the stream's last frames where those still wait for room: the browser then loses the end of the answer.
+ */
+function ignoreLateWindows (connection) {
+  const handle = connection._handleFrame
+  connection._handleFrame = (frame) => {
+    const late = frame.type === 'WINDOW_UPDATE' && frame.id !== 0 && !connection._spdyState.stream.map[frame.id]
+    if (!late) handle.call(connection, frame)
   }
 }
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-ROUND_TRIPS = {"http1-close": 13.0, "http1": 7.5, "https1": 9.5, "h2": 6.0, "h3": 5.0}
-CONNECTIONS = {"http1-close": 24, "http1": 6, "https1": 6, "h2": 1, "h3": 1}
+ROUND_TRIPS = {"http1-close": 13.0, "http1": 7.5, "https1": 9.5, "spdy": 6.0, "h2": 6.0, "h3": 5.0}
+CONNECTIONS = {"http1-close": 24, "http1": 6, "https1": 6, "spdy": 1, "h2": 1, "h3": 1}
 BODY_BYTES = {"dummy-2012": 1_120_000, "news-mobile": 38_500}
 
 

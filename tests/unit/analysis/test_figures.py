@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis import figures, plots, protocols
+from analysis import facts, figures, plots, protocols, summary
 from analysis.load import load
 from analysis.results import Results, evaluate
 from harness.model import Protocol
@@ -101,6 +101,47 @@ def test_drivers_variants_and_engines_never_share_a_figure(tmp_path: Path) -> No
     names = set(drawings(found))
     assert {"overview_playwright_chromium", "overview_qt_qtwebkit"} <= names
     assert len(names) == 3 * (1 + 2)
+
+
+def both_engines(tmp_path: Path) -> Results:
+    """A page in two variants, by protocols of each engine and one that both speak."""
+    today = Synthetic(("dummy-2012",), ("plain", "core"), ("http1", "h2"), rates_mbps=(10.0,))
+    old = replace(today, protocols=("http1", "spdy"), engine="qtwebkit", drivers=("pyqt",))
+    return evaluate([load(made.write(tmp_path / made.engine)) for made in (today, old)])
+
+
+def test_the_variants_of_a_page_share_a_figure_and_engines_stand_apart_in_it(tmp_path: Path) -> None:
+    made = drawings(both_engines(tmp_path))["variants_dummy-2012-10-mbit-s"]
+    assert "difference between them is not the protocol's" in made.caption
+    left, right = made.figure.axes
+    assert (left.get_title("left"), right.get_title("left")) == ("QtWebKit", "Chromium")
+    for axes, protocol in ((left, "SPDY (TLS)"), (right, "HTTP/2 (TLS)")):
+        legend = axes.get_legend()
+        assert legend is not None
+        assert legend.get_title().get_text() == f"{axes.get_title('left')}:"
+        names = [text.get_text() for text in legend.get_texts()]
+        expected = [f"{name}, {variant}" for name in ("HTTP/1.1", protocol) for variant in ("plain", "core")]
+        assert names == expected
+    with plots.look():
+        plots.save(made.figure, tmp_path, "variants")
+
+
+def test_engines_are_named_everywhere_and_never_compared(tmp_path: Path) -> None:
+    found = both_engines(tmp_path)
+    assert found.split_columns == ("variant", "engine")
+    engine_of = found.cells.drop_duplicates("place").set_index("place")["engine"]
+    pairs = found.comparisons.assign(engine=found.comparisons["place"].map(engine_of))
+    spoken = {"chromium": {"http1", "h2"}, "qtwebkit": {"http1", "spdy"}}
+    for engine, group in pairs.groupby("engine"):
+        assert set(group["protocol"]) == set(group["reference"]) == spoken[str(engine)]
+    assert [said.partition(": ")[0] for said in summary.tally(found)] == ["QtWebKit", "Chromium"]
+    assert any(note.startswith("Two engines") for note in facts.notes(found))
+    assert all("QtWebKit" in each.caption or "Chromium" in each.caption for each in drawings(found).values())
+
+
+def test_the_historical_engine_alone_is_named_too(tmp_path: Path) -> None:
+    old = Synthetic(("dummy-2012",), protocols=("http1",), trials=1, engine="qtwebkit", drivers=("pyqt",))
+    assert all("QtWebKit" in each.caption for each in drawings(results(tmp_path, old)).values())
 
 
 def test_hollow_markers_are_explained_where_they_occur(tmp_path: Path) -> None:
