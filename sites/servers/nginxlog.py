@@ -35,7 +35,7 @@ def parse_line(line: str) -> ServedRequest:
     """One line of the request log; TestbedFailed when it is not one. nginx's clock has steps of 1 ms.
 
     Of the depth nginx only tells that a request was pipelined, when it came in one piece with an earlier one: 2 stands
-    for 2 or more, and 1 does not rule out more.
+    for 2 or more.
     """
     try:
         values = json.loads(line)
@@ -62,7 +62,7 @@ def parse_line(line: str) -> ServedRequest:
             resumed=values["reused"] == "r",
             match=Match(values["answer"] or Match.MISS),
             websocket=values["upgrade"].lower() == "websocket",
-            depth=None if protocol == "h2" else 2 if values["pipelined"] == "p" else 1,
+            depth=2 if values["pipelined"] == "p" else None,
         )
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise TestbedFailed(f"nginx's request log holds a strange line ({error}): {line[:200]!r}") from error
