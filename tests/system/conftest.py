@@ -28,6 +28,8 @@ START_URL = "https://site.example/"
 OTHER_HOST = "cdn.example"
 MARK = "COLDLOAD_TEST_MARK"
 
+CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
+
 
 def inside(function: Callable[[], Result]) -> Result:
     """Call the function inside a fresh enclosure; its result, or its exception, comes back."""

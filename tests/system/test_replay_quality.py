@@ -10,14 +10,14 @@ import pytest
 from PIL import Image
 
 from harness.enclosure import WORKSPACE
-from harness.model import DEVICES, MOBILE, Driver, Outcome, Protocol
+from harness.model import DEVICES, MOBILE, Outcome, Protocol
 from harness.replay_quality import ReplayQuality
 from harness.runner import bench
 from harness.trial import TrialOptions, run_observed
 from harness.verification import Verification, verifications
 from sites.archive import Archive, Response, open_archive, write_archive
 from sites.recipes import RECIPES, package_cache
-from tests.system.conftest import Coldload, condition, inside, picture, planned, small_site
+from tests.system.conftest import CHROMIUMS, Coldload, condition, inside, picture, planned, small_site
 
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)
 START = "https://quality.example/"
@@ -110,7 +110,7 @@ def test_both_drivers_make_the_same_phone(tmp_path: Path) -> None:
     def load() -> list[str]:
         found = []
         with bench({"quality": archive}, [Protocol.H2]) as opened:
-            for number, driver in enumerate(Driver, 1):
+            for number, driver in enumerate(CHROMIUMS, 1):
                 cell = condition("quality", Protocol.H2, driver, device=MOBILE)
                 record, seen = run_observed(
                     opened.testbed,

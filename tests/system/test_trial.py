@@ -28,9 +28,17 @@ from harness.servers import ABILITIES, DEFAULT_SERVER, TODAY
 from harness.testbed import Client
 from harness.trial import TrialOptions, run_trial
 from sites.archive import write_archive
-from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, planned, small_site
+from tests.system.conftest import (
+    CHROMIUMS,
+    OTHER_HOST,
+    START_URL,
+    condition,
+    html,
+    inside,
+    planned,
+    small_site,
+)
 
-CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
 # Every protocol by every driver on the default server; every other server by one.
 MATRIX = [(DEFAULT_SERVER, driver, protocol) for driver in CHROMIUMS for protocol in TODAY] + [
     (server, Driver.PLAYWRIGHT, protocol)
