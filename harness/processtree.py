@@ -50,8 +50,8 @@ class ForeignCpu:
     """How much of the machine others have from now on: programs outside process 1's family, which inside the enclosure
     is the whole testbed, and, on a virtual machine, its host (steal).
 
-    Programs of a lower priority (nice) are left out, as they give way, unless we have one ourselves. Source: /proc/stat,
-    see proc(5).
+    Programs of a lower priority (nice) are left out, as they give way, unless we have one ourselves. Source:
+    /proc/stat, see proc(5).
     """
 
     def __init__(self) -> None:
