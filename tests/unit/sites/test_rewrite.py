@@ -194,5 +194,5 @@ def test_every_step_takes_time_linear_in_the_body(unit: bytes) -> None:
         exchange_scheme_names(body)
         return time.process_time() - before
 
-    short, long = (min(seconds(size) for _ in range(3)) for size in (40_000, 640_000))
+    short, long = (min(seconds(size) for _ in range(3)) for size in (20_000, 320_000))
     assert long < 80 * max(short, 0.002)  # 16 times the size: 256 if it were quadratic
