@@ -130,11 +130,17 @@ def _grid(cells: pd.DataFrame) -> Figure:
             here = cells[(cells["page"] == page) & (cells["rate"] == rate)]
             if here["median"].notna().any():
                 plots.lines(axes, here, styles, unit, rtts)
-            axes.set_title(f"{page}, {rate}")
+            axes.set_title(f"{page}, {rate}{_engine_of(cells)}")
     figure.supxlabel(RTT_AXIS, fontsize="medium")
     figure.supylabel(f"Median page-load time ({unit.name})", fontsize="medium")
     plots.legend(figure, styles, columns=columns)
     return figure
+
+
+def _engine_of(cells: pd.DataFrame) -> str:
+    """The engine, for a title, where a reader must know it."""
+    names = set(cells["engine"].astype(str))
+    return f", {', '.join(map(engines.label, engines.ordered(names)))}" if engines.worth_saying(names) else ""
 
 
 def _dots_by_page(cells: pd.DataFrame) -> Figure:
@@ -151,7 +157,7 @@ def _dots_by_page(cells: pd.DataFrame) -> Figure:
     for axes, rate in zip(row, rates, strict=True):
         here = cells[cells["rate"] == rate]
         plots.dots(axes, here, styles, unit, rows=pages)
-        axes.set_title(f"{rate}, {words.plain(here['rtt_ms'].iloc[0])} ms RTT")
+        axes.set_title(f"{rate}, {words.plain(here['rtt_ms'].iloc[0])} ms RTT{_engine_of(cells)}")
         axes.tick_params(axis="y", length=0)
     row[0].set_yticks([n + 0.5 for n in range(len(pages))], pages)
     figure.supxlabel(f"Median page-load time ({unit.name})", fontsize="medium")

@@ -43,6 +43,8 @@ LOOK = {
     "ytick.major.width": 0.6,
     "legend.frameon": False,
     "legend.handlelength": 3.2,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.0,  # the two longest names side by side in a column
     "svg.fonttype": "none",
     "svg.hashsalt": "coldload",
     "pdf.fonttype": 42,

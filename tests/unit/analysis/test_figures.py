@@ -141,7 +141,9 @@ def test_engines_are_named_everywhere_and_never_compared(tmp_path: Path) -> None
 
 def test_the_historical_engine_alone_is_named_too(tmp_path: Path) -> None:
     old = Synthetic(("dummy-2012",), protocols=("http1",), trials=1, engine="qtwebkit", drivers=("pyqt",))
-    assert all("QtWebKit" in each.caption for each in drawings(results(tmp_path, old)).values())
+    for each in drawings(results(tmp_path, old)).values():
+        assert "QtWebKit" in each.caption
+        assert all("QtWebKit" in axes.get_title(loc="left") for axes in each.figure.axes)
 
 
 def test_hollow_markers_are_explained_where_they_occur(tmp_path: Path) -> None:
