@@ -19,7 +19,6 @@ from analysis.results import PAGE_AND_RATE, Results
 
 PAGES_PER_FIGURE = 6
 TITLE_CHARACTERS = 46  # of bold text across one column of a paper
-RTT_AXIS = "Round-trip time (ms)"
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
     unit = plots.unit_of(cells["median"])
     plots.lines(axes, cells, styles, unit, list(cells["rtt_ms"].unique()))
     axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
-    axes.set_xlabel(RTT_AXIS)
+    axes.set_xlabel(plots.RTT_AXIS)
     axes.set_ylabel(f"Median page-load time ({unit.name})")
     plots.legend(figure, styles, columns=2)
     return figure
@@ -131,7 +130,7 @@ def _grid(cells: pd.DataFrame) -> Figure:
             if here["median"].notna().any():
                 plots.lines(axes, here, styles, unit, rtts)
             axes.set_title(f"{page}, {rate}{_engine_of(cells)}")
-    figure.supxlabel(RTT_AXIS, fontsize="medium")
+    figure.supxlabel(plots.RTT_AXIS, fontsize="medium")
     figure.supylabel(f"Median page-load time ({unit.name})", fontsize="medium")
     plots.legend(figure, styles, columns=columns)
     return figure

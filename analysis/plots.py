@@ -28,6 +28,7 @@ COLUMN_INCHES = 3.5  # one column of a two-column paper
 PAGE_INCHES = 7.16  # both columns
 PNG_DPI = 300
 GUIDE = "#DDDDDD"
+RTT_AXIS = "Round-trip time (ms)"
 LOOK = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine

@@ -16,7 +16,6 @@ from analysis.protocols import Dash, Style
 
 # The first variant, plain where it is there, is dotted: optimised ones stand out.
 DASHES: tuple[Dash, ...] = ((0, (1.2, 1.2)), "-", (0, (5, 1.6)), (0, (4, 1.2, 1.2, 1.2)))
-RTT_AXIS = "Round-trip time (ms)"
 
 
 def chart(cells: pd.DataFrame, title: str) -> Figure:
@@ -36,7 +35,7 @@ def chart(cells: pd.DataFrame, title: str) -> Figure:
         plots.lines(axes, series, styles, unit, rtts)
         tops.append(axes.get_ylim()[1])
         axes.set_title(engines.label(name))
-        axes.set_xlabel(RTT_AXIS)
+        axes.set_xlabel(plots.RTT_AXIS)
         axes.legend(
             handles=plots.handles(styles),
             title=f"{engines.label(name)}:",

@@ -10,17 +10,20 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from PIL import Image
 
-from harness.enclosure import enclosed
+from harness.enclosure import WORKSPACE, enclosed
 from harness.model import DESKTOP, Condition, Device, Driver, Engine, Link, Origins, Protocol
 from harness.plan import PlannedTrial
+from harness.records import Record
+from harness.runner import Bench
 from harness.servers import DEFAULT_SERVER
+from harness.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 
 Result = TypeVar("Result")
@@ -112,6 +115,19 @@ def condition(
 def planned(number: int, cell: Condition) -> PlannedTrial:
     """The trial with this number."""
     return PlannedTrial(f"{number:05d}", 1, number, cell)
+
+
+SHORT = TrialOptions(timeout_s=4)
+
+
+def trial(opened: Bench, number: int, protocol: Protocol, page: str = "small", **options: object) -> Record:
+    """One trial on an open bench."""
+    driver = options.pop("driver", Driver.PLAYWRIGHT)
+    link = options.pop("link", None)
+    server = options.pop("server", DEFAULT_SERVER)
+    cell = condition(page, protocol, driver, link, server=server)  # type: ignore[arg-type]  # given by name below
+    asked = replace(SHORT, **options) if options else SHORT  # type: ignore[arg-type]  # fields of TrialOptions
+    return run_trial(opened.testbed, opened.drivers, planned(number, cell), asked, WORKSPACE / "kept")
 
 
 @dataclass

@@ -1,0 +1,158 @@
+"""Whatever breaks or starves a trial is recorded by name, stays out of the estimates, and spoils no later one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.exclude import FOREIGN_CPU_LIMIT, sift
+from harness.model import Driver, Link, Outcome, Protocol
+from harness.processtree import CORES, family
+from harness.records import Record
+from harness.runner import Bench, bench
+from harness.testbed import Client
+from tests.system.conftest import (
+    CHROMIUMS,
+    condition,
+    inside,
+    small_site,
+    trial,
+)
+
+
+def interrupted(
+    tmp_path: Path,
+    victim: str,
+    driver: Driver = Driver.PLAYWRIGHT,
+    strike: Callable[[int], None] = lambda pid: os.kill(pid, signal.SIGKILL),
+) -> list[Record]:
+    """Kill a part of the testbed, or worse, while a slow page loads; then load the good page."""
+    archive = small_site(tmp_path)
+    slow = Link.of(0.2, 200)
+
+    def killer(opened: Bench) -> None:
+        """Strike once the server has answered the first request of the page; others take 1.5 s on this link."""
+        server = opened.testbed.endpoint(condition("small", Protocol.HTTP1)).server
+        before = server.log_offset
+        while server.log_offset == before:
+            time.sleep(0.02)
+        strike(next(pid for pid in family(os.getpid()) if victim in _command_line(pid)))
+
+    def run() -> list[Record]:
+        with bench({"small": archive}, [Protocol.HTTP1]) as opened:
+            started = threading.Thread(target=killer, args=(opened,))
+            opened.drivers.get(driver)
+            started.start()
+            bad = trial(opened, 1, Protocol.HTTP1, link=slow, driver=driver, timeout_s=30)
+            started.join()
+            if bad.outcome is Outcome.TESTBED_FAILED:
+                opened.renew()  # as the runner does
+            return [bad, trial(opened, 2, Protocol.HTTP1, driver=driver)]
+
+    return inside(run)
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+@pytest.mark.parametrize("driver", CHROMIUMS)
+def test_a_browser_that_dies_is_recorded_and_the_next_trial_is_clean(tmp_path: Path, driver: Driver) -> None:
+    bad, good = interrupted(tmp_path, "/chromium --", driver)
+    assert bad.outcome is Outcome.PAGE_ERROR
+    assert "the browser died" in (bad.reason or "")
+    assert good.outcome is Outcome.OK
+
+
+def test_a_link_that_dies_is_recorded_and_the_next_trial_has_a_new_one(tmp_path: Path) -> None:
+    bad, good = interrupted(tmp_path, "linkem")
+    assert bad.outcome is Outcome.TESTBED_FAILED
+    assert "linkem" in (bad.reason or "")
+    assert good.outcome is Outcome.OK
+
+
+def test_a_starved_link_cannot_enter_an_estimate(tmp_path: Path) -> None:
+    """The emulator gets no time for 100 ms, again and again, until the load is over and it ends."""
+
+    def starve(pid: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            while True:
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(0.1)
+                os.kill(pid, signal.SIGCONT)
+                time.sleep(0.1)
+
+    starved, good = interrupted(tmp_path, "linkem", strike=starve)
+    assert _excluded_by(starved) in ({"late-packets-down"}, {"late-packets-up"}, {"testbed-failed"})
+    assert good.outcome is Outcome.OK
+
+
+def test_a_busy_machine_cannot_enter_an_estimate(tmp_path: Path) -> None:
+    """Programs outside the testbed keep every core busy."""
+    archive = small_site(tmp_path)
+
+    def run() -> Record:
+        with bench({"small": archive}, [Protocol.HTTP1]) as opened:
+            return trial(opened, 1, Protocol.HTTP1, timeout_s=60)
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(8 * CORES):
+            busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            stack.callback(busy.kill)
+        record = inside(run)
+    assert (record.observation.foreign_cpu_share or 0) > FOREIGN_CPU_LIMIT
+    assert _excluded_by(record) & {"busy-machine", "late-packets-down", "late-packets-up"}
+
+
+def _excluded_by(record: Record) -> set[str]:
+    """What the report would say of a run with this record alone."""
+    reading = record.observation.link_reading or {}
+    late = {
+        f"link_reading_{way}_{key}": [reading[way][key]]
+        for way in ("down", "up")
+        for key in ("lateness_p99_us", "lateness_max_us")
+    }
+    seen = record.observation
+    row = {
+        "trial": ["1"],
+        "outcome": [record.outcome.value],
+        "plt_ms": [seen.plt_ms],
+        "foreign_cpu_share": [seen.foreign_cpu_share],
+        **late,
+    }
+    return set(sift(pd.DataFrame(row)).excluded["excluded_by"])
+
+
+def test_another_link_than_the_conditions_is_noticed(tmp_path: Path) -> None:
+    """The condition says 100 ms, the link that is made has 10."""
+    archive = small_site(tmp_path)
+
+    def run() -> Record:
+        with bench({"small": archive}, [Protocol.HTTP1]) as opened:
+            right = opened.testbed.client
+
+            def wrong(
+                _link: Link, *, block: int = 0, pcap: Path | None = None
+            ) -> AbstractContextManager[Client]:
+                return right(Link.of(50, 10), block=block, pcap=pcap)
+
+            opened.testbed.client = wrong  # type: ignore[method-assign,assignment]  # the sabotage
+            return trial(opened, 1, Protocol.HTTP1, link=Link.of(50, 100))
+
+    record = inside(run)
+    assert record.outcome is Outcome.TESTBED_FAILED
+    assert "the link has a round trip of 100 ms, yet connections took only" in (record.reason or "")
