@@ -197,9 +197,13 @@ def running(
     ready: Callable[[], bool] | None = None,
     ready_timeout_s: float = 20.0,
     cwd: Path | None = None,
+    stdin: int = subprocess.DEVNULL,
 ) -> Iterator[Process]:
-    """A background process for the length of the block, ready when the block starts, gone when it ends."""
-    process = Process(command, _started(command, log, cwd), log)
+    """A background process for the length of the block, ready when the block starts, gone when it ends.
+
+    `stdin` is what it gets as its standard input: a descriptor, such as the socket that inetd gives a server.
+    """
+    process = Process(command, _started(command, log, cwd, stdin=stdin), log)
     try:
         if ready is not None:
             process.wait_until(ready, ready_timeout_s)
@@ -211,7 +215,8 @@ def running(
 @contextlib.contextmanager
 def conversing(command: Command, log: Path) -> Iterator[Conversation]:
     """A background process to talk to for the length of the block; its standard error goes to the log."""
-    process = Conversation(command, _started(command, log, None, talk=True), log)
+    started = _started(command, log, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = Conversation(command, started, log)
     try:
         yield process
     finally:
@@ -219,7 +224,15 @@ def conversing(command: Command, log: Path) -> Iterator[Conversation]:
         process.end()
 
 
-def _started(command: Command, log: Path, cwd: Path | None, *, talk: bool = False) -> subprocess.Popen[bytes]:
+def _started(
+    command: Command,
+    log: Path,
+    cwd: Path | None = None,
+    *,
+    stdin: int,
+    stdout: int | None = None,
+) -> subprocess.Popen[bytes]:
+    """A session of its own; standard error goes to the log, and standard output unless there is a place for it."""
     words, environment = _popen_arguments(command)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
@@ -227,8 +240,8 @@ def _started(command: Command, log: Path, cwd: Path | None, *, talk: bool = Fals
             return subprocess.Popen(
                 words,
                 env=environment,
-                stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
-                stdout=subprocess.PIPE if talk else output,
+                stdin=stdin,
+                stdout=output if stdout is None else stdout,
                 stderr=output,
                 bufsize=0,
                 cwd=cwd,

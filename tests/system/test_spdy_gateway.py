@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import socket
@@ -9,7 +10,7 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -58,25 +59,56 @@ def recording() -> Iterator[Response]:
     yield Response(SITE + LARGE, 200, TEXT, LARGE_BODY)
 
 
+@contextlib.contextmanager
+def connected(made: Host, service: Service, authority: Authority) -> Iterator[socket.socket]:
+    """A connection to the site's first host, by TLS where the protocol has it; it takes in little at a time."""
+    with made.entered(), socket.socket() as plain:
+        plain.settimeout(20)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+        plain.connect((service.address, 443 if service.protocol.encrypted else 80))
+        if not service.protocol.encrypted:
+            yield plain
+            return
+        context = ssl.create_default_context(cafile=str(authority.certificate_file))
+        with context.wrap_socket(plain, server_hostname=HOSTS[0]) as secure:
+            yield secure
+
+
+def request(target: str) -> bytes:
+    return b"GET %b HTTP/1.1\r\nHost: site.example\r\n\r\n" % target.encode()
+
+
+def bodies(stream: BinaryIO, count: int) -> list[bytes]:
+    """The bodies of the next answers in their order."""
+    found = []
+    for _ in range(count):
+        assert stream.readline().startswith(b"HTTP/1.1 200")
+        lines = list(iter(stream.readline, b"\r\n"))
+        (length,) = (int(line.split()[1]) for line in lines if line.lower().startswith(b"content-length"))
+        found.append(stream.read(length))
+    return found
+
+
 def pipelined(made: Host, service: Service, authority: Authority, targets: list[str]) -> list[bytes]:
     """Several requests in one packet on one connection; the bodies of the answers in their order."""
-    port = 443 if service.protocol.encrypted else 80
-    with made.entered(), socket.create_connection((service.address, port), 20) as plain:
-        connection = plain
-        if service.protocol.encrypted:
-            context = ssl.create_default_context(cafile=str(authority.certificate_file))
-            connection = context.wrap_socket(plain, server_hostname=HOSTS[0])
-        connection.sendall(
-            b"".join(b"GET %b HTTP/1.1\r\nHost: site.example\r\n\r\n" % each.encode() for each in targets)
-        )
+    with connected(made, service, authority) as connection:
+        connection.sendall(b"".join(request(each) for each in targets))
+        return bodies(connection.makefile("rb"), len(targets))
+
+
+def behind_a_large_answer(
+    made: Host, service: Service, authority: Authority, targets: list[str]
+) -> list[bytes]:
+    """As `pipelined`, but each request a TLS record of its own, while the server waits to send a large body."""
+    with connected(made, service, authority) as connection:
+        connection.sendall(request(LARGE))
         stream = connection.makefile("rb")
-        bodies = []
-        for _ in targets:
-            assert stream.readline().startswith(b"HTTP/1.1 200")
-            lines = list(iter(stream.readline, b"\r\n"))
-            (length,) = (int(line.split()[1]) for line in lines if line.lower().startswith(b"content-length"))
-            bodies.append(stream.read(length))
-    return bodies
+        stream.peek(1)  # what we take in beside this is far less than the body: the server must wait
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+        for each in targets:
+            connection.sendall(request(each))
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+        return bodies(stream, 1 + len(targets))
 
 
 def spdy(made: Host, service: Service, authority: Authority, name: str) -> Any:
@@ -162,6 +194,18 @@ def test_the_log_proves_spdy(seen: Seen, protocol: Protocol) -> None:
         # A line is written when its last frame is handed on: some kilobytes of the last lines are then on their way.
         whole = sum(len(body(number)) for number in range(OBJECTS))
         assert sum(request.bytes_sent or 0 for request in log) > whole - 65536
+
+
+def test_requests_that_come_while_a_large_answer_waits_to_be_sent_are_answered() -> None:
+    targets = ["/1", "/2", "/3"]
+
+    def ask() -> list[list[bytes]]:
+        sites = {scheme: materialise(site_of(recording()), scheme) for scheme in ("http", "https")}
+        authority = Authority.create(WORKSPACE / "authority")
+        with served("spdy-gateway", sites, PIPELINED, authority, "1.2") as (made, _, services):
+            return [behind_a_large_answer(made, service, authority, targets) for service in services]
+
+    assert inside(ask) == [[LARGE_BODY, body(1), body(2), body(3)]] * len(PIPELINED)
 
 
 def test_nginx_by_itself_proves_pipelining() -> None:

@@ -1,9 +1,10 @@
-"""The engine of one trial: a process of QtWebKit and the hop it talks through, both on the client host."""
+"""The engine of one trial: a process of QtWebKit on a host of its own, and the hop that joins it to the client host."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -15,12 +16,15 @@ from harness.browser.qtwebkit import hop, log
 from harness.browser.qtwebkit.driver import QtWebKitBrowser
 from harness.command import Command
 from harness.errors import EnvironmentLacks, TestbedFailed, TrialFailed
+from harness.netns import Host, host
 from harness.process import conversing, run, running
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring Qt
 SPDY = "spdy/3"  # the one version the engine speaks, as ALPN names it
 VIEWPORT = (1280, 657)  # what Chromium's window leaves for the page
 START_TIMEOUT_S = 60.0
+# Least, default and greatest receive buffer on the engine's host, in bytes: `_own_host` tells why.
+RECEIVE_BUFFER = "4096 16384 16384"
 HOP_END_S = 0.5  # its sockets close a little before the process is gone
 # The folder that holds the package: Debian's Python finds the two programs there, and nothing else is asked of it.
 ROOT = Path(harness.__file__).parent.parent
@@ -64,8 +68,9 @@ class Home:
     def start(self) -> Iterator[QtWebKitBrowser]:
         """A fresh engine behind a fresh hop for the length of the block; TestbedFailed when either does not start."""
         with (
-            running(self.hop, self.folder / "hop.log") as relay,
-            conversing(self.engine, self.folder / "engine.log") as engine,
+            _own_host() as (own, listening),
+            running(self.hop, self.folder / "hop.log", stdin=listening.fileno()) as relay,
+            conversing(self.engine.on(own.path), self.folder / "engine.log") as engine,
         ):
             (self.folder / "pid").write_text(str(engine.pid))
             try:
@@ -103,11 +108,27 @@ class Home:
             "log": str(self.connections),
             "security": asdict(self.security) if self.security else None,
         }
-        return self._program(sys.executable, "hop", settings)
+        return self._program(sys.executable, "hop", settings).on(self.network)
 
     def _program(self, python: str, name: str, settings: Mapping[str, object]) -> Command:
         command = Command.of(python, "-m", f"harness.browser.qtwebkit.{name}", json.dumps(settings))
-        return command.with_environment(PYTHONPATH=str(ROOT)).on(self.network).as_ordinary_user()
+        return command.with_environment(PYTHONPATH=str(ROOT)).as_ordinary_user()
+
+
+@contextlib.contextmanager
+def _own_host() -> Iterator[tuple[Host, socket.socket]]:
+    """The engine's own host, with no network but a loopback device, and the socket there that the hop listens on.
+
+    Qt hands on up to 64 KiB at a time of what comes through a proxy, and forgets the rest until more comes
+    (QAbstractSocketPrivate::canReadNotification with QSocks5SocketEngine): on a busy machine the last bytes of a fast
+    load stayed there for good. Here no more than a quarter of that ever waits for it.
+    """
+    with host("engine") as made:
+        made.set_kernel({"ipv4.tcp_rmem": RECEIVE_BUFFER})
+        with made.entered():
+            listening = socket.create_server(("127.0.0.1", hop.PORT), backlog=hop.BACKLOG)
+        with listening:
+            yield made, listening
 
 
 def _surroundings(home: Path) -> dict[str, str]:

@@ -1,10 +1,11 @@
-"""The proxy that every request of QtWebKit passes, on the client host's loopback: SOCKS5, bytes as they come.
+"""The proxy that every request of QtWebKit passes: SOCKS5, bytes as they come.
 
 For `spdy-plain` it ends TLS here, with a certificate of the testbed's own, and what travels over the link is SPDY
 without TLS: the engine speaks SPDY inside TLS only. By the other protocols it only relays, so that all have the same
 hop. It also tells how many connections there were and how long each took to be made: Qt does not.
 
-A name is looked up once, as a browser does. Runs as a program: `python3 -m harness.browser.qtwebkit.hop SETTINGS`.
+A name is looked up once, as a browser does. Runs as a program on the client host, `python3 -m
+harness.browser.qtwebkit.hop SETTINGS`; its standard input is the socket it listens on, on the engine's host.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PORT = 1080  # the client host is fresh for each trial: nobody else can have it
+PORT = 1080  # the engine's host is fresh for each trial: nobody else can have it
+BACKLOG = 512
 CHUNK_BYTES = 65536
 SOCKS5, CONNECT, DOMAIN_NAME, SUCCEEDED, FAILED = 5, 1, 3, 0, 4
 ADDRESS_BYTES = {1: 4, 4: 16}  # of IPv4 and IPv6, by their SOCKS type
@@ -167,7 +169,8 @@ async def main(settings: dict[str, Any]) -> None:
             log.flush()
 
         hop = Hop(tell, Security(**settings["security"]) if settings["security"] else None)
-        server = await asyncio.start_server(hop.serve, "127.0.0.1", PORT, backlog=512, limit=CHUNK_BYTES)
+        listening = socket.socket(fileno=sys.stdin.fileno())
+        server = await asyncio.start_server(hop.serve, sock=listening, backlog=BACKLOG, limit=CHUNK_BYTES)
         tell({"listening": PORT})
         async with server:
             await server.serve_forever()

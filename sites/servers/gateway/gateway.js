@@ -153,6 +153,9 @@ function accept (listener) {
     } else {
       connections.set(socket, connection)
       http1.emit('connection', socket)
+      // While it waits to send a large answer Node's server reads no requests, and what TLS has decrypted by then ends
+      // the connection. With a listener for data the parser is fed by the stream, which keeps it until it is wanted.
+      socket.on('data', () => {})
     }
   }
 }
