@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -225,6 +227,41 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
         assert bad.outcome is Outcome.TESTBED_FAILED
         assert "python" in (bad.reason or "")
     assert good.outcome is Outcome.OK
+
+
+@contextlib.contextmanager
+def starved() -> Iterator[None]:
+    """The engine runs a fifth of the time for the length of the block, as if others had the machine."""
+    over = threading.Event()
+
+    def starve() -> None:
+        while not over.wait(0.01):
+            for pid in family(os.getpid()):
+                if "qtwebkit.engine" in _command_line(pid):
+                    os.kill(pid, signal.SIGSTOP)
+                    over.wait(0.04)
+                    os.kill(pid, signal.SIGCONT)
+
+    starving = threading.Thread(target=starve)
+    starving.start()
+    try:
+        yield
+    finally:
+        over.set()
+        starving.join()
+
+
+def test_an_engine_that_waits_for_the_machine_takes_all_that_came_meanwhile(tmp_path: Path) -> None:
+    urls = [f"{START_URL}{number}.png" for number in range(12)]
+    pictures = [Response(url, 200, PNG, picture(256)) for url in urls]
+    archives = {"large": page_of(tmp_path, "large", "".join(f'<img src="{url}">' for url in urls), *pictures)}
+
+    def run() -> list[Record]:
+        with bench(archives, [Protocol.SPDY], engine=Engine.QTWEBKIT) as opened, starved():
+            fast = cell("large", Protocol.SPDY, Link.of(100, 2))
+            return [trial(opened, number, fast, timeout_s=8) for number in range(6)]
+
+    assert [record.outcome for record in inside(run)] == [Outcome.OK] * 6
 
 
 def test_without_the_engine_the_rest_of_a_study_runs(coldload: Coldload, tmp_path: Path) -> None:

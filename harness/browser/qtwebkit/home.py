@@ -119,9 +119,9 @@ class Home:
 def _own_host() -> Iterator[tuple[Host, socket.socket]]:
     """The engine's own host, with no network but a loopback device, and the socket there that the hop listens on.
 
-    Qt hands on up to 64 KiB at a time of what comes through a proxy, and forgets the rest until more comes
-    (QAbstractSocketPrivate::canReadNotification with QSocks5SocketEngine): on a busy machine the last bytes of a fast
-    load stayed there for good. Here no more than a quarter of that ever waits for it.
+    What comes through a proxy while Qt waits for the processor, it does not always hand on to the end if it is much:
+    8 of 60 loads over SPDY at 100 Mbit/s on a busy machine stopped short, with every byte given to it, and none of 60
+    without a proxy. With so little waiting in the kernel at a time none of 160 did.
     """
     with host("engine") as made:
         made.set_kernel({"ipv4.tcp_rmem": RECEIVE_BUFFER})
