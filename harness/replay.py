@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from harness import keys
 from harness.errors import StudyError
 from harness.model import MAX_RTT_MS, Engine, Origins, Protocol
 
@@ -51,6 +52,15 @@ class ThinkTime:
     def __post_init__(self) -> None:
         if not 0 <= self.constant_ms <= MAX_RTT_MS:  # also refuses NaN
             raise StudyError(f"think_time is {self.constant_ms:g}; it must be 0 to {MAX_RTT_MS:g} ms")
+
+    @classmethod
+    def parse(cls, value: object) -> ThinkTime:
+        """`none`, `recorded`, or a number of ms."""
+        if value in ("none", "recorded"):
+            return cls(recorded=value == "recorded")
+        if isinstance(value, str):
+            raise StudyError(f'think_time: unknown {value!r}; it is "none", "recorded" or a number of ms')
+        return cls(keys.checked_number("think_time", value, float("-inf"), float("inf")))
 
     def of(self, recorded_ms: float | None) -> float:
         """The think time of a response in ms; 0 where the recording does not tell."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
 
 from harness.browser.browserlog import ABORTED, Request
 from harness.judge import Evidence
 from harness.model import Outcome
 from harness.records import Record
+from harness.replay import Replay
 from sites.archive import Archive, Entry
 from sites.peripheral import peripheral_urls
 from sites.servers import Match
@@ -25,6 +26,7 @@ class ReplayQuality:
     response recorded for their URL, `closest` by that of the closest query, `missed` not at all. Core requests are
     those to GET that are no favicon or manifest. `bytes_served` are the bodies of the exact answers as they
     travelled, `bytes_recorded` the same as recorded. `failed` were answered, but the browser refused the answer.
+    `determinism` and `compression` are the settings it was served with; reports of older versions have the default.
     """
 
     page: str
@@ -46,6 +48,8 @@ class ReplayQuality:
     bytes_served: int
     bytes_recorded: int
     console_errors: tuple[str, ...] | None
+    determinism: bool = Replay.determinism
+    compression: str = str(Replay.compression)
 
     @property
     def answered_percent(self) -> float | None:
@@ -70,13 +74,16 @@ class ReplayQuality:
         """Inverse of `to_json`; raises KeyError when a field is missing."""
         values: dict[str, Any] = {}
         for field in fields(cls):
-            value = data[field.name]
+            value = data[field.name] if field.default is MISSING else data.get(field.name, field.default)
             values[field.name] = tuple(value) if isinstance(value, list) else value
         return cls(**values)
 
 
-def replay_quality(record: Record, evidence: Evidence | None, archive: Archive) -> ReplayQuality:
-    """The quality of the replay in one trial of an archive."""
+def replay_quality(
+    record: Record, evidence: Evidence | None, archive: Archive, replay: Replay | None = None
+) -> ReplayQuality:
+    """The quality of the replay in one trial of an archive, which was served with the settings `replay`."""
+    settings = replay or Replay()
     asked = list(_asked(evidence)) if evidence else []
     peripheral = peripheral_urls(archive)
     recorded = _recorded(archive)
@@ -104,6 +111,8 @@ def replay_quality(record: Record, evidence: Evidence | None, archive: Archive) 
         bytes_served=sum(request.body_bytes or 0 for request in exact),
         bytes_recorded=sum(recorded[_bare(r.url)].body_bytes for r in exact if _bare(r.url) in recorded),
         console_errors=evidence.console_errors if evidence else None,
+        determinism=settings.determinism,
+        compression=str(settings.compression),
     )
 
 

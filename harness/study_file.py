@@ -169,21 +169,13 @@ def _replay(data: Mapping[str, Any], protocols: Iterable[Protocol], server: str,
         origins=keys.enum("origins", data.get("origins", "single"), Origins),
         determinism=keys.truth(data, "determinism", default=Replay.determinism),
         compression=Compression.parse(keys.text(data, "compression", "recorded")),
-        think_time=_think_time(data.get("think_time", "none")),
+        think_time=ThinkTime.parse(data.get("think_time", "none")),
         tls=keys.choice("tls", _of_engine(data, "tls", engine, DEFAULT_TLS), TLS_VERSIONS),
     )
     spoken = [protocol for protocol in protocols if engine in protocol.engines]
     refuse_unless_able(server, spoken, replay.think_time)
     replay.refuse_unless_for(spoken, engine)
     return replay
-
-
-def _think_time(value: Any) -> ThinkTime:
-    if value in ("none", "recorded"):
-        return ThinkTime(recorded=value == "recorded")
-    if isinstance(value, str):
-        raise StudyError(f'think_time: unknown {value!r}; it is "none", "recorded" or a number of ms')
-    return ThinkTime(keys.checked_number("think_time", value, float("-inf"), float("inf")))
 
 
 def _tcp(table: Any) -> TcpSettings:

@@ -15,6 +15,7 @@ from harness.model import Condition, Device, Driver, Engine, Link, Origins, Prot
 from harness.plan import PlannedTrial
 from harness.reading import refuse_if_off
 from harness.records import write_whole
+from harness.replay import Replay
 from harness.replay_quality import ReplayQuality, replay_quality
 from harness.runner import bench
 from harness.trial import TrialOptions, run_observed
@@ -42,6 +43,7 @@ def verifications(
     devices: Sequence[Device],
     *,
     variant: Variant | None = None,
+    replay: Replay | None = None,
     linger_s: float = LINGER_S,
 ) -> Iterator[Verification]:
     """Load the page `page`, which `archive` holds (in that variant), once by each protocol on each device.
@@ -53,7 +55,7 @@ def verifications(
     files = WORKSPACE / "verification"
     screenshot = files / "screenshot.png"
     protocols = tuple(protocols)
-    with bench({served_name(page, name): archive}, protocols) as opened:
+    with bench({served_name(page, name): archive}, protocols, replay=replay) as opened:
         refuse_if_off([calibrate(opened.testbed, LINK)])
         for number, (device, protocol) in enumerate(itertools.product(devices, protocols), 1):
             condition = Condition(
@@ -71,7 +73,7 @@ def verifications(
             screenshot.unlink(missing_ok=True)
             record, evidence = run_observed(opened.testbed, opened.drivers, planned, options, files)
             shown = screenshot.read_bytes() if screenshot.exists() else None
-            yield Verification(replay_quality(record, evidence, archive), shown)
+            yield Verification(replay_quality(record, evidence, archive, replay), shown)
 
 
 def store(verification: Verification, archive: Archive) -> Path:

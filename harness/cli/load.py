@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.calibrate import calibrate
 from harness.cli.common import Subcommands, in_enclosure
 from harness.cli.inspect import add_link_options, link_of
+from harness.cli.replay_options import add_replay_options, add_think_time_option, replay_of
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
 from harness.model import (
@@ -29,8 +30,9 @@ from harness.model import (
 from harness.plan import PlannedTrial
 from harness.reading import refuse_if_off
 from harness.records import Record
+from harness.replay import Replay
 from harness.runner import bench
-from harness.servers import ABILITIES, DEFAULT_SERVERS, refuse_unless_able
+from harness.servers import ABILITIES, DEFAULT_SERVERS
 from harness.testbed import testbed
 from harness.trial import TrialOptions, run_trial
 from harness.variants import PLAIN, Variant, parse_variant, served_name
@@ -51,6 +53,8 @@ def add_commands(commands: Subcommands) -> None:
     )
     load.add_argument("--device", choices=list(DEVICES), default=DESKTOP.name)
     load.add_argument("--server", choices=list(ABILITIES), help="default: the engine's usual one")
+    add_replay_options(load)
+    add_think_time_option(load)
     load.add_argument("--timeout-s", type=float, default=60.0)
     load.add_argument(
         "--keep", type=Path, metavar="DIR", help="store NetLog, packet capture and screenshot here"
@@ -65,7 +69,13 @@ def add_commands(commands: Subcommands) -> None:
 
 
 def _one_trial(
-    archive: Archive, condition: Condition, options: TrialOptions, files: Path, backend: Backend | None = None
+    archive: Archive,
+    condition: Condition,
+    replay: Replay,
+    options: TrialOptions,
+    files: Path,
+    *,
+    backend: Backend | None,
 ) -> Record:
     planned = PlannedTrial("00001", 1, 1, condition)
     served = served_name(condition.page, condition.variant)
@@ -73,6 +83,7 @@ def _one_trial(
         {served: archive},
         [condition.protocol],
         backend=backend,
+        replay=replay,
         server=condition.server,
         engine=condition.engine,
     ) as opened:
@@ -108,13 +119,13 @@ def run_load(arguments: argparse.Namespace) -> int:
     link = link_of(arguments)
     condition = _condition(arguments, link, variant)
     condition.protocol.refuse_unless_spoken_by(condition.engine)
-    refuse_unless_able(condition.server, [condition.protocol])
+    replay = replay_of(arguments, [condition.protocol], condition.engine, condition.server)
     keep = ("netlog", "pcap", "screenshot") if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
     def command() -> int:
         options = TrialOptions(arguments.timeout_s, keep)
-        record = _one_trial(archive, condition, options, files, arguments.backend)
+        record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
         print(json.dumps(record.to_json()) if arguments.json else _line(record))
         return 0 if record.outcome is Outcome.OK else 1
 

@@ -9,11 +9,13 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.cli.common import Subcommands, console, in_enclosure
+from harness.cli.replay_options import add_replay_options, replay_of
 from harness.errors import UsageError
 from harness.mending import check_variants
-from harness.model import DEVICES, Device, Protocol
+from harness.model import DEVICES, Device, Engine, Protocol
+from harness.replay import Replay
 from harness.replay_quality import ReplayQuality
-from harness.servers import TODAY
+from harness.servers import DEFAULT_SERVER, TODAY
 from harness.variants import Variant, parse_variant
 from harness.verification import store, verifications
 from sites.archive import Archive, archives_root, open_archive
@@ -32,6 +34,7 @@ def add_commands(commands: Subcommands) -> None:
     verify.add_argument("name", metavar="NAME")
     verify.add_argument("--protocol", choices=[each.value for each in TODAY], default="h2")
     verify.add_argument("--device", choices=list(DEVICES), help="only this one (default: each)")
+    add_replay_options(verify)
     verify.add_argument(
         "--variant",
         action="append",
@@ -50,8 +53,11 @@ def run_verify(arguments: argparse.Namespace) -> int:
     archive = open_archive(archives_root(), arguments.name)
     protocol = Protocol(arguments.protocol)
     devices = [DEVICES[arguments.device]] if arguments.device else list(DEVICES.values())
+    replay = replay_of(arguments, [protocol], Engine.CHROMIUM, DEFAULT_SERVER)
     out = console()
     if arguments.variant:
+        if replay != Replay():
+            raise UsageError("--determinism and --compression do not go with --variant; leave them out")
         variants = [parse_variant(name) for name in arguments.variant]
         keep = arguments.keep and arguments.keep.absolute()
         mend = not arguments.no_mend
@@ -63,13 +69,15 @@ def run_verify(arguments: argparse.Namespace) -> int:
         raise UsageError(
             "--keep and --no-mend go with --variant; other screenshots are kept with the archive"
         )
-    return in_enclosure(arguments, lambda: _verify(archive, protocol, devices, out))
+    return in_enclosure(arguments, lambda: _verify(archive, protocol, devices, replay, out))
 
 
-def _verify(archive: Archive, protocol: Protocol, devices: Sequence[Device], out: Console) -> int:
+def _verify(
+    archive: Archive, protocol: Protocol, devices: Sequence[Device], replay: Replay, out: Console
+) -> int:
     out.print(f"{archive.name}: {archive.start_url} over {protocol}", markup=False)
     ok = True
-    for verification in verifications(archive, archive.name, [protocol], devices):
+    for verification in verifications(archive, archive.name, [protocol], devices, replay=replay):
         path = store(verification, archive)
         for line in _lines(verification.quality):
             out.print(line, markup=False)

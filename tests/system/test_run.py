@@ -130,6 +130,11 @@ def test_an_ordinary_user_gets_the_same(study: Coldload) -> None:
         (("load", "elsewhere"), 2, "elsewhere"),
         (("load", "small", "--rtt-ms", "-5"), 2, "rtt_ms is -5"),
         (("load", "small", "--down-mbps", "0"), 2, "down_mbps is 0"),
+        (("load", "small", "--think-time", "soon"), 2, "think_time: unknown 'soon'"),
+        (("load", "small", "--think-time", "50"), 2, "servers that can: apache, nginx"),
+        (("load", "small", "--compression", "zip"), 2, "compression: unknown 'zip'; known: recorded, none"),
+        (("verify", "small", "--protocol", "http1", "--compression", "brotli"), 2, "brotli over https only"),
+        (("verify", "small", "--variant", "minify", "--determinism", "false"), 2, "do not go with --variant"),
         (("report", "nowhere"), 2, "nowhere"),
         (("archive",), 2, "a URL to archive"),
         (("archive", "http://127.0.0.1:9/", "--name", "x"), 2, "127.0.0.1:9"),
@@ -196,21 +201,26 @@ def test_doctor_finds_everything_here(coldload: Coldload) -> None:
 
 def test_load_prints_one_line(study: Coldload) -> None:
     code, out, err = study.run(
-        "load", "small", "--protocol", "https1", "--driver", "selenium", "--rtt-ms", "20"
-    )
+        "load", "small", "--protocol", "https1", "--driver", "selenium", "--rtt-ms", "20",
+        "--server", "nginx", "--think-time", "1000", "--determinism", "false", "--compression", "gzip-9",
+    )  # fmt: skip
     assert (code, err) == (0, "")
     (line,) = out.splitlines()
     assert "small plain https1 10mbps-20ms selenium" in line
     assert "11 requests (11 by http/1.1; 1 not archived)" in line
+    load_ms = float(line.partition("selenium: ")[2].partition(" ms load")[0].replace(",", ""))
+    assert load_ms > 2000  # the page waits, and then what it names
 
 
 def test_verify_lists_what_is_missing(study: Coldload) -> None:
-    code, out, err = study.run("verify", "small", "--device", "desktop")
+    code, out, err = study.run("verify", "small", "--device", "desktop", "--determinism", "false")
     assert (code, err) == (1, "")
     assert "10 answered as recorded" in out
     assert "https://cdn.example/missing.png" in out
     pictures = list((study.folder / "archives" / "small" / "verify").glob("desktop-*.png"))
     assert [picture.read_bytes()[:4] for picture in pictures] == [b"\x89PNG"]
+    report = json.loads(pictures[0].with_suffix(".json").read_text())
+    assert (report["determinism"], report["compression"]) == (False, "recorded")
 
 
 def test_shell_runs_a_command_behind_the_link(coldload: Coldload) -> None:
