@@ -1,4 +1,4 @@
-"""From raw observations to one record: what the load showed, and whether it may count. Pure.
+"""What one trial left behind, and whether it may count. Pure.
 
 A trial counts only when the browser's log and the server's log agree that every request used the protocol of
 the condition, nothing of the page was lost on the way, and nothing but the page used the link.
@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from harness.browser.browserlog import ABORTED, BrowserLog, Connection, Request
+from harness.browser.browserlog import BrowserLog, Connection, Request
 from harness.model import Outcome, Protocol
-from harness.records import Observation
-from sites.servers import Match, ServedRequest
+from sites.servers import ServedRequest
 
 # Chromium's net errors (net_error_list.h) that mean the transport failed, not the page's own rules:
 # time-out, network change, connection (100s), certificate (200s), HTTP and its framing (300s).
@@ -53,6 +52,11 @@ class Evidence:
         return tuple(request for request in self.served or () if not request.websocket)
 
     @property
+    def pipelining_depth(self) -> int | None:
+        """The most requests of a connection that were at the server at once; None where no server tells."""
+        return max((each.depth for each in self.served_by_protocol if each.depth is not None), default=None)
+
+    @property
     def page_requests(self) -> tuple[Request, ...]:
         return self.browser_log.page_requests if self.browser_log else ()
 
@@ -64,95 +68,6 @@ class Evidence:
             return self.page_requests
         end = document.started_ms + self.timeline["plt_ms"] - (self.timeline.get("fetch_start_ms") or 0)
         return tuple(request for request in self.page_requests if request.started_ms <= end)
-
-
-def observe(evidence: Evidence) -> Observation:
-    """The numbers of a record."""
-    timeline = evidence.timeline or {}
-    requests = evidence.load_requests
-    failed = [request for request in requests if request.failed and request.net_error != ABORTED]
-    missed, fuzzy = asked_urls(evidence, Match.MISS), asked_urls(evidence, Match.CLOSEST)
-    reading = evidence.link_reading or {}
-    served = evidence.served
-    seen = evidence.browser_log is not None
-    return Observation(
-        navigate_ms=evidence.navigate_ms,
-        **{
-            name: timeline.get(name)
-            for name in ("plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "cls", "tbt_ms")
-        },
-        requests=len(requests) if seen else None,
-        requests_after_load=len(evidence.page_requests) - len(requests) if seen else None,
-        failed_requests=len(failed) if seen else None,
-        missed_requests=len(missed) if seen else None,
-        fuzzy_requests=len(fuzzy) if seen else None,
-        connections=len(evidence.browser_log.connections) if evidence.browser_log else None,
-        connect_ms=_fastest(evidence.browser_log.connections) if evidence.browser_log else None,
-        tls=dict(Counter(_tls_of_connections(evidence))),
-        bytes_down=reading.get("down", {}).get("bytes_out"),
-        bytes_up=reading.get("up", {}).get("bytes_out"),
-        bytes_body=_body_bytes(evidence) if seen else None,
-        protocols=dict(Counter(request.protocol for request in requests if request.protocol)),
-        missed=tuple(missed),
-        fuzzy=tuple(fuzzy),
-        failed=tuple(f"{request.url} ({request.net_error or request.status})" for request in failed),
-        service_requests=sum(1 for each in evidence.browser_log.service_requests if each.protocol)
-        if evidence.browser_log
-        else None,
-        server_requests=None if served is None else len(served),
-        server_connections=None if served is None else len({request.connection for request in served}),
-        pipelining_depth=_deepest(served) if evidence.protocol.wire == "http/1.1" else None,
-        spdy_streams=_streams(served) if evidence.protocol.wire == SPDY else None,
-        link_reading=evidence.link_reading,
-        client_cpu_s=evidence.client_cpu_s,
-        server_cpu_s=evidence.server_cpu_s,
-        foreign_cpu_share=evidence.foreign_cpu_share,
-    )
-
-
-def _fastest(connections: Iterable[Connection]) -> float | None:
-    return min((each.connect_ms for each in connections if each.connect_ms is not None), default=None)
-
-
-def _tls_of_connections(evidence: Evidence) -> list[str]:
-    """The version of TLS of each secure connection: as the browser tells or, where it does not, the server."""
-    told = [
-        each.tls for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls
-    ]
-    by_connection = {each.connection: each.tls for each in evidence.served or () if each.tls}
-    return told or [version.replace("TLSv", "TLS ") for version in by_connection.values()]
-
-
-def _body_bytes(evidence: Evidence) -> int | None:
-    """Of the requests before the load event: as the browser counts or, where it does not, the server."""
-    counted = [request.body_bytes for request in evidence.load_requests]
-    if None not in counted:
-        return sum(each or 0 for each in counted)
-    if evidence.served is None:
-        return None
-    asked = {request.url.partition("#")[0] for request in evidence.load_requests}
-    return sum(request.body_bytes for request in evidence.served if request.url in asked)
-
-
-def _deepest(served: Iterable[ServedRequest] | None) -> int | None:
-    """The most requests of a connection that were at the server at once; None where no server tells."""
-    return max((each.depth for each in served or () if each.depth is not None), default=None)
-
-
-def _streams(served: Iterable[ServedRequest] | None) -> int | None:
-    """The SYN_STREAM frames the server got, over all connections."""
-    streams: dict[object, int] = {}
-    for each in served or ():
-        if each.protocol == SPDY and each.requests_before is not None:
-            streams[each.connection] = max(streams.get(each.connection, 0), each.requests_before + 1)
-    return sum(streams.values()) if streams else None
-
-
-def asked_urls(evidence: Evidence, match: Match) -> list[str]:
-    """The URLs the page asked for before its load event that the server answered in that way, each once."""
-    asked = {request.url.partition("#")[0] for request in evidence.load_requests}
-    answered = [request.url for request in evidence.served or () if request.match is match]
-    return [url for url in dict.fromkeys(answered) if url in asked]
 
 
 def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
@@ -278,7 +193,7 @@ def _not_pipelined(evidence: Evidence) -> str | None:
     """A pipelined protocol that was not, though it could have been; or pipelining where there is none."""
     protocol = evidence.protocol
     seen = [request.url for request in evidence.page_requests if request.pipelined]
-    deepest = _deepest(evidence.served_by_protocol)
+    deepest = evidence.pipelining_depth
     if protocol.wire != "http/1.1":
         return None
     if not protocol.pipelined:

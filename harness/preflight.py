@@ -13,7 +13,7 @@ from harness.errors import ColdloadError, EnvironmentLacks
 from harness.link import linkem_program, usable_backend
 from harness.model import Backend
 from harness.process import find_program
-from sites.servers.nodepackages import REMEDY, node, required_module
+from sites.servers.nodepackages import NEEDED, GatewayLacks, node_version, refuse_unless_loadable
 
 MODULES = (
     "selenium",
@@ -107,10 +107,10 @@ def _linkem_check() -> Check:
 def _gateway_check() -> Check:
     what = "spdy-gateway: the server of the protocols of 2012"
     try:
-        folder = required_module("spdy-transport")
-        return Check(what, True, f"{node().name} and {folder.name}", optional=True)
-    except EnvironmentLacks:
-        return Check(what, False, "its packages of npm are missing", REMEDY, optional=True)
+        refuse_unless_loadable()
+        return Check(what, True, f"Node {node_version()} and {NEEDED}", optional=True)
+    except GatewayLacks as lack:
+        return Check(what, False, lack.found, lack.remedy, optional=True)
 
 
 def _kernel_checks() -> Iterator[Check]:

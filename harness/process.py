@@ -69,6 +69,8 @@ def run(
         )
     except subprocess.TimeoutExpired as error:
         raise TestbedFailed(f"{command.program} did not end within {timeout_s:g} s: {command}") from error
+    except OSError as error:
+        raise TestbedFailed(f"cannot start {command.program}: {error}") from error
     if done.returncode not in ok_codes:
         said = " | ".join((done.stderr or done.stdout).strip().splitlines()[-3:]) or "it printed nothing"
         raise TestbedFailed(f"`{command}` failed with exit code {done.returncode}: {said}")

@@ -16,20 +16,12 @@ from harness.calibrate import calibrate
 from harness.enclosure import WORKSPACE
 from harness.environment import describe_environment
 from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
-from harness.model import (
-    DEFAULT_DRIVERS,
-    DEFAULT_TLS,
-    Backend,
-    Engine,
-    Link,
-    Outcome,
-    Replay,
-    TcpSettings,
-)
+from harness.model import DEFAULT_DRIVERS, Backend, Engine, Link, Outcome, TcpSettings
 from harness.model import Protocol as WireProtocol
 from harness.plan import PlannedTrial
 from harness.reading import LinkReading, refuse_if_off
 from harness.records import Record, RunDirectory
+from harness.replay import DEFAULT_TLS, Replay
 from harness.servers import DEFAULT_SERVERS
 from harness.study import EngineSetup, Study
 from harness.testbed import Testbed, testbed

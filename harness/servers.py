@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.errors import StudyError
-from harness.model import Engine, Protocol, ThinkTime
+from harness.model import Engine, Protocol
+from harness.replay import ThinkTime
 
 DEFAULT_SERVERS = {Engine.CHROMIUM: "caddy", Engine.QTWEBKIT: "spdy-gateway"}
 DEFAULT_SERVER = DEFAULT_SERVERS[Engine.CHROMIUM]

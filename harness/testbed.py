@@ -25,8 +25,9 @@ from harness import syscalls
 from harness.enclosure import WORKSPACE
 from harness.errors import TestbedFailed
 from harness.link import Address, RunningLink, joined, kernel_settings, usable_backend
-from harness.model import Backend, Condition, Engine, Link, Origins, Protocol, Replay, TcpSettings
+from harness.model import Backend, Condition, Engine, Link, Origins, Protocol, TcpSettings
 from harness.netns import NETNS_FOLDER, Host, host
+from harness.replay import Replay
 from harness.servers import DEFAULT_SERVER, refuse_unless_able
 from harness.variants import served_name
 from sites.archive import Archive

@@ -14,8 +14,9 @@ from harness.browser.driver import Browser
 from harness.browser.screens import take_screens
 from harness.browsers import Drivers, FreshBrowser
 from harness.errors import TestbedFailed, TrialFailed
-from harness.judge import Evidence, observe, verdict
+from harness.judge import Evidence, verdict
 from harness.model import Outcome
+from harness.observe import observe
 from harness.plan import PlannedTrial
 from harness.processtree import ForeignCpu, cpu_seconds, kill_family
 from harness.records import Observation, Record

@@ -8,6 +8,9 @@ earlier or later is the same (Firefox's resistFingerprinting has steps of that s
 asks again within a millisecond, waiting in a loop, sees the time pass. `performance.timeOrigin` is the recording's,
 all else of `performance` is untouched. Workers, and empty documents that scripts make (about:blank, srcdoc), have no
 such script.
+
+The historical engine (of 2016) has neither `Proxy`, so that an ordinary function stands for `Date`, nor `Crypto`,
+`crypto.randomUUID` and `performance.timeOrigin`, which it goes on without.
 """
 
 from __future__ import annotations
@@ -23,18 +26,20 @@ PRESCAN_BYTES = 1024  # where browsers look for <meta charset>
 _SCRIPT = """<script>(function(w,t,s){var M=Math,r=function(){s=s+0x6D2B79F5|0;\
 var x=M.imul(s^s>>>15,s|1);x=x+M.imul(x^x>>>7,x|61)^x;return((x^x>>>14)>>>0)/4294967296};\
 if(M.random.coldload)return;r.coldload=1;M.random=r;\
-var C=w.Crypto.prototype,g=C.getRandomValues;C.getRandomValues=function(a){g.call(this,a);\
+var O=Object,C=O.getPrototypeOf(w.crypto),g=C.getRandomValues;C.getRandomValues=function(a){g.call(this,a);\
 for(var b=new Uint8Array(a.buffer,a.byteOffset,a.byteLength),i=b.length;i--;)b[i]=r()*256;return a};\
 if(C.randomUUID)C.randomUUID=function(){return"10000000-1000-4000-8000-100000000000".replace(/[018]/g,\
 function(c){return(c^r()*16>>c/4).toString(16)})};\
 var D=w.Date,N=D.now,P=w.performance,b=P.now(),l=-1,o=0,m=0,n=function(){var e=P.now()-b;if(e-l>=1)o=e%%100;l=e;\
-return m=M.max(m,M.floor(t+e-o))};D.now=n;\
-w.Date=D.prototype.constructor=new Proxy(D,{apply:function(){return new D(n()).toString()},\
-construct:function(d,a,e){return Reflect.construct(d,a.length?a:[n()],e)}});\
-Object.defineProperty(w.Performance.prototype,"timeOrigin",{get:function(){return t},configurable:true});\
-var k=Object.getOwnPropertyDescriptor(w.Document.prototype,"cookie"),K=k.set;k.set=function(v){\
+return m=M.max(m,M.floor(t+e-o))},S=function(){return new D(n()).toString()},F=function(y,o,d,h,i,s,f){\
+var e=new.target;return e?O.setPrototypeOf(new D(...(arguments.length?arguments:[n()])),e.prototype):S()};\
+D.now=n;F.prototype=D.prototype;O.setPrototypeOf(F,D);w.Date=D.prototype.constructor=w.Proxy?new Proxy(D,{apply:S,\
+construct:function(d,a,e){return Reflect.construct(d,a.length?a:[n()],e)}}):F;\
+if("timeOrigin"in P)O.defineProperty(w.Performance.prototype,"timeOrigin",\
+{get:function(){return t},configurable:true});\
+var k=O.getOwnPropertyDescriptor(w.Document.prototype,"cookie"),K=k.set;k.set=function(v){\
 K.call(this,(v+"").replace(/(;\\s*expires=)([^;]+)/i,function(a,e,d){d=D.parse(d)+N()-n();\
-return d?e+new D(d).toUTCString():a}))};Object.defineProperty(w.Document.prototype,"cookie",k)\
+return d?e+new D(d).toUTCString():a}))};O.defineProperty(w.Document.prototype,"cookie",k)\
 })(window,%d,%d)</script>"""
 _SEED = 2012
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from harness.model import Compression, ThinkTime
+from harness.replay import Compression, ThinkTime
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
 from sites.coding import BROWSER_CODINGS

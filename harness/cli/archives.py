@@ -18,7 +18,8 @@ from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.verify import percent
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
-from harness.model import AS_RECORDED, NAME_PATTERN, Link, Protocol
+from harness.model import NAME_PATTERN, Link, Protocol
+from harness.replay import AS_RECORDED
 from harness.testbed import testbed
 from harness.verification import stored
 from sites.archive import Archive, archives_root, check_free, list_archives, open_archive

@@ -12,7 +12,7 @@ from harness.cli.common import Subcommands, console, in_enclosure
 from harness.model import Backend, Link
 from harness.preflight import checks, missing
 from harness.reading import LinkReading, refuse_if_off
-from harness.study import read_study
+from harness.study_file import read_study
 from harness.study_links import named_links, shipped_links
 from harness.testbed import testbed
 

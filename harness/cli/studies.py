@@ -20,7 +20,8 @@ from harness.plan import Plan, make_plan
 from harness.progress import progress
 from harness.records import RunDirectory, open_run
 from harness.runner import Summary, run_study
-from harness.study import Study, read_study, shipped_studies
+from harness.study import Study
+from harness.study_file import read_study, shipped_studies
 from sites.archive import archives_root, open_archive
 
 RUNS = Path("runs")

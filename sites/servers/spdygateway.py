@@ -18,11 +18,10 @@ from pathlib import Path
 
 from harness.command import Command
 from harness.model import Protocol
-from harness.process import run
 from sites.servers import nginx
 from sites.servers.gatewaylog import parse_line
 from sites.servers.nginxfiles import write_answers
-from sites.servers.nodepackages import NODE_MODULES, node, required_module
+from sites.servers.nodepackages import NODE_MODULES, node, node_version, refuse_unless_loadable
 from sites.servers.serving import LOG_NAME, Listener, Program, Setup, in_url, rendered
 
 CONFIGURATION = "gateway.json"
@@ -104,7 +103,7 @@ def configuration(setup: Setup, backends: Mapping[str, Listener]) -> str:
 
 def commands(folder: Path) -> list[Command]:
     """What starts nginx, and the gateway, which listens as soon as nginx does."""
-    required_module("spdy-transport")
+    refuse_unless_loadable()
     script = importlib.resources.files("sites.servers") / "gateway" / "gateway.js"
     gateway = Command.of(node(), str(script), folder / CONFIGURATION)
     return [nginx.command(folder), gateway.with_environment(NODE_PATH=str(NODE_MODULES))]
@@ -112,8 +111,7 @@ def commands(folder: Path) -> list[Command]:
 
 def version() -> str:
     """The names and versions of both."""
-    said = run(Command.of(node(), "--version"), timeout_s=30).strip().removeprefix("v")
-    return f"spdy-gateway/Node {said} before {nginx.version()}"
+    return f"spdy-gateway/Node {node_version()} before {nginx.version()}"
 
 
 SPDY_GATEWAY = Program(SETTINGS, write_answers, configure, commands, version, parse_line)

@@ -9,7 +9,8 @@ import pytest
 
 from harness.enclosure import WORKSPACE
 from harness.errors import ArchiveError, TestbedFailed
-from harness.model import AS_RECORDED, Link, Protocol
+from harness.model import Link, Protocol
+from harness.replay import AS_RECORDED
 from harness.testbed import testbed
 from sites.archive import Archive, open_archive, write_archive
 from sites.capture import archive_with_httrack

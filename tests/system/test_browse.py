@@ -13,7 +13,8 @@ import pytest
 
 from harness.enclosure import WORKSPACE
 from harness.errors import ArchiveError
-from harness.model import Link, Protocol, Replay
+from harness.model import Link, Protocol
+from harness.replay import Replay
 from harness.testbed import testbed
 from sites.archive import Archive, Response, open_archive, write_archive
 from sites.archiving import Tool, archive_page

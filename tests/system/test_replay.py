@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from harness.enclosure import WORKSPACE
-from harness.model import Compression, Origins, Outcome, Protocol, Replay
+from harness.model import Origins, Outcome, Protocol
 from harness.records import Record
+from harness.replay import Compression, Replay
 from harness.runner import bench
 from harness.testbed import served_to
 from harness.trial import TrialOptions, run_trial

@@ -111,11 +111,13 @@ def test_two_runs_side_by_side_do_not_disturb_each_other(study: Coldload) -> Non
 
 
 def test_an_ordinary_user_gets_the_same(study: Coldload) -> None:
-    """Uid 1000 without any privilege outside its own user namespace."""
+    """Uid 1000 without any privilege outside its own user namespace; both engines, which have hosts of their own."""
+    both = STUDY.replace('"h2"]', '"h2", "spdy-plain"]\nengines = ["chromium", "qtwebkit"]')
+    (study.folder / "tiny.toml").write_text(both)
     prefix = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
     code, out, err = study.run("run", "tiny.toml", "--out", "out", "--trials", "1", prefix=prefix)
     assert (code, err) == (0, ""), out
-    assert [record["outcome"] for record in records(study.folder / "out")] == ["ok"] * 2
+    assert [record["outcome"] for record in records(study.folder / "out")] == ["ok"] * 4
     environment = json.loads((study.folder / "out" / "environment.json").read_text())
     assert environment["machine"]["as_root"] is False
 

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from harness.enclosure import WORKSPACE
-from harness.model import Protocol, ThinkTime
+from harness.model import Protocol
 from harness.process import find_program
 from harness.processtree import family
+from harness.replay import ThinkTime
 from harness.testbed import SERVERS
 from sites.archive import Response
 from sites.certificates import Authority
@@ -26,24 +27,8 @@ from sites.servers.apache import APACHE
 from sites.servers.serving import serving
 from sites.urls import canonical_url
 from tests.system.conftest import inside
-from tests.system.serverobserver import (
-    CLOSEST,
-    CLOSING,
-    HTML,
-    LARGE_BODY,
-    REFUSED,
-    SERVERS_OWN,
-    SITE,
-    TARGETS,
-    TEXT,
-    TLS,
-    Seen,
-    logged,
-    observe,
-    recording,
-    served,
-    site_of,
-)
+from tests.system.serverobserver import CLOSING, REFUSED, SERVERS_OWN, TLS, Seen, logged, observe, served
+from tests.system.serverrecording import CLOSEST, HTML, LARGE_BODY, SITE, TARGETS, TEXT, recording, site_of
 
 
 @pytest.fixture(scope="module", params=list(SERVERS))

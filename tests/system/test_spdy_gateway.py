@@ -25,7 +25,8 @@ from sites.materialise import materialise
 from sites.servers import Match, ServedRequest, Service
 from sites.servers.nodepackages import NODE_MODULES, node
 from tests.system.conftest import inside
-from tests.system.serverobserver import HTML, LARGE_BODY, SITE, TEXT, logged, served, site_of
+from tests.system.serverobserver import logged, served
+from tests.system.serverrecording import HTML, LARGE_BODY, SITE, TEXT, site_of
 
 PIPELINED = (Protocol.HTTP1_PIPELINED, Protocol.HTTPS1_PIPELINED)
 SPDY = (Protocol.SPDY, Protocol.SPDY_PLAIN)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from harness.enclosure import WORKSPACE
-from harness.model import Driver, Engine, Link, Outcome, Protocol, Replay
+from harness.model import Driver, Engine, Link, Outcome, Protocol
 from harness.records import Record
+from harness.replay import Replay
 from harness.runner import bench
 from harness.servers import ABILITIES, DEFAULT_SERVER, TODAY
 from sites.archive import write_archive

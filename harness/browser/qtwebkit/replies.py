@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PyQt5.QtCore import QIODevice
+from PyQt5.QtCore import QIODevice, QUrl
 from PyQt5.QtNetwork import (
     QNetworkAccessManager,
     QNetworkProxy,
@@ -116,7 +116,7 @@ class Reply(QNetworkReply):
         super().__init__(manager)
         self._inner = inner
         self._log = log
-        self._number = log.begin(inner.url().toString(), _method(inner))
+        self._number = log.begin(_as_sent(inner.url()), _method(inner))
         self._given_up = False
         self._body_bytes = 0
         self._answered = False
@@ -200,6 +200,11 @@ class Reply(QNetworkReply):
 
     def ignoreSslErrors(self, *_: Any) -> None:  # noqa: N802
         """A wrong certificate stays an error."""
+
+
+def _as_sent(url: Any) -> str:
+    """The URL as it travels, and so as the server's log has it: Qt's own text would have %20 as a space."""
+    return bytes(url.toEncoded(QUrl.RemoveFragment)).decode("ascii")
 
 
 def _method(reply: Any) -> str:

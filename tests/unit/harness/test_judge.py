@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from harness.browser.browserlog import BrowserLog, Connection, Request
-from harness.judge import Evidence, observe, verdict
+from harness.judge import Evidence, verdict
 from harness.model import Outcome, Protocol
+from harness.observe import observe
 from sites.servers import Match, ServedRequest
 
 START = "https://site.example/"

@@ -8,7 +8,8 @@ import pytest
 
 from harness.errors import RecordsError
 from harness.plan import Plan, make_plan
-from harness.study import Study, parse_study
+from harness.study import Study
+from harness.study_file import parse_study
 
 STUDY = """
 name = "mine"

@@ -39,6 +39,14 @@ def test_missing_program_is_named() -> None:
         find_program("no-such-program-here")
 
 
+def test_a_damaged_program_is_named(tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(b"\x7fELF cut short")
+    damaged.chmod(0o755)
+    with pytest.raises(TestbedFailed, match=r"cannot start .*/damaged: .*Exec format error"):
+        run(Command.of(damaged))
+
+
 def test_background_process_is_ready_before_and_gone_after_the_block(tmp_path: Path) -> None:
     flag = tmp_path / "ready"
     code = f"import time, pathlib; time.sleep(0.1); pathlib.Path({str(flag)!r}).touch(); time.sleep(60)"

@@ -12,7 +12,7 @@ from harness.errors import RecordsError
 from harness.model import Outcome
 from harness.plan import Plan, make_plan
 from harness.records import Observation, Record, open_run
-from harness.study import parse_study
+from harness.study_file import parse_study
 
 STUDY = """
 name = "mine"

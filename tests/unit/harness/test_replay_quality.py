@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 from harness.browser.browserlog import ABORTED, BrowserLog
-from harness.judge import Evidence, observe
+from harness.judge import Evidence
 from harness.model import MOBILE, Condition, Driver, Engine, Link, Origins, Outcome, Protocol
+from harness.observe import observe
 from harness.plan import PlannedTrial
 from harness.records import Record
 from harness.replay_quality import ReplayQuality, replay_quality

@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import StudyError
 from harness.model import NAME_PATTERN
-from harness.study import parse_study
+from harness.study_file import parse_study
 from harness.variants import FILTERS, SETS, factorial, parse_variant, served_name
 from sites.optimise.registry import REGISTRY
 

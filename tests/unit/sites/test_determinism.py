@@ -18,6 +18,7 @@ const window = globalThis;  // as browsers have it
 const cookies = [];
 window.Document = class { get cookie() { return "read" } set cookie(text) { cookies.push(text) } };
 const real = Date.now();
+if (%s) delete globalThis.Proxy;
 const element = %s;
 eval(element);
 const first = Math.random();
@@ -31,6 +32,7 @@ const year = new Date(date + 31536e6).toUTCString();
 page.cookie = "kept=1; path=/; expires=" + year + "; secure";
 page.cookie = "gone=1; Expires=Thu, 01 Jan 1970 00:00:01 GMT";
 page.cookie = "plain=expires=never";
+class Later extends Date {}
 const until = Date.parse(cookies[0].split("expires=")[1].split(";")[0]);
 console.log(JSON.stringify({
   cookies: cookies.slice(2), read: page.cookie, kept: cookies[0].replace(/expires=[^;]+/, ""),
@@ -38,14 +40,16 @@ console.log(JSON.stringify({
   first, second: Math.random(), bytes: [...bytes], uuid: crypto.randomUUID(), date,
   waited: performance.now() - started, now: new Date().getTime() - date, origin: performance.timeOrigin,
   given: new Date(2012, 0).getFullYear(), parsed: Date.parse("2012-01-01T00:00:00Z"), utc: Date.UTC(2012),
+  later: new Later().getTime() - date, is_later: new Later(5) instanceof Later, called: Date().slice(11, 15),
   text: typeof Date(), is: new Date() instanceof Date, own: new Date().constructor === Date, length: Date.length,
 }));
 """
 
 
-def run(folder: Path) -> dict[str, object]:
+def run(folder: Path, *, old: bool = False) -> dict[str, object]:
+    """What the page says; `old`: in an engine without Proxy, as the historical one."""
     code = script(RECORDED).removeprefix("<script>").removesuffix("</script>")
-    (folder / "page.js").write_text(PAGE % json.dumps(code))
+    (folder / "page.js").write_text(PAGE % (json.dumps(old), json.dumps(code)))
     done = node([str(folder / "page.js")], return_completed_process=True, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     said: dict[str, object] = json.loads(done.stdout)
@@ -64,8 +68,9 @@ def test_cookies_last_as_long_after_the_real_date(tmp_path: Path) -> None:
     assert said["gone"] < 0
 
 
-def test_chance_and_date_are_the_same_twice_and_durations_stay_true(tmp_path: Path) -> None:
-    one, other = run(tmp_path), run(tmp_path)
+@pytest.mark.parametrize("old", [False, True])
+def test_chance_and_date_are_the_same_twice_and_durations_stay_true(tmp_path: Path, old: bool) -> None:
+    one, other = run(tmp_path, old=old), run(tmp_path, old=old)
     assert one["first"] != one["second"]
     for name in ("first", "second", "bytes", "uuid", "date", "origin", "given", "parsed", "utc"):
         assert one[name] == other[name], name
@@ -79,6 +84,7 @@ def test_chance_and_date_are_the_same_twice_and_durations_stay_true(tmp_path: Pa
     assert (one["given"], one["utc"], one["text"], one["length"]) == (2012, one["parsed"], "string", 7)
     assert one["is"]
     assert one["own"]
+    assert (one["later"], one["is_later"], one["called"]) == (one["now"], True, "2022")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import pytest
 
-from harness.model import Compression
+from harness.replay import Compression
 from sites.archive import Archive, Response, write_archive
 from sites.coding import BROWSER_CODINGS, decode, encode
 from sites.materialise import Site, materialise

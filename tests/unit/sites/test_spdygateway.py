@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.errors import TestbedFailed
 from harness.model import Protocol
 from harness.servers import ABILITIES
 from sites.materialise import Site
 from sites.servers import Match
 from sites.servers.gatewaylog import parse_line
-from sites.servers.nodepackages import required_module
 from sites.servers.spdygateway import Settings, configure
 from tests.unit.sites.setups import setup_of
 
@@ -67,11 +66,6 @@ def test_every_setting_is_explained_in_the_template() -> None:
     template = (Path(__file__).parents[3] / "configs" / "servers" / "gateway.template").read_text()
     for setting in fields(Settings):
         assert f"settings.{setting.name}" in template, setting.name
-
-
-def test_missing_packages_are_named_with_the_command_that_gets_them() -> None:
-    with pytest.raises(EnvironmentLacks, match=r"spdy-gateway needs no-such-package.*nodepackages"):
-        required_module("no-such-package")
 
 
 LINE: dict[str, Any] = {

@@ -7,20 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StudyError
-from harness.model import (
-    DESKTOP,
-    MOBILE,
-    Compression,
-    Condition,
-    Driver,
-    Engine,
-    Link,
-    Origins,
-    Protocol,
-    Replay,
-    ThinkTime,
-)
-from harness.study import parse_study, read_study, shipped_studies
+from harness.model import DESKTOP, MOBILE, Condition, Driver, Engine, Link, Origins, Protocol
+from harness.replay import Compression, Replay, ThinkTime
+from harness.study_file import parse_study, read_study, shipped_studies
 
 GOOD = """
 name = "mine"

@@ -1,0 +1,95 @@
+"""From the evidence of a trial to the numbers of its record. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from harness.browser.browserlog import ABORTED, Connection
+from harness.judge import SPDY, Evidence
+from harness.records import Observation
+from sites.servers import Match, ServedRequest
+
+
+def observe(evidence: Evidence) -> Observation:
+    """The numbers of a record."""
+    timeline = evidence.timeline or {}
+    requests = evidence.load_requests
+    failed = [request for request in requests if request.failed and request.net_error != ABORTED]
+    missed, fuzzy = asked_urls(evidence, Match.MISS), asked_urls(evidence, Match.CLOSEST)
+    reading = evidence.link_reading or {}
+    served = evidence.served
+    seen = evidence.browser_log is not None
+    return Observation(
+        navigate_ms=evidence.navigate_ms,
+        **{
+            name: timeline.get(name)
+            for name in ("plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "cls", "tbt_ms")
+        },
+        requests=len(requests) if seen else None,
+        requests_after_load=len(evidence.page_requests) - len(requests) if seen else None,
+        failed_requests=len(failed) if seen else None,
+        missed_requests=len(missed) if seen else None,
+        fuzzy_requests=len(fuzzy) if seen else None,
+        connections=len(evidence.browser_log.connections) if evidence.browser_log else None,
+        connect_ms=_fastest(evidence.browser_log.connections) if evidence.browser_log else None,
+        tls=dict(Counter(_tls_of_connections(evidence))),
+        bytes_down=reading.get("down", {}).get("bytes_out"),
+        bytes_up=reading.get("up", {}).get("bytes_out"),
+        bytes_body=_body_bytes(evidence) if seen else None,
+        protocols=dict(Counter(request.protocol for request in requests if request.protocol)),
+        missed=tuple(missed),
+        fuzzy=tuple(fuzzy),
+        failed=tuple(f"{request.url} ({request.net_error or request.status})" for request in failed),
+        service_requests=sum(1 for each in evidence.browser_log.service_requests if each.protocol)
+        if evidence.browser_log
+        else None,
+        server_requests=None if served is None else len(served),
+        server_connections=None if served is None else len({request.connection for request in served}),
+        pipelining_depth=evidence.pipelining_depth if evidence.protocol.wire == "http/1.1" else None,
+        spdy_streams=_streams(served) if evidence.protocol.wire == SPDY else None,
+        link_reading=evidence.link_reading,
+        client_cpu_s=evidence.client_cpu_s,
+        server_cpu_s=evidence.server_cpu_s,
+        foreign_cpu_share=evidence.foreign_cpu_share,
+    )
+
+
+def _fastest(connections: Iterable[Connection]) -> float | None:
+    return min((each.connect_ms for each in connections if each.connect_ms is not None), default=None)
+
+
+def _tls_of_connections(evidence: Evidence) -> list[str]:
+    """The version of TLS of each secure connection: as the browser tells or, where it does not, the server."""
+    told = [
+        each.tls for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls
+    ]
+    by_connection = {each.connection: each.tls for each in evidence.served or () if each.tls}
+    return told or [version.replace("TLSv", "TLS ") for version in by_connection.values()]
+
+
+def _body_bytes(evidence: Evidence) -> int | None:
+    """Of the requests before the load event: as the browser counts or, where it does not, the server."""
+    counted = [request.body_bytes for request in evidence.load_requests]
+    if None not in counted:
+        return sum(each or 0 for each in counted)
+    if evidence.served is None:
+        return None
+    asked = {request.url.partition("#")[0] for request in evidence.load_requests}
+    return sum(request.body_bytes for request in evidence.served if request.url in asked)
+
+
+def _streams(served: Iterable[ServedRequest] | None) -> int | None:
+    """The SYN_STREAM frames the server got, over all connections."""
+    streams: dict[object, int] = {}
+    for each in served or ():
+        if each.protocol == SPDY and each.requests_before is not None:
+            streams[each.connection] = max(streams.get(each.connection, 0), each.requests_before + 1)
+    return sum(streams.values()) if streams else None
+
+
+def asked_urls(evidence: Evidence, match: Match) -> list[str]:
+    """The URLs the page asked for before its load event that the server answered in that way, each once."""
+    asked = {request.url.partition("#")[0] for request in evidence.load_requests}
+    answered = [request.url for request in evidence.served or () if request.match is match]
+    return [url for url in dict.fromkeys(answered) if url in asked]

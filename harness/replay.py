@@ -1,0 +1,100 @@
+"""How archives are served: settings that hold for all conditions of a study, as frozen, self-validating values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.errors import StudyError
+from harness.model import MAX_RTT_MS, Engine, Origins, Protocol
+
+TLS_VERSIONS = ("1.3", "1.2")
+# What a study gets that names none: what the protocols of the engine have in common.
+DEFAULT_TLS = {Engine.CHROMIUM: "1.3", Engine.QTWEBKIT: "1.2"}
+# Least, most and default level: what servers use when they compress as they send.
+COMPRESSION_LEVELS = {"gzip": (1, 9, 6), "brotli": (0, 11, 5)}
+
+
+@dataclass(frozen=True)
+class Compression:
+    """The content coding of text: as `recorded`, `none`, or `gzip` or `brotli` of one level for all of it."""
+
+    kind: str = "recorded"
+    level: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Compression:
+        """`recorded`, `none`, `gzip`, `brotli`, or one of the latter with its level, as `gzip-9`."""
+        kind, _, level = text.partition("-")
+        if kind in ("recorded", "none") and not level and not text.endswith("-"):
+            return cls(kind)
+        if kind not in COMPRESSION_LEVELS:
+            raise StudyError(f"compression: unknown {text!r}; known: recorded, none, gzip, brotli, gzip-9")
+        least, most, default = COMPRESSION_LEVELS[kind]
+        if text == kind:
+            return cls(kind, default)
+        if not level.isascii() or not level.isdigit() or not least <= int(level) <= most:
+            raise StudyError(f"compression: {text!r}; {kind} has the levels {kind}-{least} to {kind}-{most}")
+        return cls(kind, int(level))
+
+    def __str__(self) -> str:
+        return self.kind if self.level is None else f"{self.kind}-{self.level}"
+
+
+@dataclass(frozen=True)
+class ThinkTime:
+    """How long the server waits before it answers from the archive: `constant_ms`, or as long as was `recorded`."""
+
+    constant_ms: float = 0.0
+    recorded: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.constant_ms <= MAX_RTT_MS:  # also refuses NaN
+            raise StudyError(f"think_time is {self.constant_ms:g}; it must be 0 to {MAX_RTT_MS:g} ms")
+
+    def of(self, recorded_ms: float | None) -> float:
+        """The think time of a response in ms; 0 where the recording does not tell."""
+        return (recorded_ms or 0.0) if self.recorded else self.constant_ms
+
+    def __bool__(self) -> bool:
+        return self.recorded or self.constant_ms > 0
+
+    def __str__(self) -> str:
+        return "recorded" if self.recorded else f"{self.constant_ms:g} ms" if self else "none"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How archives are served: the settings of a study that hold for all its conditions.
+
+    `tls` is the one version of TLS there is.
+    """
+
+    origins: Origins = Origins.SINGLE
+    determinism: bool = True
+    compression: Compression = Compression()
+    think_time: ThinkTime = ThinkTime()
+    tls: str = TLS_VERSIONS[0]
+
+    def refuse_unless_for(self, protocols: Iterable[Protocol], engine: Engine = Engine.CHROMIUM) -> None:
+        """Raise StudyError when the browser could not read what it would get by one of the protocols."""
+        protocols = tuple(protocols)
+        plain = [protocol for protocol in protocols if protocol.scheme == "http"]
+        quic = [protocol for protocol in protocols if protocol.over_quic]
+        spdy = [protocol for protocol in protocols if protocol.wire == "spdy/3"]
+        if self.tls == "1.2" and quic:
+            raise StudyError(
+                f'tls: {quic[0]} has TLS 1.3 built in; leave {quic[0]} out, or choose tls = "1.3"'
+            )
+        if self.tls == "1.3" and spdy:
+            raise StudyError(f'tls: {spdy[0]} is older than TLS 1.3; choose tls = "1.2"')
+        if self.compression.kind == "brotli" and engine is Engine.QTWEBKIT:
+            raise StudyError("compression: qtwebkit is older than brotli; choose gzip")
+        if self.compression.kind == "brotli" and plain:
+            raise StudyError(
+                f"compression: browsers take brotli over https only, not by {plain[0]}; "
+                "choose gzip, or protocols over https alone"
+            )
+
+
+AS_RECORDED = Replay(determinism=False)  # for a crawl: what is archived is what was recorded

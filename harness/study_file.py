@@ -1,0 +1,228 @@
+"""A study file (TOML) as a `Study`. Unknown keys and impossible values are refused by name."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from harness import keys
+from harness.errors import StudyError
+from harness.model import (
+    DEFAULT_DRIVERS,
+    DESKTOP,
+    DEVICES,
+    NAME_PATTERN,
+    Backend,
+    Driver,
+    Engine,
+    Origins,
+    Protocol,
+    TcpSettings,
+)
+from harness.replay import DEFAULT_TLS, TLS_VERSIONS, Compression, Replay, ThinkTime
+from harness.servers import ABILITIES, DEFAULT_SERVERS, refuse_unless_able
+from harness.study import Study
+from harness.study_links import links_of
+from harness.variants import PLAIN, factorial, parse_variant
+
+KEPT_FILES = ("netlog", "pcap", "screenshot")
+MAX_TRIALS = 10_000
+STUDY_KEYS = (
+    "name",
+    "title",
+    "pages",
+    "variants",
+    "protocols",
+    "links",
+    "link_backend",
+    "engine",
+    "engines",
+    "drivers",
+    "device",
+    "origins",
+    "determinism",
+    "compression",
+    "think_time",
+    "server",
+    "tls",
+    "tcp",
+    "trials",
+    "seed",
+    "timeout_s",
+    "keep",
+)
+TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle")
+
+
+def read_study(path: Path) -> Study:
+    """Read and validate a study file; raises StudyError with one line that names the file and the key."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise StudyError(f"no study file {path}; {_shipped_hint()}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"cannot read the study file {path}: {error}") from error
+    return parse_study(text, str(path), path.parent)
+
+
+def parse_study(text: str, where: str, folder: Path = Path()) -> Study:
+    """`read_study` on text; `where` names it in errors, files that it names are looked for in `folder`."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(f"{where} is not TOML: {error}") from error
+    try:
+        return _study(data, folder)
+    except StudyError as error:
+        raise StudyError(f"{where}: {error}") from error
+
+
+def shipped_studies() -> dict[str, Path]:
+    """The studies that ship with the project, by name."""
+    folder = Path(str(resources.files("configs"))) / "studies"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def _shipped_hint() -> str:
+    return f"shipped studies: {', '.join(str(path) for path in shipped_studies().values())}"
+
+
+def _study(data: Mapping[str, Any], folder: Path) -> Study:
+    keys.refuse_unknown(data, STUDY_KEYS, "the study")
+    name = keys.text(data, "name")
+    if not NAME_PATTERN.fullmatch(name):
+        raise StudyError(f"name is {name!r}; it may hold letters, digits, '.', '_' and '-' only")
+    protocols = tuple(keys.enums(data, "protocols", Protocol))
+    engines = _engines(data, protocols)
+    device = DEVICES[keys.choice("device", data.get("device", DESKTOP.name), tuple(DEVICES))]
+    if device is not DESKTOP and Engine.QTWEBKIT in engines:
+        raise StudyError(f"device: qtwebkit cannot be {device}; choose desktop, or leave qtwebkit out")
+    servers = {
+        engine: keys.choice("server", _of_engine(data, "server", engine, DEFAULT_SERVERS), tuple(ABILITIES))
+        for engine in engines
+    }
+    replays = {engine: _replay(data, protocols, servers[engine], engine) for engine in engines}
+    return Study(
+        name=name,
+        title=keys.text(data, "title", name),
+        pages=_names(data, "pages"),
+        variants=_variants(data),
+        protocols=protocols,
+        links=links_of(data, folder),
+        link_backend=keys.enum("link_backend", data["link_backend"], Backend)
+        if "link_backend" in data
+        else None,
+        engines=engines,
+        drivers=_drivers(data, engines),
+        device=device,
+        replays=replays,
+        servers=servers,
+        tcp=_tcp(data.get("tcp", {})),
+        trials=int(keys.number(data, "trials", 5, 1, MAX_TRIALS, whole=True)),
+        seed=int(keys.number(data, "seed", 0, 0, 2**63 - 1, whole=True)) if "seed" in data else None,
+        timeout_s=keys.number(data, "timeout_s", 60, 1, 3600),
+        keep=keys.choices(data, "keep", KEPT_FILES, ()),
+    )
+
+
+def _engines(data: Mapping[str, Any], protocols: Iterable[Protocol]) -> tuple[Engine, ...]:
+    """`engine` names one, `engines` several; each protocol and each engine must have something to do."""
+    if "engine" in data and "engines" in data:
+        raise StudyError("engine and engines: leave one of them out")
+    if "engines" in data:
+        engines = tuple(keys.enums(data, "engines", Engine))
+    else:
+        engines = (keys.enum("engine", data.get("engine", Engine.CHROMIUM), Engine),)
+    for protocol in protocols:
+        if not protocol.engines.intersection(engines):
+            protocol.refuse_unless_spoken_by(engines[0])
+    for engine in engines:
+        if not any(engine in protocol.engines for protocol in protocols):
+            raise StudyError(f"engines: {engine} speaks none of the protocols; leave it out")
+    return engines
+
+
+def _drivers(data: Mapping[str, Any], engines: Iterable[Engine]) -> tuple[Driver, ...]:
+    """The study's drivers; an engine for which it names none has its usual one."""
+    named = tuple(keys.enums(data, "drivers", Driver)) if "drivers" in data else ()
+    for driver in named:
+        if driver.engine not in engines:
+            raise StudyError(f"drivers: {driver} steers {driver.engine}, which is no engine of this study")
+    steered = {driver.engine for driver in named}
+    return (*named, *(DEFAULT_DRIVERS[engine] for engine in engines if engine not in steered))
+
+
+def _of_engine(data: Mapping[str, Any], key: str, engine: Engine, default: Mapping[Engine, str]) -> Any:
+    """A value for all engines, or a table with one for each: `server = {qtwebkit = "nginx"}`."""
+    value = data.get(key, {})
+    if not isinstance(value, dict):
+        return value
+    keys.refuse_unknown(value, tuple(Engine), f"[{key}]")
+    return value.get(engine, default[engine])
+
+
+def _replay(data: Mapping[str, Any], protocols: Iterable[Protocol], server: str, engine: Engine) -> Replay:
+    replay = Replay(
+        origins=keys.enum("origins", data.get("origins", "single"), Origins),
+        determinism=keys.truth(data, "determinism", default=Replay.determinism),
+        compression=Compression.parse(keys.text(data, "compression", "recorded")),
+        think_time=_think_time(data.get("think_time", "none")),
+        tls=keys.choice("tls", _of_engine(data, "tls", engine, DEFAULT_TLS), TLS_VERSIONS),
+    )
+    spoken = [protocol for protocol in protocols if engine in protocol.engines]
+    refuse_unless_able(server, spoken, replay.think_time)
+    replay.refuse_unless_for(spoken, engine)
+    return replay
+
+
+def _think_time(value: Any) -> ThinkTime:
+    if value in ("none", "recorded"):
+        return ThinkTime(recorded=value == "recorded")
+    if isinstance(value, str):
+        raise StudyError(f'think_time: unknown {value!r}; it is "none", "recorded" or a number of ms')
+    return ThinkTime(keys.checked_number("think_time", value, float("-inf"), float("inf")))
+
+
+def _tcp(table: Any) -> TcpSettings:
+    if not isinstance(table, dict):
+        raise StudyError(f"tcp must be a table, found {table!r}")
+    keys.refuse_unknown(table, TCP_KEYS, "[tcp]")
+    default = TcpSettings()
+    return TcpSettings(
+        congestion_control=keys.text(table, "congestion_control", default.congestion_control),
+        initial_window=int(keys.number(table, "initial_window", default.initial_window, 1, 1000, whole=True)),
+        slow_start_after_idle=keys.truth(
+            table, "slow_start_after_idle", default=default.slow_start_after_idle
+        ),
+    )
+
+
+def _names(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    found = keys.entries(data, key)
+    for name in found:
+        if not isinstance(name, str) or not NAME_PATTERN.fullmatch(name):
+            raise StudyError(f"{key} holds {name!r}, which cannot be the name of an archive")
+    return tuple(found)
+
+
+def _variants(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """A list of variants, each a text or a list of filters and sets; or `{ factorial = variant }`."""
+    if isinstance(data.get("variants"), dict):
+        table = data["variants"]
+        keys.refuse_unknown(table, ("factorial",), "variants")
+        return tuple(each.name for each in factorial(_variant(table.get("factorial"))))
+    names = [parse_variant(_variant(entry)).name for entry in keys.entries(data, "variants", [PLAIN])]
+    for name in names:
+        if names.count(name) > 1:
+            raise StudyError(f"variants holds {name!r} twice")
+    return tuple(names)
+
+
+def _variant(entry: Any) -> str:
+    parts = entry if isinstance(entry, list) else [entry]
+    if not parts or not all(isinstance(part, str) for part in parts):
+        raise StudyError(f"variants holds {entry!r}; a variant is a text or a list of filters and sets")
+    return ",".join(parts)

@@ -1,0 +1,185 @@
+"""What stands beside an archive's recording: index.jsonl, a line per response in recorded order, and archive.json, the
+metadata with the digest of the content. Both can be made anew from the recording.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+from harness.errors import ArchiveError
+from sites import warc
+from sites.urls import parse_url
+
+SCHEMA = 1
+WARC_FILE, INDEX_FILE, METADATA_FILE = "archive.warc.gz", "index.jsonl", "archive.json"
+METADATA_KEYS = ("start_url", "captured_with", "user_agent", "captured_utc", "notes", "digest")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One index line. `offset` and `length` are the gzip member in the WARC; `sha256` is of the body.
+
+    `ip` and `wait_ms` are the server's address and think time; None where the recording does not tell.
+    """
+
+    url: str
+    status: int
+    mime: str
+    body_bytes: int
+    offset: int
+    length: int
+    sha256: str
+    head_sha256: str
+    ip: str | None = None
+    wait_ms: float | None = None
+
+    def __post_init__(self) -> None:
+        numbers = (self.status, self.body_bytes, self.offset, self.length)
+        words = (self.url, self.mime, self.sha256, self.head_sha256)
+        server = isinstance(self.ip, str | None) and isinstance(self.wait_ms, float | None)
+        right = all(type(n) is int and n >= 0 for n in numbers) and all(isinstance(w, str) for w in words)
+        if not right or not server:
+            raise ValueError("a field has the wrong type or sign")
+
+    @property
+    def host(self) -> str:
+        return parse_url(self.url).host
+
+    @classmethod
+    def of(cls, recorded: warc.Recorded) -> Entry:
+        response = recorded.response
+        return cls(
+            url=response.url,
+            status=response.status,
+            mime=response.mime,
+            body_bytes=len(response.body),
+            offset=recorded.offset,
+            length=recorded.length,
+            sha256=recorded.body_sha256,
+            head_sha256=recorded.head_sha256,
+            ip=response.ip,
+            wait_ms=response.wait_ms,
+        )
+
+
+Indexed = tuple[Entry, datetime | None]
+
+
+def indexed(recorded: warc.Recorded) -> Indexed:
+    """What is kept of a response for the index: not its body."""
+    return Entry.of(recorded), recorded.response.date
+
+
+def write_index(folder: Path, about: dict[str, Any], recordeds: Sequence[Indexed]) -> None:
+    """index.jsonl and archive.json, each replaced at once."""
+    entries = [entry for entry, _ in recordeds]
+    metadata = {
+        "schema": SCHEMA,
+        **about,
+        "captured_utc": min((warc.iso_date(date) for _, date in recordeds if date), default=None),
+        "responses": len(entries),
+        "body_bytes": sum(entry.body_bytes for entry in entries),
+        "hosts": list(hosts_of(entries)),
+        "digest": _digest(about["start_url"], entries),
+    }
+    _write_text(folder / INDEX_FILE, "".join(json.dumps(vars(entry)) + "\n" for entry in entries))
+    _write_text(folder / METADATA_FILE, json.dumps(metadata, indent=2) + "\n")
+
+
+def read_index(folder: Path) -> tuple[dict[str, Any], tuple[Entry, ...]]:
+    """The metadata and every entry, checked against each other; ArchiveError when either is damaged."""
+    metadata = _metadata(folder)
+    entries = tuple(_entries(folder))
+    if metadata["digest"] != _digest(metadata["start_url"], entries):
+        raise damaged(folder, INDEX_FILE, f"its content is not what {METADATA_FILE} says (digest)")
+    return metadata, entries
+
+
+def _metadata(folder: Path) -> dict[str, Any]:
+    try:
+        metadata: dict[str, Any] = json.loads((folder / METADATA_FILE).read_text(encoding="utf-8"))
+        schema = metadata["schema"]
+        missing = [key for key in METADATA_KEYS if key not in metadata]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise damaged(folder, METADATA_FILE, error) from error
+    if schema != SCHEMA:
+        raise damaged(folder, METADATA_FILE, f"schema {schema!r} is not {SCHEMA}, which this coldload reads")
+    if missing:
+        raise damaged(folder, METADATA_FILE, f"it lacks {', '.join(missing)}")
+    return metadata
+
+
+def _entries(folder: Path) -> Iterator[Entry]:
+    try:
+        size = (folder / WARC_FILE).stat().st_size
+    except OSError as error:
+        raise damaged(folder, WARC_FILE, error) from error
+    try:
+        lines = (folder / INDEX_FILE).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise damaged(folder, INDEX_FILE, error) from error
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = Entry(**json.loads(line))
+        except (ValueError, TypeError) as error:
+            raise damaged(folder, INDEX_FILE, f"line {number}: {_why(error)}") from error
+        if entry.offset + entry.length > size:
+            raise damaged(folder, WARC_FILE, f"it ends before the response of line {number} ({entry.url})")
+        yield entry
+
+
+def damaged(folder: Path, file: str, found: str | Exception) -> ArchiveError:
+    """The error of an archive that cannot be read, with what to do."""
+    if isinstance(found, Exception):
+        found = _why(found)
+    mend = f"archive it again with `coldload archive URL --name {folder.name} --replace`"
+    if file != WARC_FILE:
+        mend += f", or make the index anew from {WARC_FILE} with sites.archive.rebuild_index"
+    return ArchiveError(f"archive {folder.name} is damaged: {file}: {found}; {mend}")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "the file is missing"
+    return f"it lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+
+
+def _write_text(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            flush(file)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def flush(file: IO[Any]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def hosts_of(entries: Iterable[Entry]) -> tuple[str, ...]:
+    origins = dict.fromkeys("/".join(entry.url.split("/", 3)[:3]) for entry in entries)
+    return tuple(dict.fromkeys(parse_url(origin).host for origin in origins))
+
+
+def _digest(start_url: str, entries: Iterable[Entry]) -> str:
+    """Identity of the content: start URL and each response's URL, head and body in order; not compression.
+
+    The server's address and think time count where they are known: they can be replayed.
+    """
+    lines = [start_url]
+    for entry in entries:
+        line = f"{entry.url} {entry.head_sha256} {entry.sha256}"
+        known = entry.ip is not None or entry.wait_ms is not None
+        lines.append(f"{line} {entry.ip} {entry.wait_ms}" if known else line)
+    return warc.sha256("\n".join(lines).encode())

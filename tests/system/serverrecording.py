@@ -1,0 +1,72 @@
+"""The recording that every replay server is asked for: odd targets, hosts, statuses, headers; and what is not in it."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator
+
+from harness.enclosure import WORKSPACE
+from sites.archive import Archive, Response, write_archive
+
+SITE = "https://site.example"
+HTML = (("Content-Type", "text/html; charset=utf-8"),)
+TEXT = (("Content-Type", "text/plain"),)
+LONG_TARGET = "/q?" + "x" * 4000
+LARGE_BODY = bytes(range(256)) * 12_000  # 3 MB
+TARGETS = (
+    "/a/b", "/a%2Fb", "/a%2fb", "/A/b", "/dir//x", "/;p=1", "/x", "/x?", "/x?y=1", "/x?y=2",
+    "/x?y=1&y=%27%20",
+    "/100%", "/%zz", "/%00x", "/%C3%A9", "/..%2f..%2fetc%2fpasswd", "/a\\b|^`", '/q"uote', "/.htaccess",
+    "/miss", "/path/http://other.example/", LONG_TARGET,
+)  # fmt: skip
+MISSES = ("/nowhere", "/objects", "/..", "/a%2FB", "/100%25", "/x/", "/nowhere?y=1")
+CLOSEST = {  # what is asked for: whose answer is given
+    "/x?y=3": "/x?y=1",
+    "/x?y=1&": "/x?y=1&y=%27%20",
+    "/x?y=22": "/x?y=2",
+    "/x?z": "/x?",
+    "/a%2Fb?": "/a%2Fb",
+    "/q": LONG_TARGET,
+    LONG_TARGET[:-1] + "y": LONG_TARGET,
+    "/q?" + "x" * 60_000: LONG_TARGET,
+}
+
+
+def recording() -> Iterator[Response]:
+    page = b'<img src="https://cdn.example/i.png"><a href="https://elsewhere.example/">'
+    yield Response(f"{SITE}/", 200, (*HTML, ("Content-Encoding", "gzip")), gzip.compress(page))
+    for number, target in enumerate(TARGETS):
+        yield Response(SITE + target, 200, (*TEXT, ("X-Number", str(number))), f"answer {number}".encode())
+    yield Response("https://cdn.example/i.png", 200, (("Content-Type", "image/png"),), LARGE_BODY)
+    yield Response("https://under_score.example/", 200, TEXT, b"underscore")
+    yield Response("https://cdn.example:8443/x", 200, TEXT, b"other port")
+    yield Response(f"{SITE}/relative", 302, (("Location", "/x?y=1"),), b"")
+    yield Response(f"{SITE}/absolute", 301, (("Location", "https://cdn.example/i.png"),), b"moved")
+    yield Response(f"{SITE}/gone", 404, HTML, b"<h1>recorded error page</h1>")
+    yield Response(f"{SITE}/broken", 503, (("Retry-After", "5"),), b"later")
+    yield Response(f"{SITE}/odd", 599, TEXT, b"odd status")
+    yield Response(f"{SITE}/refused", 405, (("Allow", "GET"),), b"")
+    yield Response(f"{SITE}/nothing", 204, (), b"")
+    yield Response(f"{SITE}/empty", 200, (("Content-Type", "text/css"),), b"")
+    yield Response(f"{SITE}/untyped", 200, (), b"no type")
+    many = (
+        ("Link", "</a>; rel=preload"),
+        ("Link", "</b>; rel=preload"),
+        ("ETag", '"e"'),
+        ("Cache-Control", "no-store"),
+    )
+    dated = (
+        ("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT"),
+        ("Expires", "-1"),
+        ("Content-Language", "de"),
+    )
+    yield Response(
+        f"{SITE}/headers", 200, (*TEXT, *many, *dated, ("Status", "500"), ("Server", "other")), b"h"
+    )
+
+
+def site_of(recorded: Iterable[Response]) -> Archive:
+    """An archive of responses of SITE."""
+    return write_archive(
+        WORKSPACE / "a", "site", f"{SITE}/", recorded, captured_with="test", user_agent="test"
+    )
