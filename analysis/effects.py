@@ -1,8 +1,9 @@
-"""What each filter of a variant does: a factorial study, read off the names of its variants.
+"""What a variant does to a page, and in a factorial study each of its filters: read off the names of the variants.
 
-Such a study holds a whole variant (`core`), `plain`, each filter alone (`rewrite_css`) and the whole without each
-(`core,-rewrite_css`). An effect is a page-load time with the filter in units of that without it, so that below 1 the
-filter makes the page faster: alone against plain, among the others as whole against whole without it.
+Every variant is set against `plain`. A factorial study also holds each filter of a variant alone (`rewrite_css`) and
+the whole without each (`core,-rewrite_css`). An effect is a page-load time with the variant or filter in units of that
+without it, so that below 1 it makes the page faster: alone against plain, among the others as whole against whole
+without it.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ COLUMNS = ("whole", "filter", "way", *Comparison.__dataclass_fields__, "q", "ver
 
 
 def effects(records: pd.DataFrame, by: Sequence[str], metric: str, margin: float) -> pd.DataFrame:
-    """One row per group of `by`, filter and way; and one for the whole variant against plain (`together`).
+    """One row per group of `by` for each variant against plain (`together`), and for each filter and way.
 
-    `idle`: with and without the filter the very same archive was served, so the row shows the noise. q and verdict
+    `idle`: with and without it the very same archive was served, so the row shows the noise. q and verdict
     are as in `comparisons`, corrected over all rows.
     """
     variants = set(records["variant"])
     rows, found = [], []
-    for key, group in records.groupby(list(by), dropna=False) if factors(variants) else ():
+    for key, group in records.groupby(list(by), dropna=False) if len(variants) > 1 else ():
         samples = {str(name): trials for name, trials in group.groupby("variant")}
         for whole, name, way, subject, reference in _pairs(variants):
             if subject not in samples or reference not in samples:
@@ -64,11 +65,11 @@ def single_filters(variants: Collection[str]) -> frozenset[str]:
 
 
 def _pairs(variants: Collection[str]) -> list[tuple[str, str, str, str, str]]:
-    """Whole, filter, way, subject and reference of each effect."""
-    pairs = []
-    for whole, names in factors(variants).items():
+    """Whole variant, filter, way, subject and reference of each effect."""
+    pairs, parts = [], factors(variants)
+    for whole in sorted(set(variants) - single_filters(variants) - {PLAIN}):
         pairs.append((whole, whole, TOGETHER, whole, PLAIN))
-        for name in names:
+        for name in parts.get(whole, ()):
             pairs.append((whole, name, ALONE, name, PLAIN))
             pairs.append((whole, name, AMONG, whole, f"{whole}{WITHOUT}{name}"))
     return pairs

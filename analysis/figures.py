@@ -169,6 +169,8 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
     place = [column for column in results.effects if column not in (*effects.COLUMNS, "protocol")]
     named = [column for column in results.split_columns if column != "variant"]
     for _, found in results.effects.groupby([*place, "whole"], dropna=False, sort=False):
+        if (found["way"] == effects.TOGETHER).all():
+            continue
         where = found.iloc[0].to_dict()
         title = f"{conditions.title(where, named)}, {words.plain(where['rtt_ms'])} ms RTT"
         caption = (

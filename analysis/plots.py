@@ -63,8 +63,8 @@ class Unit:
 
 
 def unit_of(times_ms: pd.Series[float]) -> Unit:
-    """Seconds as soon as milliseconds would need a thousands separator on most of the axis."""
-    return Unit("s", 1e3) if times_ms.max() >= 2_000 else Unit("ms", 1.0)
+    """Seconds as soon as there is a whole one."""
+    return Unit("s", 1e3) if times_ms.max() >= 1_000 else Unit("ms", 1.0)
 
 
 def look() -> contextlib.AbstractContextManager[None]:

@@ -21,6 +21,15 @@ TEMPLATE = "report.html.j2"
 
 
 @dataclass(frozen=True)
+class Report:
+    """A written report: where it is, of how many trials, and how many of them each rule has left out."""
+
+    path: Path
+    recorded: int
+    left_out: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Figure:
     """A figure as the report shows it; `files` are paths relative to the report, by suffix."""
 
@@ -31,8 +40,8 @@ class Figure:
     files: Mapping[str, str]
 
 
-def build(run_dirs: Sequence[Path], out: Path | None = None) -> Path:
-    """Write report.html, figures/, tables/ and records.parquet into `out`; returns the path of report.html.
+def build(run_dirs: Sequence[Path], out: Path | None = None) -> Report:
+    """Write report.html, figures/, tables/ and records.parquet into `out`.
 
     `out` is the directory of the first run unless given. Works on a run that is still going. Raises RecordsError
     when a run directory is empty, damaged or given twice.
@@ -47,11 +56,13 @@ def build(run_dirs: Sequence[Path], out: Path | None = None) -> Path:
     directory = out or run_dirs[0]
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        return _write(results, directory)
+        path = _write(results, directory)
     except OSError as error:
         raise RecordsError(
             f"cannot write the report to {directory}: {error.strerror or error}; make room or choose another place"
         ) from error
+    left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}
+    return Report(path, len(results.records), left_out)
 
 
 def _write(results: Results, directory: Path) -> Path:

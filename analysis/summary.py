@@ -2,50 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from analysis import conditions, engines, protocols, words
 from analysis.compare import Verdict
+from analysis.effects import TOGETHER
 from analysis.estimate import IntervalKind
 from analysis.results import Results
 from analysis.tables import verdict_text
 
 
 def tally(results: Results) -> list[str]:
-    """Each protocol against the baseline over all places, one sentence each; engine by engine."""
-    if len(results.protocols) < 2:
-        return ["One protocol only: there is nothing to compare."]
+    """Protocols against the baseline, then variants against plain: a sentence each over all places of an engine."""
+    said = [*_protocols(results), *_variants(results)]
+    return said or ["One protocol and one variant only: there is nothing to compare."]
+
+
+def _protocols(results: Results) -> list[str]:
     places = results.cells.drop_duplicates("place").set_index("place")["engine"].astype(str)
     names = engines.ordered(places)
     said = []
     for name in names:
         cells = results.cells[results.cells["engine"] == name]
         every = results.comparisons[results.comparisons["place"].map(places) == name]
-        which = f"{engines.label(name)}: " if engines.worth_saying(names) else ""
-        said += [
-            which + _tally(results, every, protocol)
-            for protocol in protocols.ordered(cells["protocol"])
-            if protocol != results.baseline
-        ]
+        for protocol in protocols.ordered(cells["protocol"]):
+            if protocol == results.baseline:
+                continue
+            mine = every[(every["protocol"] == protocol) & (every["reference"] == results.baseline)]
+            title = f"{protocols.label(protocol)} against {protocols.label(str(results.baseline))}"
+            said.append(_tally(results, names, name, title, mine))
     return said
 
 
-def _tally(results: Results, every: pd.DataFrame, protocol: str) -> str:
-    mine = every[(every["protocol"] == protocol) & (every["reference"] == results.baseline)]
-    name, other = protocols.label(protocol), protocols.label(str(results.baseline))
-    if mine.empty:
-        return f"{name} was not measured where {other} was."
-    counts = mine["verdict"].value_counts()
+def _variants(results: Results) -> list[str]:
+    every = results.effects[results.effects["way"] == TOGETHER]
+    names = engines.ordered(every["engine"].astype(str))
+    return [
+        _tally(results, names, name, f"{variant} against plain", mine[mine["whole"] == variant])
+        for name in names
+        for mine in [every[every["engine"] == name]]
+        for variant in mine["whole"].unique()
+    ]
+
+
+def _tally(results: Results, names: Sequence[str], engine: str, title: str, found: pd.DataFrame) -> str:
+    which = f"{engines.label(engine)}: " if engines.worth_saying(names) else ""
+    if found.empty:
+        return f"{which}{title}: not measured at the same place."
+    counts = found["verdict"].value_counts()
     said = [
         f"{verdict if verdict == Verdict.INCONCLUSIVE else verdict_text(verdict, 0, results.margin)}"
         f" in {counts[verdict]}"
         for verdict in Verdict
         if verdict in counts
     ]
-    return f"{name} against {other}: {words.listed(said)} of {words.count(len(mine), 'setting')}."
+    return f"{which}{title}: {words.listed(said)} of {words.count(len(found), 'setting')}."
 
 
 def by_panel(results: Results) -> list[tuple[str, list[str]]]:

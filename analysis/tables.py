@@ -11,6 +11,7 @@ from typing import Any
 from analysis import engines, protocols, words
 from analysis.calibration import calibration
 from analysis.compare import MOST_TRIALS_FORETOLD, Verdict
+from analysis.effects import TOGETHER
 from analysis.results import IDS, Results
 from analysis.table import Shown, Table
 
@@ -25,7 +26,6 @@ HEADS = {
     "server": "Server",
     "device": "Device",
 }
-HEADS_OF_EFFECTS = ("Page", "Rate (Mbit/s)", "RTT (ms)", "Protocol", "Filter", "Way")
 TRAFFIC = {
     "bytes_down": "Down (kB)",
     "bytes_up": "Up (kB)",
@@ -147,42 +147,44 @@ def verdict_text(verdict: str, more: int, margin: float) -> str:
     return str(verdict)
 
 
-def filter_effects(results: Results) -> Table | None:
-    """What each filter of a factorial study does to the page-load time."""
+def variant_effects(results: Results) -> Table | None:
+    """What each variant does to the page-load time, and in a factorial study each filter."""
     found = results.effects
     if found.empty:
         return None
+    where = _cell_heads(results)
+    factorial = bool((found["way"] != TOGETHER).any())
     data = found.sort_values(["page", "rtt_ms", "protocol", "whole", "ratio"], kind="stable")
     rows = [
         (
-            Shown(row["page"]),
-            Shown(words.rate(row["down_mbps"], row.get("up_mbps"))),
-            Shown(words.plain(row["rtt_ms"])),
-            Shown(protocols.label(str(row["protocol"]))),
-            Shown(row["filter"]),
-            Shown(row["way"]),
+            *_cell(results, {**row, "variant": row["whole"]}),
+            *((Shown(row["filter"]), Shown(row["way"])) if factorial else ()),
             Shown(words.number(row["ratio"], 3), words.span(row["low"], row["high"], 3)),
             Shown(words.number(row["n"]), "" if row["paired"] else "unpaired"),
             Shown(words.probability(row["q"])),
-            Shown(
-                "changes nothing here"
-                if row["idle"]
-                else verdict_text(row["verdict"], row["more"], results.margin)
-            ),
+            Shown(effect_text(row, results.margin)),
         )
         for row in data.to_dict("records")
     ]
+    ways = (
+        " Alone: the filter against plain; among the others: the whole variant against the whole without it; "
+        "together: the whole variant against plain."
+    )
     return Table(
         name="effects",
-        title="Page-load time with a filter relative to that without it [95 % bootstrap interval]",
-        note="Below 1: faster with it. Alone: the filter against plain; among the others: the whole variant against "
-        "the whole without it; together: the whole variant against plain. q: corrected for all rows "
-        "(Benjamini-Hochberg).",
+        title="Page-load time of a variant relative to the page as it is [95 % bootstrap interval]",
+        note=f"Below 1: faster than plain.{ways if factorial else ''} n: blocks that hold both. q: corrected for all "
+        "rows (Benjamini-Hochberg).",
         data=data,
-        head=(*HEADS_OF_EFFECTS, "Ratio", "n", "q", "Verdict"),
+        head=(*where, *(("Filter", "Way") if factorial else ()), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),
-        keys=4,
+        keys=len(where),
     )
+
+
+def effect_text(row: Mapping[Any, Any], margin: float) -> str:
+    """The verdict on an effect. The very same archive served on both sides shows the noise and no effect."""
+    return "changes nothing here" if row["idle"] else verdict_text(row["verdict"], row["more"], margin)
 
 
 def traffic(results: Results) -> Table | None:
@@ -300,7 +302,7 @@ def _setting(column: str, value: Any) -> str:
 TABLES: tuple[Callable[[Results], Table | None], ...] = (
     median_times,
     against_baseline,
-    filter_effects,
+    variant_effects,
     traffic,
     server_view,
     other_times,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import sysconfig
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,12 @@ from harness.errors import EnvironmentLacks
 from harness.link import linkem_program
 from harness.process import run
 from harness.study import Study
-from harness.testbed import Testbed
+from harness.testbed import SERVERS, Testbed
 from sites.archive import Archive
 
 PROGRAMS = {
     "chromium": ("chromium", "--version"),
     "chromedriver": ("chromedriver", "--version"),
-    "apache": ("apache2", "-v"),
-    "caddy": (str(Path(sysconfig.get_path("scripts"), "caddy")), "version"),
-    "nginx": ("nginx", "-v"),
     "dnsmasq": ("dnsmasq", "--version"),
 }
 PACKAGES = ("selenium", "playwright", "warcio", "cryptography", "numpy", "pandas", "scipy", "matplotlib")
@@ -94,18 +91,25 @@ def describe_machine() -> dict[str, Any]:
 
 
 def program_versions() -> dict[str, str | None]:
-    """The first line each program prints of its version; None where it is missing."""
-    versions: dict[str, str | None] = {}
-    for name, words in {**PROGRAMS, "linkem": (str(linkem_program()), "--version")}.items():
-        try:
-            versions[name] = run(Command.of(*words), timeout_s=30, with_stderr=True).splitlines()[0].strip()
-        except (EnvironmentLacks, IndexError):
-            versions[name] = None
+    """Name and version of each program as it says them; None where it is missing."""
+    asked: dict[str, Callable[[], str]] = {
+        name: partial(_first_line, *words) for name, words in PROGRAMS.items()
+    }
+    asked["linkem"] = partial(_first_line, str(linkem_program()), "--version")
+    asked["qtwebkit"] = qtwebkit.version
+    asked.update((name, program.version) for name, program in SERVERS.items())
+    return {name: _unless_missing(ask) for name, ask in asked.items()}
+
+
+def _first_line(*words: str) -> str:
+    return run(Command.of(*words), timeout_s=30).partition("\n")[0].strip()
+
+
+def _unless_missing(ask: Callable[[], str]) -> str | None:
     try:
-        versions["qtwebkit"] = qtwebkit.version()
+        return ask()
     except EnvironmentLacks:
-        versions["qtwebkit"] = None
-    return versions
+        return None
 
 
 def _os_name() -> str | None:

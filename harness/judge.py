@@ -160,6 +160,23 @@ def _wrong_in_browser(evidence: Evidence) -> str | None:
     )
 
 
+def _shared(evidence: Evidence) -> list[int]:
+    """How many requests each connection carried that carried several.
+
+    The server's log tells connections by their ports, and the client's may be used again within a load, by as many
+    connections as the browser made from there.
+    """
+    ports = Counter(
+        (f"{each.client_address}:{each.client_port}", f"{each.server_address}:{each.server_port}")
+        for each in evidence.served_by_protocol
+    )
+    made = Counter(
+        (each.local, each.remote)
+        for each in (evidence.browser_log.connections if evidence.browser_log else ())
+    )
+    return [count for port, count in ports.items() if count > max(1, made[port])]
+
+
 def _wrong_at_server(evidence: Evidence) -> str | None:
     protocol = evidence.protocol
     wrong = [
@@ -168,8 +185,7 @@ def _wrong_at_server(evidence: Evidence) -> str | None:
         if request.protocol != protocol.wire
     ]
     if not protocol.keep_alive:
-        connections = Counter(request.connection for request in evidence.served_by_protocol)
-        wrong += [f"{count} requests on one connection" for count in connections.values() if count > 1]
+        wrong += [f"{count} requests on one connection" for count in _shared(evidence)]
     expected = f"TLSv{evidence.tls}" if protocol.encrypted else None
     wrong += [
         f"{request.url} by {request.tls or 'no TLS'}"

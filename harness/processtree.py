@@ -48,10 +48,8 @@ def cpu_seconds(root: int) -> float | None:
 
 class ForeignCpu:
     """How much of the machine others have from now on: programs outside process 1's family, which inside the enclosure
-    is the whole testbed, and, on a virtual machine, its host (steal).
-
-    Programs of a lower priority (nice) are left out, as they give way, unless we have one ourselves. Source:
-    /proc/stat, see proc(5).
+    is the whole testbed, and, on a virtual machine, its host (steal). Programs of the lowest priority count like all:
+    they disturb, too (docs/methodology.md, "Proof"). Source: /proc/stat, see proc(5).
     """
 
     def __init__(self) -> None:
@@ -67,8 +65,7 @@ class ForeignCpu:
 def _foreign_cpu_seconds() -> float:
     line = Path("/proc/stat").read_text().partition("\n")[0]
     user, nice, system, _idle, _iowait, _irq, _softirq, steal = map(int, line.split()[1:9])
-    niced = nice if os.getpriority(os.PRIO_PROCESS, 0) > 0 else 0
-    return (user + niced + system + steal) / TICKS_PER_SECOND - (cpu_seconds(1) or 0.0)
+    return (user + nice + system + steal) / TICKS_PER_SECOND - (cpu_seconds(1) or 0.0)
 
 
 def kill_family(root: int) -> None:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from harness.cli.archives import make_shipped_archives
 from harness.cli.common import Subcommands, console, in_enclosure
+from harness.cli.report import write as write_report
 from harness.errors import StudyError
 from harness.model import Condition, Link, Outcome
 from harness.plan import Plan, make_plan
@@ -181,8 +182,6 @@ def _unfinished_run_of(folder: Path, text: str) -> bool:
 
 
 def _run_and_report(study: Study, run: RunDirectory, path: Path) -> int:
-    from analysis.report import build  # noqa: PLC0415  # pandas and matplotlib take a second to import
-
     out = console()
     total, done = len(run.plan.trials), len(run.recorded_trials())
     verb = "going on with" if done else "starting"
@@ -192,7 +191,7 @@ def _run_and_report(study: Study, run: RunDirectory, path: Path) -> int:
     with progress(out, total, done) as listener:
         summary = run_study(study, run, archives_root(), listener)
     out.print(_described(summary))
-    out.print(f"report: {build([run.folder])}")
+    write_report([run.folder])
     return 0
 
 

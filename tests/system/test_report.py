@@ -23,7 +23,8 @@ SMALL = Synthetic(protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0, 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = SMALL.write(tmp_path_factory.mktemp("runs") / "small")
-    assert build([run]) == run / "report.html"
+    report = build([run])
+    assert (report.path, report.recorded, report.left_out) == (run / "report.html", 40, {})
     return run
 
 
@@ -92,7 +93,7 @@ def test_a_run_under_way_shows_how_far_it_got(tmp_path: Path) -> None:
 def test_excluded_trials_are_counted(tmp_path: Path) -> None:
     outcomes = {"00001": "page-timeout", "00002": "page-timeout", "00003": "wrong-protocol"}
     run = replace(SMALL, rtts_ms=(20.0,), outcomes=outcomes).write(tmp_path / "run")
-    build([run])
+    assert build([run]).left_out == {"page-timeout": 2, "wrong-protocol": 1}
     assert "3 of 20 recorded trials are excluded" in text(run)
     assert pd.read_csv(run / "tables" / "exclusions.csv")["excluded"].sum() == 3
 
@@ -130,8 +131,7 @@ def test_names_are_escaped(tmp_path: Path) -> None:
 def test_runs_are_pooled_and_blocks_stay_apart(tmp_path: Path) -> None:
     one_page = replace(SMALL, pages=("dummy-2012",))
     runs = [one_page.write(tmp_path / where / "same-name") for where in ("one", "two")]
-    out = build(runs)
-    assert out == runs[0] / "report.html"
+    assert build(runs).path == runs[0] / "report.html"
     results = evaluate([load(run) for run in runs])
     assert results.cells["n"].eq(10).all()
     assert results.comparisons["n"].eq(10).all()

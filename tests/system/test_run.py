@@ -54,6 +54,7 @@ def test_a_study_from_plan_to_report(study: Coldload) -> None:
     assert all(json.loads(line)["ok"] for line in (run / "calibration.jsonl").read_text().splitlines())
     environment = json.loads((run / "environment.json").read_text())
     assert "Chromium" in environment["programs"]["chromium"]
+    assert environment["programs"]["caddy"].startswith("Caddy/2.")
     changed = environment["archives"]["small"]["changed_for_replay"]
     assert "10 links in bodies moved to http" in changed["http"]
     assert not any("links in bodies" in note for note in changed["https"])

@@ -106,7 +106,7 @@ class Manager(QNetworkAccessManager):
 
 
 class Reply(QNetworkReply):
-    """Stands between WebKit and Qt's reply, so that a request that the page takes back is read to its end.
+    """Stands between WebKit and Qt's reply, which a request that the page takes back leaves to go on to its end.
 
     Qt leaves the rest of a cancelled SPDY stream unread, loses the framing, and the whole session hangs
     (QSpdyProtocolHandler::handleDataFrame). All protocols have this reply, so that its cost is no difference.
@@ -146,16 +146,13 @@ class Reply(QNetworkReply):
             self.downloadProgress.emit(received, total)
 
     def _on_data(self) -> None:
-        if self._given_up:
-            self._inner.readAll()
-        else:
+        if not self._given_up:
             self.readyRead.emit()
 
     def _on_end(self) -> None:
-        error = self._inner.error()
         if self._given_up:
-            self._log.note(self._number, drained_ms=now_ms())
             return
+        error = self._inner.error()
         text = self._inner.errorString() if error else None
         self._log.note(
             self._number, ended_ms=now_ms(), error=int(error), error_text=text, body_bytes=self._body_bytes
@@ -189,7 +186,6 @@ class Reply(QNetworkReply):
         if self._given_up or self.isFinished():
             return
         self._given_up = True
-        self._inner.readAll()
         self._log.note(
             self._number,
             ended_ms=now_ms(),

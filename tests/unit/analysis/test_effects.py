@@ -14,8 +14,8 @@ from analysis.effectchart import rows
 from analysis.effects import ALONE, AMONG, TOGETHER, effects, factors, single_filters
 from analysis.load import load
 from analysis.results import evaluate
-from analysis.summary import by_panel
-from analysis.tables import filter_effects
+from analysis.summary import by_panel, tally
+from analysis.tables import variant_effects
 from tests.unit.analysis.synthetic import Synthetic
 
 VARIANTS = ("plain", "a", "b", "core", "core,-a", "core,-b")
@@ -89,10 +89,32 @@ def test_the_report_charts_filters_and_leaves_single_ones_out_of_the_other_figur
     labels = [text.get_text() for text in panels[0].get_yticklabels()]
     assert labels[0] == "core, all of it"
     assert sorted(labels[1:]) == ["a", "b"]
-    table = filter_effects(results)
+    table = variant_effects(results)
     assert table is not None
     assert len(table.rows) == 2 * 2 * 5
     assert not any("core,-" in title for title, _ in by_panel(results))
+
+
+def test_every_variant_is_set_against_plain(tmp_path: Path) -> None:
+    made = Synthetic(
+        pages=("p",),
+        variants=("plain", "minify", "core"),
+        protocols=("h2",),
+        rates_mbps=(10.0,),
+        rtts_ms=(50.0, 100.0),
+    )
+    results = evaluate([load(made.write(tmp_path / "run"))])
+    table = variant_effects(results)
+    assert table is not None
+    assert table.head[:2] == ("Page", "Variant")
+    assert "Filter" not in table.head
+    assert [row[1].text for row in table.rows].count("minify") == 2
+    assert [said.partition(": ")[0] for said in tally(results)] == [
+        "core against plain",
+        "minify against plain",
+    ]
+    with plots.look():
+        assert not [each.name for each in figures.draw(results) if each.name.startswith("effects_")]
 
 
 def test_what_saves_most_stands_first_and_what_changes_nothing_last() -> None:

@@ -205,6 +205,14 @@ def test_a_connection_used_twice_is_no_close() -> None:
     assert "2 requests on one connection" in (verdict(found)[1] or "")
     apart = (both[0], replace(both[1], client_port=4001))
     assert verdict(replace(found, served=apart)) == (Outcome.OK, None)
+    local, remote = (
+        f"{both[0].client_address}:{both[0].client_port}",
+        f"{both[0].server_address}:{both[0].server_port}",
+    )
+    made = Connection(remote, local, None, None, None, connect_ms=50.0)
+    for count, outcome in ((1, Outcome.WRONG_PROTOCOL), (2, Outcome.OK)):  # twice: the port was used again
+        log = BrowserLog(tuple(requests), (made,) * count)
+        assert verdict(replace(found, browser_log=log))[0] is outcome
 
 
 def test_a_request_cancelled_by_the_page_is_not_lost() -> None:
