@@ -14,6 +14,7 @@ from harness.errors import StudyError
 from harness.keys import nearest
 
 PLAIN = "plain"
+PASSTHROUGH = "passthrough"  # no filter, but an archive of its own
 NAME_LENGTH = 100  # of an archive, see model.NAME_PATTERN
 SEPARATOR = "--"  # between page and variant
 
@@ -63,7 +64,7 @@ _CORE_WITHOUT_IMAGES = (
     "rewrite_javascript",
 )
 SETS: Mapping[str, tuple[str, ...]] = {
-    "passthrough": (),
+    PASSTHROUGH: (),
     "minify": (
         "collapse_whitespace",
         "remove_comments",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.browser.driver import one_line
+from harness.browser.driver import HOLD_TIMERS_SCRIPT, RUN_TIMERS_SCRIPT, one_line
 from harness.errors import TrialFailed
 from harness.model import Outcome
 from harness.process import Conversation
@@ -21,6 +21,12 @@ class QtWebKitBrowser:
     def __init__(self, engine: Conversation) -> None:
         self._engine = engine
         self._timeline: Mapping[str, Any] = {}
+
+    def hold_timers(self) -> None:
+        self._collected({"script_before_all": HOLD_TIMERS_SCRIPT})
+
+    def run_timers(self) -> None:
+        self._collected({"script": RUN_TIMERS_SCRIPT})
 
     def load(self, url: str, timeout_s: float) -> float:
         try:
