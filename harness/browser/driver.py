@@ -38,7 +38,10 @@ class Browser(Protocol):
     """A started browser with one empty tab."""
 
     def hold_timers(self) -> None:
-        """From the next load on, what scripts put off waits for `run_timers`, see timers.js. Not for measuring."""
+        """From the next load on, what scripts put off waits for `run_timers`, see timers.js. Not for measuring.
+
+        Raises TrialFailed like `load`, and where the engine cannot.
+        """
 
     def run_timers(self) -> None:
         """Run what the page's scripts have put off; its frames' scripts wait on. Raises TrialFailed like `load`."""

@@ -8,7 +8,6 @@ nothing of the project but its own network. It says {"ready": ...} and then answ
     {"console": true}      {"messages"}
     {"scroll": SCREENFUL}  {"more"}: whether there is more below
     {"screenshot": PATH}   {}
-    {"script": SOURCE}     {} once it ran; {"script_before_all": SOURCE} is for the documents to come
 """
 
 from __future__ import annotations
@@ -89,13 +88,6 @@ class Engine:
             QTimer.singleShot(round(command["linger_s"] * 1000), lambda: answer({}))
         elif "scroll" in command:
             answer({"more": self._scroll(command["scroll"])})
-        elif "script" in command:
-            self._page.mainFrame().evaluateJavaScript(command["script"])
-            answer({})
-        elif "script_before_all" in command:
-            frame, script = self._page.mainFrame(), command["script_before_all"]
-            frame.javaScriptWindowObjectCleared.connect(lambda: frame.evaluateJavaScript(script))
-            answer({})
         elif "screenshot" in command:
             self._draw(command["screenshot"])
             answer({})

@@ -115,7 +115,8 @@ def _move(document: Document) -> Edit:
     moved: list[Token] = []
     changes: list[Replacement] = []
     for element in document.named("link", "style"):
-        if element.start > place and (element.name == "style" or is_style_sheet(element.tag)):
+        wanted = is_style_element if element.name == "style" else is_style_sheet
+        if element.start > place and wanted(element.tag):
             moved += document.tokens[element.start : element.end]
             if element.name == "style" and not isinstance(moved[-1], Tag):
                 moved.append(end_tag("style"))
