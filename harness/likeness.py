@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.browser.screens import Screenful
 from harness.records import Record
 from sites.optimise.similarity import similarity as similarity_of
 
@@ -17,10 +18,10 @@ _VARYING = re.compile(r"https?://[^\s'\"<>)]+|\d+")
 
 @dataclass(frozen=True)
 class Look:
-    """One load: its record, the screenfuls of the page from the top (PNG), and the errors in its console."""
+    """One load: its record, the screenfuls of the page (PNG), and the errors in its console."""
 
     record: Record
-    screens: tuple[bytes, ...]
+    screens: Mapping[Screenful, bytes]
     console: tuple[str, ...]
 
 
@@ -28,18 +29,18 @@ class Look:
 class Likeness:
     """A variant held against its original on one device.
 
-    `similarity` is that of the least alike screenful (`screenful`, from 1; None: there is no comparison). `unsteady`
-    are those that differ, but also from one load of the original to the next: they tell nothing. `missing` was asked
-    for and is not archived, unlike anything the original asked for; `console` are errors that the original does not
-    write; `reason` why the load failed.
+    `similarity` is that of the least alike screenful (`screenful` of so many `screens`; None: there is no comparison).
+    `unsteady` are those that differ, but also from one load of the original to the next: they tell nothing. `missing`
+    was asked for and is not archived, unlike anything the original asked for; `console` are errors that the original
+    does not write; `reason` why the load failed.
     """
 
     variant: str
     device: str
     similarity: float | None = None
-    screenful: int | None = None
+    screenful: Screenful | None = None
     screens: int = 0
-    unsteady: tuple[int, ...] = ()
+    unsteady: tuple[Screenful, ...] = ()
     missing: tuple[str, ...] = ()
     console: tuple[str, ...] = ()
     reason: str | None = None
@@ -94,20 +95,21 @@ def likeness(variant: str, originals: Sequence[Look], looks: Sequence[Look]) -> 
         device=device,
         similarity=None if screenful is None else steady[screenful],
         screenful=screenful,
-        screens=max(len(each.screens) for each in whole),
+        screens=max(number for each in whole for number, _ in each.screens),
         unsteady=tuple(sorted(alike.keys() - steady.keys())),
         missing=_new(known, whole, lambda look: look.record.observation.missed, _without_query),
         console=_new(known, whole, lambda look: look.console, _bare),
     )
 
 
-def _alike(pairs: Iterable[tuple[Look, Look]]) -> dict[int, float]:
+def _alike(pairs: Iterable[tuple[Look, Look]]) -> dict[Screenful, float]:
     """The similarity of each screenful by its most alike pair; 0 for one that the other load does not have."""
-    best: dict[int, float] = {}
+    best: dict[Screenful, float] = {}
     for one, other in pairs:
-        for number, (first, second) in enumerate(itertools.zip_longest(one.screens, other.screens), 1):
+        for each in one.screens.keys() | other.screens.keys():
+            first, second = one.screens.get(each), other.screens.get(each)
             alike = similarity_of(first, second) if first and second else 0.0
-            best[number] = max(alike, best.get(number, 0.0))
+            best[each] = max(alike, best.get(each, 0.0))
     return best
 
 

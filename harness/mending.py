@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.browser.screens import Screenful, taken
 from harness.calibrate import calibrate
 from harness.enclosure import WORKSPACE
 from harness.errors import TestbedFailed
@@ -20,7 +21,7 @@ from harness.records import Record
 from harness.runner import Bench, bench
 from harness.servers import DEFAULT_SERVER
 from harness.trial import TrialOptions, run_observed
-from harness.variants import PLAIN, Variant, parse_variant, served_name
+from harness.variants import PASSTHROUGH, PLAIN, Variant, parse_variant, served_name
 from sites.archive import Archive
 from sites.optimise.derive import derive
 from sites.optimise.switched import SwitchedOff
@@ -32,11 +33,15 @@ LOADS = 3  # of each, as long as no pair is alike
 
 @dataclass(frozen=True)
 class Finding:
-    """A variant on each device, and the filters that break it: `mended` is what is left, if anything, without them."""
+    """A variant on each device, and the filters that break it: `mended` is what is left, if anything, without them.
+
+    `by_itself` is the original held against itself, when that differs as well: then no filter is blamed.
+    """
 
     asked: tuple[Likeness, ...]
     broken_by: tuple[SwitchedOff, ...] = ()
     mended: tuple[Likeness, ...] = ()
+    by_itself: tuple[Likeness, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -81,11 +86,14 @@ def _mended(
     def check(some: Sequence[str]) -> bool:
         """Whether the page is whole with some of the filters; the devices where it was not come first."""
         if tuple(some) not in seen:
-            seen[tuple(some)] = tuple(_until_broken(comparison, parse_variant(",".join(some)), order))
+            part = parse_variant(",".join(some) or PASSTHROUGH)
+            seen[tuple(some)] = tuple(_until_broken(comparison, part, order))
         return all(each.ok for each in seen[tuple(some)])
 
     broken = {each.device for each in asked if not each.ok}
     order = sorted(devices, key=lambda each: each.name not in broken)
+    if not check(()):
+        return Finding(asked, by_itself=seen[()])
     found = []
     for name, together in breaking(filters, check):
         why = next(each for each in seen[together] if not each.ok)
@@ -173,12 +181,12 @@ class _Comparison:
             kept = self._keep / f"{served_name(self._archive.name, variant)}-{device.name}"
             shutil.rmtree(kept, ignore_errors=True)
             kept.mkdir(parents=True)
-            for path in screens:
+            for path in screens.values():
                 shutil.copy(path, kept)
         console = evidence.console_errors if evidence else None
-        return Look(record, tuple(path.read_bytes() for path in screens), console or ())
+        return Look(record, {each: path.read_bytes() for each, path in screens.items()}, console or ())
 
-    def _load(self, condition: Condition) -> tuple[Record, Evidence | None, list[Path]]:
+    def _load(self, condition: Condition) -> tuple[Record, Evidence | None, dict[Screenful, Path]]:
         """One load and its screenshots; TestbedFailed when it is not the page's fault, several times in a row."""
         planned = PlannedTrial("00001", 1, 1, condition)
         files = WORKSPACE / "look"
@@ -186,5 +194,5 @@ class _Comparison:
             shutil.rmtree(files, ignore_errors=True)
             record, evidence = run_observed(self._bench.testbed, self._bench.drivers, planned, OPTIONS, files)
             if record.outcome is not Outcome.TESTBED_FAILED:
-                return record, evidence, sorted(files.glob("screens/*.png"))
+                return record, evidence, taken(files / "screens")
         raise TestbedFailed(f"the testbed failed {LOADS} times in a row, last: {record.reason}")

@@ -27,7 +27,8 @@ from harness.testbed import Client, Endpoint, Testbed, served_to
 class TrialOptions:
     """What a study asks for beyond its conditions.
 
-    `linger_s`: how long the page goes on after its load; only then can `keep` name `screens`, too.
+    `linger_s`: how long the page goes on after its load; only then can `keep` name `screens`, too, for which the
+    page's timers are held.
     """
 
     timeout_s: float = 60.0
@@ -138,6 +139,9 @@ class _Attempt:
                 raise
 
     def _load_in(self, browser: Browser, fresh: FreshBrowser, client: Client, endpoint: Endpoint) -> None:
+        screens = self._kept("screens", "screens") if self.options.linger_s else None
+        if screens is not None:
+            browser.hold_timers()
         foreign = ForeignCpu()
         navigate_ms = browser.load(endpoint.start_url, self.options.timeout_s)
         client.link.check()
@@ -152,9 +156,8 @@ class _Attempt:
             self.evidence = replace(self._seen, client_cpu_s=cpu_seconds(fresh.pid))
         if self.options.linger_s:
             browser.linger(self.options.linger_s)
-            screens = self._kept("screens", "screens")
             if screens is not None:
-                take_screens(browser, screens)
+                take_screens(browser, screens, self.options.linger_s)
             self.evidence = replace(self._seen, console_errors=browser.console_errors())
         screenshot = self._kept("screenshot", "screenshot.png")
         if screenshot is not None:

@@ -14,6 +14,7 @@ from harness.errors import StudyError
 from harness.keys import nearest
 
 PLAIN = "plain"
+PASSTHROUGH = "passthrough"  # no filter, but an archive of its own
 NAME_LENGTH = 100  # of an archive, see model.NAME_PATTERN
 SEPARATOR = "--"  # between page and variant
 
@@ -39,9 +40,9 @@ FILTERS: Mapping[str, str] = {
     "inline_images": "small images move into the document as data URLs",
     "defer_javascript": "scripts run after the document is parsed",
     "lazyload_images": "images outside the first screen load when they come near",
-    "hint_preload_subresources": "the document's Link header names its style sheets and scripts",
     "extend_cache": "resources of the page may be cached for a year",
-    "shard": "images of the document's host are spread over two more host names",
+    "shard": "images and scripts of the document's host are spread over two more host names",
+    "hint_preload_subresources": "the document's Link header names its style sheets and scripts",
     "remove_comments": "HTML comments are taken out",
     "collapse_whitespace": "runs of white space in HTML become one character",
     "elide_attributes": "attributes with their default value are taken out",
@@ -63,7 +64,7 @@ _CORE_WITHOUT_IMAGES = (
     "rewrite_javascript",
 )
 SETS: Mapping[str, tuple[str, ...]] = {
-    "passthrough": (),
+    PASSTHROUGH: (),
     "minify": (
         "collapse_whitespace",
         "remove_comments",
@@ -109,7 +110,10 @@ class Variant:
 
 
 def parse_variant(text: str) -> Variant:
-    """The variant that `text` names; StudyError that lists the names when one is unknown."""
+    """The variant that `text` names; StudyError that lists the names when one is unknown.
+
+    `plain` is the page itself, so it goes with no other name.
+    """
     names = [part.strip() for part in text.split(",")]
     if names == [PLAIN]:
         return Variant(PLAIN, ())
@@ -151,6 +155,10 @@ def _members(name: str, text: str) -> set[str]:
         return set(SETS[name])
     if name in FILTERS:
         return {name}
+    if name == PLAIN:
+        raise StudyError(
+            f"variant {text[:100]!r}: {PLAIN} is the page as it is and stands alone; leave it out"
+        )
     hint = nearest(name, [*SETS, *FILTERS])
     raise StudyError(
         f"variant {text[:100]!r}: there is no filter or set {name[:60]!r}{hint}; sets: {PLAIN}, "

@@ -13,6 +13,8 @@ from harness.browser.policy import Launch
 
 METRICS_SCRIPT = resources.files("harness.browser").joinpath("metrics.js").read_text(encoding="utf-8")
 SCROLL_SCRIPT = resources.files("harness.browser").joinpath("scroll.js").read_text(encoding="utf-8")
+HOLD_TIMERS_SCRIPT = resources.files("harness.browser").joinpath("timers.js").read_text(encoding="utf-8")
+RUN_TIMERS_SCRIPT = 'window[Symbol.for("coldload.timers")]()'
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,15 @@ def one_line(text: str) -> str:
 
 class Browser(Protocol):
     """A started browser with one empty tab."""
+
+    def hold_timers(self) -> None:
+        """From the next load on, what scripts put off waits for `run_timers`, see timers.js. Not for measuring.
+
+        Raises TrialFailed like `load`, and where the engine cannot.
+        """
+
+    def run_timers(self) -> None:
+        """Run what the page's scripts have put off; its frames' scripts wait on. Raises TrialFailed like `load`."""
 
     def load(self, url: str, timeout_s: float) -> float:
         """Load a page up to its load event; returns the wall time in ms.

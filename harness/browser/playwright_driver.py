@@ -20,7 +20,13 @@ from playwright.sync_api import (
 )
 
 from harness.browser import device
-from harness.browser.driver import METRICS_SCRIPT, SCROLL_SCRIPT, one_line
+from harness.browser.driver import (
+    HOLD_TIMERS_SCRIPT,
+    METRICS_SCRIPT,
+    RUN_TIMERS_SCRIPT,
+    SCROLL_SCRIPT,
+    one_line,
+)
 from harness.browser.policy import Launch
 from harness.errors import TestbedFailed, TrialFailed
 from harness.model import Outcome
@@ -36,6 +42,18 @@ class PlaywrightBrowser:
         self._context = context
         self._page: Page = context.pages[0] if context.pages else context.new_page()
         self._emulation: CDPSession | None = None
+
+    def hold_timers(self) -> None:
+        try:
+            self._page.add_init_script(HOLD_TIMERS_SCRIPT)
+        except Error as error:
+            raise _page_error(error) from error
+
+    def run_timers(self) -> None:
+        try:
+            self._page.evaluate(RUN_TIMERS_SCRIPT)
+        except Error as error:
+            raise _page_error(error) from error
 
     def load(self, url: str, timeout_s: float) -> float:
         before = time.perf_counter()

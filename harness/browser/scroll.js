@@ -9,9 +9,10 @@ async (screenful) => {
   };
   scrollTo({ top: screenful * innerHeight, behavior: "instant" });
   const end = performance.now() + LIMIT_MS;
+  const loading = () => document.fonts.status === "loading" ||
+    [...document.images].some((image) => !image.complete && shown(image));
   do await pause(STEP_MS);
-  while (performance.now() < end && [...document.images].some((image) => !image.complete && shown(image)));
-  await Promise.race([document.fonts.ready, pause(end - performance.now())]);
+  while (performance.now() < end && loading());
   await pause(SETTLE_MS);
   for (const animation of document.getAnimations()) {
     try {

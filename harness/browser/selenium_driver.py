@@ -15,7 +15,13 @@ from selenium.webdriver import ChromeOptions, Remote
 from selenium.webdriver.remote.command import Command as RemoteCommand
 
 from harness.browser import device
-from harness.browser.driver import METRICS_SCRIPT, SCROLL_SCRIPT, one_line
+from harness.browser.driver import (
+    HOLD_TIMERS_SCRIPT,
+    METRICS_SCRIPT,
+    RUN_TIMERS_SCRIPT,
+    SCROLL_SCRIPT,
+    one_line,
+)
 from harness.browser.policy import Launch
 from harness.command import Command
 from harness.errors import TestbedFailed, TrialFailed
@@ -55,6 +61,20 @@ class SeleniumBrowser:
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
         self._open = True
+
+    def hold_timers(self) -> None:
+        before_all = {"source": HOLD_TIMERS_SCRIPT}
+        command = {"cmd": "Page.addScriptToEvaluateOnNewDocument", "params": before_all}
+        try:
+            self._remote.execute("executeCdpCommand", command)
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
+
+    def run_timers(self) -> None:
+        try:
+            self._remote.execute_script(RUN_TIMERS_SCRIPT)
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
 
     def load(self, url: str, timeout_s: float) -> float:
         try:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.cli.common import Subcommands, console
+from harness.errors import UsageError
 from harness.variants import FILTERS, SETS, parse_variant
 from sites.archive import archives_root, open_archive
 from sites.optimise.derive import Report, Size, derive
@@ -39,10 +40,14 @@ def add_commands(commands: Subcommands) -> None:
 
 def run_optimize(arguments: argparse.Namespace) -> int:
     out = console()
-    if not arguments.name or not arguments.variant:
+    if not arguments.name and not arguments.variant:
         _print_filters(out)
-        return 0 if not arguments.name else 2
+        return 0
+    if not arguments.name or not arguments.variant:
+        raise UsageError("say NAME and --variant V, or neither, which lists the filters and sets there are")
     variant = parse_variant(arguments.variant)
+    if variant.is_plain:
+        raise UsageError("plain is the archive as it is, there is nothing to make; name a set or a filter")
     archive = open_archive(archives_root(), arguments.name)
     derived = derive(archive, variant)
     made = "made" if derived.fresh else "was made before, nothing to do"

@@ -132,6 +132,14 @@ def verify_variants(
     for finding in check_variants(archive, variants, protocol, devices, mend=mend, keep=keep):
         for likeness in finding.asked:
             out.print(f"{archive.name} {likeness}", markup=False)
+        for likeness in finding.by_itself:
+            if not likeness.ok:
+                out.print(
+                    f"  so does the original, held against itself on {likeness.device}: {likeness.described}",
+                    markup=False,
+                )
+        if finding.by_itself:
+            out.print("  which tells nothing about a filter: nothing is switched off", markup=False)
         for each in finding.broken_by:
             out.print(f"  {each.filter} breaks the page ({each.reason})", markup=False)
         if finding.broken_by:

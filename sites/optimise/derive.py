@@ -29,7 +29,7 @@ from sites.response import Response
 
 FOLDER, REPORT = ".variants", "optimised.json"
 # Raised when a filter begins to give other bytes, so that variants made before are made again.
-GENERATION = 3
+GENERATION = 4
 LIBRARIES = (
     "tdewolff-minify",
     "tinycss2",

@@ -25,6 +25,11 @@ def is_style_sheet(tag: Tag) -> bool:
     return "stylesheet" in relations and "alternate" not in relations and kind == "text/css" and not switched
 
 
+def is_style_element(tag: Tag) -> bool:
+    """Whether a <style> holds CSS, and not the source of a script that makes CSS of it."""
+    return (tag.get("type") or "text/css").strip().lower() == "text/css"
+
+
 def media_of(tag: Tag) -> str:
     """The media query of a style sheet, "" for all."""
     media = " ".join((tag.get("media") or "").lower().split())

@@ -16,15 +16,17 @@ from sites.urls import resolve
 # Headers that describe a body which is no longer the one sent.
 BODY_HEADERS = frozenset({"content-length", "content-md5", "content-range", "digest", "etag", "repr-digest"})
 _ANY_SIZE = 2**62
+# What some servers write and every browser takes.
+_IMAGE_ALIASES = {"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png"}
 
 
 @dataclass(frozen=True)
 class Resource:
     """One response with its decoded body.
 
-    `origin` is the recorded response that it is or was made from, `changed` tells which of the two. `coded_bytes` is
-    the recorded size of the body as it travelled. `pixels` holds an image to encode lossy forms from, when the body
-    is itself an encoding with loss made here.
+    `origin` is the recorded response that it is or was made from, `changed` tells which of the two, and `rewritten`
+    whether the body is another one. `coded_bytes` is the recorded size of the body as it travelled. `pixels` holds
+    an image to encode lossy forms from, when the body is itself an encoding with loss made here.
     """
 
     url: str
@@ -35,6 +37,7 @@ class Resource:
     coded_bytes: int = 0
     origin: Response = field(repr=False, kw_only=True)
     changed: bool = False
+    rewritten: bool = False
     pixels: bytes | None = field(default=None, repr=False)
 
     @classmethod
@@ -52,8 +55,9 @@ class Resource:
 
     @property
     def mime(self) -> str:
-        """The media type without parameters."""
-        return (self.header("Content-Type") or "").partition(";")[0].strip().lower()
+        """The media type without parameters; images by the registered name of theirs."""
+        written = (self.header("Content-Type") or "").partition(";")[0].strip().lower()
+        return _IMAGE_ALIASES.get(written, written)
 
     @property
     def usable(self) -> bool:
@@ -87,13 +91,19 @@ class Resource:
         """With another body, and another media type if one is given."""
         headers = tuple(header for header in self.headers if header[0].lower() not in BODY_HEADERS)
         changed = replace(
-            self, body=body, headers=headers, changed=True, pixels=pixels, coded_bytes=self._coded_bytes()
+            self,
+            body=body,
+            headers=headers,
+            changed=True,
+            rewritten=True,
+            pixels=pixels,
+            coded_bytes=self._coded_bytes(),
         )
         return changed.with_header("Content-Type", mime) if mime else changed
 
     def _coded_bytes(self) -> int:
         """What makes `encode` choose the brotli quality of the origin, whatever the body becomes."""
-        if self.coding != "br" or self.changed:
+        if self.coding != "br" or self.rewritten:
             return self.coded_bytes
         ahead = encode(self.body, "br", self.coded_bytes) != encode(self.body, "br", _ANY_SIZE)
         return 0 if ahead else _ANY_SIZE
@@ -101,7 +111,7 @@ class Resource:
     @cached_property
     def wire_body(self) -> bytes:
         """The body as it travels: as recorded, or coded anew the way it was."""
-        if not self.changed:
+        if not self.rewritten:
             return self.origin.body
         return encode(self.body, self.coding, self.coded_bytes)
 

@@ -16,7 +16,7 @@ from PIL import Image, UnidentifiedImageError
 
 BYTES_PER_PIXEL = 4
 MAX_QUALITY = 100
-_READ_ERRORS = (OSError, ValueError, SyntaxError, struct.error, Image.DecompressionBombError, zlib.error)
+_READ_ERRORS = (OSError, ValueError, SyntaxError, struct.error, zlib.error)
 # JPEG segments kept: JFIF, ICC profile, Adobe's colour transform; the others are EXIF, XMP, thumbnails, comments.
 _KEPT_MARKERS = frozenset({0xE0, 0xE2, 0xEE})
 _COMMENT = 0xFE
@@ -30,6 +30,9 @@ _STANDARD_TABLE = (
     14, 17, 22, 29, 51, 87, 80, 62, 18, 22, 37, 56, 68, 109, 103, 77, 24, 35, 55, 64, 81, 104, 113, 92,
     49, 64, 78, 87, 103, 121, 120, 101, 72, 92, 95, 98, 112, 100, 103, 99,
 )  # fmt: skip
+
+
+Image.MAX_IMAGE_PIXELS = None  # `check` has a limit of its own, before anything is decoded
 
 
 class LeftAlone(Exception):  # no error: the reason why an image stays as it is

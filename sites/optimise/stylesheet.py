@@ -63,15 +63,15 @@ def rebased(css: str, old_base: str, new_base: str) -> str | None:
 
 
 def with_urls(css: str, change: Callable[[str], str]) -> str | None:
-    """A sheet with every URL changed; None when it has tokens that are no CSS."""
+    """A sheet with every URL changed; None when it has tokens that are no CSS, or is nested beyond measure."""
     if not _URL_HINT.search(css):
         return css
     nodes = tinycss2.parse_component_value_list(css)
     try:
         changed = _change(nodes, change)
-    except ValueError:
+        return str(tinycss2.serialize(nodes)) if changed else css
+    except (ValueError, RecursionError):
         return None
-    return str(tinycss2.serialize(nodes)) if changed else css
 
 
 def split_imports(css: str) -> tuple[tuple[Import, ...], str] | None:
@@ -103,7 +103,10 @@ def split_imports(css: str) -> tuple[tuple[Import, ...], str] | None:
                 return None
             imports.append(found)
         position = end + 1
-    return tuple(imports), str(tinycss2.serialize(kept + nodes[position:]))
+    try:
+        return tuple(imports), str(tinycss2.serialize(kept + nodes[position:]))
+    except RecursionError:
+        return None
 
 
 def without_charset(css: str) -> str:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import webencodings  # type: ignore[import-untyped, unused-ignore]  # has no types
 
+UNREADABLE = "its encoding cannot be told for certain"
 PRESCAN_BYTES = 1024  # how far a browser looks for <meta charset>
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
 _HEADER = re.compile(r"(?i)charset\s*=\s*[\"']?([^\s;\"']+)")
 _META = re.compile(rb"(?i)<meta\b[^>]*?charset\s*=\s*[\"']?\s*([^\s\"'/>;]+)")
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_STRAY = re.compile("[\udc80-\udcff]")
 _CSS_CHARSET = re.compile(rb'@charset "([^"]{1,60})";')
 
 
@@ -52,6 +54,11 @@ def text_of(body: bytes, content_type: str | None, kind: str, fallback: str = ""
     if inside:
         return _decoded(body, inside, b"", declared=False)
     return _decoded(body, "utf-8", b"", declared=False) if body.isascii() or kind != "html" else _guess(body)
+
+
+def is_whole(text: str) -> bool:
+    """Whether a decoded text is nothing but characters: none of its bytes had to be carried through."""
+    return _STRAY.search(text) is None
 
 
 def still_declared(text: Text, body: bytes) -> bool:

@@ -22,6 +22,12 @@ class QtWebKitBrowser:
         self._engine = engine
         self._timeline: Mapping[str, Any] = {}
 
+    def hold_timers(self) -> None:
+        raise TrialFailed(Outcome.PAGE_ERROR, "this engine's timers cannot be held; screenfuls take Chromium")
+
+    def run_timers(self) -> None:
+        raise AssertionError("none were held")
+
     def load(self, url: str, timeout_s: float) -> float:
         try:
             found = self._ask({"load": url}, timeout_s)

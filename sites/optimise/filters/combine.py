@@ -24,6 +24,7 @@ from sites.optimise.markup import Tag, Token, end_tag
 from sites.optimise.origin import origin
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.settings import Settings
+from sites.optimise.text import UNREADABLE, Text, is_whole
 
 # Elements that neither load nor run anything may stand between two style sheets that are combined.
 _HARMLESS = frozenset({"meta", "title"})
@@ -133,8 +134,8 @@ def _style_part(document: Document, element: Element) -> Part | None:
     if found is None or not found.is_style:
         return None
     _check_tag(document, tag, STYLE_ATTRIBUTES)
-    text = document.text_of(found, "css")
-    if text is None or not stylesheet.is_well_formed(text.text):
+    text = _checked(document.text_of(found, "css"))
+    if not stylesheet.is_well_formed(text.text):
         raise _Unfit("a style sheet is not well formed")
     if "@namespace" in text.text.lower():
         raise _Unfit("a style sheet declares a namespace")
@@ -147,8 +148,8 @@ def _script_part(document: Document, element: Element) -> Part | None:
     if found is None or not found.is_script or "async" in tag.names:
         return None
     _check_tag(document, tag, SCRIPT_ATTRIBUTES)
-    text = document.text_of(found, "javascript")
-    if text is None or not script.parses(text.text):
+    text = _checked(document.text_of(found, "javascript"))
+    if not script.parses(text.text):
         raise _Unfit("the minifier rejects the script")
     reason = script.why_not_movable(text.text)
     if reason:
@@ -156,6 +157,12 @@ def _script_part(document: Document, element: Element) -> Part | None:
     if script.is_strict(text.text):
         raise _Unfit("a script is in strict mode as a whole")
     return element, found, text.text
+
+
+def _checked(text: Text | None) -> Text:
+    if text is None or not is_whole(text.text):
+        raise _Unfit(UNREADABLE)
+    return text
 
 
 def _check_tag(document: Document, tag: Tag, known: frozenset[str]) -> None:

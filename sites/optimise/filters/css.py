@@ -16,7 +16,7 @@ from sites.optimise.document import (
     edit_elements,
     replaced,
 )
-from sites.optimise.links import is_style_sheet
+from sites.optimise.links import is_style_element, is_style_sheet
 from sites.optimise.markup import Tag, Token, end_tag, start_tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.settings import Settings
@@ -49,8 +49,9 @@ def flatten_css_imports(page: Page, settings: Settings) -> tuple[Page, Notes]:
             notes.append(
                 Note(resource.url, f"larger than {settings.css_flatten_max_bytes} bytes with its imports")
             )
-        elif flat != text.text:
-            changed.append(resource.with_body(body))
+        elif flat != text.text:  # its @charset is gone
+            mime = None if text.declared or body.isascii() else f"text/css; charset={text.encoding}"
+            changed.append(resource.with_body(body, mime))
     return page.with_resources(changed), tuple(notes)
 
 
@@ -58,7 +59,7 @@ def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int
     """ValueError says why it cannot be done; all imports of a sheet are resolved, or none."""
     split = stylesheet.split_imports(css)
     if split is None:
-        raise ValueError("an import has a condition other than media")
+        raise ValueError("an import has a condition other than media, or cannot be read")
     imports, rest = split
     if imports and not depth:
         raise ValueError("imports are nested too deeply")
@@ -84,7 +85,8 @@ def inline_import_to_link(page: Page, _settings: Settings) -> tuple[Page, Notes]
 
 
 def _linked(element: Element) -> list[Token] | None:
-    if element.tag.names - {"type", "media"} or "@import" not in element.content.lower():
+    known = is_style_element(element.tag) and element.tag.names <= {"type", "media"}
+    if not known or "@import" not in element.content.lower():
         return None
     split = stylesheet.split_imports(element.content)
     if (
@@ -113,7 +115,8 @@ def _move(document: Document) -> Edit:
     moved: list[Token] = []
     changes: list[Replacement] = []
     for element in document.named("link", "style"):
-        if element.start > place and (element.name == "style" or is_style_sheet(element.tag)):
+        wanted = is_style_element if element.name == "style" else is_style_sheet
+        if element.start > place and wanted(element.tag):
             moved += document.tokens[element.start : element.end]
             if element.name == "style" and not isinstance(moved[-1], Tag):
                 moved.append(end_tag("style"))

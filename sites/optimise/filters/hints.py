@@ -12,7 +12,7 @@ from sites.optimise.document import (
     open_document,
     replaced,
 )
-from sites.optimise.links import is_style_sheet
+from sites.optimise.links import is_style_sheet, media_of
 from sites.optimise.markup import Tag
 from sites.optimise.page import Page
 from sites.optimise.script import is_classic
@@ -37,6 +37,7 @@ def hint_preload_subresources(page: Page, _settings: Settings) -> tuple[Page, No
 
 
 def _hints(document: Document) -> list[str]:
+    """A file with an integrity digest gets none: the hint would have to hold it, too, or the file is loaded twice."""
     hints = []
     for element in document.named("link", "script"):
         tag = element.tag
@@ -46,10 +47,12 @@ def _hints(document: Document) -> list[str]:
             waits = is_classic(tag) and not {"async", "defer"} & tag.names
             kind, reference = "script", tag.get("src") if waits else None
         url = resolve(document.base, reference) if reference else None
-        if url is not None:
+        media = media_of(tag) if kind == "style" else ""
+        if url is not None and "integrity" not in tag.names and '"' not in media:
             mode = tag.get("crossorigin")
             cors = "" if mode is None else f"; crossorigin={mode}" if mode else "; crossorigin"
-            hints.append(f"<{url}>; rel=preload; as={kind}{cors}")
+            where = f'; media="{media}"' if media else ""
+            hints.append(f"<{url}>; rel=preload; as={kind}{cors}{where}")
     return hints
 
 

@@ -13,8 +13,10 @@ from sites.optimise.settings import Settings
 
 _RUN = re.compile(r"[\t\n\f\r ]{2,}|[\t\f\r]")
 _PREFORMATTED = frozenset({"pre", "listing"})
-# Comments that scripts read: Knockout, React, Vue and Lit mark places with them; server-side includes.
-_MARKS = re.compile(r"<!--(?:-->|\s*(?:/?ko\b|/?\$|\[|\]|react-|#|/?lit-|\?)|\s*/?\s*-->)")
+# Comments that scripts read: Knockout, React, Vue, Lit, Angular and Svelte mark places with them; server-side includes.
+_MARKS = re.compile(
+    r"<!--(?:-->|\s*(?:/?ko\b|/?\$|\[|\]|react-|#|/?lit-|\?|v-if\b|/?teleport\b|ng(?:-|[A-Z]|etn|tns)|container\b|HTML_TAG_)|\s*/?\s*-->)"
+)
 _BARE_VALUE = re.compile(r"[A-Za-z0-9_.:/#%,;+!*()@$|~\[\]{}?&-]+")
 _QUOTED = re.compile(r"(=[\t\n\f\r ]*)(?:\"([^\"]*)\"|'([^']*)')\Z")
 
@@ -103,13 +105,19 @@ def _elided(tag: Tag, asked: str) -> Tag:
     kept = []
     for attribute in tag.without(*gone).attributes:
         name = attribute.name
-        if name in _BOOLEAN and attribute.value is not None and f"[{name}=" not in asked:
+        if _is_boolean(tag, attribute) and f"[{name}=" not in asked:
             kept.append(
                 replace(attribute, source=attribute.source.partition("=")[0].rstrip(SPACE), value=None)
             )
         else:
             kept.append(attribute)
     return replace(tag, attributes=tuple(kept))
+
+
+def _is_boolean(tag: Tag, attribute: Attribute) -> bool:
+    """Whether it has a value that says nothing. Elements of the page's own have attributes of their own."""
+    says = tag.name == "marquee" or "-" in tag.name or attribute.value == "until-found"
+    return attribute.name in _BOOLEAN and attribute.value is not None and not says
 
 
 def remove_quotes(page: Page, _settings: Settings) -> tuple[Page, Notes]:

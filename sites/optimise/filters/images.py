@@ -161,7 +161,7 @@ def _each(
             return Note(image.url, str(why))
         if len(body) + MIN_GAIN_BYTES > len(image.body):
             return Note(image.url, "it would not become smaller")
-        return image.with_body(body, mime, pixels=_source(image) if lossy else None)
+        return image.with_body(body, mime, pixels=_source(image) if lossy else image.pixels)
 
     candidates = page.resources.values() if among is None else among
     images = [each for each in candidates if each.usable and each.mime in kinds]

@@ -13,6 +13,7 @@ from sites.optimise.links import FILE_ATTRIBUTES, has_handlers, is_named, is_sty
 from sites.optimise.markup import Chars, Tag, Token, end_tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.settings import Settings
+from sites.optimise.text import UNREADABLE
 
 INLINED_IMAGES = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/svg+xml"}
@@ -74,7 +75,9 @@ def _check_element(document: Document, tag: Tag, kind: _Kind) -> None:
 
 def _style_content(document: Document, found: Resource) -> str:
     text = document.text_of(found, "css")
-    moved = None if text is None else stylesheet.rebased(text.text, found.url, document.base)
+    if text is None:
+        raise _Unfit(UNREADABLE)
+    moved = stylesheet.rebased(text.text, found.url, document.base)
     if moved is None or not stylesheet.is_well_formed(moved):
         raise _Unfit("the style sheet is not well formed")
     if "</style" in moved.lower() or document.text.encoded(moved) is None:
@@ -95,7 +98,9 @@ def _script_reference(tag: Tag) -> str | None:
 
 def _script_content(document: Document, found: Resource) -> str:
     text = document.text_of(found, "javascript")
-    if text is None or document.text.encoded(text.text) is None or script.breaks_out(text.text):
+    if text is None:
+        raise _Unfit(UNREADABLE)
+    if document.text.encoded(text.text) is None or script.breaks_out(text.text):
         raise _Unfit("the script cannot stand in the document")
     reason = script.why_not_movable(text.text)
     if reason:

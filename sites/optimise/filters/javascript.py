@@ -8,6 +8,7 @@ from sites.optimise import script
 from sites.optimise.document import Document, Edit, Element, Notes, Replacement, edit_documents, replaced
 from sites.optimise.page import Note, Page
 from sites.optimise.settings import Settings
+from sites.optimise.text import UNREADABLE, is_whole
 
 
 def defer_javascript(page: Page, _settings: Settings) -> tuple[Page, Notes]:
@@ -46,6 +47,8 @@ def _why_not(document: Document, element: Element) -> str | None:
         if found is None:
             return "a script is not in the archive, so what it does is not known"
         text = found.body.decode("latin-1")
+    elif not is_whole(text):  # data URLs are in UTF-8
+        return UNREADABLE
     if script.writes(text):
         return "a script writes into the document"
     return script.why_not_movable(text)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Element, Notes, edit_elements
+from sites.optimise.links import is_style_element
 from sites.optimise.markup import Token
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.settings import Settings
-from sites.optimise.text import text_of
+from sites.optimise.text import UNREADABLE, is_whole, text_of
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,10 @@ def _rewrite(page: Page, language: _Language) -> tuple[Page, Notes]:
 
 def _file(resource: Resource, language: _Language) -> Resource | Note | None:
     text = text_of(resource.body, resource.header("Content-Type"), language.kind)
-    short = None if text is None else language.minified(text.text)
-    if text is None or short is None:
+    if text is None or not is_whole(text.text):
+        return Note(resource.url, UNREADABLE)
+    short = language.minified(text.text)
+    if short is None:
         return Note(resource.url, language.rejected)
     body = text.encoded(short) if len(short) < len(text.text) else None
     return None if body is None else resource.with_body(body)
@@ -74,7 +77,7 @@ _CSS = _Language(
     kind="css",
     element="style",
     is_file=lambda resource: resource.is_style,
-    is_inline=lambda _element: True,
+    is_inline=lambda element: is_style_element(element.tag),
     minified=stylesheet.minified,
     breaks_out=lambda css: "</style" in css.lower(),
     rejected="the style sheet is not well formed",

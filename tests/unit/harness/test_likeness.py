@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from io import BytesIO
 
 import pytest
 from PIL import Image
 
+from harness.browser.screens import Screenful
 from harness.likeness import Look, likeness
 from harness.model import Condition, Driver, Engine, Link, Origins, Outcome, Protocol
 from harness.plan import PlannedTrial
@@ -27,11 +27,17 @@ def screen(colour: str, spot: int = 0) -> bytes:
 
 
 def look(
-    *screens: bytes, console: tuple[str, ...] = (), missed: tuple[str, ...] = (), reason: str | None = None
+    *screens: bytes,
+    later: tuple[bytes, ...] = (),
+    console: tuple[str, ...] = (),
+    missed: tuple[str, ...] = (),
+    reason: str | None = None,
 ) -> Look:
     outcome = Outcome.PAGE_TIMEOUT if reason else Outcome.OK
     record = Record(PlannedTrial("1", 1, 1, CONDITION), outcome, reason, "", Observation(missed=missed), None)
-    return Look(record, screens, console)
+    shown = {Screenful(number): each for number, each in enumerate(screens, 1)}
+    shown |= {Screenful(number, later=True): each for number, each in enumerate(later, 1)}
+    return Look(record, shown, console)
 
 
 TOP, BOTTOM = screen("white", 60), screen("white", 200)
@@ -76,9 +82,19 @@ def test_what_happens_now_and_then_is_not_the_variants_doing() -> None:
 
 
 def test_where_the_original_changes_by_itself_nothing_is_told() -> None:
-    other = replace(ORIGINAL, screens=(TOP, screen("white")))
+    other = look(TOP, screen("white"))
     found = likeness("core", [ORIGINAL, other], [look(TOP, screen("white", 120))])
-    assert (found.ok, found.unsteady, found.screenful) == (True, (2,), 1)
+    assert (found.ok, found.unsteady, found.screenful) == (True, (Screenful(2),), Screenful(1))
     assert "screenful 2 not compared" in str(found)
     assert not likeness("core", [ORIGINAL, other], [look(screen("white"), BOTTOM)]).ok
     assert not likeness("core", [look(TOP), look(screen("white"))], [look(BOTTOM)]).ok
+
+
+def test_the_page_counts_also_as_it_is_later() -> None:
+    original = look(TOP, BOTTOM, later=(BOTTOM, TOP))
+    assert likeness("core", [original], [look(TOP, BOTTOM, later=(BOTTOM, TOP))]).ok
+    found = likeness("core", [original], [look(TOP, BOTTOM, later=(TOP, TOP))])
+    assert not found.ok
+    assert "in screenful 1 (later) of 2" in str(found)
+    longer = likeness("core", [original], [look(TOP, BOTTOM, later=(BOTTOM, TOP, TOP))])
+    assert longer.screenful == Screenful(3, later=True)

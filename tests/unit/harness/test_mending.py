@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.browser.screens import Screenful
 from harness.likeness import Likeness
 from harness.mending import Finding, breaking
 from sites.optimise.switched import SwitchedOff
@@ -53,10 +54,11 @@ def test_what_is_left_is_whole(bad: list[str]) -> None:
 
 
 def test_a_variant_is_whole_if_it_was_or_is_without_what_breaks_it() -> None:
-    good, bad = Likeness("v", "desktop", 1.0, 1, 1), Likeness("v", "desktop", 0.5, 1, 1)
+    good, bad = (Likeness("v", "desktop", each, Screenful(1), 1) for each in (1.0, 0.5))
     off = (SwitchedOff("a", "why", "v", "now"),)
     assert Finding((good, good)).ok
     assert not Finding((good, bad)).ok
     assert Finding((bad,), off, (good,)).ok
     assert not Finding((bad,), off, (bad,)).ok
     assert Finding((bad,), off, ()).ok  # nothing is left that could break it
+    assert not Finding((bad,), by_itself=(bad,)).ok

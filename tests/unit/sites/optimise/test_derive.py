@@ -101,6 +101,19 @@ def test_changed_bodies_keep_their_coding_and_lose_what_described_the_old_ones(t
     assert made.resources["https://a.example/gone"].body == b"<p>not  found"
 
 
+def test_a_body_that_no_filter_changes_travels_as_it_was_recorded(tmp_path: Path) -> None:
+    archive = archived(tmp_path)
+    derived = derive(archive, parse_variant("extend_cache,shard"))
+    assert derived.report.after.bytes == derived.report.before.bytes + len(
+        Page.of(derived.archive).resources["https://a.example/page"].wire_body
+    ) - len(gzip.compress(HTML, mtime=0))
+    recorded = {each.url: each.body for each in archive.responses()}
+    made = {each.url: each for each in derived.archive.responses()}
+    for path in ("a.css", "c.js", "d.jpg"):
+        assert made[f"https://a.example/{path}"].body == recorded[f"https://a.example/{path}"]
+        assert made[f"https://a.example/{path}"].header("Cache-Control") == "max-age=31536000"
+
+
 def test_a_filter_that_is_switched_off_is_left_out_and_said_so(tmp_path: Path) -> None:
     archive, minify = archived(tmp_path), parse_variant("minify")
     first = derive(archive, minify)

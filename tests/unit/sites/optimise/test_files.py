@@ -7,6 +7,7 @@ import hashlib
 
 import pytest
 
+from harness.variants import parse_variant
 from sites.optimise.derive import optimise
 from sites.optimise.page import Page
 from tests.unit.sites.optimise.pages import START, html_of, page, photo
@@ -173,10 +174,18 @@ def test_imports_are_flattened_with_urls_and_media() -> None:
         "@media screen and (min-width:1px){c{d:e}\nb{c:url(/sub/d.png)}}\nc{d:e}\nz{y:x}"
     )
     assert sorted(reasons) == [
-        "an import has a condition other than media",
+        "an import has a condition other than media, or cannot be read",
         "imports are nested too deeply",
         "what it imports is not in the archive",
     ]
+
+
+def test_a_flattened_sheet_keeps_its_encoding() -> None:
+    sheet = '@charset "iso-8859-2";@import "b.css";a{content:"\u0159"}'.encode("iso-8859-2")
+    made, _, _ = applied("flatten_css_imports", page("<p>", {"a.css": sheet, "b.css": "c{d:e}"}))
+    found = made.resources[START + "a.css"]
+    assert found.body.decode("iso-8859-2") == 'c{d:e}\na{content:"\u0159"}'
+    assert found.header("Content-Type") == "text/css; charset=iso-8859-2"
 
 
 def test_a_style_that_only_imports_becomes_links() -> None:
@@ -236,6 +245,21 @@ def test_hints_and_shards() -> None:
     shards = [url for url in made.resources if "shard" in url]
     assert len(shards) == 3
     assert all(f'src="{url}"' in html for url in shards)
+
+
+def test_a_hint_says_what_its_element_says_and_where_the_file_is_in_the_end() -> None:
+    source = (
+        css("a.css", ' media="print"') + css("b.css", ' integrity="sha256-x"') + js("c.js", " crossorigin")
+    )
+    files: dict[str, str | bytes] = {"a.css": "a{}", "b.css": "b{}", "c.js": "c()", "d.js": "d()"}
+    made, _ = optimise(
+        page(source + js("d.js"), files), parse_variant("shard,hint_preload_subresources").filters
+    )
+    moved = next(url for url in made.resources if "shard" in url)
+    assert made.resources[START].header("Link") == (
+        f'<{START}a.css>; rel=preload; as=style; media="print", <{START}c.js>; rel=preload; as=script; crossorigin, '
+        f"<{moved}>; rel=preload; as=script"
+    )
 
 
 def test_a_charset_pushed_out_of_sight_moves_into_the_header() -> None:

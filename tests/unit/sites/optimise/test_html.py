@@ -32,7 +32,8 @@ def test_white_space_collapses_outside_of_what_is_preformatted(source: str, resu
 
 
 def test_comments_go_unless_somebody_reads_them() -> None:
-    read = "<!--[if IE]>x<![endif]--><!--$--><!-- ko if: a --><!-- /ko --><!----><![if !IE]>"
+    read = "<!--v-if--><!--teleport start--><!--ng-container--><!--ngetn--><!-- HTML_TAG_START -->"
+    read += "<!--[if IE]>x<![endif]--><!--$--><!-- ko if: a --><!-- /ko --><!----><![if !IE]>"
     assert changed(html.remove_comments, f"a<!-- b -->c{read}<script><!-- d --></script>") == (
         f"ac{read}<script><!-- d --></script>"
     )
@@ -43,6 +44,11 @@ def test_default_attributes_go_unless_a_selector_asks_for_them() -> None:
     assert changed(html.elide_attributes, source) == "<script>1</script><input checked><form>"
     assert 'type="text"' in changed(html.elide_attributes, source, a_css="input[type=text]{a:b}")
     assert 'checked="checked"' in changed(html.elide_attributes, source, a_css="[checked=checked]{a:b}")
+
+
+def test_what_only_looks_like_a_boolean_attribute_keeps_its_value() -> None:
+    source = '<marquee loop="3"></marquee><p hidden="until-found"></p><x-y open="soft" checked="no"></x-y>'
+    assert changed(html.elide_attributes, source) == source
 
 
 def test_types_that_are_no_default_stay() -> None:

@@ -64,6 +64,10 @@ def test_lossy_forms_are_made_from_the_original() -> None:
     after, _ = applied("recompress_jpeg convert_jpeg_to_webp", "<p>", a_jpg=noisy.getvalue())
     assert after.resources[START + "a.jpg"].mime == "image/webp"
     assert body(after, "a.jpg") == body(alone, "a.jpg")
+    whole, _ = applied(
+        "recompress_jpeg convert_jpeg_to_progressive convert_jpeg_to_webp", "<p>", a_jpg=noisy.getvalue()
+    )
+    assert body(whole, "a.jpg") == body(alone, "a.jpg")
     avif, _ = applied("recompress_jpeg convert_jpeg_to_webp convert_to_avif", "<p>", a_jpg=noisy.getvalue())
     assert opened(body(avif, "a.jpg")).format == "AVIF"
 
@@ -99,6 +103,9 @@ def test_what_cannot_be_handled_is_left_alone() -> None:
             body(made, name)
             == page("<p>", {name: files[name.replace(".", "_")]}).resources[START + name].body
         )
+    bomb = BytesIO()
+    Image.new("1", (15_000, 15_000)).save(bomb, "PNG")
+    assert applied("recompress_png", "<p>", a_png=bomb.getvalue())[1] == ["it has too many pixels"]
     for reason in ("animated", "cannot be read", "cut short", "orientation", "too many pixels"):
         assert any(reason in each for each in reasons), reason
     assert opened(body(made, "d.jpg")).getexif()[0x0112] == 6
@@ -127,3 +134,11 @@ def test_the_same_image_gives_the_same_bytes() -> None:
     everything = "recompress_jpeg convert_jpeg_to_progressive convert_jpeg_to_webp convert_to_avif"
     bodies = {body(applied(everything, "<p>", a_jpg=source)[0], "a.jpg") for _ in range(3)}
     assert len(bodies) == 1
+
+
+def test_images_go_by_the_names_that_servers_write() -> None:
+    made = page("<p>", {"a.jpg": photo(size=(200, 150), quality=95)})
+    named = made.resources[START + "a.jpg"].with_header("Content-Type", "image/jpg")
+    result, _ = optimise(made.with_resources([named]), ["recompress_jpeg"])
+    found = result.resources[START + "a.jpg"]
+    assert (found.rewritten, found.header("Content-Type")) == (True, "image/jpeg")

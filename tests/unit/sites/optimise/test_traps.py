@@ -36,6 +36,7 @@ UNTOUCHED = {
     "a template": "<template><img src=i.png><script src=a.js></script><link rel=stylesheet href=a.css></template>",
     "what only browsers without scripts see": "<noscript><img src=i.png>  <style> a { } </style></noscript>",
     "SVG": '<svg viewBox="0 0 9 9"><style> a { b : c } </style><script> f ( 1 ) </script><image href="i.png"/></svg>',
+    "a style for a script": '<style type=text/less>@import "a.css"; .a { .b ; }</style>',
     "a module": "<script type=module src=a.js></script>",
     "a text area": "<textarea>  <script src=a.js></script> </textarea>",
     "preformatted text": "<pre>a  <b>b</b>\n\n  c</pre>",
@@ -146,6 +147,46 @@ def test_a_script_with_the_end_of_one_in_its_text_stays() -> None:
     for name in FILTERS:
         if name != "defer_javascript":
             assert html_of(applied(page(source), name)[0]) == source
+
+
+DEEP = "a{b:" + "(" * 1200 + "url(x)" + ")" * 1200 + "}"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        tuple(FILTERS),
+        *((name,) for name in ("flatten_css_imports", "inline_import_to_link", "combine_css", "inline_css")),
+    ],
+)
+def test_what_is_nested_beyond_measure_is_left_alone(names: tuple[str, ...]) -> None:
+    files: dict[str, str | bytes] = {
+        **FILES,
+        "x/deep.css": DEEP,
+        "over.css": "@import 'x/deep.css';",
+        "under.css": f"@import 'a.css';{DEEP}",
+        "deep.js": "x=" + "(" * 5000 + ")" * 5000,
+    }
+    links = "".join(f"<link rel=stylesheet href={each}>" for each in files if each.endswith(".css"))
+    source = f"{links}<style>@import 'b.css';{DEEP}</style><script src=deep.js></script>" + "<div>" * 300
+    made, _ = applied(page(source, files), *names)
+    assert made.resources[START + "x/deep.css"].body.decode() == DEEP
+
+
+@pytest.mark.parametrize("name", list(FILTERS))
+def test_bytes_that_are_no_text_are_carried_through(name: str) -> None:
+    stray = b"\xe9 \xff"
+    files: dict[str, str | bytes] = {**FILES, "stray.css": b"a{content:'" + stray + b"'}"}
+    files["stray.js"] = b"var c='" + stray + b"'"
+    source = (
+        b"<meta charset=utf-8><link rel=stylesheet href=stray.css><link rel=stylesheet href=b.css><p>" + stray
+    )
+    source += b"<script src=stray.js></script><script src=b.js></script><script>d('" + stray + b"')</script>"
+    made, reasons = applied(page(source, files), name)
+    assert stray in made.resources[START].body
+    assert all(stray in made.resources[START + each].body for each in ("stray.css", "stray.js"))
+    if name in ("rewrite_css", "rewrite_javascript", "combine_css", "combine_javascript", "defer_javascript"):
+        assert "its encoding cannot be told for certain" in reasons
 
 
 def test_json_that_is_sent_as_a_script_stays_json() -> None:
