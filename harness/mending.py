@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.browser.screens import Screenful, taken
-from harness.calibrate import calibrate
+from harness.calibrate import readings
 from harness.enclosure import WORKSPACE
 from harness.errors import TestbedFailed
 from harness.judge import Evidence
@@ -63,7 +63,7 @@ def check_variants(
     Must run inside an enclosure. Raises MeasurementRefused when the link is off.
     """
     with bench({archive.name: archive}, [protocol]) as opened:
-        refuse_if_off([calibrate(opened.testbed, LINK)])
+        refuse_if_off(readings(opened.testbed, LINK)[-1:])
         comparison = _Comparison(opened, archive, protocol, keep)
         for variant in variants:
             asked = tuple(comparison.of(variant, device) for device in devices)

@@ -12,7 +12,7 @@ from typing import Protocol as Interface
 
 from harness.browser.qtwebkit import home as qtwebkit
 from harness.browsers import Drivers
-from harness.calibrate import calibrate
+from harness.calibrate import readings
 from harness.enclosure import WORKSPACE
 from harness.environment import describe_environment
 from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
@@ -178,18 +178,15 @@ def _links_of(trials: Iterable[PlannedTrial]) -> list[Link]:
 
 
 def _measure_links(testbed: Testbed, links: list[Link], run: RunDirectory, listener: Listener) -> None:
-    """Measure each link, once more when it is off: a single disturbance of the machine is no verdict."""
-    readings = []
+    last = []
     for link in links:
         listener.preparing(f"measuring link {link.name}")
-        reading = calibrate(testbed, link)
-        if reading.complaints:
+        taken = readings(testbed, link)
+        for reading in taken:
             run.append_calibration(reading.to_json())
-            reading = calibrate(testbed, link)
-        run.append_calibration(reading.to_json())
-        listener.calibrated(reading)
-        readings.append(reading)
-    refuse_if_off(readings)
+        listener.calibrated(taken[-1])
+        last.append(taken[-1])
+    refuse_if_off(last)
 
 
 def _run_trials(

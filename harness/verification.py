@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.calibrate import calibrate
+from harness.calibrate import readings
 from harness.enclosure import WORKSPACE
 from harness.errors import RecordsError
 from harness.model import Condition, Device, Driver, Engine, Link, Origins, Protocol
@@ -18,6 +18,7 @@ from harness.records import write_whole
 from harness.replay import Replay
 from harness.replay_quality import ReplayQuality, replay_quality
 from harness.runner import bench
+from harness.servers import DEFAULT_SERVER
 from harness.trial import TrialOptions, run_observed
 from harness.variants import PLAIN, Variant, parse_variant, served_name
 from sites.archive import Archive
@@ -56,7 +57,7 @@ def verifications(
     screenshot = files / "screenshot.png"
     protocols = tuple(protocols)
     with bench({served_name(page, name): archive}, protocols, replay=replay) as opened:
-        refuse_if_off([calibrate(opened.testbed, LINK)])
+        refuse_if_off(readings(opened.testbed, LINK)[-1:])
         for number, (device, protocol) in enumerate(itertools.product(devices, protocols), 1):
             condition = Condition(
                 page,
@@ -66,7 +67,7 @@ def verifications(
                 Engine.CHROMIUM,
                 Driver.PLAYWRIGHT,
                 Origins.SINGLE,
-                "apache",
+                DEFAULT_SERVER,
                 device,
             )
             planned = PlannedTrial(f"{number:05d}", 1, number, condition)

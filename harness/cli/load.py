@@ -8,7 +8,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from harness.calibrate import calibrate
+from harness.calibrate import readings
 from harness.cli.common import Subcommands, in_enclosure
 from harness.cli.inspect import add_link_options, link_of
 from harness.cli.replay_options import add_replay_options, add_think_time_option, replay_of
@@ -87,7 +87,7 @@ def _one_trial(
         server=condition.server,
         engine=condition.engine,
     ) as opened:
-        refuse_if_off([calibrate(opened.testbed, condition.link)])
+        refuse_if_off(readings(opened.testbed, condition.link)[-1:])
         return run_trial(opened.testbed, opened.drivers, planned, options, files)
 
 
@@ -161,7 +161,7 @@ def run_shell(arguments: argparse.Namespace) -> int:
 def _shell(link: Link, backend: Backend | None, words: list[str]) -> int:
     """Run the words on the client host; the server host answers at 10.0.255.254."""
     with testbed(backend=backend) as made:
-        refuse_if_off([calibrate(made, link)])
+        refuse_if_off(readings(made, link)[-1:])
         with made.client(link) as client, client.host.entered():
             try:
                 return subprocess.run(words, check=False).returncode
