@@ -72,6 +72,7 @@ class Home:
             running(self.hop, self.folder / "hop.log", stdin=listening.fileno()) as relay,
             conversing(self.engine.on(own.path), self.folder / "engine.log") as engine,
         ):
+            listening.close()  # the hop has its own: when it dies, nobody listens
             (self.folder / "pid").write_text(str(engine.pid))
             try:
                 engine.hear(START_TIMEOUT_S)
