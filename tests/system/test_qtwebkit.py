@@ -236,7 +236,7 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
         with bench(archives, [Protocol.HTTP1], engine=Engine.QTWEBKIT, server="nginx") as opened:
             striking = threading.Thread(target=kill, args=(opened,))
             striking.start()
-            bad = trial(opened, 1, cell("small", Protocol.HTTP1, Link.of(0.2, 200), "nginx"), timeout_s=60)
+            bad = trial(opened, 1, cell("small", Protocol.HTTP1, Link.of(0.2, 200), "nginx"), timeout_s=20)
             striking.join()
             return [bad, trial(opened, 2, cell("small", Protocol.HTTP1, server="nginx"))]
 
