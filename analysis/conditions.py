@@ -17,6 +17,7 @@ from analysis.words import DASH, plain, rate, rate_with_unit, slug
 
 POINT = ("protocol", "rtt_ms")
 FOLLOWERS = ("server", "queue_down_bytes", "queue_up_bytes", "link")
+FIRST = {"variant": "plain", "compression": "none"}  # goes before the others
 NAMED = ("page", "variant", "down_mbps", "up_mbps", "driver")
 
 
@@ -49,8 +50,8 @@ def in_order(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
         values = frame[column]
         if column == "protocol":
             return values.map(ranks)
-        if column == "variant":
-            return values.astype(str).where(values != "plain", "")
+        if column in FIRST:
+            return values.astype(str).where(values != FIRST[column], "")
         return values if pd.api.types.is_numeric_dtype(values) else values.astype(str)
 
     keys = pd.DataFrame({column: key(column) for column in columns})

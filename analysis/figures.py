@@ -42,6 +42,8 @@ def draw(results: Results) -> Iterator[Drawing]:
 
 def panels(results: Results) -> Iterator[Drawing]:
     """One figure per panel: median page-load time against RTT, or a row per protocol when there is one RTT."""
+    if _compressions_at_one_rtt(results):
+        return
     for _, cells in results.main_cells.groupby("panel", sort=False):
         if cells["median"].isna().all():
             continue
@@ -93,6 +95,8 @@ def _at_one_rtt(cells: pd.DataFrame, title: str) -> Figure:
 
 def overviews(results: Results) -> Iterator[Drawing]:
     """All pages and rates that are alike in everything else, as small multiples."""
+    if _compressions_at_one_rtt(results):
+        return
     alike = [column for column in results.panel_columns if column not in PAGE_AND_RATE]
     for _, group in results.main_cells.groupby(alike, dropna=False, sort=False):
         if group["panel"].nunique() < 2 or group["median"].isna().all():
@@ -207,6 +211,40 @@ def variants(results: Results) -> Iterator[Drawing]:
         yield Drawing(f"variants_{words.slug(title)}", caption, variantchart.chart(known, title))
 
 
+def compressions(results: Results) -> Iterator[Drawing]:
+    """Protocols with each compression of the text at one RTT, one figure per page and link."""
+    if not _compressions_at_one_rtt(results):
+        return
+    place = [column for column in results.panel_columns if column != "compression"]
+    for _, cells in results.main_cells.groupby(place, dropna=False, sort=False):
+        known = cells[cells["median"].notna()]
+        if known.empty:
+            continue
+        where = cells.iloc[0].to_dict()
+        named = [column for column in results.split_columns if column != "compression"]
+        title = f"{conditions.title(where, named)}, {words.plain(where['rtt_ms'])} ms RTT"
+        names = [str(name) for name in known["compression"].unique()]
+        styles = protocols.styles(known["protocol"])
+        figure = plots.new(plots.COLUMN_INCHES, 0.85 + len(names) * (0.12 * len(styles) + 0.14))
+        axes = figure.subplots()
+        unit = plots.unit_of(known["median"])
+        plots.dots(axes, known, styles, unit, rows=names, column="compression")
+        axes.set_yticks([n + 0.5 for n in range(len(names))], names)
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel(f"Median page-load time ({unit.name})")
+        figure.suptitle(
+            textwrap.fill(title, TITLE_CHARACTERS), x=0.01, ha="left", fontsize="medium", weight="bold"
+        )
+        plots.legend(figure, styles, columns=2)
+        caption = f"Median page-load time by compression of the text: {title}. {_reading(known)}"
+        yield Drawing(f"compressions_{words.slug(title)}", caption, figure)
+
+
+def _compressions_at_one_rtt(results: Results) -> bool:
+    """Whether figures by compression show everything: several of them, and no RTT to draw them against."""
+    return "compression" in results.split_columns and results.main_cells["rtt_ms"].nunique() == 1
+
+
 def _with_rates(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[str]]:
     """The cells with a column `rate`, their pages and their rates, slow ones first."""
     cells = cells.sort_values(["down_mbps", "up_mbps"], kind="stable")
@@ -227,4 +265,10 @@ def _reading(cells: pd.DataFrame) -> str:
     return f"{size}; bars: 95 % bootstrap intervals, at hollow markers (fewer than five trials) the range."
 
 
-FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (overviews, variants, filter_effects, panels)
+FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (
+    overviews,
+    variants,
+    filter_effects,
+    compressions,
+    panels,
+)

@@ -32,7 +32,7 @@ LINK_COLUMNS = {
     "queue_down_bytes": "queue_down_bytes",
     "queue_up_bytes": "queue_up_bytes",
 }
-CONDITION_COLUMNS = ("page", "variant", "protocol", "engine", "driver", "origins", "server")
+CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "driver", "origins", "server")
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ def load(directory: Path) -> Run:
         raise RecordsError(f"{path} holds no complete record yet; run the study first, or wait for one trial")
     study_text = _read_text(directory / "study.toml")
     described = _read_study(study_text, notes)
+    environment = _read_environment(directory / "environment.json", notes)
     name = plan.study or described.get("name") or directory.resolve().name
     strangers = sum(row["trial"] not in plan.planned for row in rows) if plan.planned else 0
     if strangers:
@@ -95,9 +96,9 @@ def load(directory: Path) -> Run:
         title=str(described.get("title") or name),
         study_text=study_text,
         plan=plan,
-        environment=_read_environment(directory / "environment.json", notes),
+        environment=environment,
         calibration=tuple(data for _, data in _json_lines(directory / "calibration.jsonl", notes)),
-        records=_frame(rows, directory.resolve().name),
+        records=_frame(rows, directory.resolve().name, environment),
         condition_columns=conditions,
         notes=tuple(notes),
     )
@@ -161,12 +162,15 @@ def _flat_record(data: Mapping[str, Any], where: str) -> dict[str, Any]:
     return flat
 
 
-def _frame(rows: list[dict[str, Any]], run: str) -> pd.DataFrame:
+def _frame(rows: list[dict[str, Any]], run: str, environment: Mapping[str, Any]) -> pd.DataFrame:
     """One row per trial; every metric is a float column, NaN where it was not observed.
 
     A column that holds values of several types becomes text, so that it sorts and can be stored.
     """
     frame = pd.DataFrame(rows)
+    if frame["compression"].isna().all():  # in runs of older versions it was one for the whole study
+        known = environment.get("replay", {}).get("compression")
+        frame["compression"] = known if isinstance(known, str) else None
     for column in METRICS:
         frame[column] = frame[column].astype(float) if column in frame else math.nan
     frame.insert(0, "run", run)

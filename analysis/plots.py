@@ -99,13 +99,19 @@ def lines(
 
 
 def dots(
-    axes: Axes, cells: pd.DataFrame, styles: Mapping[str, Style], unit: Unit, rows: Sequence[str]
+    axes: Axes,
+    cells: pd.DataFrame,
+    styles: Mapping[str, Style],
+    unit: Unit,
+    rows: Sequence[str],
+    *,
+    column: str = "page",
 ) -> None:
-    """Medians at one RTT along the x axis; a row per page of `rows`, in each the protocols below each other."""
+    """Medians at one RTT along the x axis; a row per value of `column`, in each the protocols below each other."""
     step = 1 / (len(styles) + 1)
-    for row, page in enumerate(rows):
+    for row, value in enumerate(rows):
         for place, (protocol, style) in enumerate(styles.items(), start=1):
-            mine = cells[(cells["page"] == page) & (cells["protocol"] == protocol)].head(1)
+            mine = cells[(cells[column] == value) & (cells["protocol"] == protocol)].head(1)
             y = row + place * step
             axes.axhline(y, color=GUIDE, linewidth=0.5)
             few = (mine["interval"] != IntervalKind.BOOTSTRAP).any()

@@ -10,7 +10,7 @@ import pandas as pd
 from analysis import engines, protocols
 from analysis.compare import MARGIN, comparisons
 from analysis.conditions import POINT, in_order, panel_columns, varying
-from analysis.effects import effects, single_filters
+from analysis.effects import compression_effects, effects, single_filters
 from analysis.estimate import IntervalKind, estimates
 from analysis.exclude import RULES, Rule, Sifted, sift
 from analysis.load import Run
@@ -23,8 +23,8 @@ PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
 @dataclass(frozen=True)
 class Results:
     """`cells` has one row per condition (also one whose trials were all excluded), in reading order, with the
-    fields of `Estimate`; `comparisons` every pair of protocols, both ways round; `effects` what each filter of a
-    factorial study does. Three columns number things:
+    fields of `Estimate`; `comparisons` every pair of protocols, both ways round; `effects` what each variant, and each
+    filter of a factorial study, does; `compressions` what each compression does. Three columns number things:
     `cell` the condition, `place` where protocols meet (a panel at one RTT), `panel` what one figure shows.
 
     `split_columns` are those panel columns (page and rate aside) that take more than one value, and the engine unless
@@ -42,6 +42,7 @@ class Results:
     cells: pd.DataFrame
     comparisons: pd.DataFrame
     effects: pd.DataFrame
+    compressions: pd.DataFrame
     margin: float
 
     @property
@@ -93,9 +94,15 @@ def evaluate(runs: Sequence[Run], rules: Sequence[Rule] = RULES, margin: float =
         baseline=protocols.baseline(names),
         cells=in_order(cells, [*panel, "rtt_ms", "protocol", *followers]),
         comparisons=comparisons(sifted.kept, ("panel", "place", "rtt_ms"), names, METRIC, margin),
-        effects=effects(sifted.kept, [*(c for c in panel if c != "variant"), *POINT], METRIC, margin),
+        effects=effects(sifted.kept, _place_but(panel, "variant"), METRIC, margin),
+        compressions=compression_effects(sifted.kept, _place_but(panel, "compression"), METRIC, margin),
         margin=margin,
     )
+
+
+def _place_but(panel: Sequence[str], column: str) -> list[str]:
+    """Everything of a condition but that column."""
+    return [*(each for each in panel if each != column), *POINT]
 
 
 def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ...]:

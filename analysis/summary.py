@@ -16,9 +16,12 @@ from analysis.tables import verdict_text
 
 
 def tally(results: Results) -> list[str]:
-    """Protocols against the baseline, then variants against plain: a sentence each over all places of an engine."""
-    said = [*_protocols(results), *_variants(results)]
-    return said or ["One protocol and one variant only: there is nothing to compare."]
+    """Protocols against the baseline, variants against plain, compressions against none.
+
+    A sentence each over all places of an engine.
+    """
+    said = [*_protocols(results), *_variants(results), *_compressions(results)]
+    return said or ["One protocol, one variant and one compression only: there is nothing to compare."]
 
 
 def _protocols(results: Results) -> list[str]:
@@ -45,6 +48,16 @@ def _variants(results: Results) -> list[str]:
         for name in names
         for mine in [every[every["engine"] == name]]
         for variant in mine["whole"].unique()
+    ]
+
+
+def _compressions(results: Results) -> list[str]:
+    every = results.compressions
+    names = engines.ordered(every["engine"].astype(str))
+    return [
+        _tally(results, names, name, f"{compression} against {mine['reference'].iloc[0]}", mine)
+        for name in names
+        for compression, mine in every[every["engine"] == name].groupby("compression")
     ]
 
 

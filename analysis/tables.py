@@ -21,6 +21,7 @@ IN_MS = {name: f"{name}_ms" for name in ("median", "low", "high", "q1", "q3")}
 HEADS = {
     "page": "Page",
     "variant": "Variant",
+    "compression": "Compression",
     "engine": "Engine",
     "driver": "Driver",
     "server": "Server",
@@ -182,6 +183,35 @@ def variant_effects(results: Results) -> Table | None:
     )
 
 
+def compression_effects(results: Results) -> Table | None:
+    """What each compression of the text does to the page-load time."""
+    found = results.compressions
+    if found.empty:
+        return None
+    data = found.sort_values(["page", "rtt_ms", "protocol", "ratio"], kind="stable")
+    rows = [
+        (
+            *_cell(results, row),
+            Shown(words.number(row["ratio"], 3), words.span(row["low"], row["high"], 3)),
+            Shown(words.number(row["n"]), "" if row["paired"] else "unpaired"),
+            Shown(words.probability(row["q"])),
+            Shown(verdict_text(row["verdict"], row["more"], results.margin)),
+        )
+        for row in data.to_dict("records")
+    ]
+    reference = found["reference"].iloc[0]
+    return Table(
+        name="compressions",
+        title=f"Page-load time relative to compression {reference} [95 % bootstrap interval]",
+        note=f"Below 1: faster than {reference}. n: blocks that hold both. q: corrected for all rows "
+        "(Benjamini-Hochberg).",
+        data=data,
+        head=(*_cell_heads(results), "Ratio", "n", "q", "Verdict"),
+        rows=tuple(rows),
+        keys=len(_cell_heads(results)),
+    )
+
+
 def effect_text(row: Mapping[Any, Any], margin: float) -> str:
     """The verdict on an effect. The very same archive served on both sides shows the noise and no effect."""
     return "changes nothing here" if row["idle"] else verdict_text(row["verdict"], row["more"], margin)
@@ -303,6 +333,7 @@ TABLES: tuple[Callable[[Results], Table | None], ...] = (
     median_times,
     against_baseline,
     variant_effects,
+    compression_effects,
     traffic,
     server_view,
     other_times,

@@ -22,7 +22,7 @@ from harness.model import Link
 from harness.netns import Host
 from harness.probes import ECHO_BYTES, Passage, echoes, goodput_mbps, train
 from harness.rates import ConstantRate, Transmitter
-from harness.reading import Figure, LinkReading
+from harness.reading import Figure, LinkReading, refuse_if_off
 from harness.testbed import SERVER_NETWORK, Client, Testbed
 
 PROBE_ADDRESS = f"{SERVER_NETWORK}.255.254"
@@ -70,6 +70,11 @@ def readings(testbed: Testbed, link: Link) -> list[LinkReading]:
     """The short form, and once more where it is off: one disturbance of the machine is no verdict. The last counts."""
     taken = [calibrate(testbed, link)]
     return [*taken, calibrate(testbed, link)] if taken[0].complaints else taken
+
+
+def check_link(testbed: Testbed, link: Link) -> None:
+    """Raise MeasurementRefused when the link is out of tolerance, and is so when measured once more."""
+    refuse_if_off(readings(testbed, link)[-1:])
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ PACKAGES = ("selenium", "playwright", "warcio", "cryptography", "numpy", "pandas
 
 def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], study: Study) -> dict[str, Any]:
     """Everything that may change a figure and is not in the study itself."""
-    replay = study.setups[0].replay  # the engines differ in TLS alone
+    replays = study.setups[0].replays  # the engines differ in TLS alone
     return {
         "taken_utc": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "coldload": harness.__version__,
@@ -47,15 +47,15 @@ def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], stud
             "unresolved": list(SERVICE_NAMES),
         },
         "replay": {
-            "origins": replay.origins.value,
-            "determinism": replay.determinism,
-            "compression": str(replay.compression),
-            "think_time": str(replay.think_time),
+            "origins": replays[0].origins.value,
+            "determinism": replays[0].determinism,
+            "compression": [str(replay.compression) for replay in replays],
+            "think_time": str(replays[0].think_time),
         },
         "servers": {
             setup.engine.value: {
                 "name": setup.server,
-                "tls": setup.replay.tls,
+                "tls": setup.replays[0].tls,
                 "settings": testbed.server_settings(setup.engine),
             }
             for setup in study.setups

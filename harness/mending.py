@@ -9,14 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.browser.screens import Screenful, taken
-from harness.calibrate import readings
+from harness.calibrate import check_link
 from harness.enclosure import WORKSPACE
 from harness.errors import TestbedFailed
 from harness.judge import Evidence
 from harness.likeness import Likeness, Look, likeness
 from harness.model import Condition, Device, Driver, Engine, Link, Origins, Outcome, Protocol
 from harness.plan import PlannedTrial
-from harness.reading import refuse_if_off
 from harness.records import Record
 from harness.runner import Bench, bench
 from harness.servers import DEFAULT_SERVER
@@ -63,7 +62,7 @@ def check_variants(
     Must run inside an enclosure. Raises MeasurementRefused when the link is off.
     """
     with bench({archive.name: archive}, [protocol]) as opened:
-        refuse_if_off(readings(opened.testbed, LINK)[-1:])
+        check_link(opened.testbed, LINK)
         comparison = _Comparison(opened, archive, protocol, keep)
         for variant in variants:
             asked = tuple(comparison.of(variant, device) for device in devices)

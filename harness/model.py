@@ -265,9 +265,15 @@ MOBILE = Device(
 DEVICES: Mapping[str, Device] = {device.name: device for device in (DESKTOP, MOBILE)}
 
 
+RECORDED_COMPRESSION = "recorded"
+
+
 @dataclass(frozen=True)
 class Condition:
-    """One cell of a study: what is loaded, how its bytes travel, over which link, in which browser."""
+    """One cell of a study: what is loaded, how its bytes travel, over which link, in which browser.
+
+    `compression` is that of text, as `harness.replay.Compression` writes it.
+    """
 
     page: str
     variant: str
@@ -278,6 +284,7 @@ class Condition:
     origins: Origins
     server: str
     device: Device = DESKTOP
+    compression: str = RECORDED_COMPRESSION
 
     def to_json(self) -> dict[str, Any]:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -296,12 +303,15 @@ class Condition:
                 driver=Driver(data["driver"]),
                 origins=Origins(data["origins"]),
                 server=data["server"],
-                device=DEVICES[data.get("device", DESKTOP.name)],  # plans of older versions have none
+                # Plans of older versions have neither.
+                device=DEVICES[data.get("device", DESKTOP.name)],
+                compression=data.get("compression", RECORDED_COMPRESSION),
             )
         except (KeyError, ValueError, TypeError) as error:
             raise StudyError(f"not a condition ({error}): {dict(data)}") from error
 
     def __str__(self) -> str:
         device = "" if self.device is DESKTOP else f" {self.device}"
+        coding = "" if self.compression == RECORDED_COMPRESSION else f" {self.compression}"
         browser = self.driver if self.engine is Engine.CHROMIUM else f"{self.engine} {self.driver}"
-        return f"{self.page} {self.variant} {self.protocol} {self.link.name} {browser}{device}"
+        return f"{self.page} {self.variant}{coding} {self.protocol} {self.link.name} {browser}{device}"

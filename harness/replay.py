@@ -7,39 +7,49 @@ from dataclasses import dataclass
 
 from harness import keys
 from harness.errors import StudyError
-from harness.model import MAX_RTT_MS, Engine, Origins, Protocol
+from harness.model import MAX_RTT_MS, RECORDED_COMPRESSION, Engine, Origins, Protocol
 
 TLS_VERSIONS = ("1.3", "1.2")
 # What a study gets that names none: what the protocols of the engine have in common.
 DEFAULT_TLS = {Engine.CHROMIUM: "1.3", Engine.QTWEBKIT: "1.2"}
 # Least, most and default level: what servers use when they compress as they send.
-COMPRESSION_LEVELS = {"gzip": (1, 9, 6), "brotli": (0, 11, 5)}
+COMPRESSION_LEVELS = {"gzip": (1, 9, 6), "brotli": (0, 11, 5), "zstd": (1, 19, 3)}
+DYNAMIC = "-dynamic"
 
 
 @dataclass(frozen=True)
 class Compression:
-    """The content coding of text: as `recorded`, `none`, or `gzip` or `brotli` of one level for all of it."""
+    """The content coding of text: as `recorded`, `none`, or `gzip`, `brotli` or `zstd` of one level for all of it.
 
-    kind: str = "recorded"
+    All was coded beforehand; if `dynamic`, the server codes each answer as it sends it.
+    """
+
+    kind: str = RECORDED_COMPRESSION
     level: int | None = None
+    dynamic: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Compression:
-        """`recorded`, `none`, `gzip`, `brotli`, or one of the latter with its level, as `gzip-9`."""
-        kind, _, level = text.partition("-")
-        if kind in ("recorded", "none") and not level and not text.endswith("-"):
-            return cls(kind)
+        """`recorded`, `none`, or a coding, also with its level and `-dynamic`: `gzip`, `gzip-9`, `gzip-9-dynamic`."""
+        if text in (RECORDED_COMPRESSION, "none"):
+            return cls(text)
+        kind, dash, level = text.removesuffix(DYNAMIC).partition("-")
         if kind not in COMPRESSION_LEVELS:
-            raise StudyError(f"compression: unknown {text!r}; known: recorded, none, gzip, brotli, gzip-9")
+            raise StudyError(
+                f"compression: unknown {text!r}; known: recorded, none, {', '.join(COMPRESSION_LEVELS)}, "
+                "a level as in gzip-9, and gzip-9-dynamic"
+            )
         least, most, default = COMPRESSION_LEVELS[kind]
-        if text == kind:
-            return cls(kind, default)
+        if not dash:
+            return cls(kind, default, text.endswith(DYNAMIC))
         if not level.isascii() or not level.isdigit() or not least <= int(level) <= most:
             raise StudyError(f"compression: {text!r}; {kind} has the levels {kind}-{least} to {kind}-{most}")
-        return cls(kind, int(level))
+        return cls(kind, int(level), text.endswith(DYNAMIC))
 
     def __str__(self) -> str:
-        return self.kind if self.level is None else f"{self.kind}-{self.level}"
+        if self.level is None:
+            return self.kind
+        return f"{self.kind}-{self.level}{DYNAMIC if self.dynamic else ''}"
 
 
 @dataclass(frozen=True)
@@ -98,11 +108,12 @@ class Replay:
             )
         if self.tls == "1.3" and spdy:
             raise StudyError(f'tls: {spdy[0]} is older than TLS 1.3; choose tls = "1.2"')
-        if self.compression.kind == "brotli" and engine is Engine.QTWEBKIT:
-            raise StudyError("compression: qtwebkit is older than brotli; choose gzip")
-        if self.compression.kind == "brotli" and plain:
+        kind = self.compression.kind
+        if kind in ("brotli", "zstd") and engine is Engine.QTWEBKIT:
+            raise StudyError(f"compression: qtwebkit is older than {kind}; choose gzip")
+        if kind in ("brotli", "zstd") and plain:
             raise StudyError(
-                f"compression: browsers take brotli over https only, not by {plain[0]}; "
+                f"compression: browsers take {kind} over https only, not by {plain[0]}; "
                 "choose gzip, or protocols over https alone"
             )
 

@@ -95,8 +95,8 @@ class Bench:
     def _serve(self, setup: EngineSetup) -> None:
         if setup.engine is Engine.QTWEBKIT:
             qtwebkit.version()  # tells whether it is there
-        for archive in self._archives.values():
-            self.testbed.serve(archive, setup.protocols, setup.replay, setup.server, setup.engine)
+        for archive, replay in itertools.product(self._archives.values(), setup.replays):
+            self.testbed.serve(archive, setup.protocols, replay, setup.server, setup.engine)
 
     def renew(self) -> None:
         """Take everything down and bring it up again."""
@@ -134,7 +134,7 @@ def bench(
         tuple(protocols),
         (DEFAULT_DRIVERS[engine],),
         server or DEFAULT_SERVERS[engine],
-        replay or Replay(tls=DEFAULT_TLS[engine]),
+        (replay or Replay(tls=DEFAULT_TLS[engine]),),
     )
     return opened(Bench(archives, [setup], tcp or TcpSettings(), backend))
 

@@ -5,12 +5,12 @@ The servers themselves: `sites.servers`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from harness.errors import StudyError
 from harness.model import Engine, Protocol
-from harness.replay import ThinkTime
+from harness.replay import Replay
 
 DEFAULT_SERVERS = {Engine.CHROMIUM: "caddy", Engine.QTWEBKIT: "spdy-gateway"}
 DEFAULT_SERVER = DEFAULT_SERVERS[Engine.CHROMIUM]
@@ -18,10 +18,14 @@ DEFAULT_SERVER = DEFAULT_SERVERS[Engine.CHROMIUM]
 
 @dataclass(frozen=True)
 class Ability:
-    """The protocols a server speaks, and those by which it can let requests wait side by side (think time)."""
+    """The protocols a server speaks, and those by which it can let requests wait side by side (think time).
+
+    `coding` holds the levels at which it can compress as it sends, by kind of compression.
+    """
 
     protocols: frozenset[Protocol]
     thinking: frozenset[Protocol] = frozenset()
+    coding: Mapping[str, Collection[int]] = field(default_factory=dict)
 
 
 TODAY = tuple(protocol for protocol in Protocol if Engine.CHROMIUM in protocol.engines)
@@ -29,21 +33,36 @@ OVER_TCP = frozenset(TODAY) - {Protocol.H3}
 # Apache and Caddy cannot tell whether requests were pipelined, so that nothing would prove it there.
 PIPELINED = frozenset(protocol for protocol in Protocol if protocol.pipelined)
 OF_2012 = frozenset(protocol for protocol in Protocol if Engine.QTWEBKIT in protocol.engines)
+GZIP = range(1, 10)
+CADDY_ZSTD = (1, 3, 7, 11)  # the four that its library has, by the level of zstd each comes near to
 ABILITIES = {
     # Apache lets only six requests of an HTTP/2 connection begin at once and more as those end (mod_http2,
     # h2_mplx.c): their waiting would be added up.
-    "apache": Ability(OVER_TCP, OVER_TCP - {Protocol.H2}),
-    "caddy": Ability(frozenset(TODAY)),
-    "nginx": Ability(OVER_TCP | PIPELINED, OVER_TCP),
-    "spdy-gateway": Ability(OF_2012, OF_2012),
+    "apache": Ability(OVER_TCP, OVER_TCP - {Protocol.H2}, {"gzip": GZIP, "brotli": range(12)}),
+    "caddy": Ability(frozenset(TODAY), coding={"gzip": GZIP, "zstd": CADDY_ZSTD}),
+    "nginx": Ability(OVER_TCP | PIPELINED, OVER_TCP, {"gzip": GZIP}),
+    "spdy-gateway": Ability(OF_2012, OF_2012, {"gzip": GZIP}),
 }
 
 
-def refuse_unless_able(
-    server: str, protocols: Iterable[Protocol], think_time: ThinkTime | None = None
-) -> None:
-    """Raise StudyError when a server cannot do one of the protocols, naming those that can."""
+def refuse_unless_able(server: str, protocols: Iterable[Protocol], replay: Replay) -> None:
+    """Raise StudyError when a server cannot do one of the protocols or a setting, naming those that can."""
     ability = ABILITIES[server]
+    compression, think_time = replay.compression, replay.think_time
+    if compression.dynamic and compression.level not in ability.coding.get(compression.kind, ()):
+        able = [
+            name
+            for name, other in ABILITIES.items()
+            if compression.level in other.coding.get(compression.kind, ())
+        ]
+        raise StudyError(
+            f"compression: the server {server} cannot compress by {compression}; "
+            + (
+                f"servers that can: {', '.join(able)}"
+                if able
+                else "leave -dynamic out, or choose another level"
+            )
+        )
     for protocol in protocols:
         if protocol not in ability.protocols:
             able = [name for name, other in ABILITIES.items() if protocol in other.protocols]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.model import (
     Backend,
@@ -16,32 +16,36 @@ from harness.model import (
     Protocol,
     TcpSettings,
 )
-from harness.replay import Replay
+from harness.replay import Compression, Replay
 
 
 @dataclass(frozen=True)
 class EngineSetup:
-    """One engine of a study: the protocols it speaks there, what steers it and what serves it."""
+    """One engine of a study: the protocols it speaks there, what steers it and what serves it.
+
+    `replays` differ in their compression alone.
+    """
 
     engine: Engine
     protocols: tuple[Protocol, ...]
     drivers: tuple[Driver, ...]
     server: str
-    replay: Replay
+    replays: tuple[Replay, ...]
 
 
 @dataclass(frozen=True)
 class Study:
-    """What is measured: the conditions are the product of pages, variants, links, protocols and drivers.
+    """What is measured: the conditions are the product of pages, variants, compressions, links, protocols and drivers.
 
     A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
-    `replays` hold what each engine gets.
+    `replays` hold what each engine gets, these with each of the compressions.
     """
 
     name: str
     title: str
     pages: tuple[str, ...]
     variants: tuple[str, ...]
+    compressions: tuple[Compression, ...]
     protocols: tuple[Protocol, ...]
     links: tuple[Link, ...]
     link_backend: Backend | None
@@ -59,7 +63,9 @@ class Study:
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """Every cell, in the order of the file."""
-        cells = itertools.product(self.pages, self.variants, self.links, self.protocols, self.setups)
+        cells = itertools.product(
+            self.pages, self.variants, self.compressions, self.links, self.protocols, self.setups
+        )
         return tuple(
             Condition(
                 page,
@@ -68,11 +74,12 @@ class Study:
                 link,
                 setup.engine,
                 driver,
-                setup.replay.origins,
+                self.replays[setup.engine].origins,
                 setup.server,
                 self.device,
+                str(compression),
             )
-            for page, variant, link, protocol, setup in cells
+            for page, variant, compression, link, protocol, setup in cells
             if protocol in setup.protocols
             for driver in setup.drivers
         )
@@ -86,7 +93,7 @@ class Study:
                 tuple(protocol for protocol in self.protocols if engine in protocol.engines),
                 tuple(driver for driver in self.drivers if driver.engine is engine),
                 self.servers[engine],
-                self.replays[engine],
+                tuple(replace(self.replays[engine], compression=each) for each in self.compressions),
             )
             for engine in self.engines
         )

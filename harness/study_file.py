@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from harness.model import (
     DESKTOP,
     DEVICES,
     NAME_PATTERN,
+    RECORDED_COMPRESSION,
     Backend,
     Driver,
     Engine,
@@ -104,12 +106,20 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         engine: keys.choice("server", _of_engine(data, "server", engine, DEFAULT_SERVERS), tuple(ABILITIES))
         for engine in engines
     }
-    replays = {engine: _replay(data, protocols, servers[engine], engine) for engine in engines}
+    replays = {engine: _replay(data, engine) for engine in engines}
+    compressions = _compressions(data)
+    for engine in engines:
+        spoken = [protocol for protocol in protocols if engine in protocol.engines]
+        for compression in compressions:
+            replay = replace(replays[engine], compression=compression)
+            refuse_unless_able(servers[engine], spoken, replay)
+            replay.refuse_unless_for(spoken, engine)
     return Study(
         name=name,
         title=keys.text(data, "title", name),
         pages=_names(data, "pages"),
         variants=_variants(data),
+        compressions=compressions,
         protocols=protocols,
         links=links_of(data, folder),
         link_backend=keys.enum("link_backend", data["link_backend"], Backend)
@@ -164,18 +174,27 @@ def _of_engine(data: Mapping[str, Any], key: str, engine: Engine, default: Mappi
     return value.get(engine, default[engine])
 
 
-def _replay(data: Mapping[str, Any], protocols: Iterable[Protocol], server: str, engine: Engine) -> Replay:
-    replay = Replay(
+def _replay(data: Mapping[str, Any], engine: Engine) -> Replay:
+    """The settings of an engine, but for the compression."""
+    return Replay(
         origins=keys.enum("origins", data.get("origins", "single"), Origins),
         determinism=keys.truth(data, "determinism", default=Replay.determinism),
-        compression=Compression.parse(keys.text(data, "compression", "recorded")),
         think_time=ThinkTime.parse(data.get("think_time", "none")),
         tls=keys.choice("tls", _of_engine(data, "tls", engine, DEFAULT_TLS), TLS_VERSIONS),
     )
-    spoken = [protocol for protocol in protocols if engine in protocol.engines]
-    refuse_unless_able(server, spoken, replay.think_time)
-    replay.refuse_unless_for(spoken, engine)
-    return replay
+
+
+def _compressions(data: Mapping[str, Any]) -> tuple[Compression, ...]:
+    """One compression, or a list of several."""
+    value = data.get("compression", RECORDED_COMPRESSION)
+    found = []
+    for entry in keys.entries(data, "compression") if isinstance(value, list) else [value]:
+        if not isinstance(entry, str):
+            raise StudyError(f"compression is {entry!r}; it must be text, or a list of texts")
+        found.append(Compression.parse(entry))
+        if found.count(found[-1]) > 1:
+            raise StudyError(f"compression holds {entry!r} twice")
+    return tuple(found)
 
 
 def _tcp(table: Any) -> TcpSettings:

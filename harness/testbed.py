@@ -25,7 +25,16 @@ from harness import syscalls
 from harness.enclosure import WORKSPACE
 from harness.errors import TestbedFailed
 from harness.link import Address, RunningLink, joined, kernel_settings, usable_backend
-from harness.model import Backend, Condition, Engine, Link, Origins, Protocol, TcpSettings
+from harness.model import (
+    RECORDED_COMPRESSION,
+    Backend,
+    Condition,
+    Engine,
+    Link,
+    Origins,
+    Protocol,
+    TcpSettings,
+)
 from harness.netns import NETNS_FOLDER, Host, host
 from harness.replay import Replay
 from harness.servers import DEFAULT_SERVER, refuse_unless_able
@@ -48,6 +57,9 @@ SERVERS = {"apache": APACHE, "caddy": CADDY, "nginx": NGINX, "spdy-gateway": SPD
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
 SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
+
+
+Key = tuple[str, Protocol, Engine, str]  # of an endpoint: archive, protocol, engine and compression
 
 
 @dataclass(frozen=True)
@@ -103,7 +115,7 @@ class Testbed:
         self.trust = trust_database(self.authority, folder / "trust")
         self.resolver = Resolver(folder / "resolver", partial(_cover, stack))
         self._stack = stack
-        self.endpoints: dict[tuple[str, Protocol, Engine], Endpoint] = {}
+        self.endpoints: dict[Key, Endpoint] = {}
         self._server_numbers = itertools.count(1)
         self._client_numbers = itertools.count(1)
 
@@ -115,9 +127,12 @@ class Testbed:
         server: str = DEFAULT_SERVER,
         engine: Engine = Engine.CHROMIUM,
     ) -> None:
-        """Serve an archive to an engine by each of the protocols, each on addresses of its own."""
+        """Serve an archive to an engine by each of the protocols, each on addresses of its own.
+
+        It may be called again for another compression.
+        """
         chosen = replay or Replay()
-        refuse_unless_able(server, protocols, chosen.think_time)
+        refuse_unless_able(server, protocols, chosen)
         chosen.refuse_unless_for(protocols, engine)
         schemes = sorted({each.scheme for each in protocols})
         codings = CODINGS_OF_2012 if engine is Engine.QTWEBKIT else BROWSER_CODINGS[schemes[0]]
@@ -137,7 +152,8 @@ class Testbed:
         services = {each: self._services(each, sites[each.scheme], groups) for each in protocols}
         addresses = [service.address for each in services.values() for service in each]
         self.server.configure(*(f"addr add {address}/32 dev lo" for address in addresses))
-        folder = self.folder / "servers" / engine / archive.name
+        compression = str(chosen.compression)
+        folder = self.folder / "servers" / engine / archive.name / compression
         self._stack.callback(shutil.rmtree, folder)
         running = self._stack.enter_context(
             serving(
@@ -154,7 +170,7 @@ class Testbed:
         for protocol, (elsewhere, *others) in services.items():
             site = sites[protocol.scheme]
             names = {host: service.address for service in others for host in service.hosts or ()}
-            self.endpoints[archive.name, protocol, engine] = Endpoint(
+            self.endpoints[archive.name, protocol, engine, compression] = Endpoint(
                 protocol=protocol,
                 archive=archive,
                 start_url=site.start_url,
@@ -186,11 +202,17 @@ class Testbed:
     def endpoint(self, condition: Condition) -> Endpoint:
         """Where the page of a condition is served; raises TestbedFailed when its server has died."""
         page = served_name(condition.page, condition.variant)
-        return self.endpoint_of(page, condition.protocol, condition.engine)
+        return self.endpoint_of(page, condition.protocol, condition.engine, condition.compression)
 
-    def endpoint_of(self, page: str, protocol: Protocol, engine: Engine = Engine.CHROMIUM) -> Endpoint:
+    def endpoint_of(
+        self,
+        page: str,
+        protocol: Protocol,
+        engine: Engine = Engine.CHROMIUM,
+        compression: str = RECORDED_COMPRESSION,
+    ) -> Endpoint:
         """`endpoint` by the archive's name."""
-        found = self.endpoints[page, protocol, engine]
+        found = self.endpoints[page, protocol, engine, compression]
         found.server.check()
         found.name_server.process.check()
         return found
@@ -216,10 +238,10 @@ class Testbed:
                 yield Client(made, address, running)
 
     def replay_notes(self, page: str) -> dict[str, list[str]]:
-        """What was changed of an archive so that it can be replayed, by scheme."""
+        """What was changed of an archive so that it can be replayed, by scheme and compression."""
         return {
-            endpoint.protocol.scheme: list(endpoint.replay_notes)
-            for (name, *_), endpoint in self.endpoints.items()
+            _with(compression, endpoint.protocol.scheme): list(endpoint.replay_notes)
+            for (name, _, _, compression), endpoint in self.endpoints.items()
             if name == page
         }
 
@@ -228,10 +250,10 @@ class Testbed:
         return next(endpoint.groups for (name, *_), endpoint in self.endpoints.items() if name == page)
 
     def server_settings(self, engine: Engine) -> dict[str, Mapping[str, object]]:
-        """The settings that matter of the replay servers for an engine, by archive."""
+        """The settings that matter of the replay servers for an engine, by archive and compression."""
         return {
-            name: endpoint.server.settings
-            for (name, _, served), endpoint in self.endpoints.items()
+            _with(compression, name): endpoint.server.settings
+            for (name, _, served, compression), endpoint in self.endpoints.items()
             if served is engine
         }
 
@@ -256,6 +278,11 @@ def testbed(tcp: TcpSettings | None = None, backend: Backend | None = None) -> I
 def client_network_path() -> Path:
     """The namespace file of the client host, the same for each trial's fresh one."""
     return NETNS_FOLDER / "client"
+
+
+def _with(compression: str, what: str) -> str:
+    """As in `agency, gzip-6`; what is compressed as it was recorded goes without saying."""
+    return what if compression == RECORDED_COMPRESSION else f"{what}, {compression}"
 
 
 def _cover(stack: contextlib.ExitStack, source: Path, target: Path) -> None:

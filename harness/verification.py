@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.calibrate import readings
+from harness.calibrate import check_link
 from harness.enclosure import WORKSPACE
 from harness.errors import RecordsError
 from harness.model import Condition, Device, Driver, Engine, Link, Origins, Protocol
 from harness.plan import PlannedTrial
-from harness.reading import refuse_if_off
 from harness.records import write_whole
 from harness.replay import Replay
 from harness.replay_quality import ReplayQuality, replay_quality
@@ -57,7 +56,7 @@ def verifications(
     screenshot = files / "screenshot.png"
     protocols = tuple(protocols)
     with bench({served_name(page, name): archive}, protocols, replay=replay) as opened:
-        refuse_if_off(readings(opened.testbed, LINK)[-1:])
+        check_link(opened.testbed, LINK)
         for number, (device, protocol) in enumerate(itertools.product(devices, protocols), 1):
             condition = Condition(
                 page,
@@ -69,6 +68,7 @@ def verifications(
                 Origins.SINGLE,
                 DEFAULT_SERVER,
                 device,
+                str((replay or Replay()).compression),
             )
             planned = PlannedTrial(f"{number:05d}", 1, number, condition)
             screenshot.unlink(missing_ok=True)

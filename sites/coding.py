@@ -57,7 +57,7 @@ def decode(body: bytes, coding: str, limit: int = BODY_LIMIT_BYTES) -> bytes:
 
 
 def encode(body: bytes, coding: str, recorded_bytes: int, level: int | None = None) -> bytes:
-    """The body in that coding (the same input gives the same bytes), at `level` if it is gzip or brotli.
+    """The body in that coding (the same input gives the same bytes), at `level` if it is gzip, brotli or zstd.
 
     Without a level, `recorded_bytes`, the coded size before the change, tells whether the origin had compressed
     with brotli on the fly or ahead of time.
@@ -79,7 +79,7 @@ def encode(body: bytes, coding: str, recorded_bytes: int, level: int | None = No
             coded = brotli.compress(body, quality=best)
         return coded
     if coding == "zstd":
-        return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(body)
+        return zstandard.ZstdCompressor(level=ZSTD_LEVEL if level is None else level).compress(body)
     return body
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from sites.urls import DEFAULT_PORTS, Url, ascii_host, parse_url, resolve
 
 AS_RECORDED, AT_ONCE = Compression(), ThinkTime()
 MENTIONED_HOSTS_LIMIT = 200
+_PLAIN_TYPE = re.compile(r"[a-z0-9/_.+-]+")  # what may stand in any server's configuration
 INTEGRITY_ROUNDS = 5  # a script that names the digest of a script that names ...; real pages need one or two
 
 
@@ -28,6 +30,7 @@ class Site:
     `hosts` are names the archive holds, `mentioned_hosts` others that its texts refer to: those need a
     certificate and an answer, too. `ports` are the recorded ports beside the scheme's own. A request that none of
     the `objects` answers exactly is answered by the rules `closest` has for its host and path, else not found.
+    `compression` is what was done to the bodies, or if it is dynamic what the server is to do.
     """
 
     start_url: str
@@ -38,6 +41,15 @@ class Site:
     objects: tuple[ServedObject, ...]
     closest: tuple[Closest, ...]
     notes: tuple[str, ...]
+    compression: Compression = AS_RECORDED
+
+    @property
+    def coded_types(self) -> tuple[str, ...]:
+        """The media types that a server compresses as it sends; () when all is coded already."""
+        found = {each.mime for each in self.objects} if self.compression.dynamic else set()
+        return tuple(
+            sorted(mime for mime in found if rewrite.compressible(mime) and _PLAIN_TYPE.fullmatch(mime))
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,6 +94,7 @@ def materialise(
         objects=objects,
         closest=closest_rules(objects, scheme),
         notes=tuple(f"{count} {what}" for what, count in sorted(changes.items()) if count),
+        compression=compression,
     )
 
 

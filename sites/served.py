@@ -38,7 +38,7 @@ SERVER_HEADERS = frozenset(
 # Fonts, scripts' fetches and Resource Timing of other hosts need these; many recorders lost them.
 OPEN_HEADERS = ("Access-Control-Allow-Origin", "Timing-Allow-Origin")
 SCRIPTED_TYPES = rewrite.HTML_TYPES | rewrite.SCRIPT_TYPES
-CODINGS = {"gzip": "gzip", "brotli": "br"}
+CODINGS = {"gzip": "gzip", "brotli": "br", "zstd": "zstd"}
 HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file or a configuration
 
 Headers = tuple[tuple[str, str], ...]
@@ -66,6 +66,12 @@ class ServedObject:
     @property
     def key(self) -> tuple[str, str]:
         return self.host, self.target
+
+    @property
+    def mime(self) -> str:
+        """The media type without its parameters; "" when none was recorded."""
+        found = next((value for name, value in self.headers if name.lower() == "content-type"), "")
+        return found.partition(";")[0].strip().lower()
 
     @property
     def path(self) -> str:
@@ -99,11 +105,15 @@ class Treatment:
         return parse_url(self.archive.start_url).scheme != self.scheme
 
     def coding(self, mime: str, recorded: str) -> tuple[str, int | None]:
-        """The content coding and level of a body, from its type and the coding it was recorded with."""
+        """The content coding and level of a body, from its type and the coding it was recorded with.
+
+        None, if the server is to code it as it sends it.
+        """
         if self.compression.kind == "none":
             return "", None
         if self.compression.level is not None and rewrite.compressible(mime):
-            return CODINGS[self.compression.kind], self.compression.level
+            here = not self.compression.dynamic
+            return (CODINGS[self.compression.kind], self.compression.level) if here else ("", None)
         return ("gzip" if recorded and recorded not in self.codings else recorded), None
 
 
@@ -217,7 +227,8 @@ def _note_coding(made: Draft, recorded: str, treatment: Treatment, changes: Coun
     if treatment.compression.kind == "recorded":
         changes[f"bodies coded with gzip instead of {recorded}, which browsers do not take here"] += 1
         return
-    changes[f"bodies coded anew for the setting compression = {treatment.compression}"] += 1
+    how = "decoded" if treatment.compression.dynamic else "coded anew"
+    changes[f"bodies {how} for the setting compression = {treatment.compression}"] += 1
     varies = any(
         name.lower() == "vary" and "accept-encoding" in value.lower() for name, value in made.headers
     )

@@ -8,10 +8,10 @@ import os
 import subprocess
 from pathlib import Path
 
-from harness.calibrate import readings
+from harness.calibrate import check_link
 from harness.cli.common import Subcommands, in_enclosure
 from harness.cli.inspect import add_link_options, link_of
-from harness.cli.replay_options import add_replay_options, add_think_time_option, replay_of
+from harness.cli.replay_options import add_replay_options, add_server_options, replay_of
 from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
 from harness.model import (
@@ -20,22 +20,21 @@ from harness.model import (
     DEVICES,
     Backend,
     Condition,
+    Device,
     Driver,
     Engine,
     Link,
-    Origins,
     Outcome,
     Protocol,
 )
 from harness.plan import PlannedTrial
-from harness.reading import refuse_if_off
 from harness.records import Record
 from harness.replay import Replay
 from harness.runner import bench
 from harness.servers import ABILITIES, DEFAULT_SERVERS
 from harness.testbed import testbed
 from harness.trial import TrialOptions, run_trial
-from harness.variants import PLAIN, Variant, parse_variant, served_name
+from harness.variants import PLAIN, parse_variant, served_name
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import variant_of
 
@@ -54,7 +53,7 @@ def add_commands(commands: Subcommands) -> None:
     load.add_argument("--device", choices=list(DEVICES), default=DESKTOP.name)
     load.add_argument("--server", choices=list(ABILITIES), help="default: the engine's usual one")
     add_replay_options(load)
-    add_think_time_option(load)
+    add_server_options(load)
     load.add_argument("--timeout-s", type=float, default=60.0)
     load.add_argument(
         "--keep", type=Path, metavar="DIR", help="store NetLog, packet capture and screenshot here"
@@ -87,28 +86,21 @@ def _one_trial(
         server=condition.server,
         engine=condition.engine,
     ) as opened:
-        refuse_if_off(readings(opened.testbed, condition.link)[-1:])
+        check_link(opened.testbed, condition.link)
         return run_trial(opened.testbed, opened.drivers, planned, options, files)
 
 
-def _condition(arguments: argparse.Namespace, link: Link, variant: Variant) -> Condition:
-    engine = Engine(arguments.engine)
+def _driver(arguments: argparse.Namespace, engine: Engine) -> Driver:
     driver = Driver(arguments.driver or DEFAULT_DRIVERS[engine])
     if driver.engine is not engine:
         raise UsageError(f"--driver {driver} steers {driver.engine}, not {engine}; leave it out")
+    return driver
+
+
+def _device(arguments: argparse.Namespace, engine: Engine) -> Device:
     if engine is Engine.QTWEBKIT and arguments.device != DESKTOP.name:
         raise UsageError(f"--device {arguments.device}: qtwebkit is a desktop only; leave it out")
-    return Condition(
-        page=arguments.name,
-        variant=variant.name,
-        protocol=Protocol(arguments.protocol),
-        link=link,
-        engine=engine,
-        driver=driver,
-        origins=Origins.SINGLE,
-        server=arguments.server or DEFAULT_SERVERS[engine],
-        device=DEVICES[arguments.device],
-    )
+    return DEVICES[arguments.device]
 
 
 def run_load(arguments: argparse.Namespace) -> int:
@@ -117,9 +109,22 @@ def run_load(arguments: argparse.Namespace) -> int:
     variant = parse_variant(arguments.variant)
     archive = variant_of(open_archive(archives_root(), arguments.name), variant)
     link = link_of(arguments)
-    condition = _condition(arguments, link, variant)
-    condition.protocol.refuse_unless_spoken_by(condition.engine)
-    replay = replay_of(arguments, [condition.protocol], condition.engine, condition.server)
+    engine, protocol = Engine(arguments.engine), Protocol(arguments.protocol)
+    protocol.refuse_unless_spoken_by(engine)
+    server = arguments.server or DEFAULT_SERVERS[engine]
+    replay = replay_of(arguments, [protocol], engine, server)
+    condition = Condition(
+        page=arguments.name,
+        variant=variant.name,
+        protocol=protocol,
+        link=link,
+        engine=engine,
+        driver=_driver(arguments, engine),
+        origins=replay.origins,
+        server=server,
+        device=_device(arguments, engine),
+        compression=str(replay.compression),
+    )
     keep = ("netlog", "pcap", "screenshot") if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
@@ -161,7 +166,7 @@ def run_shell(arguments: argparse.Namespace) -> int:
 def _shell(link: Link, backend: Backend | None, words: list[str]) -> int:
     """Run the words on the client host; the server host answers at 10.0.255.254."""
     with testbed(backend=backend) as made:
-        refuse_if_off(readings(made, link)[-1:])
+        check_link(made, link)
         with made.client(link) as client, client.host.entered():
             try:
                 return subprocess.run(words, check=False).returncode

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from harness.model import Engine, Protocol
-from harness.replay import DEFAULT_TLS, Compression, Replay, ThinkTime
+from harness.model import Engine, Origins, Protocol
+from harness.replay import DEFAULT_TLS, TLS_VERSIONS, Compression, Replay, ThinkTime
 from harness.servers import refuse_unless_able
 
 
@@ -22,12 +22,22 @@ def add_replay_options(parser: argparse.ArgumentParser) -> None:
         "--compression",
         default="recorded",
         metavar="CODING",
-        help="of text: recorded (default), none, gzip or brotli, these two also with a level, as gzip-9",
+        help="of text: recorded (default), none, gzip, brotli or zstd, these also with a level and coded by the server "
+        "as it sends: gzip-9, gzip-9-dynamic",
     )
 
 
-def add_think_time_option(parser: argparse.ArgumentParser) -> None:
-    """--think-time."""
+def add_server_options(parser: argparse.ArgumentParser) -> None:
+    """--origins, --tls and --think-time."""
+    parser.add_argument(
+        "--origins",
+        choices=[each.value for each in Origins],
+        default=Replay.origins.value,
+        help="server addresses: one for all names (default), or as recorded",
+    )
+    parser.add_argument(
+        "--tls", choices=TLS_VERSIONS, help="the one version there is (default: the engine's usual one)"
+    )
     parser.add_argument(
         "--think-time",
         default="none",
@@ -42,12 +52,13 @@ def replay_of(
     """The settings that the options describe; StudyError when the server or the browser cannot do them."""
     protocols = tuple(protocols)
     replay = Replay(
+        origins=Origins(getattr(arguments, "origins", Replay.origins)),
         determinism=arguments.determinism == "true",
         compression=Compression.parse(arguments.compression),
         think_time=_think_time(getattr(arguments, "think_time", "none")),
-        tls=DEFAULT_TLS[engine],
+        tls=getattr(arguments, "tls", None) or DEFAULT_TLS[engine],
     )
-    refuse_unless_able(server, protocols, replay.think_time)
+    refuse_unless_able(server, protocols, replay)
     replay.refuse_unless_for(protocols, engine)
     return replay
 

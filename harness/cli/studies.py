@@ -68,7 +68,7 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="KEY=VALUE",
         default=[],
-        help="keep the conditions with page=, variant=, protocol=, link=, engine= or driver= this "
+        help="keep the conditions with page=, variant=, compression=, protocol=, link=, engine= or driver= this "
         "value (may be repeated)",
     )
 
@@ -86,9 +86,10 @@ def run_plan(arguments: argparse.Namespace) -> int:
     _, _, study = _chosen(arguments)
     plan = make_plan(study, study.seed if study.seed is not None else secrets.randbits(32))
     out = console()
-    table = Table("page", "variant", "link", "protocol", "engine", "driver", box=None, pad_edge=False)
-    for condition in study.conditions:
-        table.add_row(*_words(condition).values())
+    rows = [_words(condition) for condition in study.conditions]
+    table = Table(*rows[0], box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*row.values())
     out.print(table)
     if arguments.order:
         for planned in plan.trials:
@@ -129,6 +130,7 @@ def _only(study: Study, choice: str) -> Study:
     lists: dict[str, tuple[Any, ...]] = {
         "page": study.pages,
         "variant": study.variants,
+        "compression": study.compressions,
         "protocol": study.protocols,
         "link": study.links,
         "engine": study.engines,
@@ -147,6 +149,7 @@ def _words(condition: Condition) -> dict[str, str]:
     return {
         "page": condition.page,
         "variant": condition.variant,
+        "compression": condition.compression,
         "link": condition.link.name,
         "protocol": condition.protocol,
         "engine": condition.engine,

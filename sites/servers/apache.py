@@ -30,6 +30,21 @@ end
 
 
 @dataclass(frozen=True)
+class Coder:
+    """What compresses while Apache sends: its module, filter, and the directive that sets the level."""
+
+    module: str
+    filter: str
+    directive: str
+
+
+CODERS = {
+    "gzip": Coder("deflate", "DEFLATE", "DeflateCompressionLevel"),
+    "brotli": Coder("brotli", "BROTLI_COMPRESS", "BrotliCompressionQuality"),
+}
+
+
+@dataclass(frozen=True)
 class Settings:
     """What may be set; the template says what each is for."""
 
@@ -53,7 +68,8 @@ def configure(setup: Setup) -> dict[str, str]:
 def configuration(setup: Setup) -> str:
     """The text of httpd.conf."""
     thinking = _thinks(setup.sites)
-    modules = (*MODULES, "lua") if thinking else MODULES
+    coder = CODERS.get(setup.compression.kind) if setup.coded_types else None
+    modules = (*MODULES, *(["lua"] if thinking else []), *(["filter", coder.module] if coder else []))
     for module in modules:
         required(MODULE_FOLDER / f"mod_{module}.so", "apache", "install the Debian package apache2-bin")
     return rendered(
@@ -68,6 +84,9 @@ def configuration(setup: Setup) -> str:
         log_format=LOG_FORMAT,
         steps=STEPS,
         listeners=setup.listeners,
+        coder=coder,
+        level=setup.compression.level,
+        coded_types=setup.coded_types,
     )
 
 

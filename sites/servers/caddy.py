@@ -24,6 +24,7 @@ from sites.servers.caddyroutes import body_name, routes
 from sites.servers.serving import LOG_NAME, Program, Setup, in_url, rendered, required
 from sites.urls import DEFAULT_PORTS
 
+ZSTD_LEVELS = {1: "fastest", 3: "default", 7: "better", 11: "best"}  # Caddy's names for them
 LISTENED = {"http/1.1": ["h1"], "h2": ["h1", "h2"], "h3": ["h3"]}
 
 
@@ -81,7 +82,22 @@ def _server(setup: Setup, site: Site) -> dict[str, Any]:
             if site.scheme == "https"
         ],
         "closing": [service.address for service in services if not service.protocol.keep_alive],
+        "encode": _encode(setup, site),
         "routes": routes(site, str(setup.folder / site.scheme)),
+    }
+
+
+def _encode(setup: Setup, site: Site) -> dict[str, Any] | None:
+    """Caddy's handler that compresses as it sends; None when nothing is to be compressed so."""
+    if not site.coded_types:
+        return None
+    kind, level = setup.compression.kind, setup.compression.level
+    return {
+        "handler": "encode",
+        "encodings": {kind: {"level": ZSTD_LEVELS[level] if kind == "zstd" and level else level}},
+        "prefer": [kind],
+        "minimum_length": 1,
+        "match": {"headers": {"Content-Type": [f"{mime}*" for mime in site.coded_types]}},
     }
 
 

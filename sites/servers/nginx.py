@@ -63,6 +63,11 @@ def configuration(
         log_format=LOG_FORMAT,
         listeners=setup.listeners if listeners is None else listeners,
         answer_header=ANSWER_HEADER if is_backend else None,
+        # text/html is compressed whatever the list says, and may not stand in it.
+        coded_types=[mime for mime in setup.coded_types if mime != "text/html"]
+        if setup.coded_types
+        else None,
+        gzip_level=setup.compression.level,
     )
 
 

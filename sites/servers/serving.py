@@ -15,7 +15,7 @@ from harness.command import Command
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model import Protocol
 from harness.process import running
-from harness.replay import TLS_VERSIONS
+from harness.replay import TLS_VERSIONS, Compression
 from sites.certificates import Authority
 from sites.materialise import Site
 from sites.servers import ServedRequest, Server, Service, names_at
@@ -51,6 +51,16 @@ class Setup:
     certificates: Mapping[str, Path]
     key_file: Path
     tls: str
+
+    @property
+    def compression(self) -> Compression:
+        """Of all the sites."""
+        return next(iter(self.sites.values())).compression
+
+    @property
+    def coded_types(self) -> tuple[str, ...]:
+        """The media types to compress while sending."""
+        return tuple(sorted({mime for site in self.sites.values() for mime in site.coded_types}))
 
     def __post_init__(self) -> None:
         for service in self.services:
@@ -136,6 +146,7 @@ def serving(
             "server": program.version(),
             "certificates": len(certificates),
             "tls": tls,
+            "compression": str(setup.compression),
             **asdict(program.settings),
         }
         yield Server(processes, log, described, program.parse_line)

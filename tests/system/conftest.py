@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -104,7 +104,7 @@ def condition(
         variant="plain",
         protocol=protocol,
         link=link or Link.of(50, 10),
-        engine=Engine.CHROMIUM,
+        engine=driver.engine,
         driver=driver,
         origins=origins,
         server=server,
@@ -117,17 +117,19 @@ def planned(number: int, cell: Condition) -> PlannedTrial:
     return PlannedTrial(f"{number:05d}", 1, number, cell)
 
 
-SHORT = TrialOptions(timeout_s=4)
-
-
-def trial(opened: Bench, number: int, protocol: Protocol, page: str = "small", **options: object) -> Record:
-    """One trial on an open bench."""
-    driver = options.pop("driver", Driver.PLAYWRIGHT)
-    link = options.pop("link", None)
-    server = options.pop("server", DEFAULT_SERVER)
-    cell = condition(page, protocol, driver, link, server=server)  # type: ignore[arg-type]  # given by name below
-    asked = replace(SHORT, **options) if options else SHORT  # type: ignore[arg-type]  # fields of TrialOptions
-    return run_trial(opened.testbed, opened.drivers, planned(number, cell), asked, WORKSPACE / "kept")
+def trial(
+    opened: Bench,
+    number: int,
+    cell: Condition,
+    *,
+    timeout_s: float = 30.0,
+    keep: Sequence[str] = (),
+    files: Path = WORKSPACE / "kept",
+) -> Record:
+    """One trial on an open bench; what it keeps goes into the folder `files`."""
+    return run_trial(
+        opened.testbed, opened.drivers, planned(number, cell), TrialOptions(timeout_s, tuple(keep)), files
+    )
 
 
 @dataclass

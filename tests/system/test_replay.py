@@ -9,16 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.enclosure import WORKSPACE
 from harness.model import Origins, Outcome, Protocol
 from harness.records import Record
 from harness.replay import Compression, Replay
 from harness.runner import bench
 from harness.testbed import served_to
-from harness.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from sites.servers import Match
-from tests.system.conftest import condition, inside, picture, planned
+from tests.system.conftest import condition, inside, picture, trial
 
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)
 START = "https://en.wikipedia.org/"
@@ -85,13 +83,7 @@ def loads(archive: Archive, replay: Replay, protocols: tuple[Protocol, ...], tim
             cell = condition("page", protocol, origins=replay.origins)
             server = opened.testbed.endpoint(cell).server
             offset = server.log_offset
-            record = run_trial(
-                opened.testbed,
-                opened.drivers,
-                planned(number, cell),
-                TrialOptions(timeout_s=20),
-                WORKSPACE / "kept",
-            )
+            record = trial(opened, number, cell)
             seen = served_to(server.requests(offset), f"10.64.0.{number}")
             asked = {request.url.partition("://")[2]: request.match for request in seen}
             made.append(Load(record, asked, {request.host: request.server_address for request in seen}))

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from harness.enclosure import WORKSPACE
-from harness.model import Driver, Engine, Link, Outcome, Protocol
+from harness.model import RECORDED_COMPRESSION, Driver, Engine, Link, Outcome, Protocol
 from harness.records import Record
 from harness.replay import Replay
 from harness.runner import bench
 from harness.servers import ABILITIES, DEFAULT_SERVER, TODAY
+from harness.testbed import Key
 from sites.archive import write_archive
 from tests.system.conftest import (
     CHROMIUMS,
@@ -47,7 +48,7 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
         protocols = dict.fromkeys(protocol for _, protocol in cells)
         with bench({"small": archive}, protocols, server=server) as opened:
             return [
-                trial(opened, number, protocol, driver=driver, server=server)
+                trial(opened, number, condition("small", protocol, driver, server=server))
                 for number, (driver, protocol) in enumerate(cells, start=1)
             ]
 
@@ -132,8 +133,9 @@ def test_nothing_but_the_page_touches_the_link(tmp_path: Path) -> None:
 
     def capture() -> tuple[Record, str]:
         with bench({"small": archive}, [Protocol.HTTPS1]) as opened:
-            record = trial(opened, 1, Protocol.HTTPS1, keep=("pcap",))
-            pcap = WORKSPACE / "kept" / "link.pcap"
+            kept = WORKSPACE / "kept"
+            record = trial(opened, 1, condition("small", Protocol.HTTPS1), keep=["pcap"], files=kept)
+            pcap = kept / "link.pcap"
             text = subprocess.run(
                 ["tcpdump", "-nn", "-r", str(pcap)], capture_output=True, text=True, check=True
             ).stdout
@@ -149,7 +151,13 @@ def test_nothing_but_the_page_touches_the_link(tmp_path: Path) -> None:
     assert [line for line in lines if not any(end in line for end in ours)] == []
 
 
-def failing(tmp_path: Path, body: str, protocol: Protocol, **options: object) -> list[Record]:
+def failing(
+    tmp_path: Path,
+    body: str,
+    protocol: Protocol,
+    driver: Driver = Driver.PLAYWRIGHT,
+    timeout_s: float = 30.0,
+) -> list[Record]:
     """A trial of a page with this body, and one of the good page after it, on the same bench."""
     archives = {
         "bad": write_archive(
@@ -160,14 +168,15 @@ def failing(tmp_path: Path, body: str, protocol: Protocol, **options: object) ->
 
     def run() -> list[Record]:
         with bench(archives, [protocol]) as opened:
-            return [trial(opened, 1, protocol, "bad", **options), trial(opened, 2, protocol)]
+            bad, good = condition("bad", protocol, driver), condition("small", protocol)
+            return [trial(opened, 1, bad, timeout_s=timeout_s), trial(opened, 2, good)]
 
     return inside(run)
 
 
 @pytest.mark.parametrize("driver", CHROMIUMS)
 def test_a_page_that_never_finishes_is_a_timeout(tmp_path: Path, driver: Driver) -> None:
-    bad, good = failing(tmp_path, "<script>while (true) {}</script>", Protocol.HTTP1, driver=driver)
+    bad, good = failing(tmp_path, "<script>while (true) {}</script>", Protocol.HTTP1, driver, 4)
     assert bad.outcome is Outcome.PAGE_TIMEOUT
     assert "no load event within 4 s" in (bad.reason or "")
     assert bad.observation.plt_ms is None
@@ -187,6 +196,11 @@ def test_a_request_over_another_scheme_is_the_wrong_protocol(tmp_path: Path) -> 
     assert good.outcome is Outcome.OK
 
 
+def key(protocol: Protocol) -> Key:
+    """Where the small site is served, as `Testbed.endpoints` names it."""
+    return "small", protocol, Engine.CHROMIUM, RECORDED_COMPRESSION
+
+
 def test_another_protocol_than_the_conditions_is_noticed(tmp_path: Path) -> None:
     """The h2 condition gets a server that speaks HTTP/1.1 over TLS alone."""
     archive = small_site(tmp_path)
@@ -194,9 +208,9 @@ def test_another_protocol_than_the_conditions_is_noticed(tmp_path: Path) -> None
     def run() -> Record:
         with bench({"small": archive}, [Protocol.HTTPS1, Protocol.H2]) as opened:
             endpoints = opened.testbed.endpoints
-            wrong = replace(endpoints["small", Protocol.HTTPS1, Engine.CHROMIUM], protocol=Protocol.H2)
-            endpoints["small", Protocol.H2, Engine.CHROMIUM] = wrong
-            return trial(opened, 1, Protocol.H2)
+            wrong = replace(endpoints[key(Protocol.HTTPS1)], protocol=Protocol.H2)
+            endpoints[key(Protocol.H2)] = wrong
+            return trial(opened, 1, condition("small", Protocol.H2))
 
     record = inside(run)
     assert record.outcome is Outcome.WRONG_PROTOCOL
@@ -210,10 +224,8 @@ def test_http3_that_does_not_get_through_is_never_measured_as_another_protocol(t
     def run() -> Record:
         with bench({"small": archive}, [Protocol.H2, Protocol.H3]) as opened:
             endpoints = opened.testbed.endpoints
-            endpoints["small", Protocol.H3, Engine.CHROMIUM] = replace(
-                endpoints["small", Protocol.H2, Engine.CHROMIUM], protocol=Protocol.H3
-            )
-            return trial(opened, 1, Protocol.H3)
+            endpoints[key(Protocol.H3)] = replace(endpoints[key(Protocol.H2)], protocol=Protocol.H3)
+            return trial(opened, 1, condition("small", Protocol.H3), timeout_s=8)
 
     record = inside(run)
     assert record.outcome in (Outcome.PAGE_ERROR, Outcome.PAGE_TIMEOUT)
@@ -236,15 +248,14 @@ def test_http3_is_proved_by_quic_connections_over_the_link(matrix: list[Record])
 )
 def test_tls_is_the_version_the_study_names(tmp_path: Path, server: str) -> None:
     archive = small_site(tmp_path)
+    cell = condition("small", Protocol.H2, server=server)
 
     def run() -> list[Record]:
         with bench({"small": archive}, [Protocol.H2], replay=Replay(tls="1.2"), server=server) as opened:
-            good = trial(opened, 1, Protocol.H2, server=server)
+            good = trial(opened, 1, cell)
             endpoints = opened.testbed.endpoints
-            endpoints["small", Protocol.H2, Engine.CHROMIUM] = replace(
-                endpoints["small", Protocol.H2, Engine.CHROMIUM], tls="1.3"
-            )
-            return [good, trial(opened, 2, Protocol.H2, server=server)]
+            endpoints[key(Protocol.H2)] = replace(endpoints[key(Protocol.H2)], tls="1.3")
+            return [good, trial(opened, 2, cell)]
 
     good, wrong = inside(run)
     assert (good.outcome, set(good.observation.tls)) == (Outcome.OK, {"TLS 1.2"})

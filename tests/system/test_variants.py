@@ -16,11 +16,11 @@ from harness.mending import check_variants
 from harness.model import DEVICES, Outcome, Protocol
 from harness.records import Record
 from harness.runner import bench
-from harness.trial import TrialOptions, run_observed, run_trial
+from harness.trial import TrialOptions, run_observed
 from harness.variants import parse_variant, served_name
 from sites.archive import Archive, Response, write_archive
 from sites.optimise.derive import derive, variant_of
-from tests.system.conftest import condition, html, inside, picture, planned
+from tests.system.conftest import condition, html, inside, picture, planned, trial
 
 URL = "https://look.example/"
 # Every filter that moves, joins or rewrites something, together.
@@ -57,14 +57,10 @@ def load(archive: Archive, names: list[str]) -> list[Record]:
     variants = [parse_variant(name) for name in names]
     archives = {served_name("look", each.name): variant_of(archive, each) for each in variants}
     with bench(archives, [Protocol.H2]) as opened:
-        records = []
-        for number, each in enumerate(variants, 1):
-            cell = replace(condition("look", Protocol.H2), variant=each.name)
-            options = TrialOptions(timeout_s=20)
-            records.append(
-                run_trial(opened.testbed, opened.drivers, planned(number, cell), options, WORKSPACE / "kept")
-            )
-        return records
+        cell = condition("look", Protocol.H2)
+        return [
+            trial(opened, number, replace(cell, variant=each.name)) for number, each in enumerate(variants, 1)
+        ]
 
 
 def test_a_variant_is_served_beside_its_original_and_asks_for_less(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def _own_host() -> Iterator[tuple[Host, socket.socket]]:
     with host("engine") as made:
         made.set_kernel({"ipv4.tcp_rmem": RECEIVE_BUFFER})
         with made.entered():
-            listening = socket.create_server(("127.0.0.1", hop.PORT), backlog=hop.BACKLOG)
+            listening = socket.create_server(("127.0.0.1", hop.PORT))
         with listening:
             yield made, listening
 

@@ -32,15 +32,23 @@ class Synthetic:
     noise: float = 0.015
     seed: int = 2012
     outcomes: Mapping[str, str] = field(default_factory=dict)
+    compressions: tuple[str, ...] = ("recorded",)
 
     def conditions(self) -> list[dict[str, Any]]:
         every = product(
-            self.pages, self.variants, self.protocols, self.rates_mbps, self.rtts_ms, self.drivers
+            self.pages,
+            self.variants,
+            self.compressions,
+            self.protocols,
+            self.rates_mbps,
+            self.rtts_ms,
+            self.drivers,
         )
         return [
             {
                 "page": page,
                 "variant": variant,
+                "compression": compression,
                 "protocol": protocol,
                 "link": link(rate, rtt),
                 "engine": self.engine,
@@ -48,7 +56,7 @@ class Synthetic:
                 "origins": "single",
                 "server": "apache",
             }
-            for page, variant, protocol, rate, rtt, driver in every
+            for page, variant, compression, protocol, rate, rtt, driver in every
         ]
 
     def records(self) -> list[dict[str, Any]]:
@@ -99,8 +107,9 @@ def link(rate_mbps: float, rtt_ms: float) -> dict[str, Any]:
 
 
 def plausible_ms(condition: Mapping[str, Any]) -> float:
-    """Start-up, round trips and serialisation; a variant halves the bytes."""
+    """Start-up, round trips and serialisation; a variant halves the bytes, and so does a compression."""
     size = BODY_BYTES.get(condition["page"], 400_000) / (1 if condition["variant"] == "plain" else 2)
+    size /= 1 if condition["compression"] in ("none", "recorded") else 2
     trips = ROUND_TRIPS.get(condition["protocol"], 8.0) * (0.45 + 0.55 * min(1, size / 1e6))
     rtt_ms, rate_mbps = float(condition["link"]["rtt_ms"]), float(condition["link"]["down_mbps"])
     return 90 + trips * rtt_ms + size * 8 / rate_mbps / 1e3

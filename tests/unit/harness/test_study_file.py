@@ -50,7 +50,7 @@ def test_defaults_are_filled_in() -> None:
     assert study.title == "mine"
     assert study.timeout_s == 60
     assert study.variants == ("plain",)
-    assert study.setups[0].replay == Replay(
+    assert study.setups[0].replays[0] == Replay(
         Origins.SINGLE, determinism=True, compression=Compression("recorded")
     )
 
@@ -62,9 +62,9 @@ def without_drivers(text: str) -> str:
 def test_the_historical_engine_has_its_own_defaults() -> None:
     text = 'engine = "qtwebkit"\n' + without_drivers(GOOD).replace('"h2"', '"spdy-plain"')
     (setup,) = parse_study(text, "mine.toml").setups
-    assert (setup.server, setup.replay.tls, setup.drivers) == ("spdy-gateway", "1.2", (Driver.PYQT,))
+    assert (setup.server, setup.replays[0].tls, setup.drivers) == ("spdy-gateway", "1.2", (Driver.PYQT,))
     (today,) = parse_study(GOOD, "mine.toml").setups
-    assert (today.server, today.replay.tls) == ("caddy", "1.3")
+    assert (today.server, today.replays[0].tls) == ("caddy", "1.3")
 
 
 def test_each_protocol_is_measured_with_the_engines_that_speak_it() -> None:
@@ -79,14 +79,14 @@ def test_each_protocol_is_measured_with_the_engines_that_speak_it() -> None:
         (Engine.QTWEBKIT, Driver.PYQT, Protocol.HTTP1, "spdy-gateway"),
         (Engine.QTWEBKIT, Driver.PYQT, Protocol.SPDY, "spdy-gateway"),
     }
-    assert [setup.replay.tls for setup in study.setups] == ["1.3", "1.2"]
+    assert [setup.replays[0].tls for setup in study.setups] == ["1.3", "1.2"]
 
 
 def test_server_and_tls_may_be_given_for_each_engine() -> None:
     settings = 'engines = ["chromium", "qtwebkit"]\nserver = {qtwebkit = "nginx"}\ntls = {chromium = "1.2"}\n'
     study = parse_study(settings + GOOD.replace('"h2"', '"http1-pipelined"'), "mine.toml")
     assert dict(study.servers) == {Engine.CHROMIUM: "caddy", Engine.QTWEBKIT: "nginx"}
-    assert [setup.replay.tls for setup in study.setups] == ["1.2", "1.2"]
+    assert [setup.replays[0].tls for setup in study.setups] == ["1.2", "1.2"]
 
 
 def test_the_device_is_part_of_every_condition() -> None:
@@ -107,13 +107,28 @@ def test_settings_of_the_replay() -> None:
     text = GOOD.replace('"http1", ', "") + "\n"
     text = f'origins = "recorded"\ndeterminism = false\ncompression = "brotli-11"\n{text}'
     study = parse_study(text, "mine.toml")
-    assert study.setups[0].replay == Replay(
+    assert study.setups[0].replays[0] == Replay(
         Origins.RECORDED, determinism=False, compression=Compression("brotli", 11)
     )
     assert {condition.origins for condition in study.conditions} == {Origins.RECORDED}
-    assert [str(Compression.parse(each)) for each in ("gzip", "gzip-9", "brotli", "none")] == [
-        "gzip-6", "gzip-9", "brotli-5", "none",
+    written = ("gzip", "gzip-9", "brotli", "none", "zstd", "gzip-dynamic", "zstd-1-dynamic")
+    assert [str(Compression.parse(each)) for each in written] == [
+        "gzip-6", "gzip-9", "brotli-5", "none", "zstd-3", "gzip-6-dynamic", "zstd-1-dynamic",
     ]  # fmt: skip
+
+
+def test_compressions_are_a_dimension() -> None:
+    text = 'compression = ["none", "gzip-1", "gzip-dynamic"]\n' + GOOD
+    study = parse_study(text, "mine.toml")
+    one = parse_study(GOOD, "mine.toml")
+    assert len(study.conditions) == 3 * len(one.conditions)
+    assert {condition.compression for condition in one.conditions} == {"recorded"}
+    names = ["none", "gzip-1", "gzip-6-dynamic"]
+    assert list(dict.fromkeys(condition.compression for condition in study.conditions)) == names
+    assert [str(replay.compression) for replay in study.setups[0].replays] == names
+    condition = study.conditions[-1]
+    assert Condition.from_json(condition.to_json()) == condition
+    assert " gzip-6-dynamic " in str(condition)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +137,7 @@ def test_settings_of_the_replay() -> None:
 )
 def test_think_time(value: str, shown: str, of: float) -> None:
     text = f'think_time = {value}\nserver = "apache"\n' + GOOD.replace(', "h2"', "")
-    think_time = parse_study(text, "mine.toml").setups[0].replay.think_time
+    think_time = parse_study(text, "mine.toml").setups[0].replays[0].think_time
     assert (str(think_time), think_time.of(7.5), bool(think_time)) == (shown, of, shown != "none")
     assert ThinkTime(recorded=True).of(None) == 0
 
@@ -182,6 +197,21 @@ def test_impossible_round_trip_times(value: str) -> None:
         ('name = "mine"', 'name = "mine"\ncompression = "gzip-10"', "gzip-1 to gzip-9"),
         ('name = "mine"', 'name = "mine"\ncompression = "none-1"', "recorded, none"),
         ('name = "mine"', 'name = "mine"\ncompression = "brotli"', "not by http1"),
+        ('name = "mine"', 'name = "mine"\ncompression = "zstd"', "not by http1"),
+        ('name = "mine"', 'name = "mine"\ncompression = "none-dynamic"', "and gzip-9-dynamic"),
+        ('name = "mine"', 'name = "mine"\ncompression = ["gzip", "gzip-6"]', "holds 'gzip-6' twice"),
+        ('name = "mine"', 'name = "mine"\ncompression = []', "at least one entry"),
+        ('name = "mine"', 'name = "mine"\ncompression = 9', "it must be text, or a list of texts"),
+        (
+            '["http1", "h2"]',
+            '["h2"]\nserver = "nginx"\ncompression = ["none", "brotli-dynamic"]',
+            "nginx cannot compress by brotli-5-dynamic; servers that can: apache",
+        ),
+        (
+            '["http1", "h2"]',
+            '["h2"]\ncompression = "zstd-2-dynamic"',
+            "leave -dynamic out, or choose another level",
+        ),
         ('name = "mine"', 'name = "mine"\nthink_time = "slow"', "number of ms"),
         (
             '["http1", "h2"]',

@@ -244,6 +244,7 @@ TEXT = b"body { color: red }\n" * 50
         ("gzip-1", "gzip"),
         ("brotli", "br"),
         ("brotli-11", "br"),
+        ("zstd-1", "zstd"),
     ],
 )
 def test_compression_is_a_setting(tmp_path: Path, setting: str, coding: str) -> None:
@@ -272,12 +273,31 @@ def test_compression_is_a_setting(tmp_path: Path, setting: str, coding: str) -> 
     assert noted(made, f"setting compression = {Compression.parse(setting)}") == (setting != "recorded")
 
 
+def test_what_the_server_compresses_is_given_to_it_without_a_coding(tmp_path: Path) -> None:
+    coded = (*HTML, ("Content-Encoding", "gzip"))
+    odd = (("Content-Type", 'application/"{x}+json'),)
+    stored = archive(
+        tmp_path,
+        page(gzip.compress(TEXT), headers=coded),
+        page(b"PNG" * 100, "https://site.example/p.png", (("Content-Type", "image/png"),)),
+        page(TEXT, "https://site.example/a.js", SCRIPT),
+        page(TEXT, "https://site.example/odd", odd),
+    )
+    made = materialise(stored, "https", compression=Compression.parse("gzip-1-dynamic"))
+    assert [each.body for each in made.objects] == [TEXT, b"PNG" * 100, TEXT, TEXT]
+    assert not any(name == "Content-Encoding" for each in made.objects for name, _ in each.headers)
+    assert made.coded_types == ("text/html", "text/javascript")
+    assert noted(made, "1 bodies decoded for the setting compression = gzip-1-dynamic")
+    assert materialise(stored, "https", compression=Compression.parse("gzip-1")).coded_types == ()
+
+
 def test_levels_of_compression_differ(tmp_path: Path) -> None:
     stored = archive(tmp_path, page(bytes(n * n % 251 for n in range(20_000)) * 3, headers=HTML))
     sizes = {
         setting: len(served(materialise(stored, "https", compression=Compression.parse(setting))).body)
-        for setting in ("gzip-1", "gzip", "brotli-0", "brotli")
+        for setting in ("gzip-1", "gzip", "brotli-0", "brotli", "zstd-1", "zstd-19")
     }
+    assert sizes["zstd-1"] > sizes["zstd-19"]
     assert sizes["gzip-1"] > sizes["gzip"]
     assert sizes["brotli-0"] > sizes["brotli"]
 

@@ -1,0 +1,83 @@
+"""Compressions are a dimension: each is set against none in a table, a sentence and, at one RTT, a figure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis import figures, plots
+from analysis.load import load
+from analysis.results import Results, evaluate
+from analysis.summary import tally
+from analysis.tables import compression_effects
+from tests.unit.analysis.synthetic import Synthetic
+
+MADE = Synthetic(
+    pages=("p", "q"),
+    compressions=("gzip-6", "none", "zstd-3-dynamic"),
+    protocols=("http1", "h2"),
+    rates_mbps=(10.0,),
+    rtts_ms=(50.0,),
+    trials=7,
+)
+
+
+def results(folder: Path, made: Synthetic = MADE) -> Results:
+    return evaluate([load(made.write(folder / "run"))])
+
+
+def drawn(found: Results) -> list[str]:
+    with plots.look():
+        return [drawing.name for drawing in figures.draw(found)]
+
+
+def test_each_is_set_against_none(tmp_path: Path) -> None:
+    found = results(tmp_path)
+    table = compression_effects(found)
+    assert table is not None
+    assert table.title.startswith("Page-load time relative to compression none")
+    assert len(table.rows) == 2 * 2 * 2  # compressions but none, pages, protocols
+    assert table.head[:2] == ("Page", "Compression")
+    assert set(found.compressions["verdict"]) == {"faster"}
+    assert found.compressions["paired"].all()
+    assert "gzip-6 against none: faster in 4 of 4 settings." in tally(found)
+    assert found.effects.empty
+
+
+def test_one_figure_per_page_holds_them_all_at_one_rtt(tmp_path: Path) -> None:
+    names = drawn(results(tmp_path))
+    assert len(names) == 2
+    assert all(name.startswith("compressions_") for name in names)
+
+
+def test_against_rtt_each_has_figures_of_its_own(tmp_path: Path) -> None:
+    names = drawn(results(tmp_path, replace(MADE, rtts_ms=(20.0, 50.0))))
+    assert not any(name.startswith("compressions_") for name in names)
+    assert any("gzip-6" in name for name in names)
+
+
+def test_where_none_was_not_measured_recorded_is_the_reference(tmp_path: Path) -> None:
+    found = results(tmp_path, replace(MADE, compressions=("recorded", "gzip-6")))
+    assert set(found.compressions["reference"]) == {"recorded"}
+
+
+def test_without_either_nothing_is_set_against_anything(tmp_path: Path) -> None:
+    assert compression_effects(results(tmp_path, replace(MADE, compressions=("gzip-1", "gzip-6")))) is None
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"), [("gzip-9", "gzip-9"), (["none", "gzip-9"], None), (None, None)]
+)
+def test_older_runs_name_it_in_their_environment(tmp_path: Path, known: object, expected: str | None) -> None:
+    folder = replace(MADE, compressions=("recorded",)).write(tmp_path / "run")
+    records = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    for record in records:
+        del record["condition"]["compression"]
+    (folder / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (folder / "environment.json").write_text(json.dumps({"replay": {"compression": known}}))
+    found = set(load(folder).records["compression"])
+    assert found == {expected}
+    assert compression_effects(evaluate([load(folder)])) is None
