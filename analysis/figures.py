@@ -225,16 +225,14 @@ def compressions(results: Results) -> Iterator[Drawing]:
         title = f"{conditions.title(where, named)}, {words.plain(where['rtt_ms'])} ms RTT"
         names = [str(name) for name in known["compression"].unique()]
         styles = protocols.styles(known["protocol"])
-        figure = plots.new(plots.COLUMN_INCHES, 0.85 + len(names) * (0.12 * len(styles) + 0.14))
+        figure = plots.new(plots.COLUMN_INCHES, 1.1 + len(names) * (0.1 * len(styles) + 0.1))
         axes = figure.subplots()
         unit = plots.unit_of(known["median"])
         plots.dots(axes, known, styles, unit, rows=names, column="compression")
         axes.set_yticks([n + 0.5 for n in range(len(names))], names)
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel(f"Median page-load time ({unit.name})")
-        figure.suptitle(
-            textwrap.fill(title, TITLE_CHARACTERS), x=0.01, ha="left", fontsize="medium", weight="bold"
-        )
+        axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
         plots.legend(figure, styles, columns=2)
         caption = f"Median page-load time by compression of the text: {title}. {_reading(known)}"
         yield Drawing(f"compressions_{words.slug(title)}", caption, figure)

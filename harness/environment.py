@@ -56,6 +56,7 @@ def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], stud
             setup.engine.value: {
                 "name": setup.server,
                 "tls": setup.replays[0].tls,
+                "tls_resumption": setup.replays[0].tls_resumption,
                 "settings": testbed.server_settings(setup.engine),
             }
             for setup in study.setups

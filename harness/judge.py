@@ -36,6 +36,7 @@ class Evidence:
     page_hosts: frozenset[str]
     rtt_ms: float
     tls: str = "1.3"
+    tls_resumption: bool = False
     navigate_ms: float | None = None
     timeline: Mapping[str, Any] | None = None
     browser_log: BrowserLog | None = None
@@ -155,9 +156,14 @@ def _wrong_in_browser(evidence: Evidence) -> str | None:
     ] + [f"{request.url} by {request.tls}" for request in told if request.tls != f"TLS {evidence.tls}"]
     return (
         _listed(f"the browser did not use {protocol} for", wrong)
-        or _listed("not cold:", resumed)
+        or _listed("not cold:", resumed if _older(evidence, len(resumed), len(secured)) else [])
         or _listed(f"the browser did not use TLS {evidence.tls} to", other)
     )
+
+
+def _older(evidence: Evidence, resumed: int, secured: int) -> bool:
+    """Whether sessions were resumed that no connection of this load began: any, unless the study allows for it."""
+    return resumed > 0 and (not evidence.tls_resumption or resumed == secured)
 
 
 def _shared(evidence: Evidence) -> list[int]:
@@ -192,7 +198,9 @@ def _wrong_at_server(evidence: Evidence) -> str | None:
         for request in evidence.served or ()
         if request.tls != expected
     ]
-    resumed = [request.url for request in evidence.served or () if request.resumed]
+    resumed = [
+        request.url for request in evidence.served or () if request.resumed and not evidence.tls_resumption
+    ]
     answered = Counter(
         request.url.partition("#")[0] for request in evidence.load_requests if request.status is not None
     )

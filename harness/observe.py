@@ -34,6 +34,7 @@ def observe(evidence: Evidence) -> Observation:
         connections=len(evidence.browser_log.connections) if evidence.browser_log else None,
         connect_ms=_fastest(evidence.browser_log.connections) if evidence.browser_log else None,
         tls=dict(Counter(_tls_of_connections(evidence))),
+        tls_resumed=_resumed(evidence.browser_log.connections) if evidence.browser_log else None,
         bytes_down=reading.get("down", {}).get("bytes_out"),
         bytes_up=reading.get("up", {}).get("bytes_out"),
         bytes_body=_body_bytes(evidence) if seen else None,
@@ -57,6 +58,12 @@ def observe(evidence: Evidence) -> Observation:
 
 def _fastest(connections: Iterable[Connection]) -> float | None:
     return min((each.connect_ms for each in connections if each.connect_ms is not None), default=None)
+
+
+def _resumed(connections: Iterable[Connection]) -> int | None:
+    """How many connections resumed a session; None where the browser tells of none whether it did."""
+    told = [each.resumed for each in connections if each.resumed is not None]
+    return sum(told) if told else None
 
 
 def _tls_of_connections(evidence: Evidence) -> list[str]:

@@ -44,6 +44,7 @@ class Observation:
     connections: int | None = None
     connect_ms: float | None = None
     tls: Mapping[str, int] = field(default_factory=dict)
+    tls_resumed: int | None = None
     bytes_down: int | None = None
     bytes_up: int | None = None
     bytes_body: int | None = None

@@ -87,7 +87,8 @@ class ThinkTime:
 class Replay:
     """How archives are served: the settings of a study that hold for all its conditions.
 
-    `tls` is the one version of TLS there is.
+    `tls` is the one version of TLS there is. With `tls_resumption` a connection may resume the session of another one
+    of the same load, by ticket; never with early data (0-RTT).
     """
 
     origins: Origins = Origins.SINGLE
@@ -95,6 +96,7 @@ class Replay:
     compression: Compression = Compression()
     think_time: ThinkTime = ThinkTime()
     tls: str = TLS_VERSIONS[0]
+    tls_resumption: bool = False
 
     def refuse_unless_for(self, protocols: Iterable[Protocol], engine: Engine = Engine.CHROMIUM) -> None:
         """Raise StudyError when the browser could not read what it would get by one of the protocols."""
@@ -108,6 +110,8 @@ class Replay:
             )
         if self.tls == "1.3" and spdy:
             raise StudyError(f'tls: {spdy[0]} is older than TLS 1.3; choose tls = "1.2"')
+        if self.tls_resumption and engine is Engine.QTWEBKIT:
+            raise StudyError("tls_resumption: qtwebkit resumes nothing here; leave tls_resumption out")
         kind = self.compression.kind
         if kind in ("brotli", "zstd") and engine is Engine.QTWEBKIT:
             raise StudyError(f"compression: qtwebkit is older than {kind}; choose gzip")

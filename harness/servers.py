@@ -20,12 +20,14 @@ DEFAULT_SERVER = DEFAULT_SERVERS[Engine.CHROMIUM]
 class Ability:
     """The protocols a server speaks, and those by which it can let requests wait side by side (think time).
 
-    `coding` holds the levels at which it can compress as it sends, by kind of compression.
+    `coding` holds the levels at which it can compress as it sends, by kind of compression; `resuming` is whether it can
+    let a TLS session be resumed.
     """
 
     protocols: frozenset[Protocol]
     thinking: frozenset[Protocol] = frozenset()
     coding: Mapping[str, Collection[int]] = field(default_factory=dict)
+    resuming: bool = True
 
 
 TODAY = tuple(protocol for protocol in Protocol if Engine.CHROMIUM in protocol.engines)
@@ -41,7 +43,7 @@ ABILITIES = {
     "apache": Ability(OVER_TCP, OVER_TCP - {Protocol.H2}, {"gzip": GZIP, "brotli": range(12)}),
     "caddy": Ability(frozenset(TODAY), coding={"gzip": GZIP, "zstd": CADDY_ZSTD}),
     "nginx": Ability(OVER_TCP | PIPELINED, OVER_TCP, {"gzip": GZIP}),
-    "spdy-gateway": Ability(OF_2012, OF_2012, {"gzip": GZIP}),
+    "spdy-gateway": Ability(OF_2012, OF_2012, {"gzip": GZIP}, resuming=False),
 }
 
 
@@ -62,6 +64,11 @@ def refuse_unless_able(server: str, protocols: Iterable[Protocol], replay: Repla
                 if able
                 else "leave -dynamic out, or choose another level"
             )
+        )
+    if replay.tls_resumption and not ability.resuming:
+        able = [name for name, other in ABILITIES.items() if other.resuming]
+        raise StudyError(
+            f"tls_resumption: the server {server} lets no session be resumed; servers that do: {', '.join(able)}"
         )
     for protocol in protocols:
         if protocol not in ability.protocols:

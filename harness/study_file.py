@@ -50,6 +50,7 @@ STUDY_KEYS = (
     "think_time",
     "server",
     "tls",
+    "tls_resumption",
     "tcp",
     "trials",
     "seed",
@@ -180,6 +181,7 @@ def _replay(data: Mapping[str, Any], engine: Engine) -> Replay:
         origins=keys.enum("origins", data.get("origins", "single"), Origins),
         determinism=keys.truth(data, "determinism", default=Replay.determinism),
         think_time=ThinkTime.parse(data.get("think_time", "none")),
+        tls_resumption=keys.truth(data, "tls_resumption", default=Replay.tls_resumption),
         tls=keys.choice("tls", _of_engine(data, "tls", engine, DEFAULT_TLS), TLS_VERSIONS),
     )
 

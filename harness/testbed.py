@@ -78,6 +78,7 @@ class Endpoint:
     groups: tuple[tuple[str, ...], ...]
     replay_notes: tuple[str, ...]
     tls: str
+    tls_resumption: bool
     address: str
     server: Server
     name_server: NameServer
@@ -165,6 +166,7 @@ class Testbed:
                 network=self.server.path,
                 on_host=self.server.entered,
                 tls=chosen.tls,
+                tls_resumption=chosen.tls_resumption,
             )
         )
         for protocol, (elsewhere, *others) in services.items():
@@ -179,6 +181,7 @@ class Testbed:
                 groups=groups,
                 replay_notes=site.notes,
                 tls=chosen.tls,
+                tls_resumption=chosen.tls_resumption,
                 address=elsewhere.address,
                 server=running,
                 name_server=self._stack.enter_context(

@@ -98,6 +98,7 @@ class _Attempt:
                 page_hosts=endpoint.hosts,
                 rtt_ms=self.planned.condition.link.rtt_ms,
                 tls=endpoint.tls,
+                tls_resumption=endpoint.tls_resumption,
             )
             self._measure(endpoint)
         except TrialFailed as failure:

@@ -28,7 +28,7 @@ def add_replay_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """--origins, --tls and --think-time."""
+    """--origins, --tls, --tls-resumption and --think-time."""
     parser.add_argument(
         "--origins",
         choices=[each.value for each in Origins],
@@ -37,6 +37,11 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--tls", choices=TLS_VERSIONS, help="the one version there is (default: the engine's usual one)"
+    )
+    parser.add_argument(
+        "--tls-resumption",
+        action="store_true",
+        help="let connections resume the session of another one of the load (default: each shakes hands in full)",
     )
     parser.add_argument(
         "--think-time",
@@ -57,6 +62,7 @@ def replay_of(
         compression=Compression.parse(arguments.compression),
         think_time=_think_time(getattr(arguments, "think_time", "none")),
         tls=getattr(arguments, "tls", None) or DEFAULT_TLS[engine],
+        tls_resumption=getattr(arguments, "tls_resumption", False),
     )
     refuse_unless_able(server, protocols, replay)
     replay.refuse_unless_for(protocols, engine)

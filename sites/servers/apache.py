@@ -80,6 +80,7 @@ def configuration(setup: Setup) -> str:
         module_folder=MODULE_FOLDER,
         settings=SETTINGS,
         tls=setup.tls,
+        tls_resumption=setup.tls_resumption,
         key_file=setup.key_file,
         log_format=LOG_FORMAT,
         steps=STEPS,

@@ -51,6 +51,7 @@ def configuration(setup: Setup) -> str:
         folder=str(setup.folder),
         log=str(setup.folder / LOG_NAME),
         settings=SETTINGS,
+        tls_resumption=setup.tls_resumption,
         certificates=[
             {"certificate": str(file), "key": str(setup.key_file)} for file in setup.certificates.values()
         ],

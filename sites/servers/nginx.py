@@ -59,6 +59,7 @@ def configuration(
         module_folder=MODULE_FOLDER,
         settings=SETTINGS,
         tls=setup.tls,
+        tls_resumption=setup.tls_resumption,
         key_file=setup.key_file,
         log_format=LOG_FORMAT,
         listeners=setup.listeners if listeners is None else listeners,

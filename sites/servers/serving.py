@@ -51,6 +51,7 @@ class Setup:
     certificates: Mapping[str, Path]
     key_file: Path
     tls: str
+    tls_resumption: bool = False
 
     @property
     def compression(self) -> Compression:
@@ -113,6 +114,7 @@ def serving(
     network: Path | None,
     on_host: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
     tls: str = TLS_VERSIONS[0],
+    tls_resumption: bool = False,
 ) -> Iterator[Server]:
     """Serve the sites (by scheme) on the services; every file of the server lies in `folder`.
 
@@ -121,7 +123,7 @@ def serving(
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     certificates = authority.certificate_files(sites["https"].names if "https" in sites else (), folder)
-    setup = Setup(folder, sites, services, certificates, authority.key_file.resolve(), tls)
+    setup = Setup(folder, sites, services, certificates, authority.key_file.resolve(), tls, tls_resumption)
     for scheme, site in sites.items():
         program.write_answers(folder / scheme, site)
     for name, text in program.configure(setup).items():
@@ -146,6 +148,7 @@ def serving(
             "server": program.version(),
             "certificates": len(certificates),
             "tls": tls,
+            "tls_resumption": tls_resumption,
             "compression": str(setup.compression),
             **asdict(program.settings),
         }

@@ -243,6 +243,31 @@ def test_http3_is_proved_by_quic_connections_over_the_link(matrix: list[Record])
         assert seen.connect_ms >= 10  # the round-trip time of the link
 
 
+def test_every_handshake_is_a_full_one_unless_the_study_says_otherwise(
+    matrix: list[Record], tmp_path: Path
+) -> None:
+    over_tcp = [
+        record
+        for record in matrix
+        if record.planned.condition.protocol.encrypted and not record.planned.condition.protocol.over_quic
+    ]
+    assert {record.observation.tls_resumed for record in over_tcp} == {0}
+    archive = small_site(tmp_path)
+
+    def run(server: str) -> Record:
+        cell = condition(
+            "small", Protocol.HTTPS1_CLOSE, server=server
+        )  # most connections come after an answer
+        replay = Replay(tls_resumption=True)
+        with bench({"small": archive}, [cell.protocol], replay=replay, server=server) as opened:
+            return trial(opened, 1, cell)
+
+    for server in ("apache", "caddy", "nginx"):
+        record = inside(partial(run, server))
+        assert (record.outcome, record.reason) == (Outcome.OK, None)
+        assert 0 < (record.observation.tls_resumed or 0) < (record.observation.connections or 0), server
+
+
 @pytest.mark.parametrize(
     "server", [name for name, able in ABILITIES.items() if Protocol.H2 in able.protocols]
 )

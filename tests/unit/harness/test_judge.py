@@ -246,6 +246,30 @@ def test_another_version_of_tls_is_the_wrong_protocol() -> None:
     assert observe(seen).tls == {"TLS 1.3": 1}
 
 
+@pytest.mark.parametrize(
+    ("resumed", "allowed", "outcome"),
+    [
+        ((False, False), False, Outcome.OK),
+        ((False, True), False, Outcome.WRONG_PROTOCOL),
+        ((False, True), True, Outcome.OK),
+        ((True, True), True, Outcome.WRONG_PROTOCOL),  # then one is older than the load
+        ((None, None), False, Outcome.OK),  # QUIC's do not tell
+    ],
+)
+def test_sessions_are_resumed_within_a_load_at_most_and_only_if_the_study_says_so(
+    resumed: tuple[bool | None, ...], allowed: bool, outcome: Outcome
+) -> None:
+    good = evidence(tls_resumption=allowed, served=(served(START), served(PICTURE, resumed=any(resumed))))
+    assert good.browser_log is not None
+    (one,) = good.browser_log.connections
+    connections = tuple(replace(one, resumed=each) for each in resumed)
+    seen = replace(good, browser_log=replace(good.browser_log, connections=connections))
+    assert verdict(seen)[0] is outcome
+    if outcome is not Outcome.OK:
+        assert "not cold: 10.0.0.1:443 resumed a TLS session" in (verdict(seen)[1] or "")
+    assert observe(seen).tls_resumed == (None if None in resumed else sum(map(bool, resumed)))
+
+
 def test_a_session_that_the_server_resumed_is_not_cold() -> None:
     outcome, reason = verdict(evidence(served=(served(START), served(PICTURE, resumed=True))))
     assert outcome is Outcome.WRONG_PROTOCOL

@@ -201,6 +201,17 @@ def test_impossible_round_trip_times(value: str) -> None:
         ('name = "mine"', 'name = "mine"\ncompression = "none-dynamic"', "and gzip-9-dynamic"),
         ('name = "mine"', 'name = "mine"\ncompression = ["gzip", "gzip-6"]', "holds 'gzip-6' twice"),
         ('name = "mine"', 'name = "mine"\ncompression = []', "at least one entry"),
+        ('name = "mine"', 'name = "mine"\ntls_resumption = "yes"', "true or false"),
+        (
+            '["http1", "h2"]',
+            '["http1"]\nengine = "qtwebkit"\ntls_resumption = true',
+            "lets no session be resumed",
+        ),
+        (
+            '["http1", "h2"]',
+            '["http1"]\nengine = "qtwebkit"\nserver = "nginx"\ntls_resumption = true',
+            "qtwebkit resumes nothing",
+        ),
         ('name = "mine"', 'name = "mine"\ncompression = 9', "it must be text, or a list of texts"),
         (
             '["http1", "h2"]',

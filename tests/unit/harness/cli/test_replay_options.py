@@ -33,6 +33,7 @@ def test_each_setting_has_its_option() -> None:
     )
     assert replay("--origins", "recorded") == Replay(origins=Origins.RECORDED)
     assert replay("--tls", "1.2") == Replay(tls="1.2")
+    assert replay("--tls-resumption") == Replay(tls_resumption=True)
     assert replay("--think-time", "recorded") == Replay(think_time=ThinkTime(recorded=True))
     assert replay("--think-time", "12.5") == Replay(think_time=ThinkTime(12.5))
 
