@@ -10,6 +10,11 @@ import pandas as pd
 from analysis import engines, words
 from analysis.results import Results
 
+# What of an environment should be alike in runs that are pooled; compressions are told by the conditions.
+ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
+TOLD_ELSEWHERE = ("replay.compression",)
+DIFFERENCES_SHOWN = 6
+
 
 def title(results: Results) -> str:
     return _each((run.title for run in results.runs), " + ")
@@ -60,7 +65,20 @@ def notes(results: Results) -> list[str]:
         said.append(
             f"Trials of {len(results.runs)} runs are pooled; blocks are paired within their run only."
         )
+    differences = [f"{key} is {_each(values, ' or ')}" for key, values in _differences(results).items()]
+    if differences:
+        more = len(differences) - DIFFERENCES_SHOWN
+        rest = f"; and {words.count(more, 'more setting')}" if more > 0 else ""
+        said.append(f"The runs were not made alike: {'; '.join(differences[:DIFFERENCES_SHOWN])}{rest}.")
     return said
+
+
+def _differences(results: Results) -> dict[str, list[str]]:
+    """The settings and versions that all runs tell and that are not alike in all, with their values."""
+    told = [dict(leaves({key: run.environment.get(key) for key in ALIKE})) for run in results.runs]
+    shared = [key for key in told[0] if all(key in each for each in told) and key not in TOLD_ELSEWHERE]
+    found = {key: [each[key] for each in told] for key in shared}
+    return {key: values for key, values in found.items() if len(set(values)) > 1}
 
 
 def machine(environment: Mapping[str, Any]) -> str:
