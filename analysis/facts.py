@@ -14,6 +14,7 @@ from analysis.results import Results
 ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
 TOLD_ELSEWHERE = ("replay.compression",)
 DIFFERENCES_SHOWN = 6
+LONGEST_SHOWN = 100  # characters of a difference
 
 
 def title(results: Results) -> str:
@@ -65,12 +66,17 @@ def notes(results: Results) -> list[str]:
         said.append(
             f"Trials of {len(results.runs)} runs are pooled; blocks are paired within their run only."
         )
-    differences = [f"{key} is {_each(values, ' or ')}" for key, values in _differences(results).items()]
+    differences = [_difference(key, values) for key, values in _differences(results).items()]
     if differences:
         more = len(differences) - DIFFERENCES_SHOWN
         rest = f"; and {words.count(more, 'more setting')}" if more > 0 else ""
         said.append(f"The runs were not made alike: {'; '.join(differences[:DIFFERENCES_SHOWN])}{rest}.")
     return said
+
+
+def _difference(key: str, values: Iterable[str]) -> str:
+    text = f"{key} is {_each(values, ' or ')}"
+    return text if len(text) <= LONGEST_SHOWN else f"{key} differs"
 
 
 def _differences(results: Results) -> dict[str, list[str]]:

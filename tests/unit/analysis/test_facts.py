@@ -47,6 +47,11 @@ def test_what_differs_between_pooled_runs_is_said(tmp_path: Path) -> None:
     ]
 
 
+def test_long_values_are_left_to_the_environment(tmp_path: Path) -> None:
+    said = notes(tmp_path, environment(flags="a" * 60), environment(flags="b" * 60))
+    assert said == ["The runs were not made alike: replay.flags differs."]
+
+
 def test_many_differences_are_counted(tmp_path: Path) -> None:
     first = {"programs": {str(number): "1" for number in range(9)}}
     second = {"programs": {str(number): "2" for number in range(9)}}
