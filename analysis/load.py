@@ -169,7 +169,8 @@ def _frame(rows: list[dict[str, Any]], run: str, environment: Mapping[str, Any])
     """
     frame = pd.DataFrame(rows)
     if frame["compression"].isna().all():  # in runs of older versions it was one for the whole study
-        known = environment.get("replay", {}).get("compression")
+        replay = environment.get("replay")
+        known = replay.get("compression") if isinstance(replay, dict) else None
         frame["compression"] = known if isinstance(known, str) else None
     for column in METRICS:
         frame[column] = frame[column].astype(float) if column in frame else math.nan

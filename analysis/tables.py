@@ -160,9 +160,7 @@ def variant_effects(results: Results) -> Table | None:
         (
             *_cell(results, {**row, "variant": row["whole"]}),
             *((Shown(row["filter"]), Shown(row["way"])) if factorial else ()),
-            Shown(words.number(row["ratio"], 3), words.span(row["low"], row["high"], 3)),
-            Shown(words.number(row["n"]), "" if row["paired"] else "unpaired"),
-            Shown(words.probability(row["q"])),
+            *_ratio(row),
             Shown(effect_text(row, results.margin)),
         )
         for row in data.to_dict("records")
@@ -192,9 +190,7 @@ def compression_effects(results: Results) -> Table | None:
     rows = [
         (
             *_cell(results, row),
-            Shown(words.number(row["ratio"], 3), words.span(row["low"], row["high"], 3)),
-            Shown(words.number(row["n"]), "" if row["paired"] else "unpaired"),
-            Shown(words.probability(row["q"])),
+            *_ratio(row),
             Shown(verdict_text(row["verdict"], row["more"], results.margin)),
         )
         for row in data.to_dict("records")
@@ -209,6 +205,15 @@ def compression_effects(results: Results) -> Table | None:
         head=(*_cell_heads(results), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),
         keys=len(_cell_heads(results)),
+    )
+
+
+def _ratio(row: Mapping[Any, Any]) -> tuple[Shown, Shown, Shown]:
+    """Ratio with its interval, n, and the corrected p-value."""
+    return (
+        Shown(words.number(row["ratio"], 3), words.span(row["low"], row["high"], 3)),
+        Shown(words.number(row["n"]), "" if row["paired"] else "unpaired"),
+        Shown(words.probability(row["q"])),
     )
 
 
