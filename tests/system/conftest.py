@@ -18,7 +18,17 @@ import pytest
 from PIL import Image
 
 from harness.enclosure import WORKSPACE, enclosed
-from harness.model import DESKTOP, Condition, Device, Driver, Engine, Link, Origins, Protocol
+from harness.model import (
+    DESKTOP,
+    RECORDED_COMPRESSION,
+    Condition,
+    Device,
+    Driver,
+    Engine,
+    Link,
+    Origins,
+    Protocol,
+)
 from harness.plan import PlannedTrial
 from harness.records import Record
 from harness.runner import Bench
@@ -97,6 +107,7 @@ def condition(
     origins: Origins = Origins.SINGLE,
     device: Device = DESKTOP,
     server: str = DEFAULT_SERVER,
+    compression: str = RECORDED_COMPRESSION,
 ) -> Condition:
     """A condition with everything else at its default."""
     return Condition(
@@ -109,6 +120,7 @@ def condition(
         origins=origins,
         server=server,
         device=device,
+        compression=compression,
     )
 
 

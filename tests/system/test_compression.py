@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -95,9 +94,8 @@ def test_every_compression_of_a_study_is_served_side_by_side(
 
     def run() -> dict[str, Record]:
         with opened(Bench({"small": archive}, [setup], TcpSettings(), None)) as made:
-            cell = condition("small", Protocol.H2)
             return {
-                name: trial(made, number, replace(cell, compression=name))
+                name: trial(made, number, condition("small", Protocol.H2, compression=name))
                 for number, name in enumerate(names, start=1)
             }
 

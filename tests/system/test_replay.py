@@ -80,7 +80,8 @@ def loads(archive: Archive, replay: Replay, protocols: tuple[Protocol, ...], tim
     made = []
     with bench({"page": archive}, protocols, replay=replay) as opened:
         for number, protocol in enumerate(protocols * times, 1):
-            cell = condition("page", protocol, origins=replay.origins)
+            compression = str(replay.compression)
+            cell = condition("page", protocol, origins=replay.origins, compression=compression)
             server = opened.testbed.endpoint(cell).server
             offset = server.log_offset
             record = trial(opened, number, cell)

@@ -207,7 +207,7 @@ def test_load_prints_one_line(study: Coldload) -> None:
     )  # fmt: skip
     assert (code, err) == (0, "")
     (line,) = out.splitlines()
-    assert "small plain https1 10mbps-20ms selenium" in line
+    assert "small plain gzip-9 https1 10mbps-20ms selenium" in line
     counts = ["11 requests (11 by http/1.1; 1 not archived)", "12 requests (12 by http/1.1; 2 not archived)"]
     assert any(count in line for count in counts)  # the icon is asked for about when the load ends
     load_ms = float(line.partition("selenium: ")[2].partition(" ms load")[0].replace(",", ""))
