@@ -32,6 +32,10 @@ class FreshBrowser(Interface):
         """Its main process, once it has started."""
 
     @property
+    def driver_pid(self) -> int | None:
+        """The main process of what steers it, where that is kept for the run."""
+
+    @property
     def log(self) -> Path:
         """Its own log of the network."""
 
@@ -52,6 +56,10 @@ class Chromium:
     @property
     def pid(self) -> int | None:
         return self.home.pid
+
+    @property
+    def driver_pid(self) -> int | None:
+        return self.driver.pid
 
     @property
     def log(self) -> Path:

@@ -6,6 +6,7 @@ the condition, nothing of the page was lost on the way, and nothing but the page
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 
 from harness.browser.browserlog import BrowserLog, Connection, Request
 from harness.model import Outcome, Protocol
+from harness.timeline import Timeline, misfit
 from sites.servers import ServedRequest
 
 # Chromium's net errors (net_error_list.h) that mean the transport failed, not the page's own rules:
@@ -38,7 +40,7 @@ class Evidence:
     tls: str = "1.3"
     tls_resumption: bool = False
     navigate_ms: float | None = None
-    timeline: Mapping[str, Any] | None = None
+    timeline: Timeline | None = None
     browser_log: BrowserLog | None = None
     served: tuple[ServedRequest, ...] | None = None
     link_reading: Mapping[str, Any] | None = None
@@ -46,6 +48,7 @@ class Evidence:
     server_cpu_s: float | None = None
     foreign_cpu_share: float | None = None
     console_errors: tuple[str, ...] | None = None
+    console_error_count: int | None = None
 
     @property
     def served_by_protocol(self) -> tuple[ServedRequest, ...]:
@@ -64,11 +67,14 @@ class Evidence:
     @property
     def load_requests(self) -> tuple[Request, ...]:
         """The page's requests that started before its load event ended; all when there was none."""
-        document = self.browser_log.document(self.start_url) if self.browser_log else None
-        if document is None or self.timeline is None or self.timeline.get("plt_ms") is None:
-            return self.page_requests
-        end = document.started_ms + self.timeline["plt_ms"] - (self.timeline.get("fetch_start_ms") or 0)
-        return tuple(request for request in self.page_requests if request.started_ms <= end)
+        return tuple(each for each in self.page_requests if each.started_ms <= self.load_end_ms)
+
+    @property
+    def load_end_ms(self) -> float:
+        """The end of the load event on the clock of the browser's log; infinite when there was none."""
+        found = self.timeline or {}
+        begin, took = found.get("navigation_start_ms"), found.get("plt_ms")
+        return math.inf if begin is None or took is None else begin + took
 
 
 def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
@@ -90,14 +96,10 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
 
 
 def _broken_timeline(evidence: Evidence) -> str | None:
-    if not evidence.timeline or not evidence.timeline.get("plt_ms"):
-        return "the page's timeline holds no load event"
-    main = evidence.browser_log.document(evidence.start_url) if evidence.browser_log else None
-    if main is None:
-        return "the browser's log holds no request for the page"
-    if main.failed:
-        return f"the page itself was answered with {main.status or main.net_error}"
-    return None
+    log = evidence.browser_log
+    document = log.document(evidence.start_url) if log else ()
+    others = log.other_documents(evidence.start_url) if log else ()
+    return misfit(evidence.timeline, evidence.navigate_ms, document, others)
 
 
 def _foreign_traffic(evidence: Evidence) -> str | None:

@@ -16,7 +16,7 @@ def observe(evidence: Evidence) -> Observation:
     timeline = evidence.timeline or {}
     requests = evidence.load_requests
     failed = [request for request in requests if request.failed and request.net_error != ABORTED]
-    missed, fuzzy = asked_urls(evidence, Match.MISS), asked_urls(evidence, Match.CLOSEST)
+    missed, fuzzy = missed_urls(evidence), asked_urls(evidence, Match.CLOSEST)
     reading = evidence.link_reading or {}
     served = evidence.served
     seen = evidence.browser_log is not None
@@ -29,6 +29,7 @@ def observe(evidence: Evidence) -> Observation:
         requests=len(requests) if seen else None,
         requests_after_load=len(evidence.page_requests) - len(requests) if seen else None,
         failed_requests=len(failed) if seen else None,
+        cache_hits=_cache_hits(evidence),
         missed_requests=len(missed) if seen else None,
         fuzzy_requests=len(fuzzy) if seen else None,
         connections=len(evidence.browser_log.connections) if evidence.browser_log else None,
@@ -53,6 +54,8 @@ def observe(evidence: Evidence) -> Observation:
         client_cpu_s=evidence.client_cpu_s,
         server_cpu_s=evidence.server_cpu_s,
         foreign_cpu_share=evidence.foreign_cpu_share,
+        console_errors=evidence.console_errors,
+        console_error_count=evidence.console_error_count,
     )
 
 
@@ -93,6 +96,28 @@ def _streams(served: Iterable[ServedRequest] | None) -> int | None:
         if each.protocol == SPDY and each.requests_before is not None:
             streams[each.connection] = max(streams.get(each.connection, 0), each.requests_before + 1)
     return sum(streams.values()) if streams else None
+
+
+def missed_urls(evidence: Evidence) -> list[str]:
+    """The URLs the page asked for before its load event that the archive does not hold, each once.
+
+    What is asked of a host the archive does not hold is missed, whatever came of it: without TLS the testbed answers
+    for every host, with TLS it has no certificate for one that is named nowhere in the archive.
+    """
+    answered = set(asked_urls(evidence, Match.MISS))
+    urls = [(each.url.partition("#")[0], each.host) for each in evidence.load_requests]
+    return [url for url, host in dict.fromkeys(urls) if url in answered or host not in evidence.page_hosts]
+
+
+def _cache_hits(evidence: Evidence) -> int | None:
+    """Requests before the load event that were answered by what the load had fetched before."""
+    asked = [each for each in evidence.browser_log.requests if each.of_page] if evidence.browser_log else []
+    told = [each for each in asked if each.from_cache is not None]
+    return (
+        sum(bool(each.from_cache) and each.started_ms <= evidence.load_end_ms for each in told)
+        if told
+        else None
+    )
 
 
 def asked_urls(evidence: Evidence, match: Match) -> list[str]:

@@ -21,16 +21,31 @@ def _stat_fields(pid: int) -> list[str] | None:
     return text[text.rindex(")") + 2 :].split()
 
 
-def family(root: int) -> list[int]:
-    """`root` and all its living descendants, parents first."""
-    children: dict[int, list[int]] = {}
+def _by_parent() -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (fields := _stat_fields(int(entry.name))):
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
+            found.setdefault(int(fields[1]), []).append(int(entry.name))
+    return found
+
+
+def children(parent: int) -> list[int]:
+    """The living processes that a process has started itself, or adopted."""
+    return _by_parent().get(parent, [])
+
+
+def family(root: int) -> list[int]:
+    """`root` and all its living descendants, parents first."""
+    by_parent = _by_parent()
     found = [root] if _stat_fields(root) else []
     for pid in found:
-        found.extend(children.get(pid, []))
+        found.extend(by_parent.get(pid, []))
     return found
+
+
+def stopped(root: int) -> list[int]:
+    """Those of a process and its living descendants that a signal or a debugger holds."""
+    return [pid for pid in family(root) if (fields := _stat_fields(pid)) and fields[0] in "Tt"]
 
 
 def cpu_seconds(root: int) -> float | None:

@@ -41,6 +41,7 @@ class Observation:
     failed_requests: int | None = None
     missed_requests: int | None = None
     fuzzy_requests: int | None = None
+    cache_hits: int | None = None
     connections: int | None = None
     connect_ms: float | None = None
     tls: Mapping[str, int] = field(default_factory=dict)
@@ -61,6 +62,8 @@ class Observation:
     client_cpu_s: float | None = None
     server_cpu_s: float | None = None
     foreign_cpu_share: float | None = None
+    console_errors: tuple[str, ...] | None = None
+    console_error_count: int | None = None
 
 
 @dataclass(frozen=True)

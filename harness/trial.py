@@ -21,6 +21,15 @@ from harness.plan import PlannedTrial
 from harness.processtree import ForeignCpu, cpu_seconds, kill_family
 from harness.records import Observation, Record
 from harness.testbed import Client, Endpoint, Testbed, served_to
+from harness.timeline import parsed
+from harness.watchdog import Watchdog
+
+# The longest that a trial waits for each of its steps beside the load itself, whose limit is the study's.
+START_S = 70.0  # the drivers' own limit is 60
+RETURN_S = 3.0  # after the limit of the load, for the driver to tell of it
+ANSWER_S = 15.0
+SCREENS_S = 300.0
+END_S = 15.0
 
 
 @dataclass(frozen=True)
@@ -130,21 +139,32 @@ class _Attempt:
             self._collect(browser, client, endpoint, log_offset, cpu_before)
 
     def _load(self, fresh: FreshBrowser, client: Client, endpoint: Endpoint) -> None:
-        """From the start of the browser to its end."""
-        with fresh.start() as browser:
+        """From the start of the browser to its end, each wait with a limit that nothing inside can outlive."""
+        watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
+        with contextlib.ExitStack() as opened:
+            with watch.limit(START_S, "browser"):
+                browser = opened.enter_context(fresh.start())
             try:
-                self._load_in(browser, fresh, client, endpoint)
-            except TrialFailed:
+                self._load_in(browser, fresh, client, endpoint, watch)
+            except BaseException as error:
                 if fresh.pid is not None:
                     kill_family(fresh.pid)  # a hanging or half-dead browser cannot be asked to close
+                with watch.limit(END_S, "end of the browser"):
+                    opened.__exit__(type(error), error, error.__traceback__)
                 raise
+            with watch.limit(END_S, "end of the browser"):
+                opened.close()
 
-    def _load_in(self, browser: Browser, fresh: FreshBrowser, client: Client, endpoint: Endpoint) -> None:
+    def _load_in(
+        self, browser: Browser, fresh: FreshBrowser, client: Client, endpoint: Endpoint, watch: Watchdog
+    ) -> None:
         screens = self._kept("screens", "screens") if self.options.linger_s else None
         if screens is not None:
-            browser.hold_timers()
+            with watch.limit(ANSWER_S, "answer of the page"):
+                browser.hold_timers()
         foreign = ForeignCpu()
-        navigate_ms = browser.load(endpoint.start_url, self.options.timeout_s)
+        with watch.limit(self.options.timeout_s + RETURN_S, "return of the navigation"):
+            navigate_ms = browser.load(endpoint.start_url, self.options.timeout_s)
         client.link.check()
         self.evidence = replace(
             self._seen,
@@ -152,17 +172,28 @@ class _Attempt:
             link_reading=client.link.reading(),
             foreign_cpu_share=foreign.share(),
         )
-        self.evidence = replace(self._seen, timeline=browser.timeline())
+        with watch.limit(ANSWER_S, "answer of the page after its load event"):
+            self.evidence = replace(self._seen, timeline=parsed(browser.timeline()))
         if fresh.pid is not None:
             self.evidence = replace(self._seen, client_cpu_s=cpu_seconds(fresh.pid))
         if self.options.linger_s:
-            browser.linger(self.options.linger_s)
-            if screens is not None:
-                take_screens(browser, screens, self.options.linger_s)
-            self.evidence = replace(self._seen, console_errors=browser.console_errors())
+            self._linger(browser, screens, watch)
+        with watch.limit(ANSWER_S, "console of the page"):
+            errors = browser.console_errors()
+            self.evidence = replace(
+                self._seen, console_errors=errors, console_error_count=browser.console_error_count
+            )
         screenshot = self._kept("screenshot", "screenshot.png")
         if screenshot is not None:
-            browser.screenshot(screenshot)
+            with watch.limit(ANSWER_S, "picture of the page"):
+                browser.screenshot(screenshot)
+
+    def _linger(self, browser: Browser, screens: Path | None, watch: Watchdog) -> None:
+        with watch.limit(self.options.linger_s + ANSWER_S, "answer of the page that goes on"):
+            browser.linger(self.options.linger_s)
+        if screens is not None:
+            with watch.limit(SCREENS_S, "pictures of the page's screenfuls"):
+                take_screens(browser, screens, self.options.linger_s)
 
     def _collect(
         self,

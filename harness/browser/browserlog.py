@@ -14,7 +14,9 @@ class Request:
 
     `net_error` is Chromium's number for what went wrong (net_error_list.h), whatever the engine. `body` is the body as
     it travelled (Content-Encoding applied), where the log was asked to hold bodies. `body_bytes` is None where the
-    engine does not tell how many travelled. `tls`, `pipelined` and `ended_ms` are what QtWebKit tells.
+    engine does not tell how many travelled. `tls`, `pipelined` and `ended_ms` are what QtWebKit tells. Requests that
+    came from one another by redirects have the same `chain`. `from_cache`: answered by what this very load had fetched
+    before; it never was on the wire (None where the engine does not tell).
     """
 
     url: str
@@ -27,6 +29,9 @@ class Request:
     net_error: int | None
     body_bytes: int | None
     body: bytes | None = None
+    chain: int = 0
+    from_cache: bool | None = None
+    answered_ms: float | None = None
     tls: str | None = None
     pipelined: bool | None = None
     ended_ms: float | None = None
@@ -67,13 +72,21 @@ class BrowserLog:
 
     @property
     def page_requests(self) -> tuple[Request, ...]:
-        return tuple(request for request in self.requests if request.of_page)
+        """What the page asked the network for."""
+        return tuple(request for request in self.requests if request.of_page and not request.from_cache)
 
     @property
     def service_requests(self) -> tuple[Request, ...]:
         """What the browser asked for by itself."""
         return tuple(request for request in self.requests if not request.of_page)
 
-    def document(self, url: str) -> Request | None:
-        """The request for the page's own address."""
-        return next((request for request in self.requests if request.main_frame and request.url == url), None)
+    def document(self, url: str) -> tuple[Request, ...]:
+        """The requests for the page's own address: the first, and those that redirects made of it; () without any."""
+        main = [request for request in self.requests if request.main_frame]
+        first = next((request for request in main if request.url == url), None)
+        return tuple(request for request in main if first and request.chain == first.chain)
+
+    def other_documents(self, url: str) -> tuple[Request, ...]:
+        """The requests for other documents in the place of the page's, by its scripts or a refresh."""
+        own = self.document(url)
+        return tuple(each for each in self.requests if each.main_frame and own and each.chain != own[0].chain)

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
 from harness.browser.policy import Launch
 
-METRICS_SCRIPT = resources.files("harness.browser").joinpath("metrics.js").read_text(encoding="utf-8")
 SCROLL_SCRIPT = resources.files("harness.browser").joinpath("scroll.js").read_text(encoding="utf-8")
 HOLD_TIMERS_SCRIPT = resources.files("harness.browser").joinpath("timers.js").read_text(encoding="utf-8")
 RUN_TIMERS_SCRIPT = 'window[Symbol.for("coldload.timers")]()'
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """A finished load: the driver's own navigate call, and the page's timeline (see metrics.js)."""
-
-    navigate_ms: float
-    timeline: Mapping[str, Any]
-
-
 LINE_LIMIT_CHARACTERS = 300
+CONSOLE_LIMIT = 20  # messages kept of a page
 
 
 def one_line(text: str) -> str:
@@ -54,13 +45,24 @@ class Browser(Protocol):
         """
 
     def timeline(self) -> Mapping[str, Any]:
-        """The page's timeline after its load event, see metrics.js; raises TrialFailed like `load`."""
+        """The page's timeline after its load event, in ms since navigation start; raises TrialFailed like `load`.
+
+        Its keys are those of timeline.js and `navigation_start_ms`, on the clock of the browser's log. None of them
+        comes from what the page's scripts can change.
+        """
 
     def linger(self, seconds: float) -> None:
         """Let the loaded page go on for that long; raises TrialFailed like `load`."""
 
     def console_errors(self) -> tuple[str, ...]:
-        """What the page has written to the console as errors, and its uncaught exceptions, each as one line."""
+        """What the page has written to the console as errors, and its uncaught exceptions, each as one line.
+
+        At most `CONSOLE_LIMIT` of them.
+        """
+
+    @property
+    def console_error_count(self) -> int:
+        """How many of those the browser knows of, `CONSOLE_LIMIT` or not; of `console_errors` as last called."""
 
     def scroll(self, screenful: int) -> bool:
         """Show that screenful of the page (0 is the top) with its pictures; tells whether there is more below."""
@@ -74,6 +76,10 @@ class Browser(Protocol):
 
 class Driver(Protocol):
     """Steers Chromium. One instance serves all trials of a run, one browser at a time."""
+
+    @property
+    def pid(self) -> int:
+        """Its main process."""
 
     def start(self, launch: Launch) -> contextlib.AbstractContextManager[Browser]:
         """A fresh browser process for the length of the block; raises TestbedFailed when it does not start."""

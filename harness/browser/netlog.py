@@ -104,6 +104,9 @@ class _Hop:
     top_site: str
     main_frame: bool
     started_ms: int
+    chain: int
+    answered_ms: int | None = None
+    ended: bool = False
     protocol: str | None = None
     status: int | None = None
     net_error: int | None = None
@@ -118,6 +121,11 @@ class _Hop:
         looked_in_cache = self.protocol is None and self.net_error == CACHE_MISS
         return self.url.startswith(("http://", "https://")) and not looked_in_cache
 
+    @property
+    def from_cache(self) -> bool:
+        """Whether it ended well and sent nothing. A redirect that the browser makes by itself is such a one, too."""
+        return self.ended and self.protocol is None and self.net_error is None
+
     def finished(self, *, of_page: bool) -> Request:
         return Request(
             url=self.url,
@@ -130,6 +138,9 @@ class _Hop:
             net_error=self.net_error,
             body_bytes=self.raw_bytes or self.filtered_bytes,
             body=b"".join(map(base64.b64decode, self.raw or self.filtered)) or None,
+            chain=self.chain,
+            from_cache=self.from_cache,
+            answered_ms=self.answered_ms,
         )
 
 
@@ -139,13 +150,13 @@ def _hops(events: Iterable[Mapping[str, Any]], names: _Names) -> list[_Hop]:
         name = names.event(event)
         parameters = event.get("params") or {}
         if name == "URL_REQUEST_START_JOB" and event["phase"] == names.begin:
-            hops.append(_hop(parameters, int(event["time"])))
+            hops.append(_hop(parameters, int(event["time"]), event["source"]["id"]))
         elif hops:
-            _note(hops[-1], name, parameters, ended=event["phase"] == names.end)
+            _note(hops[-1], name, parameters, int(event["time"]), ended=event["phase"] == names.end)
     return hops
 
 
-def _hop(parameters: Mapping[str, Any], time_ms: int) -> _Hop:
+def _hop(parameters: Mapping[str, Any], time_ms: int, source: int) -> _Hop:
     """A request belongs to the page whose site tops its network isolation key, also from within a frame."""
     return _Hop(
         url=parameters.get("url", ""),
@@ -153,22 +164,25 @@ def _hop(parameters: Mapping[str, Any], time_ms: int) -> _Hop:
         top_site=parameters.get("network_isolation_key", "").partition(" ")[0],
         main_frame=parameters.get("request_type") == "main frame",
         started_ms=time_ms,
+        chain=source,
     )
 
 
-def _note(hop: _Hop, name: str, parameters: Mapping[str, Any], *, ended: bool) -> None:
+def _note(hop: _Hop, name: str, parameters: Mapping[str, Any], time_ms: int, *, ended: bool) -> None:
     if name in SENT_BY:
         hop.protocol = SENT_BY[name]
     elif name == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
         hop.status = _status(parameters.get("headers", []))
+        hop.answered_ms = time_ms
     elif name == "URL_REQUEST_JOB_BYTES_READ":
         hop.raw_bytes += parameters.get("byte_count", 0)
         hop.raw += [parameters["bytes"]] if "bytes" in parameters else []
     elif name == "URL_REQUEST_JOB_FILTERED_BYTES_READ":
         hop.filtered_bytes += parameters.get("byte_count", 0)
         hop.filtered += [parameters["bytes"]] if "bytes" in parameters else []
-    elif ended and parameters.get("net_error") and name in ("REQUEST_ALIVE", "URL_REQUEST_START_JOB"):
-        hop.net_error = parameters["net_error"]
+    elif ended and name in ("REQUEST_ALIVE", "URL_REQUEST_START_JOB"):
+        hop.ended = True
+        hop.net_error = parameters.get("net_error") or hop.net_error
 
 
 def _status(headers: list[str]) -> int | None:

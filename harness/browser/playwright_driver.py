@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,10 +20,10 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from harness.browser import device
+from harness.browser import device, world
 from harness.browser.driver import (
+    CONSOLE_LIMIT,
     HOLD_TIMERS_SCRIPT,
-    METRICS_SCRIPT,
     RUN_TIMERS_SCRIPT,
     SCROLL_SCRIPT,
     one_line,
@@ -30,6 +31,7 @@ from harness.browser.driver import (
 from harness.browser.policy import Launch
 from harness.errors import TestbedFailed, TrialFailed
 from harness.model import Outcome
+from harness.processtree import children
 
 START_TIMEOUT_MS = 60_000
 COLLECT_TIMEOUT_MS = 10_000
@@ -41,7 +43,9 @@ class PlaywrightBrowser:
     def __init__(self, context: BrowserContext) -> None:
         self._context = context
         self._page: Page = context.pages[0] if context.pages else context.new_page()
-        self._emulation: CDPSession | None = None
+        self._session: CDPSession = context.new_cdp_session(self._page)
+        self._emulated = False
+        self.console_error_count = 0
 
     def hold_timers(self) -> None:
         try:
@@ -67,10 +71,9 @@ class PlaywrightBrowser:
 
     def timeline(self) -> Mapping[str, Any]:
         try:
-            found: Mapping[str, Any] = self._page.evaluate(METRICS_SCRIPT)
+            return world.timeline(self._send)
         except Error as error:
             raise _page_error(error) from error
-        return found
 
     def linger(self, seconds: float) -> None:
         try:
@@ -95,26 +98,29 @@ class PlaywrightBrowser:
             uncaught = [f"uncaught {error}" for error in self._page.page_errors()]
         except Error as error:
             raise _page_error(error) from error
-        return tuple(one_line(text) for text in (*messages, *uncaught))
+        self.console_error_count = len(uncaught) + len(messages)
+        return tuple(one_line(text) for text in (*uncaught, *messages)[:CONSOLE_LIMIT])
 
-    def emulate(self, launch: Launch) -> None:
-        """Look like the device of the launch; raises TestbedFailed when the browser cannot."""
-        commands = device.commands(launch.device)
-        if not commands:
-            return
+    def prepare(self, launch: Launch) -> None:
+        """Look like the device of the launch, and watch from outside the page; TestbedFailed when that cannot be."""
         try:
-            self._emulation = self._context.new_cdp_session(self._page)
-            for name, parameters in commands:
-                self._emulation.send(name, dict(parameters))
+            for name, parameters in device.commands(launch.device):
+                self._send(name, dict(parameters))
+                self._emulated = True
+            world.prepare(self._send)
         except Error as error:
             raise TestbedFailed(f"Chromium cannot be {launch.device}: {_first_line(error)}") from error
 
+    def _send(self, name: str, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = self._session.send(name, parameters)
+        return answer
+
     def screenshot(self, path: Path) -> None:
         try:
-            if self._emulation is None:
+            if not self._emulated:
                 self._page.screenshot(path=path)
             else:  # Playwright's own cuts out too much where a page is zoomed to fit the screen
-                shot = self._emulation.send("Page.captureScreenshot", {"format": "png"})
+                shot = self._send("Page.captureScreenshot", {"format": "png"})
                 path.write_bytes(base64.b64decode(shot["data"]))
         except Error as error:
             raise _page_error(error) from error
@@ -127,9 +133,10 @@ class PlaywrightBrowser:
 class PlaywrightDriver:
     """Playwright's server process, kept for the whole run."""
 
-    def __init__(self, playwright: Playwright, launcher: Path) -> None:
+    def __init__(self, playwright: Playwright, launcher: Path, pid: int) -> None:
         self._playwright = playwright
         self._launcher = launcher
+        self.pid = pid
 
     @contextlib.contextmanager
     def start(self, launch: Launch, har: Path | None = None) -> Iterator[PlaywrightBrowser]:
@@ -151,7 +158,7 @@ class PlaywrightDriver:
         context.set_default_timeout(COLLECT_TIMEOUT_MS)
         browser = PlaywrightBrowser(context)
         try:
-            browser.emulate(launch)
+            browser.prepare(launch)
             yield browser
         finally:
             browser.close()
@@ -160,8 +167,10 @@ class PlaywrightDriver:
 @contextlib.contextmanager
 def playwright_driver(launcher: Path) -> Iterator[PlaywrightDriver]:
     """Start Playwright; `launcher` is the program it takes for Chromium."""
+    before = set(children(os.getpid()))
     with sync_playwright() as playwright:
-        yield PlaywrightDriver(playwright, launcher)
+        (pid,) = set(children(os.getpid())) - before
+        yield PlaywrightDriver(playwright, launcher, pid)
 
 
 def _page_error(error: Error) -> TrialFailed:

@@ -14,10 +14,10 @@ from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver import ChromeOptions, Remote
 from selenium.webdriver.remote.command import Command as RemoteCommand
 
-from harness.browser import device
+from harness.browser import device, world
 from harness.browser.driver import (
+    CONSOLE_LIMIT,
     HOLD_TIMERS_SCRIPT,
-    METRICS_SCRIPT,
     RUN_TIMERS_SCRIPT,
     SCROLL_SCRIPT,
     one_line,
@@ -61,12 +61,11 @@ class SeleniumBrowser:
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
         self._open = True
+        self.console_error_count = 0
 
     def hold_timers(self) -> None:
-        before_all = {"source": HOLD_TIMERS_SCRIPT}
-        command = {"cmd": "Page.addScriptToEvaluateOnNewDocument", "params": before_all}
         try:
-            self._remote.execute("executeCdpCommand", command)
+            self._send("Page.addScriptToEvaluateOnNewDocument", {"source": HOLD_TIMERS_SCRIPT})
         except DRIVER_FAILURES as error:
             raise _page_error(error) from error
 
@@ -88,13 +87,10 @@ class SeleniumBrowser:
         return (time.perf_counter() - before) * 1000
 
     def timeline(self) -> Mapping[str, Any]:
-        script = f"const done = arguments[0]; ({METRICS_SCRIPT.strip()})().then(done)"
         try:
-            self._remote.set_script_timeout(COLLECT_TIMEOUT_S)
-            found: Mapping[str, Any] = self._remote.execute_async_script(script)
+            return world.timeline(self._send)
         except DRIVER_FAILURES as error:
             raise _page_error(error) from error
-        return found
 
     def linger(self, seconds: float) -> None:
         time.sleep(seconds)  # the browser works on by itself
@@ -111,15 +107,25 @@ class SeleniumBrowser:
             entries = self._remote.execute(RemoteCommand.GET_LOG, {"type": "browser"})["value"]
         except DRIVER_FAILURES as error:
             raise _page_error(error) from error
-        return tuple(one_line(entry["message"]) for entry in entries if entry["level"] == "SEVERE")
+        errors = [entry["message"] for entry in entries if entry["level"] == "SEVERE"]
+        self.console_error_count = len(errors)
+        return tuple(one_line(text) for text in errors[:CONSOLE_LIMIT])
 
-    def emulate(self, launch: Launch) -> None:
-        """Look like the device of the launch; raises TestbedFailed when the browser cannot."""
+    def prepare(self, launch: Launch) -> None:
+        """Look like the device of the launch, and watch from outside the page; TestbedFailed when that cannot be."""
         try:
+            self._remote.set_script_timeout(COLLECT_TIMEOUT_S)
             for name, parameters in device.commands(launch.device):
-                self._remote.execute("executeCdpCommand", {"cmd": name, "params": dict(parameters)})
+                self._send(name, dict(parameters))
+            world.prepare(self._send)
         except DRIVER_FAILURES as error:
             raise TestbedFailed(f"Chromium cannot be {launch.device}: {_first_line(error)}") from error
+
+    def _send(self, name: str, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = self._remote.execute(
+            "executeCdpCommand", {"cmd": name, "params": parameters}
+        )["value"]
+        return answer
 
     def screenshot(self, path: Path) -> None:
         try:
@@ -143,6 +149,10 @@ class SeleniumDriver:
         self._chromedriver = chromedriver
         self._launcher = launcher
 
+    @property
+    def pid(self) -> int:
+        return self._chromedriver.pid
+
     @contextlib.contextmanager
     def start(self, launch: Launch) -> Iterator[SeleniumBrowser]:
         self._chromedriver.check()
@@ -161,7 +171,7 @@ class SeleniumDriver:
             raise TestbedFailed(f"Chromium did not start: {_first_line(error)}") from error
         browser = SeleniumBrowser(remote)
         try:
-            browser.emulate(launch)
+            browser.prepare(launch)
             yield browser
         finally:
             browser.close()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.browser.driver import one_line
+from harness.browser.driver import CONSOLE_LIMIT, one_line
 from harness.errors import TrialFailed
 from harness.model import Outcome
 from harness.process import Conversation
@@ -21,6 +21,7 @@ class QtWebKitBrowser:
     def __init__(self, engine: Conversation) -> None:
         self._engine = engine
         self._timeline: Mapping[str, Any] = {}
+        self.console_error_count = 0
 
     def hold_timers(self) -> None:
         raise TrialFailed(Outcome.PAGE_ERROR, "this engine's timers cannot be held; screenfuls take Chromium")
@@ -48,7 +49,9 @@ class QtWebKitBrowser:
 
     def console_errors(self) -> tuple[str, ...]:
         """All messages: the engine does not tell which are errors."""
-        return tuple(one_line(text) for text in self._collected({"console": True})["messages"])
+        messages = self._collected({"console": True})["messages"]
+        self.console_error_count = len(messages)
+        return tuple(one_line(text) for text in messages[:CONSOLE_LIMIT])
 
     def scroll(self, screenful: int) -> bool:
         return bool(self._collected({"scroll": screenful})["more"])
@@ -91,5 +94,5 @@ def timeline(timing: Mapping[str, int], document: Mapping[str, float]) -> dict[s
         "plt_ms": since(timing.get("loadEventEnd")),
         "dcl_ms": since(timing.get("domContentLoadedEventEnd")),
         "ttfb_ms": since(document.get("answered_ms")),
-        "fetch_start_ms": since(document.get("started_ms")),
+        "navigation_start_ms": float(start) if start else None,
     }

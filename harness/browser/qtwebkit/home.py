@@ -61,6 +61,11 @@ class Home:
         text = _text(self.folder / "pid")
         return int(text) if text else None
 
+    @property
+    def driver_pid(self) -> None:
+        """Nothing steers it but ourselves."""
+        return
+
     def read_log(self) -> BrowserLog:
         return log.read(self.log, self.connections)
 

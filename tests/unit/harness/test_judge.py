@@ -15,7 +15,7 @@ from sites.servers import Match, ServedRequest
 
 START = "https://site.example/"
 PICTURE = "https://cdn.example/p.png"
-TIMELINE: dict[str, Any] = {"plt_ms": 500.0, "fetch_start_ms": 2.0, "ttfb_ms": 50.0, "fcp_ms": None}
+TIMELINE: dict[str, Any] = {"plt_ms": 500.0, "navigation_start_ms": 998.5, "ttfb_ms": 50.0, "fcp_ms": None}
 
 
 def request(url: str, **changes: Any) -> Request:
@@ -98,6 +98,71 @@ def test_what_was_not_observed_is_none() -> None:
     assert seen.connections is None
     assert seen.server_requests is None
     assert verdict(nothing)[0] is Outcome.PAGE_ERROR
+
+
+def test_a_redirecting_start_hides_no_lost_object() -> None:
+    go, lost = "https://site.example/go", "https://cdn.example:8443/lost.png"
+    log = BrowserLog(
+        (
+            request(go, main_frame=True, chain=7, status=302, started_ms=1000),
+            request(START, chain=7, started_ms=1190),
+            request(lost, started_ms=1450, net_error=-102, status=None, protocol=None),
+        ),
+        (),
+    )
+    seen = evidence(start_url=go, browser_log=log, served=(served(go, status=302), served(START)))
+    outcome, reason = verdict(seen)
+    assert (outcome, "lost.png" in str(reason)) == (Outcome.MISSING_OBJECTS, True)
+    assert observe(seen).requests == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"timeline": {**TIMELINE, "navigation_start_ms": 1400.0}}, "went on elsewhere by itself"),
+        ({"timeline": {**TIMELINE, "navigation_start_ms": None}}, "does not tell when"),
+        ({"navigate_ms": 480.0}, "20 ms after the driver was told"),
+        (
+            {"browser_log": BrowserLog((request(START, answered_ms=1600),), ())},
+            "before the page was answered",
+        ),
+    ],
+)
+def test_times_that_contradict_what_was_seen_elsewhere_do_not_count(
+    changes: dict[str, Any], reason: str
+) -> None:
+    outcome, found = verdict(evidence(**changes))
+    assert outcome is Outcome.PAGE_ERROR
+    assert reason in str(found)
+
+
+def test_a_page_that_goes_on_to_another_one_is_told_which() -> None:
+    other = request("https://site.example/next", main_frame=True, chain=9, started_ms=1400)
+    log = BrowserLog((request(START, chain=7), other), ())
+    late = {**TIMELINE, "navigation_start_ms": 1399.0}
+    assert "to https://site.example/next by itself" in str(
+        verdict(evidence(browser_log=log, timeline=late))[1]
+    )
+
+
+def test_an_answer_out_of_the_cache_is_no_request() -> None:
+    again = request(PICTURE, from_cache=True, protocol=None, status=None)
+    log = BrowserLog((request(START, from_cache=False), request(PICTURE, from_cache=False), again), ())
+    seen = observe(evidence(browser_log=log))
+    assert (seen.requests, seen.failed_requests, seen.cache_hits) == (2, 0, 1)
+    assert observe(evidence()).cache_hits is None
+
+
+@pytest.mark.parametrize(
+    "came_of_it", [{"status": 404}, {"status": None, "protocol": None, "net_error": -202}]
+)
+def test_a_host_that_is_not_archived_is_missed_whatever_came_of_it(came_of_it: dict[str, Any]) -> None:
+    stranger = request("https://stranger.example/x.js", **came_of_it)
+    answers = (served(stranger.url, status=404, match=Match.MISS),) if stranger.status else ()
+    seen = evidence(browser_log=BrowserLog((request(START), stranger), ()), served=(served(START), *answers))
+    assert verdict(seen) == (Outcome.OK, None)
+    found = observe(seen)
+    assert (found.missed, found.failed_requests) == ((stranger.url,), 1)
 
 
 def test_a_miss_is_counted_but_counts() -> None:

@@ -26,9 +26,11 @@ def test_every_request_of_the_page_with_its_protocol(name: str, protocol: str, s
     assert {request.protocol for request in log.page_requests} == {protocol}
     assert {request.url.partition(":")[0] for request in log.page_requests} == {scheme}
     assert Counter(request.status for request in log.page_requests) == {200: 32, 404: 1}
-    document = log.document(f"{scheme}://agency.example/")
-    assert document is not None
+    (document,) = log.document(f"{scheme}://agency.example/")
     assert document.main_frame
+    assert not log.other_documents(document.url)
+    assert not any(each.from_cache for each in log.page_requests)
+    assert all(each.started_ms < (each.answered_ms or 0) for each in log.page_requests)
     assert document.started_ms == min(request.started_ms for request in log.page_requests)
 
 

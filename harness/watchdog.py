@@ -1,0 +1,86 @@
+"""Bounds every wait of a trial from outside: what does not end in time is made to end, whatever it hangs in.
+
+A call into a driver can hang where no time-out of its own reaches: the page spins, the browser or the driver is
+stopped. The watchdog is a thread. When a wait is over its limit it kills the browser, and the call returns with an
+error; when it does not, the driver itself hangs and is killed as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from harness.errors import ColdloadError, TestbedFailed, TrialFailed
+from harness.model import Outcome
+from harness.processtree import kill_family, stopped
+
+RELEASE_S = 2.0  # a driver notices within milliseconds that its browser is gone
+
+
+@dataclass(frozen=True)
+class Watchdog:
+    """Watches over the waits of one trial. `browser` and `driver` tell the process of each, None without one."""
+
+    browser: Callable[[], int | None]
+    driver: Callable[[], int | None]
+
+    @contextlib.contextmanager
+    def limit(self, seconds: float, what: str) -> Iterator[None]:
+        """The block waits for `what`, at most so long.
+
+        Over the limit it ends with TrialFailed and `page-timeout` or, where it was not the page that kept it waiting
+        (browser or driver are stopped, the driver does not notice the end of its browser), with TestbedFailed.
+        """
+        wait = _Wait(self.browser, self.driver, seconds, what)
+        wait.start()
+        try:
+            yield
+        except Exception as error:
+            wait.end()
+            if wait.verdict is not None:
+                raise wait.verdict from error
+            raise
+        finally:
+            wait.end()
+        if wait.verdict is not None:
+            raise wait.verdict
+
+
+@dataclass
+class _Wait:
+    """One wait; `verdict` is what it ends with when it was over its limit."""
+
+    browser: Callable[[], int | None]
+    driver: Callable[[], int | None]
+    seconds: float
+    what: str
+    verdict: ColdloadError | None = None
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        if self._over.wait(self.seconds):
+            return
+        text = f"no {self.what} within {self.seconds:g} s"
+        browser, driver = self.browser(), self.driver()
+        if driver is not None and stopped(driver):
+            self.verdict = TestbedFailed(f"{text}: the browser's driver is stopped")
+        elif browser is not None and stopped(browser):
+            self.verdict = TestbedFailed(f"{text}: the browser is stopped")
+        else:
+            self.verdict = TrialFailed(Outcome.PAGE_TIMEOUT, text)
+        if browser is not None:
+            kill_family(browser)
+        if driver is not None and not self._over.wait(RELEASE_S):
+            kill_family(driver)
+            if isinstance(self.verdict, TrialFailed):
+                self.verdict = TestbedFailed(f"{text}: the browser's driver hangs")

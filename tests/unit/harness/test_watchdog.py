@@ -1,0 +1,82 @@
+"""Waits that end, with the reason, whatever hangs: real processes, stopped or deaf."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from harness.errors import TestbedFailed, TrialFailed
+from harness.model import Outcome
+from harness.watchdog import Watchdog
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def watch(browser: subprocess.Popen[bytes] | None, driver: subprocess.Popen[bytes] | None = None) -> Watchdog:
+    return Watchdog(lambda: browser.pid if browser else None, lambda: driver.pid if driver else None)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
+def test_what_ends_in_time_is_left_alone(sleeper: subprocess.Popen[bytes]) -> None:
+    with watch(sleeper).limit(30, "load event"):
+        pass
+    with pytest.raises(KeyError), watch(sleeper).limit(30, "load event"):
+        raise KeyError
+    assert sleeper.poll() is None
+    assert not [each for each in threading.enumerate() if each.name.startswith("watchdog")]
+
+
+def test_a_page_that_hangs_is_a_page_timeout_and_its_browser_is_gone(
+    sleeper: subprocess.Popen[bytes],
+) -> None:
+    def load() -> None:
+        with watch(sleeper).limit(0.1, "load event"):
+            sleeper.wait()
+            raise ConnectionError("the browser went away")
+
+    with pytest.raises(TrialFailed, match=r"no load event within 0\.1 s") as caught:
+        load()
+    assert caught.value.outcome is Outcome.PAGE_TIMEOUT
+    assert isinstance(caught.value.__cause__, ConnectionError)
+
+
+def test_a_stopped_browser_is_not_the_pages_fault(sleeper: subprocess.Popen[bytes]) -> None:
+    stop(sleeper)
+    with (
+        pytest.raises(TestbedFailed, match="the browser is stopped"),
+        watch(sleeper).limit(0.1, "load event"),
+    ):
+        sleeper.wait()
+
+
+def test_a_driver_that_does_not_notice_is_killed_too(sleeper: subprocess.Popen[bytes]) -> None:
+    began = time.monotonic()
+    with pytest.raises(TestbedFailed, match="driver hangs"), watch(None, sleeper).limit(0.1, "load event"):
+        sleeper.wait()
+    assert time.monotonic() - began > 2
+
+
+def test_a_stopped_driver_is_named(sleeper: subprocess.Popen[bytes]) -> None:
+    stop(sleeper)
+    with (
+        pytest.raises(TestbedFailed, match="driver is stopped"),
+        watch(None, sleeper).limit(0.1, "load event"),
+    ):
+        sleeper.wait()
