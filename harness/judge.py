@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import attrgetter
 from typing import Any
 
 from harness.browser.browserlog import BrowserLog, Connection, Request
@@ -67,20 +68,33 @@ class Evidence:
     @property
     def load_requests(self) -> tuple[Request, ...]:
         """The page's requests that started before its load event ended; all when there was none."""
-        return tuple(each for each in self.page_requests if each.started_ms <= self.load_end_ms)
+        end = self.load_end_ms
+        return tuple(each for each in self.page_requests if each.started_ms <= end)
 
     @property
     def load_end_ms(self) -> float:
         """The end of the load event on the clock of the browser's log; infinite when there was none."""
-        found = self.timeline or {}
-        begin, took = found.get("navigation_start_ms"), found.get("plt_ms")
+        begin, took = (self.times.get(name) for name in ("navigation_start_ms", "plt_ms"))
         return math.inf if begin is None or took is None else begin + took
+
+    @property
+    def misfit(self) -> str | None:
+        """Why the timeline is not that of the page asked for; None when it is."""
+        log = self.browser_log
+        document = log.document(self.start_url) if log else ()
+        others = log.other_documents(self.start_url) if log else ()
+        return misfit(self.timeline, self.navigate_ms, document, others)
+
+    @property
+    def times(self) -> Timeline:
+        """The timeline where it is that of the page; else none."""
+        return self.timeline if self.timeline is not None and self.misfit is None else {}
 
 
 def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
     """Whether a load that reached its load event may count; else the outcome with its reason."""
     for outcome, find in (
-        (Outcome.PAGE_ERROR, _broken_timeline),
+        (Outcome.PAGE_ERROR, attrgetter("misfit")),
         (Outcome.TESTBED_FAILED, _foreign_traffic),
         (Outcome.TESTBED_FAILED, _lossy_testbed),
         (Outcome.TESTBED_FAILED, _shorter_link),
@@ -93,13 +107,6 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
         if reason:
             return outcome, reason
     return Outcome.OK, None
-
-
-def _broken_timeline(evidence: Evidence) -> str | None:
-    log = evidence.browser_log
-    document = log.document(evidence.start_url) if log else ()
-    others = log.other_documents(evidence.start_url) if log else ()
-    return misfit(evidence.timeline, evidence.navigate_ms, document, others)
 
 
 def _foreign_traffic(evidence: Evidence) -> str | None:

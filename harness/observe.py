@@ -13,7 +13,7 @@ from sites.servers import Match, ServedRequest
 
 def observe(evidence: Evidence) -> Observation:
     """The numbers of a record."""
-    timeline = evidence.timeline or {}
+    timeline = evidence.times
     requests = evidence.load_requests
     failed = [request for request in requests if request.failed and request.net_error != ABORTED]
     missed, fuzzy = missed_urls(evidence), asked_urls(evidence, Match.CLOSEST)

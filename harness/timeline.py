@@ -47,11 +47,19 @@ def misfit(
     if not document:
         return "the browser's log holds no request for the page"
     if document[0].started_ms < begin - CLOCK_MS:
-        went = f"to {others[-1].url}" if others else "elsewhere"
-        return f"the page went on {went} by itself; archive that address and load it"
+        return _went_on(document[0].url, others)
     if document[-1].failed:
         return f"the page itself was answered with {document[-1].status or document[-1].net_error}"
     return _too_early(begin + took, document[-1].answered_ms) or _too_late(took, navigate_ms)
+
+
+def _went_on(url: str, others: Sequence[Request]) -> str:
+    addresses = [each.url for each in others if each.url != url]
+    if addresses:
+        return (
+            f"the page went on to {addresses[-1]} by itself; to measure that, archive it by its own address"
+        )
+    return "the page went on to another document by itself, or began anew"
 
 
 def _too_early(end_ms: float, answered_ms: float | None) -> str | None:

@@ -27,7 +27,6 @@ from harness.watchdog import Watchdog
 # The longest that a trial waits for each of its steps beside the load itself, whose limit is the study's.
 START_S = 70.0  # the drivers' own limit is 60
 RETURN_S = 3.0  # after the limit of the load, for the driver to tell of it
-ANSWER_S = 15.0
 SCREENS_S = 300.0
 END_S = 15.0
 
@@ -36,11 +35,13 @@ END_S = 15.0
 class TrialOptions:
     """What a study asks for beyond its conditions.
 
-    `linger_s`: how long the page goes on after its load; only then can `keep` name `screens`, too, for which the
-    page's timers are held.
+    `timeout_s`: how long the load may take; `answer_s`: how long the page may take after its load event for each thing
+    that it is asked. `linger_s`: how long the page goes on after its load; only then can `keep` name `screens`, too,
+    for which the page's timers are held.
     """
 
     timeout_s: float = 60.0
+    answer_s: float = 10.0
     keep: tuple[str, ...] = ()
     linger_s: float = 0.0
 
@@ -160,7 +161,7 @@ class _Attempt:
     ) -> None:
         screens = self._kept("screens", "screens") if self.options.linger_s else None
         if screens is not None:
-            with watch.limit(ANSWER_S, "answer of the page"):
+            with watch.limit(self.options.answer_s, "answer of the page"):
                 browser.hold_timers()
         foreign = ForeignCpu()
         with watch.limit(self.options.timeout_s + RETURN_S, "return of the navigation"):
@@ -172,24 +173,24 @@ class _Attempt:
             link_reading=client.link.reading(),
             foreign_cpu_share=foreign.share(),
         )
-        with watch.limit(ANSWER_S, "answer of the page after its load event"):
+        with watch.limit(self.options.answer_s, "answer of the page after its load event"):
             self.evidence = replace(self._seen, timeline=parsed(browser.timeline()))
         if fresh.pid is not None:
             self.evidence = replace(self._seen, client_cpu_s=cpu_seconds(fresh.pid))
         if self.options.linger_s:
             self._linger(browser, screens, watch)
-        with watch.limit(ANSWER_S, "console of the page"):
+        with watch.limit(self.options.answer_s, "console of the page"):
             errors = browser.console_errors()
             self.evidence = replace(
                 self._seen, console_errors=errors, console_error_count=browser.console_error_count
             )
         screenshot = self._kept("screenshot", "screenshot.png")
         if screenshot is not None:
-            with watch.limit(ANSWER_S, "picture of the page"):
+            with watch.limit(self.options.answer_s, "picture of the page"):
                 browser.screenshot(screenshot)
 
     def _linger(self, browser: Browser, screens: Path | None, watch: Watchdog) -> None:
-        with watch.limit(self.options.linger_s + ANSWER_S, "answer of the page that goes on"):
+        with watch.limit(self.options.linger_s + self.options.answer_s, "answer of the page that goes on"):
             browser.linger(self.options.linger_s)
         if screens is not None:
             with watch.limit(SCREENS_S, "pictures of the page's screenfuls"):

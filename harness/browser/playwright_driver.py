@@ -73,7 +73,8 @@ class PlaywrightBrowser:
         try:
             return world.timeline(self._send)
         except Error as error:
-            raise _page_error(error) from error
+            failed = _page_error(error)
+            raise TrialFailed(failed.outcome, f"{world.UNREADABLE}: {failed.reason}") from error
 
     def linger(self, seconds: float) -> None:
         try:

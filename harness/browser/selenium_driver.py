@@ -90,7 +90,8 @@ class SeleniumBrowser:
         try:
             return world.timeline(self._send)
         except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
+            failed = _page_error(error)
+            raise TrialFailed(failed.outcome, f"{world.UNREADABLE}: {failed.reason}") from error
 
     def linger(self, seconds: float) -> None:
         time.sleep(seconds)  # the browser works on by itself

@@ -17,6 +17,7 @@ from harness.model import Outcome
 Send = Callable[[str, dict[str, Any]], Mapping[str, Any]]  # a command of the protocol, and its answer
 
 NAME = "coldload"
+UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 _SCRIPTS = resources.files("harness.browser")
 OBSERVE = _SCRIPTS.joinpath("observe.js").read_text(encoding="utf-8")
 TIMELINE = _SCRIPTS.joinpath("timeline.js").read_text(encoding="utf-8")
@@ -48,7 +49,7 @@ def timeline(send: Send) -> Mapping[str, Any]:
     found = answer["result"].get("value")
     if not isinstance(found, dict):
         said = answer.get("exceptionDetails", {}).get("text", "it was not observed from its beginning")
-        raise TrialFailed(Outcome.PAGE_ERROR, f"the document's timeline cannot be read: {said}")
+        raise TrialFailed(Outcome.PAGE_ERROR, f"{UNREADABLE}: {said}")
     metrics = {each["name"]: each["value"] for each in send("Performance.getMetrics", {})["metrics"]}
     started = metrics.get("NavigationStart")
     return {**found, "navigation_start_ms": started * 1000 if started else None}

@@ -119,7 +119,7 @@ def test_a_redirecting_start_hides_no_lost_object() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"timeline": {**TIMELINE, "navigation_start_ms": 1400.0}}, "went on elsewhere by itself"),
+        ({"timeline": {**TIMELINE, "navigation_start_ms": 1400.0}}, "went on to another document by itself"),
         ({"timeline": {**TIMELINE, "navigation_start_ms": None}}, "does not tell when"),
         ({"navigate_ms": 480.0}, "20 ms after the driver was told"),
         (

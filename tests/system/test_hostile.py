@@ -1,0 +1,124 @@
+"""Pages that forge their times, never come to an end or go elsewhere: none counts falsely, none holds a run up."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from harness.model import Driver, Outcome, Protocol
+from harness.records import Record
+from harness.runner import bench
+from harness.trial import TrialOptions, run_trial
+from sites.archive import Archive, Response, write_archive
+from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, picture, planned
+
+PICTURE = '<img src="/p0.png">'
+FORGED = "for (const key of Object.getOwnPropertyNames(it)) try { Object.defineProperty(it, key, {get: lie}) } catch {}"
+HONEST = {
+    "plain": "",
+    "entries": "performance.getEntriesByType = () => [{loadEventEnd: 1e300, fetchStart: 0}];",
+    "getters": f"""const lie = () => 1; for (const it of [PerformanceEntry.prototype, Performance.prototype,
+        PerformanceNavigationTiming.prototype, PerformanceTiming.prototype]) {{{FORGED}}}
+        Object.defineProperty(window, "performance", {{value: {{now: lie, timing: {{}}}}}});""",
+    "builtins": """for (const name of ["requestAnimationFrame", "setTimeout", "setInterval", "PerformanceObserver",
+        "Promise", "Date"]) window[name] = function () { return 1; };
+        JSON.stringify = () => "1"; Array.prototype.push = Array.prototype.filter = () => []; Object.values = () => [];
+        Array.prototype[Symbol.iterator] = function* () {}; Object.prototype.toJSON = () => 1;""",
+    "reset": """onload = () => { performance.clearResourceTimings(); performance.clearMarks();
+        dispatchEvent(new PageTransitionEvent("pageshow", {persisted: true})); }""",
+    "pushed": 'history.pushState({}, "", "/elsewhere");',
+}
+HANGING = {
+    "spin": "onload = () => setTimeout(() => { for (;;); }, 0);",
+    "dialogs": "onload = () => setTimeout(() => { for (;;) alert(1); }, 0);",
+}
+LEAVING = {
+    "later": 'onload = () => setTimeout(() => { location = "/other"; }, 0);',
+    "sooner": 'location = "/other";',
+    "again": "onload = () => setTimeout(() => location.reload(), 0);",
+}
+RTT_MS = 10  # of the link; connection, TLS and page take three
+LOST = "site.example:8443/lost.png"
+
+
+def page(root: Path, name: str, script: str) -> Archive:
+    png = (("Content-Type", "image/png"),)
+    picture_response = Response(url=f"{START_URL}p0.png", status=200, headers=png, body=picture())
+    start = html(START_URL, f"<script>{script}</script>{PICTURE}<p>text")
+    other = html(f"{START_URL}other", "<p>another one")
+    return write_archive(
+        root, name, START_URL, [start, other, picture_response], captured_with="test", user_agent="test"
+    )
+
+
+def redirecting(root: Path, name: str) -> Archive:
+    """`/go` answers 302 to the page, which loses a picture."""
+    go = f"{START_URL}go"
+    moved = Response(url=go, status=302, headers=(("Location", "/"),), body=b"")
+    start = html(START_URL, f'<img src="https://{LOST}">')
+    return write_archive(root, name, go, [moved, start], captured_with="test", user_agent="test")
+
+
+def archives(root: Path) -> dict[str, Archive]:
+    """All pages of this file, by name."""
+    scripts = {**HONEST, **HANGING, **LEAVING}
+    made = {name: page(root, name, script) for name, script in scripts.items()}
+    return {**made, "redirecting": redirecting(root, "redirecting")}
+
+
+def loaded(driver: Driver, root: Path) -> dict[str, Record]:
+    made = archives(root)
+    with bench(made, [Protocol.HTTPS1]) as opened:
+        options = TrialOptions(timeout_s=6, answer_s=2)
+        return {
+            name: run_trial(
+                opened.testbed,
+                opened.drivers,
+                planned(number, condition(name, Protocol.HTTPS1, driver)),
+                options,
+                root / "kept",
+            )
+            for number, name in enumerate(made, start=1)
+        }
+
+
+@pytest.fixture(scope="module", params=CHROMIUMS)
+def records(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
+    """One load of each page."""
+    return inside(partial(loaded, request.param, tmp_path_factory.mktemp("archives")))
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_what_a_page_overwrites_changes_no_figure(records: dict[str, Record], name: str) -> None:
+    record, seen = records[name], records[name].observation
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+    assert seen.plt_ms is not None
+    assert seen.navigate_ms is not None
+    assert 3 * RTT_MS < seen.plt_ms <= seen.navigate_ms + 2
+    assert seen.fcp_ms is not None
+    assert seen.lcp_ms is not None
+    assert 3 * RTT_MS < seen.fcp_ms <= seen.lcp_ms
+    assert seen.requests in (2, 3)  # the icon is asked for about when the load ends
+
+
+@pytest.mark.parametrize("name", HANGING)
+def test_a_page_that_hangs_after_its_load_event_ends_by_the_limit(
+    records: dict[str, Record], name: str
+) -> None:
+    assert records[name].outcome in (Outcome.PAGE_TIMEOUT, Outcome.PAGE_ERROR)
+    assert records[name].observation.plt_ms is None
+
+
+@pytest.mark.parametrize("name", LEAVING)
+def test_another_document_than_the_page_counts_for_nothing(records: dict[str, Record], name: str) -> None:
+    assert records[name].outcome in (Outcome.PAGE_ERROR, Outcome.PAGE_TIMEOUT)
+    assert records[name].observation.plt_ms is None
+
+
+def test_a_start_that_redirects_hides_no_lost_object(records: dict[str, Record]) -> None:
+    record = records["redirecting"]
+    assert record.outcome is Outcome.MISSING_OBJECTS
+    assert LOST in str(record.reason)
+    assert (record.observation.requests or 0) >= 3
