@@ -21,7 +21,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from harness import syscalls
+from harness import interruption, syscalls
 from harness.errors import EnvironmentLacks
 
 PRIVATE_RUN = Path("/run")
@@ -30,7 +30,6 @@ MARK = "COLDLOAD_ENCLOSED"
 SIOCSIFFLAGS = 0x8914
 IFF_UP = 0x1
 IFF_RUNNING = 0x40
-PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def inside() -> bool:
@@ -50,26 +49,45 @@ def enclosed(command: Callable[[], int]) -> int:
     sys.stderr.flush()
     outside = os.getpid()
     refusal_read, refusal_write = os.pipe()
-    child = os.fork()
+    child = interruption.forked()
     if child == 0:
         os.close(refusal_read)
         _enter_and_supervise(command, outside, refusal_write)
     os.close(refusal_write)
     with os.fdopen(refusal_read) as pipe:
-        code = _wait_passing_signals(child)
+        code = _wait_until_interrupted(child)
         refusal = pipe.read()
     if refusal:
         raise EnvironmentLacks(refusal)
     return code
 
 
-def _wait_passing_signals(child: int) -> int:
+def _wait_until_interrupted(child: int) -> int:
+    """Wait for the enclosure. After a signal it has a moment to end in order, and is killed with all that is inside."""
+    killed = False
+
+    def kill() -> None:
+        nonlocal killed
+        killed = True
+        os.kill(child, signal.SIGKILL)
+
+    try:
+        code = _wait_passing_signals(child, lambda: interruption.after_patience(kill))
+    finally:
+        interruption.calm()
+    if killed:
+        raise KeyboardInterrupt
+    return code
+
+
+def _wait_passing_signals(child: int, passed: Callable[[], None] = lambda: None) -> int:
     """Wait for the child and pass signals on to it (it ignores those the terminal sent it already)."""
 
     def pass_on(number: int, _frame: object) -> None:
         os.kill(child, number)
+        passed()
 
-    previous = {number: signal.signal(number, pass_on) for number in PASSED_ON}
+    previous = {number: signal.signal(number, pass_on) for number in interruption.SIGNALS}
     try:
         _, status = os.waitpid(child, 0)
     finally:
@@ -91,13 +109,15 @@ def _enter_and_supervise(command: Callable[[], int], outside: int, refusal: int)
         if os.getppid() != outside:
             os._exit(137)
         _unshare()
-        first = os.fork()
+        first = interruption.forked()
         if first == 0:
             _be_first_process(command, refusal)
         os.close(refusal)
         code = _wait_passing_signals(first)
     except OSError as error:
         os.write(refusal, _why_not(error).encode())
+    except KeyboardInterrupt:  # before it passes signals on
+        code = interruption.EXIT_CODE
     finally:
         os._exit(code)
 
@@ -128,7 +148,7 @@ def _be_first_process(command: Callable[[], int], refusal: int) -> None:
         _private_mounts()
         _loopback_up()
         os.environ[MARK] = "1"
-        worker = os.fork()
+        worker = interruption.forked()
         if worker == 0:
             os.close(refusal)
             _work(command)
@@ -136,6 +156,8 @@ def _be_first_process(command: Callable[[], int], refusal: int) -> None:
         code = _reap_until(worker)
     except OSError as error:
         os.write(refusal, _why_not(error).encode())
+    except KeyboardInterrupt:  # before it passes signals on
+        code = interruption.EXIT_CODE
     finally:
         os._exit(code)
 
@@ -161,7 +183,7 @@ def _loopback_up() -> None:
 
 
 def _reap_until(worker: int) -> int:
-    for passed in PASSED_ON:
+    for passed in interruption.SIGNALS:
         signal.signal(passed, lambda number, _frame: os.kill(worker, number))
     while True:
         pid, status = os.wait()
@@ -170,20 +192,13 @@ def _reap_until(worker: int) -> int:
 
 
 def _work(command: Callable[[], int]) -> None:
-    """The command's own process: the first signal unwinds it like Ctrl-C, later ones do not disturb that."""
-
-    def interrupt(_number: int, _frame: object) -> None:
-        for each in PASSED_ON:
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    for passed in PASSED_ON:
-        signal.signal(passed, interrupt)
+    """The command's own process."""
+    interruption.unwind()
     code = 1
     try:
         code = command()
     except KeyboardInterrupt:
-        code = 130
+        code = interruption.EXIT_CODE
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else 1
     except BaseException:

@@ -35,15 +35,15 @@ END_S = 15.0
 class TrialOptions:
     """What a study asks for beyond its conditions.
 
-    `timeout_s`: how long the load may take; `answer_s`: how long the page may take after its load event for each thing
-    that it is asked. `linger_s`: how long the page goes on after its load; only then can `keep` name `screens`, too,
-    for which the page's timers are held.
+    `timeout_s`: how long the load may take. `linger_s`: how long the page goes on after its load; only then can `keep`
+    name `screens`, too, for which the page's timers are held. `answer_s`: how long the page may take after its load
+    event for each thing that it is asked.
     """
 
     timeout_s: float = 60.0
-    answer_s: float = 10.0
     keep: tuple[str, ...] = ()
     linger_s: float = 0.0
+    answer_s: float = 10.0
 
 
 def run_trial(

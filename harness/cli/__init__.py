@@ -1,5 +1,1 @@
-"""The command line. Only this package prints or exits; each command is one module."""
-
-from harness.cli.main import main
-
-__all__ = ["main"]
+"""The command line. Only this package prints or exits; each command is one module, `__main__` is the entry."""

@@ -77,3 +77,38 @@ def test_nothing_remains_after_a_signal_to_any_of_its_processes(
     process.communicate()
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         time.sleep(0.01)  # a test that hangs here says that something remained
+
+
+def listens(process: subprocess.Popen[str], number: signal.Signals) -> bool:
+    """Whether the process has a handler of its own for the signal."""
+    for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+        if line.startswith("SigCgt:"):
+            return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("processes", [1, 2, 3, 4, 5, 6])
+def test_a_signal_ends_a_command_at_any_instant(
+    coldload: Coldload, number: signal.Signals, processes: int
+) -> None:
+    """While Python imports, while the enclosure and the testbed are built, while the command runs."""
+    process = coldload.start(*SLEEPER)
+    while not listens(process, signal.SIGTERM) or len(family(process.pid)) < processes:
+        time.sleep(0.001)
+    process.send_signal(number)
+    _, err = process.communicate()
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "interrupted" in err
+
+
+def test_a_command_that_cannot_unwind_is_ended_all_the_same(coldload: Coldload) -> None:
+    pids, process = started_family(coldload)
+    os.kill(pids[3], signal.SIGSTOP)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate()
+    assert process.returncode == 130
+    assert err.splitlines() == ["coldload shell: interrupted"]
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        time.sleep(0.01)

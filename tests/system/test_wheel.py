@@ -47,7 +47,7 @@ def test_it_loads_a_page_without_the_checkout(wheel: Path, tmp_path: Path) -> No
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(wheel)]
     subprocess.run(pip, check=True)
     small_site(tmp_path / "archives")
-    where = "import harness, sys; print(harness.__file__); from harness.cli import main; sys.exit(main())"
+    where = "import harness, sys; print(harness.__file__); from harness.cli.__main__ import main; sys.exit(main())"
     done = subprocess.run(
         [sys.executable, "-P", "-c", where, "load", "small", "--protocol", "h2"],
         cwd=tmp_path,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
+from harness.cli.main import main
 from sites.archive import list_archives
 from tests.unit.sites.importers.recordings import HTML, PAGE, Warc, entry, har, saved
 

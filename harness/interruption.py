@@ -1,0 +1,64 @@
+"""How a command is interrupted: at any instant, within two seconds, without a traceback.
+
+A signal unwinds the command like Ctrl-C. What takes longer than `PATIENCE_S` to unwind is ended as it is: nothing that
+must be kept is left to be done then (records are on disk before the next trial starts, files are whole or not there).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PATIENCE_S = 1.5
+EXIT_CODE = 130
+
+Handler = Callable[[int, object], None]
+
+
+def leave_at_once() -> None:
+    """From now on a signal ends the process: while Python still imports there is nothing to unwind."""
+
+    _handle(lambda _number, _frame: _leave())
+
+
+def unwind() -> None:
+    """From now on the first signal raises KeyboardInterrupt, and later ones do not disturb what that unwinds."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        _handle(signal.SIG_IGN)
+        after_patience(_leave)  # Python loses what is raised in a finaliser, for one
+        raise KeyboardInterrupt
+
+    _handle(interrupt)
+
+
+def after_patience(end: Callable[[], None]) -> None:
+    """Call `end` when `PATIENCE_S` have passed, unless `calm` comes first."""
+    signal.signal(signal.SIGALRM, lambda _number, _frame: end())
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
+
+
+def calm() -> None:
+    """It has ended by itself."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def forked() -> int:
+    """fork(2). No signal comes meanwhile: Python would lose what its handler raises there."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        return os.fork()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
+def _leave() -> None:
+    os.write(2, b"coldload: interrupted\n")
+    os._exit(EXIT_CODE)
+
+
+def _handle(handler: Handler | signal.Handlers) -> None:
+    for number in SIGNALS:
+        signal.signal(number, handler)
