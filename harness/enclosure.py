@@ -40,6 +40,8 @@ def inside() -> bool:
 def enclosed(command: Callable[[], int]) -> int:
     """Run `command` in a fresh enclosure and return its exit code; nothing of it remains afterwards.
 
+    Raises EnvironmentLacks when there can be none, and KeyboardInterrupt when a signal ended it.
+
     Must be called before the process has started threads. The command runs in a forked child: what it changes
     in memory is not seen by the caller.
     """
@@ -59,6 +61,8 @@ def enclosed(command: Callable[[], int]) -> int:
         refusal = pipe.read()
     if refusal:
         raise EnvironmentLacks(refusal)
+    if code == interruption.EXIT_CODE:
+        raise KeyboardInterrupt
     return code
 
 
@@ -75,9 +79,7 @@ def _wait_until_interrupted(child: int) -> int:
         code = _wait_passing_signals(child, lambda: interruption.after_patience(kill))
     finally:
         interruption.calm()
-    if killed:
-        raise KeyboardInterrupt
-    return code
+    return interruption.EXIT_CODE if killed else code
 
 
 def _wait_passing_signals(child: int, passed: Callable[[], None] = lambda: None) -> int:

@@ -19,7 +19,6 @@ Handler = Callable[[int, object], None]
 
 def leave_at_once() -> None:
     """From now on a signal ends the process: while Python still imports there is nothing to unwind."""
-
     _handle(lambda _number, _frame: _leave())
 
 

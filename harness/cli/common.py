@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from harness.enclosure import enclosed
+from harness.enclosure import enclosed, inside
 from harness.errors import ColdloadError, EnvironmentLacks
 
 Subcommands = Any  # argparse has no public type for what add_subparsers returns
@@ -41,6 +41,8 @@ def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
         print(f"coldload {arguments.command}: {error}", file=sys.stderr)
         return EnvironmentLacks.exit_code
     except KeyboardInterrupt:
+        if inside():  # told once, by the process that waits for the enclosure
+            raise
         print(f"coldload {arguments.command}: interrupted", file=sys.stderr)
         return 130
 
