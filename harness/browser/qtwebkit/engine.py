@@ -3,11 +3,15 @@
 Runs in Debian's Python with PyQt, not in ours, as `python3 -m harness.browser.qtwebkit.engine SETTINGS`; imports
 nothing of the project but its own network. It says {"ready": ...} and then answers each line with one:
 
-    {"load": URL}          {"ok", "navigate_ms", "timing", "document"} after the load event
+    {"load": URL}          after the load event, or when it is known that there will be none:
+                           {"ok", "navigate_ms", "started_ms", "finished_ms", "told_ms", "times", "document",
+                           "went_on": the other document the page went on to, "blank"}
     {"linger_s": SECONDS}  {} after so long
-    {"console": true}      {"messages"}
+    {"console": true}      {"errors": the first ones, "count": of all}
     {"scroll": SCREENFUL}  {"more"}: whether there is more below
     {"screenshot": PATH}   {}
+
+Times are ms by the clock of the log of requests, but "times": those are the document's own, see native.py.
 """
 
 from __future__ import annotations
@@ -24,32 +28,32 @@ from PyQt5.QtCore import QPoint, QSize, QSocketNotifier, QTimer, QUrl, qVersion
 from PyQt5.QtGui import QImage, QPainter
 from PyQt5.QtNetwork import QSslSocket
 from PyQt5.QtWebKit import QWebSettings, qWebKitVersion
-from PyQt5.QtWebKitWidgets import QWebPage
+from PyQt5.QtWebKitWidgets import QWebFrame, QWebPage
 from PyQt5.QtWidgets import QApplication
 
-from harness.browser.qtwebkit.replies import Log, Manager, Ways
+from harness.browser.qtwebkit.native import Console, Times
+from harness.browser.qtwebkit.replies import Log, Manager, Ways, now_ms
 
 # loadFinished comes within 2 ms of the end of the load event, before or after it.
 TIMELINE_POLL_MS = 5
 TIMELINE_TRIES = 200
-TIMING_SCRIPT = """(function () {
-  var found = {}, timing = performance.timing;
-  for (var key in timing) if (typeof timing[key] === "number") found[key] = timing[key];
-  return JSON.stringify(found);
-})()"""
 
 Answer = Callable[[dict[str, Any]], None]
 
 
 class Page(QWebPage):
-    """A page nobody sits before: dialogs answer themselves."""
+    """A page nobody sits before: dialogs answer themselves. `going_on` is asked before its main frame may leave."""
 
-    def __init__(self) -> None:
+    def __init__(self, going_on: Callable[[QUrl], bool]) -> None:
         super().__init__()
-        self.messages: list[str] = []
+        self._going_on = going_on
 
-    def javaScriptConsoleMessage(self, message: str, line: int, source: str) -> None:  # noqa: N802 - Qt's names
-        self.messages.append(f"{message} ({source}:{line})")
+    def acceptNavigationRequest(self, frame: Any, request: Any, kind: Any) -> bool:  # noqa: N802 - Qt's names
+        here, there = frame.url() if frame else QUrl(), request.url()
+        within = there.hasFragment() and there.matches(here, QUrl.RemoveFragment)
+        if frame != self.mainFrame() or (within and kind != QWebPage.NavigationTypeReload):
+            return True
+        return self._going_on(there)
 
     def javaScriptAlert(self, *_: Any) -> None:  # noqa: N802
         return
@@ -60,24 +64,39 @@ class Page(QWebPage):
     def javaScriptPrompt(self, *_: Any) -> tuple[bool, str]:  # noqa: N802
         return False, ""
 
+    def chooseFile(self, *_: Any) -> str:  # noqa: N802
+        return ""
+
     def shouldInterruptJavaScript(self) -> bool:  # noqa: N802
         return False
 
 
 class Engine:
-    """One page with a network of its own, and the commands for it."""
+    """One page with a network of its own, and the commands for it.
+
+    The first document that comes after `load` is the one that was asked for, redirects and all. The page stays there:
+    what a script or a refresh would go on to is another document, and not what was to be measured.
+    """
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._log = Log(Path(settings["log"]))
         _keep_within(settings["home"])
         self._network = Manager(Ways(**settings["ways"]), self._log)
-        self._page = Page()
+        self._page = Page(self._may_go_on)
+        self._console = Console(self._page)
         self._page.setNetworkAccessManager(self._network)
         self._page.setViewportSize(QSize(*settings["viewport"]))
+        frame = self._page.mainFrame()
+        frame.evaluateJavaScript(
+            "0"
+        )  # without a window there is no signal when that of the document is cleared
+        frame.javaScriptWindowObjectCleared.connect(self._on_document)
+        self._page.loadStarted.connect(self._on_load_started)
         self._page.loadFinished.connect(self._on_load_finished)
+        self._times: Times | None = None
         self._answer: Answer | None = None
         self._begun = 0.0
-        self._loaded: dict[str, Any] | None = None
+        self._found: dict[str, Any] = {"started_ms": None, "went_on": None}
 
     def perform(self, command: dict[str, Any], answer: Answer) -> None:
         """Carry out a command and answer once, perhaps later."""
@@ -89,38 +108,78 @@ class Engine:
         elif "scroll" in command:
             answer({"more": self._scroll(command["scroll"])})
         elif "screenshot" in command:
-            self._draw(command["screenshot"])
+            self._drawn().save(command["screenshot"], "PNG")
             answer({})
         else:
-            answer({"messages": self._page.messages})
+            answer({"errors": self._console.errors, "count": self._console.count})
+
+    def _on_load_started(self) -> None:
+        """Navigation starts: the engine's own zero point is up to 1 ms before this. Frames start loads, too."""
+        if self._found["started_ms"] is None:
+            self._found["started_ms"] = now_ms()
+
+    def _on_document(self) -> None:
+        """A document is there, none of whose scripts has run."""
+        if self._times is None:
+            self._network.awaits_document = False
+            self._times = Times(self._page.mainFrame())
+        else:
+            self._may_go_on(self._page.mainFrame().url())
+
+    def _may_go_on(self, url: QUrl) -> bool:
+        """Whether the main frame may load that: only redirects of the document itself."""
+        if self._times is None:
+            return True
+        if self._answer and not self._times.read().get("loadEventEnd"):
+            self._found |= {"went_on": url.toString()}
+            self._tell()
+        return False
 
     def _on_load_finished(self, good: bool) -> None:
         """The load call has returned, so to speak. Frames that a page loads later end here, too."""
-        if self._answer is None or self._loaded is not None:
+        if self._answer is None or "ok" in self._found:
             return
-        self._loaded = {"ok": good, "navigate_ms": (time.perf_counter() - self._begun) * 1000}
-        self._tell_timeline(TIMELINE_TRIES)
+        self._found |= {
+            "ok": good,
+            "navigate_ms": (time.perf_counter() - self._begun) * 1000,
+            "finished_ms": now_ms(),
+        }
+        self._await_load_event(TIMELINE_TRIES)
 
-    def _tell_timeline(self, tries: int) -> None:
-        timing = json.loads(self._page.mainFrame().evaluateJavaScript(TIMING_SCRIPT) or "{}")
-        if not timing.get("loadEventEnd") and self._loaded and self._loaded["ok"] and tries:
-            QTimer.singleShot(TIMELINE_POLL_MS, lambda: self._tell_timeline(tries - 1))
-        elif self._answer:
-            self._answer({**(self._loaded or {}), "timing": timing, "document": self._log.document})
-            self._answer = None
+    def _await_load_event(self, tries: int) -> None:
+        ended = self._times is not None and self._times.read().get("loadEventEnd")
+        if not ended and self._found["ok"] and tries:
+            QTimer.singleShot(TIMELINE_POLL_MS, lambda: self._await_load_event(tries - 1))
+        else:
+            self._tell()
+
+    def _tell(self) -> None:
+        """Answer the load, once."""
+        answer, self._answer = self._answer, None
+        if answer is None:
+            return
+        times = self._times.read() if self._times else {}
+        told = {"told_ms": now_ms(), "times": times, "document": self._log.document}
+        answer({"ok": False, **self._found, **told, "blank": self._blank()})
+
+    def _blank(self) -> bool:
+        """Whether the viewport shows one colour and nothing else."""
+        image = self._drawn(QWebFrame.ContentsLayer)
+        pixels = image.constBits().asstring(image.sizeInBytes())
+        return bool(pixels == pixels[:4] * (len(pixels) // 4))
 
     def _scroll(self, screenful: int) -> bool:
         frame, height = self._page.mainFrame(), self._page.viewportSize().height()
         frame.setScrollPosition(QPoint(0, screenful * height))
         return bool(frame.scrollPosition().y() + height < frame.contentsSize().height() - 1)
 
-    def _draw(self, path: str) -> None:
+    def _drawn(self, layer: Any = QWebFrame.AllLayers) -> QImage:
         image = QImage(self._page.viewportSize(), QImage.Format_RGB32)
         image.fill(0xFFFFFFFF)
         painter = QPainter(image)
-        self._page.mainFrame().render(painter)
+        self._page.mainFrame().render(painter, layer)
         painter.end()
-        image.save(path, "PNG")
+        return image
 
 
 def _keep_within(home: str) -> None:

@@ -64,7 +64,7 @@ def _request(entry: Mapping[str, Any]) -> Request:
         url=entry["url"],
         method=entry["method"],
         of_page=True,
-        main_frame=entry["request"] == 0,
+        main_frame=entry["document"],
         started_ms=entry["started_ms"],
         protocol=_protocol(entry),
         status=entry.get("status"),

@@ -63,30 +63,36 @@ class Log:
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8")
         self._count = 0
-        self.document: dict[str, object] = {}  # what is known of the first request
+        self.document: list[dict[str, object]] = []  # what is known of the requests for the page itself
 
-    def begin(self, url: str, method: str) -> int:
-        """A request starts; returns its number, from 0."""
+    def begin(self, url: str, method: str, *, document: bool) -> int:
+        """A request starts; returns its number, from 0. Those for the document come first, a redirect each but one."""
         number, self._count = self._count, self._count + 1
-        self.note(number, url=url, method=method, started_ms=now_ms())
+        if document:
+            self.document.append({})
+        self.note(number, url=url, method=method, document=document, started_ms=now_ms())
         return number
 
     def note(self, number: int, **found: object) -> None:
         """Something more is known of a request."""
-        if number == 0:
-            self.document.update(found)
+        if number < len(self.document):
+            self.document[number].update(found)
         self._file.write(json.dumps({"request": number, **found}) + "\n")
         self._file.flush()
 
 
 class Manager(QNetworkAccessManager):
-    """Makes the requests of the page, each with our settings alone: WebKit's own would allow HTTP/2."""
+    """Makes the requests of the page, each with our settings alone: WebKit's own would allow HTTP/2.
+
+    `awaits_document`: until the document is there, every request is one for it. QtWebKit follows a redirect by another.
+    """
 
     def __init__(self, ways: Ways, log: Log) -> None:
         super().__init__()
         self._ways = ways
         self._log = log
         self._security = _security(ways)
+        self.awaits_document = True
         self._replies: list[Reply] = []  # Python must not collect what Qt still calls
         self.setProxy(QNetworkProxy(QNetworkProxy.Socks5Proxy, "127.0.0.1", ways.proxy_port))
 
@@ -100,7 +106,7 @@ class Manager(QNetworkAccessManager):
         inner = super().createRequest(operation, chosen, data)
         if chosen.url().scheme() not in ("http", "https"):
             return inner
-        reply = Reply(self, inner, request, self._log)
+        reply = Reply(self, inner, request, self._log, document=self.awaits_document)
         self._replies.append(reply)
         return reply
 
@@ -112,11 +118,11 @@ class Reply(QNetworkReply):
     (QSpdyProtocolHandler::handleDataFrame). All protocols have this reply, so that its cost is no difference.
     """
 
-    def __init__(self, manager: Manager, inner: Any, request: Any, log: Log) -> None:
+    def __init__(self, manager: Manager, inner: Any, request: Any, log: Log, *, document: bool) -> None:
         super().__init__(manager)
         self._inner = inner
         self._log = log
-        self._number = log.begin(_as_sent(inner.url()), _method(inner))
+        self._number = log.begin(_as_sent(inner.url()), _method(inner), document=document)
         self._given_up = False
         self._body_bytes = 0
         self._answered = False
@@ -212,9 +218,12 @@ def _method(reply: Any) -> str:
     return OPERATIONS.get(reply.operation(), custom)
 
 
+_EPOCH_S = time.time() - time.perf_counter()
+
+
 def now_ms() -> float:
-    """Milliseconds since 1970, as the page's own timeline counts."""
-    return round(time.time() * 1000, 3)
+    """Milliseconds since 1970, by a clock that is never set back or forth in the life of the process."""
+    return round((_EPOCH_S + time.perf_counter()) * 1000, 3)
 
 
 def _proofs(reply: Any) -> dict[str, object]:

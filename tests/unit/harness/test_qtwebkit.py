@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
-from harness.browser.qtwebkit.driver import timeline
 from harness.browser.qtwebkit.log import parse
+from harness.browser.qtwebkit.timeline import timeline
+from harness.errors import TrialFailed
+from harness.model import Outcome
 
 PAGE = "https://site.example/"
 SECURE = {"pipelined": False, "spdy": False, "h2": False, "tls": "TLS 1.2", "cipher": "x", "alpn": ""}
@@ -26,7 +29,8 @@ def lines(*entries: dict[str, Any]) -> str:
 
 
 def asked(number: int, **changes: Any) -> dict[str, Any]:
-    made = {"request": number, "url": f"{PAGE}{number or ''}", "method": "GET", "started_ms": 1000.0 + number}
+    made = {"request": number, "url": f"{PAGE}{number or ''}", "method": "GET", "document": number == 0}
+    made["started_ms"] = 1000.0 + number
     return made | changes
 
 
@@ -80,14 +84,62 @@ def test_a_log_cut_off_by_a_kill_is_read_up_to_there() -> None:
     assert log.connections == ()
 
 
-def test_the_timeline_counts_from_navigation_start_and_leaves_out_placeholders() -> None:
-    timing = {
-        "navigationStart": 1000,
-        "loadEventEnd": 1500,
-        "domContentLoadedEventEnd": 1400,
-        "responseStart": 1000,
+HONEST: dict[str, Any] = {
+    "ok": True,
+    "went_on": None,
+    "navigate_ms": 503.0,
+    "started_ms": 1000.5,
+    "finished_ms": 1501.5,
+    "told_ms": 1502.0,
+    "times": {"navigationStart": 1000, "domContentLoadedEventEnd": 1400, "loadEventEnd": 1500},
+    "document": [
+        {"url": PAGE, "started_ms": 1001.5, "answered_ms": 1050.0, "status": 302},
+        {"url": f"{PAGE}there", "started_ms": 1051.0, "answered_ms": 1100.25, "status": 200},
+    ],
+    "blank": False,
+}
+
+
+def told(**times: int) -> dict[str, Any]:
+    return HONEST | {"times": HONEST["times"] | times}
+
+
+def test_the_timeline_counts_from_navigation_start_over_all_redirects() -> None:
+    assert timeline(HONEST) == {
+        "plt_ms": 500,
+        "dcl_ms": 400,
+        "ttfb_ms": 99.75,
+        "fetch_start_ms": 1.0,
+        "navigation_start_ms": 1000.5,
+        "blank": False,
     }
-    found = timeline(timing, {"started_ms": 1001.5, "answered_ms": 1100.25})
-    assert found == {"plt_ms": 500, "dcl_ms": 400, "ttfb_ms": 100.25, "navigation_start_ms": 1000}
-    assert timeline({"navigationStart": 1000, "loadEventEnd": 0}, {})["plt_ms"] is None
-    assert set(timeline({}, {}).values()) == {None}
+    assert timeline(told(domContentLoadedEventEnd=0))["dcl_ms"] is None  # a picture has none
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (HONEST | {"ok": False, "went_on": f"{PAGE}other"}, f"went on to another document: {PAGE}other"),
+        (HONEST | {"ok": False, "document": [{"error_text": "refused"}]}, "the page was not loaded: refused"),
+        (HONEST | {"ok": False}, "the engine does not tell why"),
+        (HONEST | {"document": []}, "its document was not answered"),
+        (HONEST | {"document": [HONEST["document"][0] | {"status": 404}]}, "was answered with 404"),
+        (HONEST | {"times": {}}, "holds no load event"),
+        (told(loadEventEnd=0), "holds no load event"),
+        (
+            told(loadEventEnd=1005),
+            "a load event after 5 ms, the engine saw its document answered after 100 ms",
+        ),
+        (told(loadEventEnd=1110), "a load event after 110 ms, the engine saw its load end after 501 ms"),
+        (told(loadEventEnd=10**15), "the engine saw its load end after 501 ms"),
+        (told(navigationStart=0), "not to be believed"),
+        (told(domContentLoadedEventEnd=900), "DOMContentLoaded after -100 ms"),
+        (told(domContentLoadedEventEnd=9999), "DOMContentLoaded after 8999 ms"),
+    ],
+)
+def test_what_was_no_load_or_contradicts_the_engine_is_an_error_of_the_page(
+    found: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(TrialFailed, match=re.escape(reason)) as raised:
+        timeline(found)
+    assert raised.value.outcome is Outcome.PAGE_ERROR
