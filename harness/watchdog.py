@@ -41,6 +41,9 @@ class Watchdog:
             wait.end()
             if wait.verdict is not None:
                 raise wait.verdict from error
+            held = wait.held()
+            if held:
+                raise TestbedFailed(f"{error}: {held}") from error
             raise
         finally:
             wait.end()
@@ -67,17 +70,21 @@ class _Wait:
         self._over.set()
         self._thread.join()
 
+    def held(self) -> str | None:
+        """Which of the two somebody has stopped: no page can do that."""
+        browser, driver = self.browser(), self.driver()
+        if driver is not None and driver in stopped(driver):
+            return "the browser's driver is stopped"
+        if browser is not None and stopped(browser):
+            return "the browser is stopped"
+        return None
+
     def _watch(self) -> None:
         if self._over.wait(self.seconds):
             return
         text = f"no {self.what} within {self.seconds:g} s"
-        browser, driver = self.browser(), self.driver()
-        if driver is not None and stopped(driver):
-            self.verdict = TestbedFailed(f"{text}: the browser's driver is stopped")
-        elif browser is not None and stopped(browser):
-            self.verdict = TestbedFailed(f"{text}: the browser is stopped")
-        else:
-            self.verdict = TrialFailed(Outcome.PAGE_TIMEOUT, text)
+        browser, driver, held = self.browser(), self.driver(), self.held()
+        self.verdict = TestbedFailed(f"{text}: {held}") if held else TrialFailed(Outcome.PAGE_TIMEOUT, text)
         if browser is not None:
             kill_family(browser)
         if driver is not None and not self._over.wait(RELEASE_S):

@@ -36,6 +36,7 @@ def interrupted(
     victim: str,
     driver: Driver = Driver.PLAYWRIGHT,
     strike: Callable[[int], None] = lambda pid: os.kill(pid, signal.SIGKILL),
+    timeout_s: float = 30.0,
 ) -> list[Record]:
     """Kill a part of the testbed, or worse, while a slow page loads; then load the good page."""
     archive = small_site(tmp_path)
@@ -54,7 +55,7 @@ def interrupted(
             started = threading.Thread(target=killer, args=(opened,))
             opened.drivers.get(driver)
             started.start()
-            bad = trial(opened, 1, condition("small", Protocol.HTTP1, driver, slow))
+            bad = trial(opened, 1, condition("small", Protocol.HTTP1, driver, slow), timeout_s=timeout_s)
             started.join()
             if bad.outcome is Outcome.TESTBED_FAILED:
                 opened.renew()  # as the runner does
@@ -75,6 +76,26 @@ def test_a_browser_that_dies_is_recorded_and_the_next_trial_is_clean(tmp_path: P
     bad, good = interrupted(tmp_path, "/chromium --", driver)
     assert bad.outcome is Outcome.PAGE_ERROR
     assert "the browser died" in (bad.reason or "")
+    assert good.outcome is Outcome.OK
+
+
+@pytest.mark.parametrize(
+    ("driver", "victim", "named"),
+    [
+        (Driver.PLAYWRIGHT, "/chromium --", "the browser is stopped"),
+        (Driver.SELENIUM, "chromedriver", "the browser's driver is stopped"),
+        (Driver.PLAYWRIGHT, "playwright/driver/node", "the browser's driver is stopped"),
+    ],
+)
+def test_a_stopped_browser_or_driver_holds_nothing_up_and_is_replaced(
+    tmp_path: Path, driver: Driver, victim: str, named: str
+) -> None:
+    def stop(pid: int) -> None:
+        os.kill(pid, signal.SIGSTOP)
+
+    bad, good = interrupted(tmp_path, victim, driver, stop, timeout_s=4)
+    assert bad.outcome is Outcome.TESTBED_FAILED
+    assert named in (bad.reason or "")
     assert good.outcome is Outcome.OK
 
 
