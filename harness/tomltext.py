@@ -55,15 +55,15 @@ def read_text(path: Path) -> str:
 
 def parse(text: str) -> dict[str, Any]:
     """The tables of a TOML text; TomlRefusedError when it has none."""
-    _refuse_monsters(text)
+    refuse_monsters(text)
     try:
         return tomllib.loads(text)
     except ValueError as error:  # also of dates that no calendar has
         raise TomlRefusedError(f"it is not TOML: {' '.join(str(error).split())}") from error
 
 
-def _refuse_monsters(text: str) -> None:
-    """One pass over the text, in time that grows with its length."""
+def refuse_monsters(text: str) -> None:
+    """TomlRefusedError for what the parser should not see, found in one pass over the text."""
     if len(text) > MAX_BYTES:
         raise TomlRefusedError(f"it has over {MAX_BYTES // 1000} kB; is it the right file?")
     line, depth, parts = 1, 0, 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -86,11 +88,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
     _, _, study = _chosen(arguments)
     plan = make_plan(study, study.seed if study.seed is not None else secrets.randbits(32))
     out = console()
-    rows = [_words(condition) for condition in study.conditions]
-    table = Table(*rows[0], box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*row.values())
-    out.print(table)
+    out.print(conditions_table(study))
     if arguments.order:
         for planned in plan.trials:
             out.print(f"{planned.trial} block {planned.block}: {planned.condition}")
@@ -101,6 +99,15 @@ def run_plan(arguments: argparse.Namespace) -> int:
     )
     out.print(f"estimated time: {_estimate(plan)}")
     return 0
+
+
+def conditions_table(study: Study) -> Table:
+    """A row per condition."""
+    rows = [_words(condition) for condition in study.conditions]
+    table = Table(*rows[0], box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*row.values())
+    return table
 
 
 def run_run(arguments: argparse.Namespace) -> int:
@@ -169,15 +176,26 @@ def _run(arguments: argparse.Namespace, path: Path, text: str, study: Study) -> 
 def _folder(study: Study, text: str, *, fresh: bool) -> Path:
     """The latest unfinished run of this very study, else a new folder."""
     if not fresh:
-        for folder in sorted(RUNS.glob(f"{study.name}-*Z"), reverse=True):
+        for folder in sorted(RUNS.glob(f"{study.name}-*Z*"), reverse=True):
             if _unfinished_run_of(folder, text):
                 return folder
-    return RUNS / f"{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    return new_folder(RUNS, f"{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+
+
+def new_folder(root: Path, name: str) -> Path:
+    """A folder made just now, by this call alone: of several runs begun in one second the later have a number."""
+    root.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        folder = root / (name if number == 1 else f"{name}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise AssertionError  # numbers do not end
 
 
 def _unfinished_run_of(folder: Path, text: str) -> bool:
     plan, stored = folder / "plan.jsonl", folder / "study.toml"
-    if not plan.exists() or not stored.exists() or stored.read_text(encoding="utf-8") != text:
+    if not plan.exists() or not stored.exists() or stored.read_bytes() != text.encode():
         return False
     records = folder / "records.jsonl"
     count = records.read_bytes().count(b"\n") if records.exists() else 0
