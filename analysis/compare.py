@@ -22,17 +22,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from itertools import combinations, count
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
 
-from analysis.estimate import LEAST_TRIALS, Interval, IntervalKind, Sample, bootstrap, interval
+from analysis.estimate import Interval, IntervalKind, Sample, bootstrap, interval
+from analysis.reach import ALPHA, LEAST_PAIRS_WILCOXON, LEAST_TRIALS
 
-ALPHA = 0.05
 MARGIN = 0.03
-LEAST_PAIRS_WILCOXON = 6
 MOST_TRIALS_FORETOLD = 1_000
 BLOCK = ("run", "block")
 
@@ -127,27 +126,6 @@ def judge(comparison: Comparison, q: float, margin: float = MARGIN) -> Verdict:
     if q < ALPHA and comparison.low > 1:
         return Verdict.SLOWER
     return Verdict.INCONCLUSIVE
-
-
-def clear_ones_needed(comparisons: int, trials: int) -> int | None:
-    """How many of so many comparisons must differ in every one of their blocks, for any of them to get a verdict.
-
-    None: no number is enough. Fewer than LEAST_TRIALS have no interval; beyond that the least p-value that so many
-    blocks can give has to pass Benjamini-Hochberg, which asks the less of each the more of them are as clear.
-    """
-    if trials < LEAST_TRIALS:
-        return None
-    paired = trials >= LEAST_PAIRS_WILCOXON
-    least_p = 2 * 0.5**trials if paired else 2 / math.comb(2 * trials, trials)
-    needed = math.floor(least_p * comparisons / ALPHA) + 1  # q < ALPHA
-    return needed if needed <= comparisons else None
-
-
-def least_trials(comparisons: int, clear: int) -> int:
-    """The least number of trials with which that many clear differences get their verdict; at least one each."""
-    return next(
-        n for n in count(LEAST_TRIALS) if (clear_ones_needed(comparisons, n) or math.inf) <= max(1, clear)
-    )
 
 
 def more_trials(comparison: Comparison, q: float, margin: float = MARGIN) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from analysis.reach import clear_ones_needed, least_trials
 from harness.cli.archives import make_shipped_archives
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.report import write as write_report
@@ -137,8 +138,6 @@ def _warn_of_no_verdict(out: Console, study: Study) -> None:
     comparisons = comparisons_of(study)
     if comparisons == 0:
         return
-    from analysis.compare import clear_ones_needed, least_trials  # noqa: PLC0415  # pandas takes a second to import
-
     needed = clear_ones_needed(comparisons, study.trials)
     if needed is None:
         out.print(

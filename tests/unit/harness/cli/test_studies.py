@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.compare import clear_ones_needed, least_trials
+from analysis.reach import clear_ones_needed, least_trials
 from harness.cli.main import main
 from harness.cli.studies import comparisons_of, new_folder
 from harness.study_file import parse_study
