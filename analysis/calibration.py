@@ -61,7 +61,7 @@ def _reading(reading: Mapping[str, Any], figures: Sequence[str]) -> tuple[Shown,
         ),
         Shown(words.number(_part(reading, "rtt_ms").get("p99"), 2)),
         Shown(", ".join(emulator) or words.DASH),
-        Shown({True: "yes", False: "no"}.get(reading.get("ok", words.DASH), words.DASH)),
+        Shown("yes" if reading.get("ok") is True else "no" if reading.get("ok") is False else words.DASH),
     )
 
 

@@ -28,11 +28,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
 
-from analysis.estimate import LEAST_TRIALS, Interval, IntervalKind, Sample, bootstrap, interval
+from analysis.estimate import Interval, IntervalKind, Sample, bootstrap, interval
+from analysis.reach import ALPHA, LEAST_PAIRS_WILCOXON, LEAST_TRIALS
 
-ALPHA = 0.05
 MARGIN = 0.03
-LEAST_PAIRS_WILCOXON = 6
 MOST_TRIALS_FORETOLD = 1_000
 BLOCK = ("run", "block")
 

@@ -26,10 +26,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
 
+from analysis.reach import LEAST_TRIALS
+
 CONFIDENCE = 0.95
 RESAMPLES = 9_999
 SEED = 2012
-LEAST_TRIALS = 5
 Sample = NDArray[np.floating[Any]]
 
 

@@ -93,7 +93,7 @@ def machine(environment: Mapping[str, Any]) -> str:
     if not isinstance(found, dict):
         return str(found or "")
     parts = [found.get("processor"), found.get("system")]
-    if found.get("cores"):
+    if words.is_number(found.get("cores")):
         parts.insert(1, words.count(int(found["cores"]), "core"))
     if words.is_number(found.get("memory_kib")):
         parts.insert(-1, f"{found['memory_kib'] / 2**20:.0f} GiB")

@@ -14,7 +14,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis import conditions, effectchart, effects, engines, plots, protocols, variantchart, words
-from analysis.estimate import LEAST_TRIALS, IntervalKind
+from analysis.estimate import IntervalKind
+from analysis.reach import LEAST_TRIALS
 from analysis.results import PAGE_AND_RATE, Results
 
 PAGES_PER_FIGURE = 6

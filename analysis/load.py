@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pandas as pd
 
+from harness import jsontext, tomltext
 from harness.errors import RecordsError
+from harness.shown import one_line, shown
 
 SCHEMA = 1
 TIMES = ("navigate_ms", "plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "cls", "tbt_ms", "speed_index_ms")
@@ -32,6 +33,11 @@ LINK_COLUMNS = {
     "queue_down_bytes": "queue_down_bytes",
     "queue_up_bytes": "queue_up_bytes",
 }
+LARGEST = 1e12  # of a metric or a link: what is beyond was not measured, and could not be reckoned with
+SMALLEST_MS = 1e-3  # of a load
+OF_A_RECORD = ("schema", "trial", "block", "order", "outcome", "reason", *METRICS)  # not of its condition
+TAKEN = ("run", "panel", "place", "cell", "excluded_by")  # the analysis' own columns
+PLAN_NUMBERS = ("seed", "blocks", "conditions")
 CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "driver", "origins", "server")
 
 
@@ -141,20 +147,28 @@ def _flat_condition(data: Mapping[str, Any], where: str) -> dict[str, Any]:
     link = _required(condition, "link", dict, where)
     for key in ("page", "protocol"):
         _required(condition, key, str, where)
+    for key in CONDITION_COLUMNS:
+        _optional(condition, key, str, where)
+    _optional(link, "name", str, where)
     for key in ("down_mbps", "rtt_ms"):
         _required(link, key, (int, float), where)
+    for key in LINK_COLUMNS:
+        if key != "name":
+            _number(link, key, where)
     flat = {key: condition.get(key) for key in CONDITION_COLUMNS}
     flat |= {column: link.get(key) for key, column in LINK_COLUMNS.items()}
     flat |= {f"link_{key}": _scalar(value) for key, value in link.items() if key not in LINK_COLUMNS}
-    return flat | {key: _scalar(value) for key, value in condition.items() if key != "link"}
+    others = condition.keys() - {"link", *flat, *OF_A_RECORD}
+    return flat | {_free(key): _scalar(value) for key, value in condition.items() if key in others}
 
 
 def _flat_record(data: Mapping[str, Any], where: str) -> dict[str, Any]:
-    flat = {key: value for key, value in data.items() if not isinstance(value, dict | list)}
+    flat = {_free(key): value for key, value in data.items() if not isinstance(value, dict | list)}
     for key in METRICS:
-        value = flat.get(key)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise RecordsError(f"{where}: {key} is {value!r}; it must be a number or null")
+        _number(data, key, where)
+    load = data.get("plt_ms")
+    if load is not None and 0 < load < SMALLEST_MS:
+        raise RecordsError(f"{where}: plt_ms is {shown(load)}; no page loads in less than {SMALLEST_MS:g} ms")
     if isinstance(data.get("protocols"), dict):
         flat["protocols"] = ", ".join(f"{name} {count}" for name, count in sorted(data["protocols"].items()))
     if isinstance(data.get("link_reading"), dict):
@@ -187,22 +201,26 @@ def _read_plan(path: Path, notes: list[str]) -> Plan:
         return Plan()
     header: Mapping[str, Any] = {}
     planned: set[str] = set()
-    for _, data in _json_lines(path, notes):
+    for number, data in _json_lines(path, notes):
         if "trial" in data:
-            planned.add(str(data["trial"]))
+            planned.add(_required(data, "trial", str, f"{path}:{number}"))
         else:
             header = data
-    numbers = {key: header.get(key) for key in ("seed", "blocks", "conditions")}
+            _optional(header, "study", str, f"{path}:{number}")
+            for key in PLAN_NUMBERS:
+                _optional(header, key, int, f"{path}:{number}")
+    numbers = {key: header.get(key) for key in PLAN_NUMBERS}
     return Plan(study=header.get("study"), planned=frozenset(planned), **numbers)
 
 
 def _read_environment(path: Path, notes: list[str]) -> Mapping[str, Any]:
-    try:
-        data = json.loads(_read_text(path) or "{}")
-    except json.JSONDecodeError as error:
-        notes.append(f"environment.json cannot be read ({error}).")
+    if not path.is_file():
         return {}
-    return data if isinstance(data, dict) else {"environment": data}
+    try:
+        return jsontext.parse(path.read_bytes())
+    except ValueError as error:
+        notes.append(f"environment.json cannot be read ({one_line(str(error))}).")
+        return {}
 
 
 def _read_text(path: Path) -> str:
@@ -211,8 +229,8 @@ def _read_text(path: Path) -> str:
 
 def _read_study(text: str, notes: list[str]) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return tomltext.parse(text)
+    except tomltext.TomlRefusedError as error:
         notes.append(f"study.toml cannot be read ({error}).")
         return {}
 
@@ -222,37 +240,47 @@ def _json_lines(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, A
     if not path.is_file():
         return
     try:
-        lines = path.read_bytes().split(b"\n")
+        for number, line, ended in jsontext.lines(path):
+            try:
+                yield number, jsontext.parse(line)
+            except ValueError as error:
+                if not ended and len(line) <= jsontext.MAX_LINE_BYTES:
+                    notes.append(
+                        f"The last line of {path.name} is incomplete and was left out (line {number})."
+                    )
+                    return
+                raise RecordsError(
+                    f"{path}:{number} is damaged ({one_line(str(error))}); mend or remove that line"
+                ) from error
     except OSError as error:
         raise RecordsError(f"cannot read {path}: {error.strerror}") from error
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield number, _json_object(line)
-        except ValueError as error:
-            if number == len(lines):
-                notes.append(f"The last line of {path.name} is incomplete and was left out (line {number}).")
-                return
-            raise RecordsError(f"{path}:{number} is damaged ({error}); mend or remove that line") from error
-
-
-def _json_object(line: bytes) -> dict[str, Any]:
-    data = json.loads(line, parse_constant=_refuse_constant)
-    if isinstance(data, dict):
-        return data
-    raise ValueError("not a JSON object")
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON; what was not observed is null")
 
 
 def _required(data: Mapping[str, Any], key: str, kind: type | tuple[type, ...], where: str) -> Any:
     value = data.get(key)
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise RecordsError(f"{where}: {key} is {value!r}; the record is damaged or not one of ours")
+        raise RecordsError(f"{where}: {key} is {shown(value)}; the record is damaged or not one of ours")
     return value
+
+
+def _optional(data: Mapping[str, Any], key: str, kind: type | tuple[type, ...], where: str) -> Any:
+    return None if data.get(key) is None else _required(data, key, kind, where)
+
+
+def _number(data: Mapping[str, Any], key: str, where: str) -> None:
+    """RecordsError for what is neither null nor a number that can be reckoned with."""
+    value = data.get(key)
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RecordsError(f"{where}: {key} is {shown(value)}; it must be a number or null")
+    if abs(value) > LARGEST:
+        raise RecordsError(f"{where}: {key} is {shown(value)}; it may be {LARGEST:g}")
+
+
+def _free(key: str) -> str:
+    """A name for the column of a field."""
+    return f"record_{key}" if key in TAKEN else key
 
 
 def _scalar(value: Any) -> Any:

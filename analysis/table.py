@@ -6,22 +6,28 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from analysis.words import DASH, MINUS
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - meant so
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     DASH: "--",
     MINUS: "$-$",
+    "|": r"\textbar{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
+
+
+# A low line within a word is no stress, `<` before a digit no tag, and `&` without a semicolon no entity.
+_MARKDOWN = re.compile(r"[\\`*|$~]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<!\w)_|_(?!\w)|(?<=\])[(\[]")
 
 
 class Shown(NamedTuple):
@@ -73,17 +79,34 @@ class Table:
 
 
 def to_csv(table: Table) -> str:
-    return table.data.to_csv(index=False, lineterminator="\n")
+    return defused(table.data).to_csv(index=False, lineterminator="\n")
+
+
+def defused(frame: pd.DataFrame) -> pd.DataFrame:
+    """Texts that a spreadsheet would take for a formula get an apostrophe before them, as OWASP's page "CSV Injection"
+    advises; numbers stay as they are.
+    """
+
+    def cell(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+    columns = {
+        name: frame[name] if pd.api.types.is_numeric_dtype(frame[name]) else frame[name].map(cell)
+        for name in frame
+    }
+    return pd.DataFrame(columns, index=frame.index).rename(columns=cell)
 
 
 def to_markdown(table: Table) -> str:
     def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+        return "| " + " | ".join(map(escape_markdown, cells)) + " |"
 
     rule = ["---" if table.is_text(column) else "---:" for column in range(len(table.head))]
     body = [line([str(cell) for cell in row]) for row in table.rows]
-    note = [table.note, ""] if table.note else []
-    return "\n".join([f"**{table.title}**", "", *note, line(table.head), line(rule), *body, ""])
+    note = [escape_markdown(table.note), ""] if table.note else []
+    return "\n".join(
+        [f"**{escape_markdown(table.title)}**", "", *note, line(table.head), line(rule), *body, ""]
+    )
 
 
 def to_latex(table: Table) -> str:
@@ -104,7 +127,9 @@ def to_latex(table: Table) -> str:
             for text in ((cell.text, cell.aside) if table.has_aside(column) else (cell.text,))
         ]
         body += [r"\addlinespace"] if starts else []
-        body.append(" & ".join(map(escape_latex, cells)) + r" \\")
+        line = " & ".join(map(escape_latex, cells))
+        # A bracket at the beginning would belong to the end of the row above: `\\[2mm]`.
+        body.append((f"{{}}{line}" if line.startswith(("[", "*")) else line) + r" \\")
     caption = " ".join(f"{part.removesuffix('.')}." for part in (table.title, table.note) if part)
     return "\n".join(
         [
@@ -126,7 +151,18 @@ def to_latex(table: Table) -> str:
 
 
 def escape_latex(text: str) -> str:
-    return re.sub(rf"[\\~^{DASH}{MINUS}<>&%$#_{{}}]", lambda found: LATEX_SPECIAL[found[0]], text)
+    special = rf"[\\~^{DASH}{MINUS}<>|&%$#_{{}}]"
+    return re.sub(special, lambda found: LATEX_SPECIAL[found[0]], _on_one_line(text))
+
+
+def escape_markdown(text: str) -> str:
+    """What would be code, stress, a link, a formula, HTML or the end of a cell; brackets of intervals are none."""
+    return _MARKDOWN.sub(r"\\\g<0>", _on_one_line(text))
+
+
+def _on_one_line(text: str) -> str:
+    """Without control characters and ends of lines, which no format of tables has room for."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)
 
 
 def write(table: Table, directory: Path) -> None:

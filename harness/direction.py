@@ -6,17 +6,19 @@ the model of harness/linkem. Sizes are IP bytes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from harness import keys
 from harness.errors import StudyError
-from harness.rates import MAX_RATE_MBPS, ConstantRate, Rate, RateFormat, RecordedRate
+from harness.rates import MAX_RATE_MBPS, MIN_RATE_MBPS, ConstantRate, Rate, RateFormat, RecordedRate
 
 MTU_BYTES = 1500
-MAX_DELAY_MS = 60_000.0
+LEAST_DELAY_MS, MAX_DELAY_MS = 0.01, 60_000.0
+LOSS_PERCENT = 0.0001, 99.9999  # or none
+LEAST_CHANCE = 1e-6  # of the emulator's probabilities: what is smaller would be none, what is nearer to 1 all
 
 
 class Way(StrEnum):
@@ -95,32 +97,28 @@ class Direction:
     jitter_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        rate, limit = self.rate.mean_mbps, self.queue.limit_bytes
-        if not math.isfinite(rate) or not 0 < rate <= MAX_RATE_MBPS:
-            raise StudyError(
-                f"{self.way}_mbps is {rate:g}; it must be more than 0 and at most {MAX_RATE_MBPS:g}"
-            )
+        limit = self.queue.limit_bytes
+        keys.positive(f"{self.way}_mbps", self.rate.mean_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
         if (limit is None) != (self.queue.discipline is Discipline.UNLIMITED):
             raise StudyError(
                 f"queue_{self.way} is {self.queue.discipline}; its size in bytes cannot be {limit}"
             )
         if limit is not None and limit < MTU_BYTES:
             raise StudyError(f"queue_{self.way}_bytes is {limit}; it must hold one packet ({MTU_BYTES})")
-        if not 0 <= self.jitter_ms <= MAX_DELAY_MS:
-            raise StudyError(f"jitter_{self.way}_ms is {self.jitter_ms:g}; it must be 0 to {MAX_DELAY_MS:g}")
+        keys.positive(f"jitter_{self.way}_ms", self.jitter_ms, LEAST_DELAY_MS, MAX_DELAY_MS, zero=True)
         self._check_loss()
 
     def _check_loss(self) -> None:
         if isinstance(self.loss, RandomLoss):
-            if not 0 <= self.loss.percent <= 100:
-                raise StudyError(f"loss_{self.way}_percent is {self.loss.percent:g}; it must be 0 to 100")
+            keys.positive(f"loss_{self.way}_percent", self.loss.percent, *LOSS_PERCENT, zero=True)
             return
         key = f"gilbert_elliott_{self.way}"
         for name, value in asdict(self.loss).items():
-            if not 0 <= value <= 1:
-                raise StudyError(f"{key}: {name} is {value:g}; it is a probability, 0 to 1")
+            keys.positive(f"{key}: the probability {name}", value, LEAST_CHANCE, 1, zero=True)
         if self.loss.p + self.loss.r == 0:
             raise StudyError(f"{key}: p and r are both 0, so the state would never change")
+        if self.loss.mean_percent > LOSS_PERCENT[1]:
+            raise StudyError(f"{key}: all packets would be lost; some must get through")
 
     def to_json(self) -> dict[str, Any]:
         """The keys of a record and of a study, each with the way in its name."""

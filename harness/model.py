@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from harness.direction import MTU_BYTES, Direction, Discipline, Queue, Way
+from harness import keys
+from harness.direction import LEAST_DELAY_MS, MTU_BYTES, Direction, Discipline, Queue, Way
 from harness.errors import StudyError
 from harness.rates import ConstantRate
+from harness.shown import shown
 
 MAX_RTT_MS = 60_000.0
 QUEUE_FLOOR_BYTES = 1000 * MTU_BYTES  # the default limit of Linux netem, so what other tools' links have
@@ -155,10 +157,11 @@ class Link:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.rtt_ms) or not 0 <= self.rtt_ms <= MAX_RTT_MS:
-            raise StudyError(f"link {self.name}: rtt_ms is {self.rtt_ms:g}; it must be 0 to {MAX_RTT_MS:g}")
         if not NAME_PATTERN.fullmatch(self.name):
-            raise StudyError(f"link name {self.name!r} may hold letters, digits, '.', '_' and '-' only")
+            raise StudyError(
+                f"link name {shown(self.name)}: it may hold up to 100 letters, digits, '.', '_' and '-' only"
+            )
+        keys.positive(f"link {self.name}: rtt_ms", self.rtt_ms, LEAST_DELAY_MS, MAX_RTT_MS, zero=True)
 
     @classmethod
     def of(
@@ -308,7 +311,7 @@ class Condition:
                 compression=data.get("compression", RECORDED_COMPRESSION),
             )
         except (KeyError, ValueError, TypeError) as error:
-            raise StudyError(f"not a condition ({error}): {dict(data)}") from error
+            raise StudyError(f"not a condition ({error}): {shown(data)}") from error
 
     def __str__(self) -> str:
         device = "" if self.device is DESKTOP else f" {self.device}"

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness import jsontext, keys
 from harness.errors import RecordsError, StudyError
-from harness.model import Condition, Link
-from harness.study import Study
+from harness.model import NAME_PATTERN, Condition, Link
+from harness.shown import shown
+from harness.study import MAX_PLANNED, Study
 
 PLAN_SCHEMA = 1
 
@@ -34,7 +36,12 @@ class PlannedTrial:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PlannedTrial:
-        return cls(data["trial"], data["block"], data["order"], Condition.from_json(data["condition"]))
+        trial, block, order = data["trial"], data["block"], data["order"]
+        if not NAME_PATTERN.fullmatch(trial):  # it names a folder
+            raise StudyError(f"trial is {shown(trial)}")
+        for key, value in (("block", block), ("order", order)):
+            keys.checked_number(key, value, 1, MAX_PLANNED, whole=True)
+        return cls(trial, block, order, Condition.from_json(data["condition"]))
 
 
 @dataclass(frozen=True)
@@ -82,9 +89,10 @@ class Plan:
     def from_lines(cls, text: str, where: str) -> Plan:
         """Inverse of `to_lines`; raises RecordsError when the text is not a whole plan."""
         try:
-            header, *rows = (json.loads(line) for line in text.splitlines())
+            header, *rows = (jsontext.parse(line.encode()) for line in text.splitlines())
             trials = tuple(PlannedTrial.from_json(row) for row in rows)
-            plan = cls(header["study"], header["seed"], trials)
+            seed = keys.checked_number("seed", header["seed"], 0, jsontext.MAX_WHOLE, whole=True)
+            plan = cls(keys.text(header, "study"), int(seed), trials)
             complete = header["schema"] == PLAN_SCHEMA and header["trials"] == len(trials)
         except (ValueError, KeyError, TypeError, StudyError) as error:
             raise RecordsError(

@@ -12,6 +12,7 @@ from harness.model import Outcome
 from harness.plan import PlannedTrial
 from harness.reading import LinkReading
 from harness.records import Record
+from harness.shown import printable
 
 
 def figure_of(record: Record) -> str:
@@ -19,7 +20,7 @@ def figure_of(record: Record) -> str:
     plt = record.observation.plt_ms
     if record.outcome is Outcome.OK and plt is not None:
         return f"{plt:,.0f} ms"
-    return f"{record.outcome}: {record.reason}"
+    return printable(f"{record.outcome}: {record.reason}")
 
 
 class PlainProgress:

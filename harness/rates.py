@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,11 +19,13 @@ from typing import Any, Protocol
 
 from harness.errors import StudyError
 
-MAX_RATE_MBPS = 10_000.0
+MIN_RATE_MBPS, MAX_RATE_MBPS = 0.001, 10_000.0  # a full packet takes 12 s, or 1.2 us
 MAX_FILE_MS = 10**12
 MAX_FILE_BYTES = 100_000_000
 OPPORTUNITY_BYTES = 1500
 NS_PER_MS = 1_000_000
+# What the emulator reads: no sign, no exponent, a rate in whole bit/s.
+_PLAIN_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{0,6}0*)?", re.ASCII)
 
 
 class Transmitter(Protocol):
@@ -81,6 +84,8 @@ class RecordedRate:
     def read(cls, form: RateFormat, path: Path) -> RecordedRate:
         """`of` a file; StudyError when it cannot be read."""
         try:
+            if path.exists() and not path.is_file():  # a device has no end
+                raise StudyError(f"cannot read the {form} {path}: it is no file")
             if path.stat().st_size > MAX_FILE_BYTES:
                 raise StudyError(f"{form} {path} has over {MAX_FILE_BYTES // 10**6} MB; give a shorter one")
             text = path.read_text(encoding="ascii")
@@ -130,15 +135,14 @@ def parse_steps(text: str) -> tuple[tuple[int, float], ...]:
     steps: list[tuple[int, float]] = []
     for number, line in _numbered(text):
         words = line.split()
-        try:
-            at, rate = int(words[0]), float(words[1])
-        except (ValueError, IndexError):
-            at, rate = -1, 0.0
-        if len(words) != 2 or not 0 <= at <= MAX_FILE_MS:
+        if len(words) != 2 or not all(_PLAIN_NUMBER.fullmatch(word) for word in words) or "." in words[0]:
             raise ValueError(f"line {number}: want `time_ms rate_mbps`, found {line[:40]!r}")
-        if not 0 < rate <= MAX_RATE_MBPS:
+        at, rate = int(words[0]), float(words[1])
+        if at > MAX_FILE_MS:
+            raise ValueError(f"line {number}: {at} ms is too large")
+        if not MIN_RATE_MBPS <= rate <= MAX_RATE_MBPS:
             raise ValueError(
-                f"line {number}: rate {words[1]} must be more than 0 and at most {MAX_RATE_MBPS:g} Mbit/s"
+                f"line {number}: rate {words[1]} must be {MIN_RATE_MBPS:g} to {MAX_RATE_MBPS:g} Mbit/s"
             )
         if not steps and at != 0:
             raise ValueError(f"line {number}: the first step must be at 0 ms")

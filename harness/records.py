@@ -13,10 +13,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness import jsontext
 from harness.errors import RecordsError
 from harness.model import Outcome
 from harness.plan import Plan, PlannedTrial
 from harness.rates import RecordedRate
+from harness.shown import one_line, shown
 
 RECORD_SCHEMA = 1
 # What a run that was killed before its plan was written may have left.
@@ -114,16 +116,16 @@ class RunDirectory:
         _drop_cut_line(self.records_path)
         known = {trial.trial for trial in self.plan.trials}
         seen: set[str] = set()
-        for number, line in enumerate(_lines(self.records_path), start=1):
+        for number, line, _ in jsontext.lines(self.records_path) if self.records_path.exists() else ():
             try:
-                trial = json.loads(line)["trial"]
-            except (ValueError, KeyError, TypeError) as error:
+                trial = str(jsontext.parse(line)["trial"])
+            except (ValueError, KeyError) as error:
                 raise RecordsError(
-                    f"{self.records_path} line {number} is damaged ({error}); mend or remove it"
+                    f"{self.records_path} line {number} is damaged ({one_line(str(error))}); mend or remove it"
                 ) from error
             if trial not in known or trial in seen:
                 what = "is recorded twice" if trial in seen else "is not in plan.jsonl"
-                raise RecordsError(f"{self.records_path} line {number}: trial {trial} {what}")
+                raise RecordsError(f"{self.records_path} line {number}: trial {shown(trial)} {what}")
             seen.add(trial)
         return seen
 
@@ -141,15 +143,23 @@ class RunDirectory:
         """
         path = self.folder / "environment.json"
         if path.exists():
-            stored = json.loads(path.read_text())
-            begun, now = _must_not_mix(stored), _must_not_mix(environment)
+            now = _must_not_mix(environment)
+            try:
+                stored = jsontext.parse(path.read_bytes())
+                begun = _must_not_mix(stored)
+                later = [*stored.get("continued", ()), dict(environment)]
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                raise RecordsError(
+                    f"{path} is damaged ({one_line(repr(error))}), so that nobody knows what the run was begun with; "
+                    "choose another --out"
+                ) from error
             for what in begun:
                 if begun[what] != now.get(what):
                     raise RecordsError(
                         f"{self.folder} was begun with {what} {begun[what]} and cannot go on with {now.get(what)}; "
                         "choose another --out"
                     )
-            stored.setdefault("continued", []).append(dict(environment))
+            stored["continued"] = later
         else:
             stored = dict(environment)
         write_whole(path, json.dumps(stored, indent=1) + "\n")
@@ -172,11 +182,11 @@ def open_run(folder: Path, study_text: str, plan: Plan) -> Iterator[RunDirectory
     with _locked(folder):
         study_path, plan_path = folder / "study.toml", folder / "plan.jsonl"
         if plan_path.exists():
-            if study_path.read_text(encoding="utf-8") != study_text:
+            if not study_path.exists() or study_path.read_bytes() != study_text.encode():
                 raise RecordsError(
                     f"{folder} holds a run of another study (see its study.toml); choose another --out"
                 )
-            stored = Plan.from_lines(plan_path.read_text(), str(plan_path))
+            stored = Plan.from_lines(plan_path.read_text(errors="replace"), str(plan_path))
             if {trial.condition for trial in stored.trials} != {trial.condition for trial in plan.trials}:
                 raise RecordsError(
                     f"{folder} was planned with other options (conditions differ); choose another --out"
@@ -250,10 +260,6 @@ def write_whole(path: Path, text: str) -> None:
         raise RecordsError(
             f"cannot write {path}: {error.strerror}; make room or choose another --out"
         ) from error
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 def _drop_cut_line(path: Path) -> None:

@@ -70,7 +70,7 @@ class ThinkTime:
             return cls(recorded=value == "recorded")
         if isinstance(value, str):
             raise StudyError(f'think_time: unknown {value!r}; it is "none", "recorded" or a number of ms')
-        return cls(keys.checked_number("think_time", value, float("-inf"), float("inf")))
+        return cls(keys.checked_number("think_time", value, 0, MAX_RTT_MS))
 
     def of(self, recorded_ms: float | None) -> float:
         """The think time of a response in ms; 0 where the recording does not tell."""

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from harness.errors import StudyError
 from harness.model import (
     Backend,
     Condition,
@@ -17,6 +18,10 @@ from harness.model import (
     TcpSettings,
 )
 from harness.replay import Compression, Replay
+
+MAX_TRIALS = 10_000  # of a condition
+MAX_CONDITIONS = 10_000
+MAX_PLANNED = 1_000_000  # at a second each: 12 days
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,8 @@ class Study:
     """What is measured: the conditions are the product of pages, variants, compressions, links, protocols and drivers.
 
     A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
-    `replays` hold what each engine gets, these with each of the compressions.
+    `replays` hold what each engine gets, these with each of the compressions. StudyError when that makes more trials
+    than anybody can mean.
     """
 
     name: str
@@ -59,6 +65,21 @@ class Study:
     seed: int | None
     timeout_s: float
     keep: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.trials <= MAX_TRIALS:
+            raise StudyError(f"trials is {self.trials}; it must be 1 to {MAX_TRIALS}")
+        each = sum(len(setup.protocols) * len(setup.drivers) for setup in self.setups)
+        conditions = len(self.pages) * len(self.variants) * len(self.compressions) * len(self.links) * each
+        if conditions > MAX_CONDITIONS:
+            raise StudyError(
+                f"the study has {conditions:,} conditions; it may have {MAX_CONDITIONS:,}: leave some out"
+            )
+        if conditions * self.trials > MAX_PLANNED:
+            raise StudyError(
+                f"the study has {conditions:,} conditions x {self.trials:,} trials; "
+                f"all may be {MAX_PLANNED:,}: lower trials"
+            )
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

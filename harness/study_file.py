@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from harness import keys
+from harness import keys, tomltext
 from harness.errors import StudyError
 from harness.model import (
     DEFAULT_DRIVERS,
@@ -26,12 +25,12 @@ from harness.model import (
 )
 from harness.replay import DEFAULT_TLS, TLS_VERSIONS, Compression, Replay, ThinkTime
 from harness.servers import ABILITIES, DEFAULT_SERVERS, refuse_unless_able
-from harness.study import Study
+from harness.shown import shown
+from harness.study import MAX_TRIALS, Study
 from harness.study_links import links_of
 from harness.variants import PLAIN, factorial, parse_variant
 
 KEPT_FILES = ("netlog", "pcap", "screenshot")
-MAX_TRIALS = 10_000
 STUDY_KEYS = (
     "name",
     "title",
@@ -63,20 +62,23 @@ TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle")
 def read_study(path: Path) -> Study:
     """Read and validate a study file; raises StudyError with one line that names the file and the key."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = tomltext.read_text(path)
     except FileNotFoundError as error:
         raise StudyError(f"no study file {path}; {_shipped_hint()}") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except tomltext.TomlRefusedError as error:
         raise StudyError(f"cannot read the study file {path}: {error}") from error
+    except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
+        why = getattr(error, "strerror", None) or error
+        raise StudyError(f"cannot read the study file {path}: {why}") from error
     return parse_study(text, str(path), path.parent)
 
 
 def parse_study(text: str, where: str, folder: Path = Path()) -> Study:
     """`read_study` on text; `where` names it in errors, files that it names are looked for in `folder`."""
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise StudyError(f"{where} is not TOML: {error}") from error
+        data = tomltext.parse(text)
+    except tomltext.TomlRefusedError as error:
+        raise StudyError(f"{where}: {error}") from error
     try:
         return _study(data, folder)
     except StudyError as error:
@@ -97,17 +99,20 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     keys.refuse_unknown(data, STUDY_KEYS, "the study")
     name = keys.text(data, "name")
     if not NAME_PATTERN.fullmatch(name):
-        raise StudyError(f"name is {name!r}; it may hold letters, digits, '.', '_' and '-' only")
+        raise StudyError(f"name is {shown(name)}; it may hold letters, digits, '.', '_' and '-' only")
     protocols = tuple(keys.enums(data, "protocols", Protocol))
     engines = _engines(data, protocols)
     device = DEVICES[keys.choice("device", data.get("device", DESKTOP.name), tuple(DEVICES))]
     if device is not DESKTOP and Engine.QTWEBKIT in engines:
         raise StudyError(f"device: qtwebkit cannot be {device}; choose desktop, or leave qtwebkit out")
     servers = {
-        engine: keys.choice("server", _of_engine(data, "server", engine, DEFAULT_SERVERS), tuple(ABILITIES))
-        for engine in engines
+        engine: keys.choice("server", value, tuple(ABILITIES))
+        for engine, value in _by_engine(data, "server", engines, DEFAULT_SERVERS).items()
     }
-    replays = {engine: _replay(data, engine) for engine in engines}
+    replays = {
+        engine: _replay(data, keys.choice("tls", value, TLS_VERSIONS))
+        for engine, value in _by_engine(data, "tls", engines, DEFAULT_TLS).items()
+    }
     compressions = _compressions(data)
     for engine in engines:
         spoken = [protocol for protocol in protocols if engine in protocol.engines]
@@ -131,7 +136,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         device=device,
         replays=replays,
         servers=servers,
-        tcp=_tcp(data.get("tcp", {})),
+        tcp=_tcp(keys.table("tcp", data["tcp"], TCP_KEYS) if "tcp" in data else {}),
         trials=int(keys.number(data, "trials", 5, 1, MAX_TRIALS, whole=True)),
         seed=int(keys.number(data, "seed", 0, 0, 2**63 - 1, whole=True)) if "seed" in data else None,
         timeout_s=keys.number(data, "timeout_s", 60, 1, 3600),
@@ -166,23 +171,29 @@ def _drivers(data: Mapping[str, Any], engines: Iterable[Engine]) -> tuple[Driver
     return (*named, *(DEFAULT_DRIVERS[engine] for engine in engines if engine not in steered))
 
 
-def _of_engine(data: Mapping[str, Any], key: str, engine: Engine, default: Mapping[Engine, str]) -> Any:
-    """A value for all engines, or a table with one for each: `server = {qtwebkit = "nginx"}`."""
-    value = data.get(key, {})
-    if not isinstance(value, dict):
-        return value
-    keys.refuse_unknown(value, tuple(Engine), f"[{key}]")
-    return value.get(engine, default[engine])
+def _by_engine(
+    data: Mapping[str, Any], key: str, engines: Iterable[Engine], default: Mapping[Engine, str]
+) -> dict[Engine, Any]:
+    """One value for all engines, or a table with one for some: `server = {qtwebkit = "nginx"}`."""
+    value = data.get(key, default)
+    if isinstance(value, dict) and key in data:
+        keys.table(key, value, tuple(Engine))
+        for name in value:
+            if name not in engines:
+                raise StudyError(f"{key}: {name} is no engine of this study; leave it out")
+    return {
+        engine: value.get(engine, default[engine]) if isinstance(value, dict) else value for engine in engines
+    }
 
 
-def _replay(data: Mapping[str, Any], engine: Engine) -> Replay:
-    """The settings of an engine, but for the compression."""
+def _replay(data: Mapping[str, Any], tls: str) -> Replay:
+    """The settings of an engine that gets this version of TLS, but for the compression."""
     return Replay(
         origins=keys.enum("origins", data.get("origins", "single"), Origins),
         determinism=keys.truth(data, "determinism", default=Replay.determinism),
         think_time=ThinkTime.parse(data.get("think_time", "none")),
         tls_resumption=keys.truth(data, "tls_resumption", default=Replay.tls_resumption),
-        tls=keys.choice("tls", _of_engine(data, "tls", engine, DEFAULT_TLS), TLS_VERSIONS),
+        tls=tls,
     )
 
 
@@ -192,17 +203,14 @@ def _compressions(data: Mapping[str, Any]) -> tuple[Compression, ...]:
     found = []
     for entry in keys.entries(data, "compression") if isinstance(value, list) else [value]:
         if not isinstance(entry, str):
-            raise StudyError(f"compression is {entry!r}; it must be text, or a list of texts")
+            raise StudyError(f"compression is {shown(entry)}; it must be text, or a list of texts")
         found.append(Compression.parse(entry))
         if found.count(found[-1]) > 1:
-            raise StudyError(f"compression holds {entry!r} twice")
+            raise StudyError(f"compression holds {shown(entry)} twice")
     return tuple(found)
 
 
-def _tcp(table: Any) -> TcpSettings:
-    if not isinstance(table, dict):
-        raise StudyError(f"tcp must be a table, found {table!r}")
-    keys.refuse_unknown(table, TCP_KEYS, "[tcp]")
+def _tcp(table: Mapping[str, Any]) -> TcpSettings:
     default = TcpSettings()
     return TcpSettings(
         congestion_control=keys.text(table, "congestion_control", default.congestion_control),
@@ -217,25 +225,24 @@ def _names(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
     found = keys.entries(data, key)
     for name in found:
         if not isinstance(name, str) or not NAME_PATTERN.fullmatch(name):
-            raise StudyError(f"{key} holds {name!r}, which cannot be the name of an archive")
+            raise StudyError(f"{key} holds {shown(name)}, which cannot be the name of an archive")
     return tuple(found)
 
 
 def _variants(data: Mapping[str, Any]) -> tuple[str, ...]:
     """A list of variants, each a text or a list of filters and sets; or `{ factorial = variant }`."""
     if isinstance(data.get("variants"), dict):
-        table = data["variants"]
-        keys.refuse_unknown(table, ("factorial",), "variants")
+        table = keys.table("variants", data["variants"], ("factorial",))
         return tuple(each.name for each in factorial(_variant(table.get("factorial"))))
     names = [parse_variant(_variant(entry)).name for entry in keys.entries(data, "variants", [PLAIN])]
     for name in names:
         if names.count(name) > 1:
-            raise StudyError(f"variants holds {name!r} twice")
+            raise StudyError(f"variants holds {shown(name)} twice")
     return tuple(names)
 
 
 def _variant(entry: Any) -> str:
     parts = entry if isinstance(entry, list) else [entry]
     if not parts or not all(isinstance(part, str) for part in parts):
-        raise StudyError(f"variants holds {entry!r}; a variant is a text or a list of filters and sets")
+        raise StudyError(f"variants holds {shown(entry)}; a variant is a text or a list of filters and sets")
     return ",".join(parts)

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from harness import keys
-from harness.direction import Direction, Discipline, GilbertElliott, Loss, Queue, RandomLoss, Way
+from harness import keys, tomltext
+from harness.direction import (
+    LEAST_CHANCE,
+    LEAST_DELAY_MS,
+    LOSS_PERCENT,
+    MAX_DELAY_MS,
+    Direction,
+    Discipline,
+    GilbertElliott,
+    Loss,
+    Queue,
+    RandomLoss,
+    Way,
+)
 from harness.errors import StudyError
-from harness.model import Link, default_name, default_queue
-from harness.rates import ConstantRate, Rate, RateFormat, RecordedRate
+from harness.model import MAX_RTT_MS, Link, default_name, default_queue
+from harness.rates import MAX_RATE_MBPS, MIN_RATE_MBPS, ConstantRate, Rate, RateFormat, RecordedRate
+from harness.shown import shown
 
 WAY_KEYS = tuple(
     key.format(way=way)
@@ -36,13 +48,18 @@ GILBERT_ELLIOTT_KEYS = tuple(field.name for field in fields(GilbertElliott))
 def links_of(data: Mapping[str, Any], folder: Path) -> tuple[Link, ...]:
     """The links of a study; files that they name are looked for in `folder`."""
     links: list[Link] = []
-    for entry in keys.entries(data, "links"):
+    entries = keys.entries(data, "links")
+    for number, entry in enumerate(entries, start=1):
         if isinstance(entry, str):
             links.extend(named_links(entry))
         elif isinstance(entry, dict):
-            links.extend(_links_of_table(entry, folder))
+            try:
+                links.extend(_links_of_table(entry, folder))
+            except StudyError as error:
+                which = f"link {number}: " if len(entries) > 1 else ""
+                raise StudyError(f"{which}{error}") from error
         else:
-            raise StudyError(f"links holds {entry!r}; an entry is a table or the name of a link")
+            raise StudyError(f"links holds {shown(entry)}; an entry is a table or the name of a link")
     names = [link.name for link in links]
     for name in names:
         if names.count(name) > 1:
@@ -57,7 +74,7 @@ def named_links(name: str) -> tuple[Link, ...]:
     known = by_file | by_name
     if name not in known:
         raise StudyError(
-            f"no link is named {name!r}{keys.nearest(name, known)}; there are: {', '.join(by_file)}"
+            f"no link is named {shown(name)}{keys.nearest(name, known)}; there are: {', '.join(by_file)}"
         )
     return known[name]
 
@@ -72,7 +89,7 @@ def _files() -> list[Path]:
 
 
 def _read(path: Path) -> tuple[Link, ...]:
-    table = {"name": path.stem, **tomllib.loads(path.read_text(encoding="utf-8"))}
+    table = {"name": path.stem, **tomltext.parse(tomltext.read_text(path))}
     return tuple(_links_of_table(table, path.parent))
 
 
@@ -82,7 +99,9 @@ def _links_of_table(table: Mapping[str, Any], folder: Path) -> list[Link]:
     if "rtt_ms" not in table:
         raise StudyError("a link needs rtt_ms")
     times = keys.entries(table, "rtt_ms") if isinstance(table["rtt_ms"], list) else [table["rtt_ms"]]
-    name = table.get("name")
+    name = keys.text(table, "name") if "name" in table else None
+    if "source" in table:
+        keys.text(table, "source")
     rates = {way: _rate(table, way, folder) for way in Way}
     down = rates[Way.DOWN]
     if down is None:
@@ -90,9 +109,9 @@ def _links_of_table(table: Mapping[str, Any], folder: Path) -> list[Link]:
     seed = keys.number(table, "seed", 1, 0, 2**32, whole=True)
     links = []
     for time in times:
-        rtt = keys.checked_number("rtt_ms", time, float("-inf"), float("inf"))
+        rtt = keys.positive("rtt_ms", time, LEAST_DELAY_MS, MAX_RTT_MS, zero=True)
         to, fro = (_direction(table, way, rates[way] or down, rtt) for way in Way)
-        called = default_name(to, fro, rtt) if name is None else str(name)
+        called = default_name(to, fro, rtt) if name is None else name
         if name is not None and len(times) > 1:
             called = f"{name}-{rtt:g}ms"
         links.append(Link(called, rtt, to, fro, int(seed)))
@@ -107,7 +126,7 @@ def _rate(table: Mapping[str, Any], way: Way, folder: Path) -> Rate | None:
     if not given:
         return None
     if given[0] == f"{way}_mbps":
-        return ConstantRate(keys.checked_number(given[0], table[given[0]], float("-inf"), float("inf")))
+        return ConstantRate(keys.positive(given[0], table[given[0]], MIN_RATE_MBPS, MAX_RATE_MBPS))
     return RecordedRate.read(
         RateFormat(given[0].removesuffix(f"_{way}")), folder / keys.text(table, given[0])
     )
@@ -119,7 +138,9 @@ def _direction(table: Mapping[str, Any], way: Way, rate: Rate, rtt_ms: float) ->
         rate,
         _queue(table, way, rate.mean_mbps, rtt_ms),
         _loss(table, way),
-        keys.number(table, f"jitter_{way}_ms", 0, float("-inf"), float("inf")),
+        keys.positive(
+            f"jitter_{way}_ms", table.get(f"jitter_{way}_ms", 0), LEAST_DELAY_MS, MAX_DELAY_MS, zero=True
+        ),
     )
 
 
@@ -137,13 +158,15 @@ def _queue(table: Mapping[str, Any], way: Way, rate_mbps: float, rtt_ms: float) 
 def _loss(table: Mapping[str, Any], way: Way) -> Loss:
     percent_key, bursty_key = f"loss_{way}_percent", f"gilbert_elliott_{way}"
     if bursty_key not in table:
-        return RandomLoss(keys.number(table, percent_key, 0, float("-inf"), float("inf")))
+        return RandomLoss(keys.positive(percent_key, table.get(percent_key, 0), *LOSS_PERCENT, zero=True))
     if percent_key in table:
         raise StudyError(f"a link has both {percent_key} and {bursty_key}; a direction has one kind of loss")
-    bursty = table[bursty_key]
-    if not isinstance(bursty, dict) or not {"p", "r"} <= bursty.keys():
-        raise StudyError(f"{bursty_key} must be a table with at least p and r, found {bursty!r}")
-    keys.refuse_unknown(bursty, GILBERT_ELLIOTT_KEYS, bursty_key)
+    bursty = keys.table(bursty_key, table[bursty_key], GILBERT_ELLIOTT_KEYS)
+    if not {"p", "r"} <= bursty.keys():
+        raise StudyError(f"{bursty_key} must be a table with at least p and r, found {shown(bursty)}")
     return GilbertElliott(
-        **{key: keys.checked_number(key, value, float("-inf"), float("inf")) for key, value in bursty.items()}
+        **{
+            key: keys.positive(f"{bursty_key}: {key}", value, LEAST_CHANCE, 1, zero=True)
+            for key, value in bursty.items()
+        }
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -12,29 +13,52 @@ from pathlib import Path
 
 from harness.syscalls import exchange
 
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.new")
+
 
 @contextlib.contextmanager
-def temporary_folder(root: Path, name: str) -> Iterator[Path]:
-    """A folder beside the archives that is not listed as one and is gone at the end.
+def temporary_folder(root: Path, name: str, mode: int = 0o777) -> Iterator[Path]:
+    """A folder below `root` that is not listed as an archive and is gone at the end.
 
-    It is locked as long as its process lives, so that what a killed one left is known and goes, too.
+    It is locked as long as its process lives, so that what killed ones left, of whatever name, is known and goes, too.
     """
-    for left in root.glob(f".{name}.*.new"):
-        with contextlib.suppress(BlockingIOError, FileNotFoundError), _locked(left):
-            shutil.rmtree(left)
-    temporary = root / f".{name}.{uuid.uuid4().hex}.new"
-    temporary.mkdir(parents=True)
-    try:
-        with _locked(temporary):
+    root.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(root)
+    with contextlib.ExitStack() as stack:
+        temporary = _made(root, name, mode, stack)
+        try:
             yield temporary
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_leftovers(root: Path) -> None:
+    """Remove the temporary folders below `root` whose process is dead; those of the living, and of others, stay."""
+    for left in root.glob(".*.new"):
+        if not _TEMPORARY.fullmatch(left.name):
+            continue
+        with contextlib.suppress(OSError), _locked(left):
+            if left.stat().st_uid == os.geteuid():
+                shutil.rmtree(left)
+
+
+def _made(root: Path, name: str, mode: int, stack: contextlib.ExitStack) -> Path:
+    """A new locked folder. Somebody may take it for a leftover before it is locked, and then it is made again."""
+    while True:
+        temporary = root / f".{name}.{uuid.uuid4().hex}.new"
+        temporary.mkdir(mode)
+        try:
+            stack.enter_context(_locked(temporary))
+        except OSError:  # it is being removed, or was
+            continue
+        if temporary.exists():
+            return temporary
 
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """BlockingIOError when another process has it."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    """BlockingIOError when another process has it; OSError when it is gone, or no folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

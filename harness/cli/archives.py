@@ -28,6 +28,7 @@ from sites.capture import archive_with_httrack
 from sites.importers import import_recording
 from sites.pagelist import Outcome, Wanted, archive_all, read_list
 from sites.recipes import RECIPES, package_cache
+from sites.wholefolder import temporary_folder
 
 # Shipped pages are crawled inside the testbed, as a live site is outside; nothing is measured over this link.
 CRAWL_LINK = Link.of(1000, 0, name="crawl")
@@ -103,14 +104,14 @@ def _archive_page(
 ) -> Archive:
     """Archive one page; `go_on`, called all the while, may raise to stop."""
     check_free(archives_root(), page.name, replace=arguments.replace)
-    with tempfile.TemporaryDirectory(prefix="coldload-") as work:
+    with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as work:
         return archive_page(
             page.url,
             archives_root(),
             page.name,
             Tool(arguments.tool),
             user_agent=arguments.user_agent,
-            work=Path(work) / "work",
+            work=work / "work",
             progress=None if go_on is None else lambda _count, _url: go_on(),
         )
 
@@ -173,9 +174,9 @@ def make_shipped_archives(arguments: argparse.Namespace, root: Path, out: Consol
         if not recipe.crawled:
             _print_made(out, recipe.archive(root, package_cache()))
             continue
-        with tempfile.TemporaryDirectory(prefix="coldload-") as folder:
+        with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
             # Packages are fetched here, outside: the enclosure has no network but its own.
-            origin = recipe.archive(Path(folder), package_cache())
+            origin = recipe.archive(folder, package_cache())
             code = in_enclosure(arguments, partial(_crawl, origin, root, out))
             if code != 0:
                 return code

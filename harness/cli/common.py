@@ -9,16 +9,29 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from harness.enclosure import enclosed, inside
 from harness.errors import ColdloadError, EnvironmentLacks
+from harness.shown import one_line, printable
 
 Subcommands = Any  # argparse has no public type for what add_subparsers returns
 
 
+class PlainConsole(Console):
+    """A console that shows every text as it is written, also where it would mean something to a terminal."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """All texts, also those of tables, come through here."""
+        return super().render_str(printable(text), **options)
+
+
 def console() -> Console:
-    """The console for people; machine-readable output is printed plainly."""
-    return Console(highlight=False, soft_wrap=True)
+    """The console for people; machine-readable output is printed plainly.
+
+    What it prints holds titles, paths, URLs and texts of pages, so that nothing in a text is markup or an emoji.
+    """
+    return PlainConsole(highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
@@ -28,7 +41,7 @@ def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
     except ColdloadError as error:
         if arguments.verbose:
             traceback.print_exc()
-        print(f"coldload {arguments.command}: {error}", file=sys.stderr)
+        _say(arguments, error)
         return error.exit_code
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
         sys.stderr.close()
@@ -38,13 +51,18 @@ def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
     ) as error:  # the machine's trouble, not ours to foresee: a full disk, a folder without permission
         if arguments.verbose:
             traceback.print_exc()
-        print(f"coldload {arguments.command}: {error}", file=sys.stderr)
+        _say(arguments, error)
         return EnvironmentLacks.exit_code
     except KeyboardInterrupt:
         if inside():  # told once, by the process that waits for the enclosure
             raise
         print(f"coldload {arguments.command}: interrupted", file=sys.stderr)
         return 130
+
+
+def _say(arguments: argparse.Namespace, error: Exception) -> None:
+    """An error as one line, whatever names and texts it quotes."""
+    print(f"coldload {arguments.command}: {one_line(str(error))}", file=sys.stderr)
 
 
 def in_enclosure(arguments: argparse.Namespace, command: Callable[[], int]) -> int:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from rich.table import Table
+from rich.text import Text
 
 from harness.calibrate import calibrate
 from harness.cli.common import Subcommands, console, in_enclosure
@@ -97,7 +98,7 @@ def _calibrate(links: list[Link], backend: Backend | None, *, thorough: bool) ->
     readings: list[LinkReading] = []
     with testbed(backend=backend) as made:
         for link in links:
-            with out.status(f"measuring {link.name} ({len(readings) + 1} of {len(links)})"):
+            with out.status(Text(f"measuring {link.name} ({len(readings) + 1} of {len(links)})")):
                 readings.append(calibrate(made, link, thorough=thorough))
             out.print(_table(readings[-1]))
             out.print()

@@ -32,6 +32,7 @@ from harness.records import Record
 from harness.replay import Replay
 from harness.runner import bench
 from harness.servers import ABILITIES, DEFAULT_SERVERS
+from harness.shown import one_line
 from harness.testbed import testbed
 from harness.trial import TrialOptions, run_trial
 from harness.variants import PLAIN, parse_variant, served_name
@@ -131,7 +132,7 @@ def run_load(arguments: argparse.Namespace) -> int:
     def command() -> int:
         options = TrialOptions(arguments.timeout_s, keep)
         record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
-        print(json.dumps(record.to_json()) if arguments.json else _line(record))
+        print(json.dumps(record.to_json()) if arguments.json else one_line(_line(record)))
         return 0 if record.outcome is Outcome.OK else 1
 
     return in_enclosure(arguments, command)

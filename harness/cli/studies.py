@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
+import math
 import secrets
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
+from analysis.reach import clear_ones_needed, least_trials
 from harness.cli.archives import make_shipped_archives
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.report import write as write_report
 from harness.errors import StudyError
-from harness.model import Condition, Link, Outcome
+from harness.model import RECORDED_COMPRESSION, Condition, Link, Outcome, Protocol
 from harness.plan import Plan, make_plan
 from harness.progress import progress
 from harness.records import RunDirectory, open_run
 from harness.runner import Summary, run_study
 from harness.study import Study
 from harness.study_file import read_study, shipped_studies
+from harness.variants import PLAIN
 from sites.archive import archives_root, open_archive
 
 RUNS = Path("runs")
@@ -86,11 +93,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
     _, _, study = _chosen(arguments)
     plan = make_plan(study, study.seed if study.seed is not None else secrets.randbits(32))
     out = console()
-    rows = [_words(condition) for condition in study.conditions]
-    table = Table(*rows[0], box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*row.values())
-    out.print(table)
+    out.print(conditions_table(study))
     if arguments.order:
         for planned in plan.trials:
             out.print(f"{planned.trial} block {planned.block}: {planned.condition}")
@@ -100,13 +103,53 @@ def run_plan(arguments: argparse.Namespace) -> int:
         f"in {plan.blocks} blocks, each in random order (seed {seed})"
     )
     out.print(f"estimated time: {_estimate(plan)}")
+    _warn_of_no_verdict(out, study)
     return 0
+
+
+def conditions_table(study: Study) -> Table:
+    """A row per condition."""
+    rows = [_words(condition) for condition in study.conditions]
+    table = Table(*rows[0], box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*row.values())
+    return table
 
 
 def run_run(arguments: argparse.Namespace) -> int:
     """Run a study. The same command goes on where an interrupted run of the study stopped."""
     path, text, study = _chosen(arguments)
+    _warn_of_no_verdict(console(), study)
     return _run(arguments, path, text, study)
+
+
+def comparisons_of(study: Study) -> int:
+    """The most comparisons that are corrected together: of protocols, of variants, or of compressions."""
+    cells = study.conditions
+    places = Counter(replace(cell, protocol=Protocol.HTTP1) for cell in cells)
+    protocols = sum(math.comb(count, 2) for count in places.values())
+    variants = len(cells) - len({replace(cell, variant=PLAIN) for cell in cells})
+    compressions = len(cells) - len({replace(cell, compression=RECORDED_COMPRESSION) for cell in cells})
+    return max(protocols, variants, compressions)
+
+
+def _warn_of_no_verdict(out: Console, study: Study) -> None:
+    """Say so when no outcome of the study, however clear, could become a verdict."""
+    comparisons = comparisons_of(study)
+    if comparisons == 0:
+        return
+    needed = clear_ones_needed(comparisons, study.trials)
+    if needed is None:
+        out.print(
+            f"warning: {comparisons} comparison{'s' * (comparisons > 1)} with {study.trials} "
+            f"trial{'s' * (study.trials > 1)} can give no verdict; at least {least_trials(comparisons, comparisons)} "
+            f"trials, and {least_trials(comparisons, 1)} for one difference among equals"
+        )
+    elif needed > 1:
+        out.print(
+            f"note: {comparisons} comparisons with {study.trials} trials give a verdict where {needed} or more of them "
+            f"differ clearly; at least {least_trials(comparisons, 1)} trials for one difference among equals"
+        )
 
 
 def _chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
@@ -169,15 +212,26 @@ def _run(arguments: argparse.Namespace, path: Path, text: str, study: Study) -> 
 def _folder(study: Study, text: str, *, fresh: bool) -> Path:
     """The latest unfinished run of this very study, else a new folder."""
     if not fresh:
-        for folder in sorted(RUNS.glob(f"{study.name}-*Z"), reverse=True):
+        for folder in sorted(RUNS.glob(f"{study.name}-*Z*"), reverse=True):
             if _unfinished_run_of(folder, text):
                 return folder
-    return RUNS / f"{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    return new_folder(RUNS, f"{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+
+
+def new_folder(root: Path, name: str) -> Path:
+    """A folder made just now, by this call alone: of several runs begun in one second the later have a number."""
+    root.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        folder = root / (name if number == 1 else f"{name}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise AssertionError  # numbers do not end
 
 
 def _unfinished_run_of(folder: Path, text: str) -> bool:
     plan, stored = folder / "plan.jsonl", folder / "study.toml"
-    if not plan.exists() or not stored.exists() or stored.read_text(encoding="utf-8") != text:
+    if not plan.exists() or not stored.exists() or stored.read_bytes() != text.encode():
         return False
     records = folder / "records.jsonl"
     count = records.read_bytes().count(b"\n") if records.exists() else 0

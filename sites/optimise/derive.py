@@ -26,6 +26,7 @@ from sites.optimise.settings import DEFAULTS, Settings
 from sites.optimise.switched import SwitchedOff, switched_off
 from sites.requisites import walk
 from sites.response import Response
+from sites.wholefolder import remove_leftovers
 
 FOLDER, REPORT = ".variants", "optimised.json"
 # Raised when a filter begins to give other bytes, so that variants made before are made again.
@@ -109,6 +110,8 @@ def derive(archive: Archive, variant: Variant, settings: Settings = DEFAULTS) ->
     report = _stored_report(root / name)
     if report is not None:
         return Derived(open_archive(root, name), report, fresh=False)
+    for each in root.parent.glob("*"):  # a killed one may have left something under another key
+        remove_leftovers(each)
     left = [name for name in variant.filters if name not in {each.filter for each in off}]
     page, report = optimise(Page.of(archive), left, settings)
     report = replace(report, off=off)

@@ -53,7 +53,7 @@ def test_markdown() -> None:
 def test_latex_is_booktabs_with_everything_escaped() -> None:
     latex = to_latex(TABLE)
     for part in (
-        r"\caption{A | table \& more. 50 \% of it.}",
+        r"\caption{A \textbar{} table \& more. 50 \% of it.}",
         r"\begin{tabular}{lrr@{~}l}",
         r"Page & RTT & \multicolumn{2}{r}{Median} \\",
         r"a\_b & 20 & 1,235 & [1,200--1,260] \\",

@@ -80,7 +80,7 @@ def test_a_factorial_study_has_each_filter_alone_and_all_without_each() -> None:
         ('{ factorial = "inline_css" }', "two filters or more"),
         ('{ factorial = "cor" }', "no filter or set"),
         ("{ factorial = 3 }", "a variant is a text"),
-        ("{ }", "a variant is a text"),
+        ("{ }", "variants must be a table with some of factorial"),
         ('{ factorail = "core" }', "factorail"),
     ],
 )

@@ -1,0 +1,86 @@
+"""JSON lines of unknown origin: one object each, of numbers, texts and sizes that can be reckoned with and written.
+
+Ours are made so; what differs was damaged or made by somebody else.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+MAX_LINE_BYTES = 20_000_000
+MAX_DEPTH = 20
+MAX_WHOLE = 2**63  # what tables of numbers hold
+# A string, or one without end, at which the parser stops; nothing is read twice.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_BRACKET = re.compile(rb"[\[{\]}]")
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
+    """(number from 1, the line, whether it ends with a newline) of each line that is not blank.
+
+    Of a line that is too long only the beginning is read, which `parse` then refuses, and nothing of what follows.
+    """
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            if line.strip():
+                yield number, line.rstrip(b"\n"), line.endswith(b"\n")
+            if len(line) > MAX_LINE_BYTES:
+                return
+
+
+def parse(text: bytes) -> dict[str, Any]:
+    """The object of a line or file; ValueError, in one line, when it is none of ours.
+
+    Halves of characters, which JSON can hold and no file can, become the replacement character.
+    """
+    if len(text) > MAX_LINE_BYTES:
+        raise ValueError(f"over {MAX_LINE_BYTES // 10**6} MB long")
+    _refuse_depth(text)
+    data = json.loads(text, parse_constant=_refuse_constant, parse_int=_whole, parse_float=_finite)
+    if not isinstance(data, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - of the text, as all others
+    return dict(_whole_characters(data)) if b"\\u" in text else data
+
+
+def _refuse_depth(text: bytes) -> None:
+    """ValueError for what would exhaust the parser's stack, and the stack of everybody who walks over it later."""
+    depth = 0
+    for bracket in _BRACKET.findall(_STRING.sub(b"", text)):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > MAX_DEPTH:
+            raise ValueError(f"more than {MAX_DEPTH} brackets within each other")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON; what was not observed is null")
+
+
+def _whole(text: str) -> int:
+    if len(text) > 20 or not -MAX_WHOLE <= (number := int(text)) < MAX_WHOLE:
+        raise ValueError(f"the number {text[:30]}{'…' * (len(text) > 30)} is too large")
+    return number
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text[:30]} is too large")
+    return number
+
+
+def _whole_characters(value: Any) -> Any:
+    if isinstance(value, str):
+        return _HALF.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, list):
+        return [_whole_characters(each) for each in value]
+    if isinstance(value, dict):
+        return {_whole_characters(key): _whole_characters(each) for key, each in value.items()}
+    return value

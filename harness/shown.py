@@ -1,0 +1,33 @@
+"""Values and texts of unknown origin, as a person is shown them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+SHOWN_CHARACTERS = 80
+# What a terminal acts on instead of showing it: control characters, ends of lines of other scripts, changes of the
+# writing direction, and halves of characters, which cannot be written at all.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """The text with what a terminal would act on made visible; ends of lines stay."""
+    return _UNPRINTABLE.sub(_visible, text)
+
+
+def one_line(text: str) -> str:
+    """`printable`, and its lines joined."""
+    return printable(" ".join(text.split("\n")))
+
+
+def shown(value: Any) -> str:
+    """What was found, as an error shows it: on one line and not longer than a reader needs."""
+    if isinstance(value, int) and abs(value) >= 2**64:
+        return f"a whole number of {value.bit_length():,} bits"
+    text = f"{value:.15g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+
+
+def _visible(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
