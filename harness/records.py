@@ -64,6 +64,9 @@ class Observation:
     foreign_cpu_share: float | None = None
     console_errors: tuple[str, ...] | None = None
     console_error_count: int | None = None
+    server_stopped_ms: float | None = None
+    server_late_ms: float | None = None
+    client_stopped_ms: float | None = None
 
 
 @dataclass(frozen=True)
