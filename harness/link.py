@@ -147,10 +147,8 @@ class EmulatedLink:
 
     def check(self) -> None:
         """Raise TestbedFailed when the emulator has died or is stopped."""
-        try:
+        with self._named():
             self._process.check_running()
-        except TestbedFailed as failure:
-            raise TestbedFailed(f"the link emulator {failure}") from failure
 
     def examine(self) -> None:
         """`check`, and TestbedFailed when it does not tell its counters at once."""
@@ -161,10 +159,18 @@ class EmulatedLink:
         """The counters now: packets, IP bytes, drops and lateness per direction."""
         before = len(self._events("stats"))
         self._process.signal(signal.SIGUSR1)
-        self._process.wait_until(
-            lambda: len(self._events("stats")) > before, timeout_s, "did not tell its counters"
-        )
+        with self._named():
+            self._process.wait_until(
+                lambda: len(self._events("stats")) > before, timeout_s, "did not tell its counters"
+            )
         return self._described(self._events("stats")[-1])
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except TestbedFailed as failure:
+            raise TestbedFailed(f"the link emulator {failure}") from failure
 
     def _described(self, counters: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in counters.items() if key != "event"}
@@ -226,7 +232,7 @@ def joined(
         try:
             _route(client, server, address, tcp)
         except TestbedFailed:
-            made.check()  # its device goes with it
+            made.examine()  # its device goes with it
             raise
         yield made
 
