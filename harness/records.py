@@ -8,12 +8,13 @@ import contextlib
 import fcntl
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.errors import RecordsError
+from harness.errors import RecordsError, StorageFailed
 from harness.model import Outcome
 from harness.plan import Plan, PlannedTrial
 from harness.rates import RecordedRate
@@ -130,6 +131,11 @@ class RunDirectory:
             seen.add(trial)
         return seen
 
+    def endings(self) -> Counter[tuple[str, str]]:
+        """How often a trial ended with each outcome for each reason."""
+        records = (json.loads(line) for line in _lines(self.records_path))
+        return Counter((record["outcome"], record["reason"] or "") for record in records)
+
     def append(self, record: Record) -> None:
         """Store a record and flush it to disk before returning."""
         append_line(self.records_path, record.to_json())
@@ -226,7 +232,7 @@ def append_line(path: Path, data: Mapping[str, Any]) -> None:
             os.fsync(descriptor)
         except OSError as error:
             os.ftruncate(descriptor, before)
-            raise RecordsError(
+            raise StorageFailed(
                 f"cannot append to {path}: {error.strerror}; earlier records are intact, "
                 "make room and give the same command again"
             ) from error
@@ -250,7 +256,7 @@ def write_whole(path: Path, text: str) -> None:
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise RecordsError(
+        raise StorageFailed(
             f"cannot write {path}: {error.strerror}; make room or choose another --out"
         ) from error
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from harness.enclosure import enclosed, inside
 from harness.errors import ColdloadError, EnvironmentLacks
 
+NO_THREAD = "can't start new thread"  # Python has no class for it
 Subcommands = Any  # argparse has no public type for what add_subparsers returns
 
 
@@ -39,6 +40,16 @@ def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
         if arguments.verbose:
             traceback.print_exc()
         print(f"coldload {arguments.command}: {error}", file=sys.stderr)
+        return EnvironmentLacks.exit_code
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and NO_THREAD not in str(error):
+            raise
+        if arguments.verbose:
+            traceback.print_exc()
+        what = "no memory is left" if isinstance(error, MemoryError) else "no further thread can be started"
+        print(
+            f"coldload {arguments.command}: {what}; see `ulimit -a`, and what else runs here", file=sys.stderr
+        )
         return EnvironmentLacks.exit_code
     except KeyboardInterrupt:
         if inside():  # told once, by the process that waits for the enclosure
