@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/busy_machine.py [--rounds 7]
 
 The dummy page over h2 at 10 Mbit/s, 100 ms, beside programs that keep so many cores busy; the loads take turns. Prints
-the median `foreign_cpu_share`, the median `server_late_ms` and the median ratio of `plt_ms` to that of the undisturbed load
-of the same round, with ranges. The limits of analysis/exclude.py follow from it.
+medians with ranges of `foreign_cpu_share`, of `server_late_ms`, and of the ratio of `plt_ms` to that of the undisturbed
+load of the same round. The limits of analysis/exclude.py follow from it.
 """
 
 from __future__ import annotations
