@@ -15,7 +15,7 @@ from analysis.estimate import RESAMPLES
 from analysis.load import load, write_parquet
 from analysis.results import IDS, Results, evaluate
 from analysis.tables import TABLES
-from harness.errors import RecordsError
+from harness.errors import RecordsError, StorageFailed
 
 TEMPLATE = "report.html.j2"
 
@@ -58,7 +58,7 @@ def build(run_dirs: Sequence[Path], out: Path | None = None) -> Report:
         directory.mkdir(parents=True, exist_ok=True)
         path = _write(results, directory)
     except OSError as error:
-        raise RecordsError(
+        raise StorageFailed(
             f"cannot write the report to {directory}: {error.strerror or error}; make room or choose another place"
         ) from error
     left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}

@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/busy_machine.py [--rounds 7]
 
 The dummy page over h2 at 10 Mbit/s, 100 ms, beside programs that keep so many cores busy; the loads take turns. Prints
-the median `foreign_cpu_share` and the median ratio of `plt_ms` to that of the undisturbed load of the same round, with
-ranges. The limit of analysis/exclude.py follows from it.
+medians with ranges of `foreign_cpu_share`, of `server_late_ms`, and of the ratio of `plt_ms` to that of the undisturbed
+load of the same round. The limits of analysis/exclude.py follow from it.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ DISTURBANCES = (
 )
 
 
-def measure(rounds: int) -> dict[Disturbance, list[tuple[float, float]]]:
-    """`foreign_cpu_share` and `plt_ms` per disturbance and round."""
-    found: dict[Disturbance, list[tuple[float, float]]] = {each: [] for each in DISTURBANCES}
+def measure(rounds: int) -> dict[Disturbance, list[tuple[float, float, float]]]:
+    """`foreign_cpu_share`, `server_late_ms` and `plt_ms` per disturbance and round."""
+    found: dict[Disturbance, list[tuple[float, float, float]]] = {each: [] for each in DISTURBANCES}
     for _ in range(rounds):
         for disturbance, loads in found.items():
             with disturbance.running():
                 done = subprocess.run(LOAD, stdout=subprocess.PIPE, text=True, check=True)
             record = json.loads(done.stdout)
-            loads.append((record["foreign_cpu_share"], record["plt_ms"]))
+            loads.append((record["foreign_cpu_share"], record["server_late_ms"], record["plt_ms"]))
     return found
 
 
@@ -85,12 +85,12 @@ def main() -> int:
     rounds = parser.parse_args().rounds
     print(f"{os.cpu_count()} cores, load average at the start {os.getloadavg()[0]:.1f}, {rounds} rounds")
     found = measure(rounds)
-    undisturbed = [plt for _, plt in found[DISTURBANCES[0]]]
-    print(f"{'beside the load':28} {'foreign_cpu_share':>24} {'plt_ms, ratio':>24}")
+    undisturbed = [plt for _, _, plt in found[DISTURBANCES[0]]]
+    print(f"{'beside the load':28} {'foreign_cpu_share':>24} {'server_late_ms':>24} {'plt_ms, ratio':>24}")
     for disturbance, loads in found.items():
-        shares = [share for share, _ in loads]
-        ratios = [plt / quiet for (_, plt), quiet in zip(loads, undisturbed, strict=True)]
-        print(f"{disturbance.name:28} {spread(shares):>24} {spread(ratios):>24}")
+        shares, waits = [share for share, _, _ in loads], [wait for _, wait, _ in loads]
+        ratios = [plt / quiet for (_, _, plt), quiet in zip(loads, undisturbed, strict=True)]
+        print(f"{disturbance.name:28} {spread(shares):>24} {spread(waits):>24} {spread(ratios):>24}")
     return 0
 
 

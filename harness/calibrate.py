@@ -9,6 +9,7 @@ transmitter (harness/rates.py) that shares nothing with the emulator.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import statistics
 import time
@@ -53,7 +54,7 @@ LOSS_SIGMAS = 4.0  # a link that is right is refused once in 16,000 readings
 def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> LinkReading:
     """Measure a link that was made for this purpose, exactly as one for a trial is made."""
     testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
-    with testbed.client(link) as client:
+    with testbed.client(link) as client, _blamed(testbed, client):
         bench = _Bench(link, client, testbed.server, thorough)
         figures = dict(bench.figures())
         scheduling = client.link.reading()["scheduling"]
@@ -64,6 +65,27 @@ def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> LinkRe
         taken_utc=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         figures=figures,
     )
+
+
+@contextlib.contextmanager
+def _blamed(testbed: Testbed, client: Client) -> Iterator[None]:
+    """A part that has died or is stopped by the end is the reason, whatever was measured, or failed to be."""
+    try:
+        yield
+    except (TestbedFailed, OSError) as error:
+        _check_parts(testbed, client)
+        if isinstance(error, TestbedFailed):
+            raise
+        raise TestbedFailed(f"a link could not be measured: {error}") from error
+    _check_parts(testbed, client)
+
+
+def _check_parts(testbed: Testbed, client: Client) -> None:
+    try:
+        client.link.examine()  # its device goes a little before the process
+        testbed.check()
+    except TestbedFailed as failure:
+        raise TestbedFailed(f"while a link was measured: {failure}") from failure
 
 
 def readings(testbed: Testbed, link: Link) -> list[LinkReading]:

@@ -4,8 +4,9 @@ ColdloadError                 one line: what was tried, what was found, what to 
 ├── UsageError                exit 2: wrong input or usage
 │   ├── StudyError            a study file, a link file or an option that makes no sense
 │   ├── ArchiveError          an archive or a recording that is missing, damaged or refused
-│   └── RecordsError          a run directory that cannot be read, continued or written
+│   └── RecordsError          a run directory that cannot be read or continued, or is in use
 ├── EnvironmentLacks          exit 3: a program, a permission or a kernel feature is missing
+│   ├── StorageFailed         the disk is full, or cannot be written to
 │   └── TestbedFailed         a part of the testbed did not start, or died
 ├── MeasurementRefused        exit 1: the measurement says no (the link is off, a budget is exceeded)
 └── TrialFailed               one trial failed; it is recorded with its outcome and the run goes on
@@ -40,13 +41,17 @@ class ArchiveError(UsageError):
 
 
 class RecordsError(UsageError):
-    """A run directory cannot be read, continued or written."""
+    """A run directory that cannot be read or continued, or is in use."""
 
 
 class EnvironmentLacks(ColdloadError):
     """The machine lacks something coldload needs; `coldload doctor` tells how to get it."""
 
     exit_code = 3
+
+
+class StorageFailed(EnvironmentLacks):
+    """A file cannot be written: the disk is full, most of the time. What was stored before is whole."""
 
 
 class TestbedFailed(EnvironmentLacks):

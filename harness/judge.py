@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from harness.browser.browserlog import BrowserLog, Connection, Request
+from harness.lateness import Lateness
 from harness.model import Outcome, Protocol
 from harness.timeline import Timeline, misfit
 from sites.servers import ServedRequest
@@ -27,6 +28,7 @@ TRANSPORT_ERRORS = frozenset({-7, -21, *range(-399, -99)})
 # A handshake takes one round trip; NetLog's ticks are whole ms, and a packet may leave 30 us early each way.
 CONNECT_SLACK_MS = 2
 SPDY = "spdy/3"
+BROWSER = "the browser"  # in `Evidence.lateness`; its processes come and go
 CONNECTIONS_PER_HOST = 6  # of QtWebKit (and Chromium): with more requests at once it pipelines
 
 
@@ -48,6 +50,7 @@ class Evidence:
     client_cpu_s: float | None = None
     server_cpu_s: float | None = None
     foreign_cpu_share: float | None = None
+    lateness: Mapping[str, Lateness] | None = None
     console_errors: tuple[str, ...] | None = None
     console_error_count: int | None = None
 
@@ -94,6 +97,7 @@ class Evidence:
 def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
     """Whether a load that reached its load event may count; else the outcome with its reason."""
     for outcome, find in (
+        (Outcome.TESTBED_FAILED, hindered),
         (Outcome.PAGE_ERROR, attrgetter("misfit")),
         (Outcome.TESTBED_FAILED, _foreign_traffic),
         (Outcome.TESTBED_FAILED, _lossy_testbed),
@@ -107,6 +111,16 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
         if reason:
             return outcome, reason
     return Outcome.OK, None
+
+
+def hindered(evidence: Evidence) -> str | None:
+    """What stood still while the page loaded, or went: the page did not take the time for itself."""
+    seen = evidence.lateness or {}
+    stood = [f"{name} for {each.stopped_ms:,.0f} ms" for name, each in seen.items() if each.stopped_ms]
+    went = [name for name, each in seen.items() if each.ended and name != BROWSER]
+    return _listed("stopped while the page loaded:", stood) or _listed(
+        "lost a process while the page loaded:", went
+    )
 
 
 def _foreign_traffic(evidence: Evidence) -> str | None:

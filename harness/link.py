@@ -27,6 +27,7 @@ from harness.rates import ConstantRate
 LINKEM_FOLDER = Path(__file__).parent / "linkem"
 TUN_DEVICE = Path("/dev/net/tun")
 DEVICE = "link0"
+EXAMINATION_S = 1.0  # within which it tells its counters, also on a busy machine
 DEVICE_PACKETS = 10_000  # room for a burst while the emulator waits for a core; the emulated queue is its own
 # Both ends of the veth path share one hardware address and do no ARP: no packet but the traffic itself
 # crosses the link, and the first one waits for nobody.
@@ -109,7 +110,11 @@ class RunningLink(Interface):
     def alive(self) -> bool: ...
 
     def check(self) -> None:
-        """Raise TestbedFailed when the link has died."""
+        """Raise TestbedFailed when the link has died or is stopped."""
+        ...
+
+    def examine(self) -> None:
+        """`check`, and TestbedFailed when it does not tell its counters at once."""
         ...
 
     def reading(self) -> dict[str, Any]:
@@ -141,15 +146,31 @@ class EmulatedLink:
         return self._process.alive
 
     def check(self) -> None:
-        """Raise TestbedFailed when the emulator has died."""
-        self._process.check()
+        """Raise TestbedFailed when the emulator has died or is stopped."""
+        with self._named():
+            self._process.check_running()
 
-    def reading(self) -> dict[str, Any]:
+    def examine(self) -> None:
+        """`check`, and TestbedFailed when it does not tell its counters at once."""
+        self.check()
+        self.reading(timeout_s=EXAMINATION_S)
+
+    def reading(self, timeout_s: float = 5.0) -> dict[str, Any]:
         """The counters now: packets, IP bytes, drops and lateness per direction."""
         before = len(self._events("stats"))
         self._process.signal(signal.SIGUSR1)
-        self._process.wait_until(lambda: len(self._events("stats")) > before, timeout_s=5)
+        with self._named():
+            self._process.wait_until(
+                lambda: len(self._events("stats")) > before, timeout_s, "did not tell its counters"
+            )
         return self._described(self._events("stats")[-1])
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except TestbedFailed as failure:
+            raise TestbedFailed(f"the link emulator {failure}") from failure
 
     def _described(self, counters: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in counters.items() if key != "event"}
@@ -208,7 +229,11 @@ def joined(
             if pcap is not None:
                 command = command.plus("--pcap", pcap)
             made = undo.enter_context(_emulated_link(command, client, server, folder, backend, seed=seed))
-        _route(client, server, address, tcp)
+        try:
+            _route(client, server, address, tcp)
+        except TestbedFailed:
+            made.examine()  # its device goes with it
+            raise
         yield made
 
 

@@ -46,6 +46,10 @@ class NetemLink:
         if not self.alive:
             raise TestbedFailed("the link is no longer shaped: its netem discipline is gone")
 
+    def examine(self) -> None:
+        """`check`: the kernel always answers."""
+        self.check()
+
     def reading(self) -> dict[str, Any]:
         """The kernel's counters now, as our own emulator names them."""
         self.check()

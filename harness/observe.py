@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from harness.browser.browserlog import ABORTED, Connection
-from harness.judge import SPDY, Evidence
+from harness.judge import BROWSER, SPDY, Evidence
 from harness.records import Observation
 from sites.servers import Match, ServedRequest
 
@@ -56,7 +56,22 @@ def observe(evidence: Evidence) -> Observation:
         foreign_cpu_share=evidence.foreign_cpu_share,
         console_errors=evidence.console_errors,
         console_error_count=evidence.console_error_count,
+        **_lateness(evidence),
     )
+
+
+def _lateness(evidence: Evidence) -> dict[str, float | None]:
+    """Of a program with the longest stop; the waits for a core are those of all programs that serve."""
+    if evidence.lateness is None:
+        return {}
+    serving = [each for name, each in evidence.lateness.items() if name != BROWSER]
+    waits = [each.waiting_ms for each in serving]
+    browser = evidence.lateness.get(BROWSER)
+    return {
+        "server_stopped_ms": max((each.stopped_ms for each in serving), default=None),
+        "server_late_ms": None if None in waits else round(sum(each or 0 for each in waits), 1),
+        "client_stopped_ms": browser.stopped_ms if browser else None,
+    }
 
 
 def _fastest(connections: Iterable[Connection]) -> float | None:

@@ -93,7 +93,10 @@ def train(
             if gap_s and (wait := start + number * gap_s - time.monotonic()) > 0:
                 time.sleep(wait)
             sent.append(time.time_ns())
-            source.sendto(SEQUENCE.pack(number) + padding, (address, PORT))
+            try:
+                source.sendto(SEQUENCE.pack(number) + padding, (address, PORT))
+            except OSError:  # the link has gone with its device; what is sent no more counts as lost
+                return
 
     with sink, source:
         sink.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)

@@ -19,6 +19,7 @@ from typing import IO
 
 from harness.command import Command
 from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.processtree import is_stopped
 
 POLL_SECONDS = 0.002
 SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/chromium")
@@ -101,21 +102,36 @@ class Process:
             lines = []
         return " | ".join(lines[-count:]) or "it printed nothing"
 
+    @property
+    def name(self) -> str:
+        """Its program, without the folder."""
+        return Path(self.command.program).name
+
     def check(self) -> None:
         """Raise TestbedFailed when the process has died."""
         if not self.alive:
             code = self._popen.returncode
-            raise TestbedFailed(f"{self.command.program} died (exit code {code}): {self.last_lines()}")
+            raise TestbedFailed(f"{self.name} died (exit code {code}): {self.last_lines()}")
 
-    def wait_until(self, ready: Callable[[], bool], timeout_s: float = 20.0) -> None:
-        """Wait until `ready()` is true, which must be a real probe of the service, never a guess."""
+    def check_running(self) -> None:
+        """Raise TestbedFailed when the process has died or is stopped."""
+        self.check()
+        if is_stopped(self.pid):
+            raise TestbedFailed(f"{self.name} is stopped: somebody sent it SIGSTOP, or debugs it")
+
+    def wait_until(
+        self, ready: Callable[[], bool], timeout_s: float = 20.0, missing: str = "was not ready"
+    ) -> None:
+        """Wait until `ready()` is true, which must be a real probe of the service, never a guess.
+
+        `missing` says in the error what did not come.
+        """
         deadline = time.monotonic() + timeout_s
         while not ready():
             self.check()
             if time.monotonic() > deadline:
-                raise TestbedFailed(
-                    f"{self.command.program} was not ready after {timeout_s:g} s: {self.last_lines()}"
-                )
+                self.check_running()
+                raise TestbedFailed(f"{self.name} {missing} after {timeout_s:g} s: {self.last_lines()}")
             time.sleep(POLL_SECONDS)
 
     def signal(self, number: signal.Signals) -> None:
@@ -124,9 +140,13 @@ class Process:
             self._popen.send_signal(number)
 
     def end(self, grace_s: float = 3.0) -> int:
-        """TERM to the process, KILL to its whole group after `grace_s`; returns the exit code."""
+        """TERM to the process, KILL to its whole group after `grace_s`; returns the exit code.
+
+        What is stopped goes on first: it could not hear the signal.
+        """
         if self.alive:
             self._popen.terminate()
+            self._signal_group(signal.SIGCONT)
             self.ends_within(grace_s)
         self.kill()
         return self._popen.returncode
@@ -143,9 +163,12 @@ class Process:
 
     def kill(self) -> None:
         """KILL to the whole group, at once, and wait for the process."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._popen.pid, signal.SIGKILL)
+        self._signal_group(signal.SIGKILL)
         self._popen.wait()
+
+    def _signal_group(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
 
 
 class Conversation(Process):

@@ -1,4 +1,4 @@
-"""Process trees by /proc: who descends from whom, what they and all others cost, and how to end them all."""
+"""Process trees by /proc: who descends from whom, who stands still, what they cost, and how to end them all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 CORES = os.cpu_count() or 1
+STOPPED = frozenset("Tt")  # states of proc(5): by a signal, by a debugger
 
 
 def _stat_fields(pid: int) -> list[str] | None:
@@ -19,6 +20,18 @@ def _stat_fields(pid: int) -> list[str] | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     return text[text.rindex(")") + 2 :].split()
+
+
+def parent_of(pid: int) -> int | None:
+    """The process that started it; None when it is gone."""
+    fields = _stat_fields(pid)
+    return int(fields[1]) if fields else None
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process is stopped (SIGSTOP, a debugger) and does nothing until it is continued."""
+    fields = _stat_fields(pid)
+    return fields is not None and fields[0] in STOPPED
 
 
 def _by_parent() -> dict[int, list[int]]:
@@ -45,7 +58,7 @@ def family(root: int) -> list[int]:
 
 def stopped(root: int) -> list[int]:
     """Those of a process and its living descendants that a signal or a debugger holds."""
-    return [pid for pid in family(root) if (fields := _stat_fields(pid)) and fields[0] in "Tt"]
+    return [pid for pid in family(root) if (fields := _stat_fields(pid)) and fields[0] in STOPPED]
 
 
 def cpu_seconds(root: int) -> float | None:

@@ -8,13 +8,14 @@ import contextlib
 import fcntl
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness import jsontext
-from harness.errors import RecordsError
+from harness.errors import RecordsError, StorageFailed
 from harness.model import Outcome
 from harness.plan import Plan, PlannedTrial
 from harness.rates import RecordedRate
@@ -66,6 +67,9 @@ class Observation:
     foreign_cpu_share: float | None = None
     console_errors: tuple[str, ...] | None = None
     console_error_count: int | None = None
+    server_stopped_ms: float | None = None
+    server_late_ms: float | None = None
+    client_stopped_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,13 @@ class RunDirectory:
                 raise RecordsError(f"{self.records_path} line {number}: trial {shown(trial)} {what}")
             seen.add(trial)
         return seen
+
+    def endings(self) -> Counter[tuple[str, str]]:
+        """How often a trial ended with each outcome for each reason."""
+        if not self.records_path.exists():
+            return Counter()
+        records = (jsontext.parse(line) for _, line, _ in jsontext.lines(self.records_path))
+        return Counter((str(record["outcome"]), str(record["reason"] or "")) for record in records)
 
     def append(self, record: Record) -> None:
         """Store a record and flush it to disk before returning."""
@@ -233,7 +244,7 @@ def append_line(path: Path, data: Mapping[str, Any]) -> None:
             os.fsync(descriptor)
         except OSError as error:
             os.ftruncate(descriptor, before)
-            raise RecordsError(
+            raise StorageFailed(
                 f"cannot append to {path}: {error.strerror}; earlier records are intact, "
                 "make room and give the same command again"
             ) from error
@@ -257,7 +268,7 @@ def write_whole(path: Path, text: str) -> None:
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise RecordsError(
+        raise StorageFailed(
             f"cannot write {path}: {error.strerror}; make room or choose another --out"
         ) from error
 

@@ -90,6 +90,32 @@ class Endpoint:
             return ()
         return tuple(f"http://{host}" for host in sorted(self.hosts))
 
+    @property
+    def programs(self) -> dict[str, int]:
+        """The main process of each program that answers a load here, by name."""
+        return {**self.server.programs, self.name_server.process.name: self.name_server.process.pid}
+
+    def check(self) -> None:
+        """Raise TestbedFailed, with the name, when one of them has died or is stopped."""
+        with self._named():
+            self.server.check()
+            self.name_server.check()
+
+    def examine(self) -> None:
+        """`check`, and ask each of them; takes some ms, or a second where one does not answer."""
+        with self._named():
+            self.name_server.examine()
+            self.server.examine(self.protocol)
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except TestbedFailed as failure:
+            raise TestbedFailed(
+                f"{failure} (it serves {self.archive.name} over {self.protocol})"
+            ) from failure
+
 
 @dataclass(frozen=True)
 class Client:
@@ -203,7 +229,7 @@ class Testbed:
         return [Service(protocol, self._server_address(), hosts) for hosts in (others, *groups)]
 
     def endpoint(self, condition: Condition) -> Endpoint:
-        """Where the page of a condition is served; raises TestbedFailed when its server has died."""
+        """Where the page of a condition is served; raises TestbedFailed when a program there has died or is stopped."""
         page = served_name(condition.page, condition.variant)
         return self.endpoint_of(page, condition.protocol, condition.engine, condition.compression)
 
@@ -216,9 +242,24 @@ class Testbed:
     ) -> Endpoint:
         """`endpoint` by the archive's name."""
         found = self.endpoints[page, protocol, engine, compression]
-        found.server.check()
-        found.name_server.process.check()
+        found.check()
         return found
+
+    def check(self) -> None:
+        """Raise TestbedFailed when a server or name server has died or is stopped."""
+        for server in {endpoint.server for endpoint in self.endpoints.values()}:
+            server.check()
+        for endpoint in self.endpoints.values():
+            endpoint.name_server.check()
+
+    def examine(self, endpoint: Endpoint, client: Client | None = None) -> None:
+        """Ask all that a load depended on; TestbedFailed names the part that is dead, stopped or silent.
+
+        For a load that failed: it is the page's fault only when nothing here is. Takes about a second at most.
+        """
+        endpoint.examine()
+        if client is not None:
+            client.link.examine()
 
     @contextlib.contextmanager
     def client(self, link: Link, *, block: int = 0, pcap: Path | None = None) -> Iterator[Client]:

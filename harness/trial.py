@@ -14,7 +14,8 @@ from harness.browser.driver import Browser
 from harness.browser.screens import take_screens
 from harness.browsers import Drivers, FreshBrowser
 from harness.errors import TestbedFailed, TrialFailed
-from harness.judge import Evidence, verdict
+from harness.judge import BROWSER, Evidence, hindered, verdict
+from harness.lateness import watching
 from harness.model import Outcome
 from harness.observe import observe
 from harness.plan import PlannedTrial
@@ -111,11 +112,15 @@ class _Attempt:
                 tls_resumption=endpoint.tls_resumption,
             )
             self._measure(endpoint)
+            outcome, reason = verdict(self.evidence)
+            if outcome is not Outcome.OK:
+                self.testbed.examine(endpoint)
         except TrialFailed as failure:
-            return failure.outcome, failure.reason
+            hindrance = hindered(self._seen)
+            return (Outcome.TESTBED_FAILED, hindrance) if hindrance else (failure.outcome, failure.reason)
         except TestbedFailed as failure:
             return Outcome.TESTBED_FAILED, str(failure)
-        return verdict(self.evidence)
+        return outcome, reason
 
     def _measure(self, endpoint: Endpoint) -> None:
         log_offset = endpoint.server.log_offset
@@ -135,6 +140,7 @@ class _Attempt:
                 client.link.check()
                 with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole log
                     self._collect(browser, client, endpoint, log_offset, cpu_before)
+                self.testbed.examine(endpoint, client)
                 raise
             client.link.check()
             self._collect(browser, client, endpoint, log_offset, cpu_before)
@@ -164,15 +170,19 @@ class _Attempt:
             with watch.limit(self.options.answer_s, "answer of the page"):
                 browser.hold_timers()
         foreign = ForeignCpu()
-        with watch.limit(self.options.timeout_s + RETURN_S, "return of the navigation"):
-            navigate_ms = browser.load(endpoint.start_url, self.options.timeout_s)
-        client.link.check()
-        self.evidence = replace(
-            self._seen,
-            navigate_ms=navigate_ms,
-            link_reading=client.link.reading(),
-            foreign_cpu_share=foreign.share(),
-        )
+        with watching(self._programs(fresh, endpoint)) as seen:
+            try:
+                with watch.limit(self.options.timeout_s + RETURN_S, "return of the navigation"):
+                    navigate_ms = browser.load(endpoint.start_url, self.options.timeout_s)
+                client.link.check()
+                self.evidence = replace(
+                    self._seen,
+                    navigate_ms=navigate_ms,
+                    link_reading=client.link.reading(),
+                    foreign_cpu_share=foreign.share(),
+                )
+            finally:
+                self.evidence = replace(self._seen, lateness=seen.lateness())
         with watch.limit(self.options.answer_s, "answer of the page after its load event"):
             self.evidence = replace(self._seen, timeline=parsed(browser.timeline()))
         if fresh.pid is not None:
@@ -195,6 +205,11 @@ class _Attempt:
         if screens is not None:
             with watch.limit(SCREENS_S, "pictures of the page's screenfuls"):
                 take_screens(browser, screens, self.options.linger_s)
+
+    def _programs(self, fresh: FreshBrowser, endpoint: Endpoint) -> dict[str, int]:
+        """What works on a load and is watched meanwhile; the link tells its lateness itself."""
+        own = {BROWSER: fresh.pid} if fresh.pid is not None else {}
+        return {**endpoint.programs, **own}
 
     def _collect(
         self,

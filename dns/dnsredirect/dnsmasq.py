@@ -15,9 +15,11 @@ import dns.rdatatype
 
 from dnsredirect.zone import Zone
 from harness.command import Command
+from harness.errors import TestbedFailed
 from harness.process import Process, running
 
 PROBE_NAME = "probe.coldload.invalid"
+EXAMINATION_S = 1.0  # within which it answers, also on a busy machine
 QUERY_LINE = re.compile(r" query\[(?P<type>[^\]]+)\] (?P<name>\S+) from (?P<client>\S+)")
 
 
@@ -31,11 +33,22 @@ class Query:
 
 
 class NameServer:
-    """A running dnsmasq that answers one zone on one address."""
+    """A running dnsmasq that answers one zone on one address. `answers` asks it a real query."""
 
-    def __init__(self, address: str, process: Process) -> None:
+    def __init__(self, address: str, process: Process, answers: Callable[[float], bool]) -> None:
         self.address = address
         self.process = process
+        self._answers = answers
+
+    def check(self) -> None:
+        """Raise TestbedFailed when it has died or is stopped."""
+        self.process.check_running()
+
+    def examine(self) -> None:
+        """`check`, and TestbedFailed when it does not answer a query at once."""
+        self.check()
+        if not self._answers(EXAMINATION_S):
+            raise TestbedFailed(f"{self.process.name} did not answer a query within {EXAMINATION_S:g} s")
 
     @property
     def offset(self) -> int:
@@ -75,12 +88,15 @@ def name_server(
         *zone.dnsmasq_options(),
     )
 
-    def ready() -> bool:
+    def answers(timeout_s: float) -> bool:
         with on_host():
-            return resolve(PROBE_NAME, address, timeout_s=0.2) == zone.default
+            return resolve(PROBE_NAME, address, timeout_s=timeout_s) == zone.default
+
+    def ready() -> bool:
+        return answers(0.2)
 
     with running(command.on(network).as_ordinary_user(), log, ready=ready) as process:
-        yield NameServer(address, process)
+        yield NameServer(address, process, answers)
 
 
 def resolve(name: str, server: str, *, timeout_s: float = 2.0) -> str | None:

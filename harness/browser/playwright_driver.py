@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from playwright.sync_api import (
     BrowserContext,
@@ -169,9 +170,28 @@ class PlaywrightDriver:
 def playwright_driver(launcher: Path) -> Iterator[PlaywrightDriver]:
     """Start Playwright; `launcher` is the program it takes for Chromium."""
     before = set(children(os.getpid()))
-    with sync_playwright() as playwright:
+    starting: contextlib.AbstractContextManager[Playwright] = sync_playwright()
+    try:
+        # What its process says in place of starting; else it would say it to the user, in many lines.
+        with tempfile.TemporaryFile("w+") as said, contextlib.redirect_stderr(said):
+            playwright = _started(starting, said)
         (pid,) = set(children(os.getpid())) - before
         yield PlaywrightDriver(playwright, launcher, pid)
+    finally:
+        starting.__exit__(None, None, None)
+
+
+def _started(starting: contextlib.AbstractContextManager[Playwright], said: IO[str]) -> Playwright:
+    try:
+        return starting.__enter__()
+    except Exception as error:
+        if type(error) is not Exception:  # what Playwright raises when its process ends at once
+            raise
+        said.seek(0)
+        why = " | ".join(line.strip() for line in said if "Error" in line) or str(error)
+        raise TestbedFailed(
+            f"Playwright did not start: {one_line(why)}; are memory, processes or open files at a limit (`ulimit -a`)?"
+        ) from error
 
 
 def _page_error(error: Error) -> TrialFailed:

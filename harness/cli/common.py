@@ -15,6 +15,7 @@ from harness.enclosure import enclosed, inside
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.shown import one_line, printable
 
+NO_THREAD = "can't start new thread"  # Python has no class for it
 Subcommands = Any  # argparse has no public type for what add_subparsers returns
 
 
@@ -52,6 +53,16 @@ def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
         if arguments.verbose:
             traceback.print_exc()
         _say(arguments, error)
+        return EnvironmentLacks.exit_code
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and NO_THREAD not in str(error):
+            raise
+        if arguments.verbose:
+            traceback.print_exc()
+        what = "no memory is left" if isinstance(error, MemoryError) else "no further thread can be started"
+        print(
+            f"coldload {arguments.command}: {what}; see `ulimit -a`, and what else runs here", file=sys.stderr
+        )
         return EnvironmentLacks.exit_code
     except KeyboardInterrupt:
         if inside():  # told once, by the process that waits for the enclosure

@@ -13,7 +13,7 @@ from harness.cli.common import Subcommands, in_enclosure
 from harness.cli.inspect import add_link_options, link_of
 from harness.cli.replay_options import add_replay_options, add_server_options, replay_of
 from harness.enclosure import WORKSPACE
-from harness.errors import UsageError
+from harness.errors import TestbedFailed, UsageError
 from harness.model import (
     DEFAULT_DRIVERS,
     DESKTOP,
@@ -133,9 +133,15 @@ def run_load(arguments: argparse.Namespace) -> int:
         options = TrialOptions(arguments.timeout_s, keep)
         record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
         print(json.dumps(record.to_json()) if arguments.json else one_line(_line(record)))
-        return 0 if record.outcome is Outcome.OK else 1
+        return _exit_code(record.outcome)
 
     return in_enclosure(arguments, command)
+
+
+def _exit_code(outcome: Outcome) -> int:
+    if outcome is Outcome.TESTBED_FAILED:
+        return TestbedFailed.exit_code
+    return 0 if outcome is Outcome.OK else 1
 
 
 def _line(record: Record) -> str:

@@ -20,7 +20,7 @@ from analysis.reach import clear_ones_needed, least_trials
 from harness.cli.archives import make_shipped_archives
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.report import write as write_report
-from harness.errors import StudyError
+from harness.errors import MeasurementRefused, StudyError
 from harness.model import RECORDED_COMPRESSION, Condition, Link, Outcome, Protocol
 from harness.plan import Plan, make_plan
 from harness.progress import progress
@@ -34,6 +34,7 @@ from sites.archive import archives_root, open_archive
 RUNS = Path("runs")
 # A rough guess for `plan`: what a trial costs beyond its load, and the round trips a load waits for.
 TYPICAL_OVERHEAD_S = {"playwright": 0.8, "selenium": 1.3, "pyqt": 0.8}
+REASONS_SHOWN = 3
 TYPICAL_ROUND_TRIPS = 12
 
 
@@ -249,7 +250,22 @@ def _run_and_report(study: Study, run: RunDirectory, path: Path) -> int:
         summary = run_study(study, run, archives_root(), listener)
     out.print(_described(summary))
     write_report([run.folder])
+    _refuse_unless_one_counts(run)
     return 0
+
+
+def _refuse_unless_one_counts(run: RunDirectory) -> None:
+    """Raise MeasurementRefused when no trial of a run is ok, with what they are instead."""
+    endings = run.endings()
+    if any(outcome == Outcome.OK for outcome, _ in endings):
+        return
+    often = [
+        f"{count} {outcome}: {reason}" for (outcome, reason), count in endings.most_common(REASONS_SHOWN)
+    ]
+    more = f"; and {len(endings) - REASONS_SHOWN} more reasons" if len(endings) > REASONS_SHOWN else ""
+    raise MeasurementRefused(
+        f"no trial of {run.folder} counts, so nothing was measured ({'; '.join(often)}{more})"
+    )
 
 
 def _described(summary: Summary) -> str:

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from harness.errors import TestbedFailed
 from harness.model import Protocol
 from harness.process import Process
-from harness.processtree import cpu_seconds
+from harness.processtree import cpu_seconds, stopped
 from sites.materialise import Site
 
 # What logs call protocols, and what ALPN does.
@@ -27,6 +28,7 @@ BODILESS = frozenset({204, 304})
 # What is not archived is answered with 404, these headers and an empty body, which no browser takes for content.
 MISS_HEADERS = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*"))
 # A preflight gets these and, echoed, what it asks for: origin, method and headers.
+EXAMINATION_S = 1.0  # within which a server that runs answers, also on a busy machine
 PREFLIGHT_HEADERS = (("Access-Control-Allow-Credentials", "true"),)
 
 
@@ -101,7 +103,10 @@ class ServedRequest:
 
 
 class Server:
-    """A running server. `settings` are those that may change a figure; `parse` reads a line of its log."""
+    """A running server. `settings` are those that may change a figure; `parse` reads a line of its log.
+
+    `answers` asks it by a protocol and tells whether it has answered within so many seconds.
+    """
 
     def __init__(
         self,
@@ -109,16 +114,34 @@ class Server:
         log: Path,
         settings: Mapping[str, object],
         parse: Callable[[str], ServedRequest],
+        answers: Callable[[Protocol, float], bool],
     ) -> None:
         self.processes = tuple(processes)
         self.log = log
         self.settings = settings
         self._parse = parse
+        self._answers = answers
 
     def check(self) -> None:
-        """Raise TestbedFailed when one of the processes has died."""
+        """Raise TestbedFailed when one of the processes has died, or one of them or of their workers is stopped."""
         for process in self.processes:
-            process.check()
+            process.check_running()
+            if stopped(process.pid):
+                raise TestbedFailed(
+                    f"a worker of {process.name} is stopped: somebody sent it SIGSTOP, or debugs it"
+                )
+
+    def examine(self, protocol: Protocol) -> None:
+        """`check`, and TestbedFailed when it does not answer a request of the protocol at once."""
+        self.check()
+        if not self._answers(protocol, EXAMINATION_S):
+            names = " and ".join(self.programs)
+            raise TestbedFailed(f"{names} did not answer a request by {protocol} within {EXAMINATION_S:g} s")
+
+    @property
+    def programs(self) -> dict[str, int]:
+        """The main process of each of its programs, by name."""
+        return {process.name: process.pid for process in self.processes}
 
     @property
     def log_offset(self) -> int:

@@ -27,25 +27,30 @@ QUIC_PROBE = bytes((0xC0, 0x1A, 0x2A, 0x3A, 0x4A, 8, *b"coldload", 8, *b"probing
 QUIC_V1 = bytes((0, 0, 0, 1))
 
 
-def all_answer(services: Sequence[Service], sites: Mapping[str, Site], authority: Authority) -> bool:
-    """Whether each of the services `answers`."""
+def all_answer(
+    services: Sequence[Service],
+    sites: Mapping[str, Site],
+    authority: Authority,
+    timeout_s: float = TIMEOUT_S,
+) -> bool:
+    """Whether each of the services `answers`; the first that does not ends it."""
     return all(
-        answers(service, names_at(service, sites[service.protocol.scheme])[0], authority)
+        answers(service, names_at(service, sites[service.protocol.scheme])[0], authority, timeout_s)
         for service in services
     )
 
 
-def answers(service: Service, host: str, authority: Authority) -> bool:
+def answers(service: Service, host: str, authority: Authority, timeout_s: float = TIMEOUT_S) -> bool:
     """False while nobody listens; TestbedFailed when somebody does with another certificate or protocol.
 
     The caller must be on a host from which the service is reached. `host` has a certificate there.
     """
     address = (service.address, DEFAULT_PORTS[service.protocol.scheme])
     if service.protocol.over_quic:
-        return _answers_quic(address)
+        return _answers_quic(address, timeout_s)
     try:
         with contextlib.ExitStack() as stack:
-            connection = stack.enter_context(socket.create_connection(address, TIMEOUT_S))
+            connection = stack.enter_context(socket.create_connection(address, timeout_s))
             if service.protocol.encrypted:
                 connection = stack.enter_context(_secured(connection, service, host, authority))
             if service.protocol is Protocol.H2:
@@ -64,10 +69,10 @@ def answers(service: Service, host: str, authority: Authority) -> bool:
         return False
 
 
-def _answers_quic(address: tuple[str, int]) -> bool:
+def _answers_quic(address: tuple[str, int], timeout_s: float) -> bool:
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as datagrams:
-        datagrams.settimeout(TIMEOUT_S)
+        datagrams.settimeout(timeout_s)
         try:
             datagrams.connect(address)
             datagrams.send(QUIC_PROBE)

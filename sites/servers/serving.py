@@ -137,6 +137,11 @@ def serving(
         # A foreign server on one of the addresses would lack the certificates, or leave this log empty.
         return answered and (log.stat().st_size > 0 or not any(_probe_is_logged(each) for each in services))
 
+    def answers(protocol: Protocol, timeout_s: float) -> bool:
+        asked = [each for each in services if each.protocol is protocol]
+        with on_host():
+            return all_answer(asked, sites, authority, timeout_s)
+
     with contextlib.ExitStack() as stack:
         *others, last = [command.on(network).as_ordinary_user() for command in program.commands(folder)]
         log_of_errors = folder / "error.log"
@@ -152,7 +157,7 @@ def serving(
             "compression": str(setup.compression),
             **asdict(program.settings),
         }
-        yield Server(processes, log, described, program.parse_line)
+        yield Server(processes, log, described, program.parse_line, answers)
 
 
 def _probe_is_logged(service: Service) -> bool:

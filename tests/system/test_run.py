@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import RecordsError
+from harness.errors import StorageFailed
 from harness.records import append_line
 from harness.syscalls import mount
 from tests.system.conftest import Coldload, inside, small_site
@@ -183,7 +183,7 @@ def test_a_full_disk_leaves_earlier_records_intact() -> None:
             for number in range(1000):
                 kept = path.read_text() if path.exists() else ""
                 append_line(path, {"trial": number, "text": "x" * 100})
-        except RecordsError as error:
+        except StorageFailed as error:
             return str(error), kept if path.read_text() == kept else "changed"
         return "never full", ""
 
@@ -192,6 +192,49 @@ def test_a_full_disk_leaves_earlier_records_intact() -> None:
     assert "earlier records are intact" in said
     assert len(kept.splitlines()) > 10
     assert all(json.loads(line)["text"] for line in kept.splitlines())
+
+
+def test_a_run_on_a_full_disk_goes_on_once_there_is_room(study: Coldload) -> None:
+    """The disk has room for the plan and a record or two; then for all."""
+    (study.folder / "disk").mkdir()
+    script = (
+        'mount -t tmpfs -o size=32k none disk && "$@"; echo "ended with $?"; wc -l < disk/out/records.jsonl; '
+        'mount -o remount,size=100m disk && "$@" && cp -r disk/out kept'
+    )
+    prefix = ("unshare", "--mount", "sh", "-c", script, "sh")
+    code, out, err = study.run("run", "tiny.toml", "--out", "disk/out", "--trials", "3", prefix=prefix)
+    assert code == 0, err
+    assert "ended with 3" in out
+    (said,) = err.strip().splitlines()
+    assert "No space left on device; earlier records are intact, make room" in said
+    assert [record["trial"] for record in records(study.folder / "kept")] == [f"{n:05d}" for n in range(1, 7)]
+    before = int(out.partition("ended with 3\n")[2].split()[0])
+    assert 0 < before < 6
+    assert f"{6 - before} of 6 trials to do" in out
+
+
+@pytest.mark.parametrize(
+    ("driver", "limit"),
+    [("playwright", "--nofile=16"), ("selenium", "--nofile=16"), ("playwright", "--as=1000000000")],
+)
+def test_a_driver_without_resources_is_one_line(study: Coldload, driver: str, limit: str) -> None:
+    """Too few descriptors, too little memory: the machine lacks something."""
+    code, out, err = study.run("load", "small", "--driver", driver, prefix=("prlimit", limit))
+    assert code == 3
+    (said,) = (out + err).strip().splitlines()
+    assert "did not start" in said
+
+
+def test_a_run_without_a_trial_that_counts_says_so(study: Coldload) -> None:
+    """No page loads within a second on this link."""
+    slow = STUDY.replace("timeout_s = 20", "timeout_s = 1").replace("down_mbps = 20", "down_mbps = 0.3")
+    (study.folder / "slow.toml").write_text(slow)
+    code, _, err = study.run("run", "slow.toml", "--out", "out", "--trials", "1", "--only", "protocol=http1")
+    assert code == 1
+    (said,) = err.strip().splitlines()
+    assert "no trial of out counts" in said
+    assert "1 page-timeout: no load event within 1 s" in said
+    assert (study.folder / "out" / "report.html").exists()
 
 
 def test_doctor_finds_everything_here(coldload: Coldload) -> None:

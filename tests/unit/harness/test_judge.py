@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from harness.browser.browserlog import BrowserLog, Connection, Request
-from harness.judge import Evidence, verdict
+from harness.judge import BROWSER, Evidence, verdict
+from harness.lateness import Lateness
 from harness.model import Outcome, Protocol
 from harness.observe import observe
 from sites.servers import Match, ServedRequest
@@ -98,6 +99,35 @@ def test_what_was_not_observed_is_none() -> None:
     assert seen.connections is None
     assert seen.server_requests is None
     assert verdict(nothing)[0] is Outcome.PAGE_ERROR
+
+
+@pytest.mark.parametrize(
+    ("name", "seen", "reason"),
+    [
+        ("caddy", Lateness(stopped_ms=310.4), "stopped while the page loaded: caddy for 310 ms"),
+        (BROWSER, Lateness(stopped_ms=20), "stopped while the page loaded: the browser for 20 ms"),
+        ("nginx", Lateness(ended=True), "lost a process while the page loaded: nginx"),
+    ],
+)
+def test_a_part_that_stood_still_or_went_is_no_load(name: str, seen: Lateness, reason: str) -> None:
+    disturbed = evidence(lateness={"dnsmasq": Lateness(), name: seen})
+    assert verdict(disturbed) == (Outcome.TESTBED_FAILED, reason)
+    assert verdict(replace(disturbed, timeline=None))[0] is Outcome.TESTBED_FAILED  # not the page's error
+
+
+def test_lateness_is_told_of_servers_and_browser_apart() -> None:
+    """A browser's own processes come and go, and wait for a core as they please."""
+    parts = {
+        "caddy": Lateness(waiting_ms=2.5),
+        "dnsmasq": Lateness(stopped_ms=20, waiting_ms=1),
+        BROWSER: Lateness(stopped_ms=30, ended=True, waiting_ms=400),
+    }
+    seen = observe(evidence(lateness=parts))
+    assert (seen.server_stopped_ms, seen.server_late_ms, seen.client_stopped_ms) == (20, 3.5, 30)
+    assert verdict(evidence(lateness={BROWSER: Lateness(ended=True)})) == (Outcome.OK, None)
+    unknown = observe(evidence(lateness={"caddy": Lateness()}))
+    assert (unknown.server_stopped_ms, unknown.server_late_ms, unknown.client_stopped_ms) == (0, None, None)
+    assert observe(evidence()).server_stopped_ms is None
 
 
 def test_a_redirecting_start_hides_no_lost_object() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from harness.command import Command
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.process import conversing, find_program, run, running
-from harness.processtree import family
+from harness.processtree import family, stopped
 
 
 def _runs(pid: int) -> bool:
@@ -88,6 +89,19 @@ def test_stubborn_process_is_killed(tmp_path: Path) -> None:
     )
     with running(python(code), tmp_path / "log", ready=flag.exists) as process:
         assert process.end(grace_s=0.1) == -9
+
+
+def test_a_stopped_process_is_named_and_ends_as_any_other(tmp_path: Path) -> None:
+    """It has a minute for the signal, and needs none of it."""
+    with running(python("import time; time.sleep(600)"), tmp_path / "log") as process:
+        process.signal(signal.SIGSTOP)
+        while not stopped(process.pid):
+            time.sleep(0.001)
+        with pytest.raises(TestbedFailed, match="is stopped"):
+            process.check_running()
+        before = time.monotonic()
+        assert process.end(grace_s=60) == -signal.SIGTERM
+        assert time.monotonic() < before + 30
 
 
 def test_a_process_can_die_with_its_parent(tmp_path: Path) -> None:

@@ -1,0 +1,172 @@
+"""What fails or stands still is named, not the page; what follows it is as if nothing had been."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from harness.calibrate import calibrate
+from harness.errors import TestbedFailed
+from harness.model import Link, Outcome, Protocol
+from harness.netns import Host
+from harness.processtree import family
+from harness.records import Record
+from harness.runner import Bench, bench
+from harness.testbed import testbed
+from tests.system.conftest import condition, inside, small_site, trial
+
+PAUSE_S = 0.3
+SLOW = Link.of(1, 50)  # the small site takes a second
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+
+
+def stop(pid: int) -> None:
+    os.kill(pid, signal.SIGSTOP)
+
+
+def pause(pid: int) -> None:
+    stop(pid)
+    time.sleep(PAUSE_S)
+    os.kill(pid, signal.SIGCONT)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens to a program, or to a worker of it, in the middle of a load, and how the record tells it."""
+
+    program: str
+    strike: Callable[[int], None]
+    said: str
+    worker: bool = False
+
+    def happen(self, opened: Bench, server: str) -> None:
+        """Once the server has answered the first request of the page; the others take a second on the link."""
+        endpoint = opened.testbed.endpoint(condition("small", Protocol.HTTP1, server=server))
+        before = endpoint.server.log_offset
+        while endpoint.server.log_offset == before:
+            time.sleep(0.01)
+        self.strike(self._victim(endpoint.programs))
+
+    def _victim(self, programs: dict[str, int]) -> int:
+        if self.program in programs:
+            return family(programs[self.program])[1 if self.worker else 0]
+        named = (pid for pid in family(os.getpid()) if self.program in _command_line(pid))
+        return next(named)
+
+
+def _command_line(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+
+
+def records_of(tmp_path: Path, server: str, faults: Sequence[Fault]) -> tuple[list[Record], Record]:
+    """One load with each of the faults, the testbed renewed after it as the runner does, and a load without any."""
+    archive = small_site(tmp_path)
+    slow = condition("small", Protocol.HTTP1, link=SLOW, server=server)
+
+    def run() -> tuple[list[Record], Record]:
+        bad = []
+        with bench({"small": archive}, [Protocol.HTTP1], server=server) as opened:
+            for number, fault in enumerate(faults):
+                opened.drivers.prepare(slow)
+                happening = threading.Thread(target=fault.happen, args=(opened, server))
+                happening.start()
+                bad.append(trial(opened, number, slow, timeout_s=2))
+                happening.join()
+                if fault.strike is not pause:
+                    opened.renew()
+            return bad, trial(opened, len(faults), condition("small", Protocol.HTTP1, server=server))
+
+    return inside(run)
+
+
+@pytest.mark.parametrize(
+    ("server", "faults"),
+    [
+        (
+            "caddy",
+            [
+                Fault("caddy", kill, "caddy died (exit code -9)"),
+                Fault("caddy", stop, "caddy is stopped"),
+                Fault("caddy", pause, "stopped while the page loaded: caddy for"),
+                Fault("dnsmasq", kill, "dnsmasq died (exit code -9)"),
+                Fault("dnsmasq", stop, "dnsmasq is stopped"),
+                Fault("linkem", stop, "the link emulator linkem is stopped"),
+                Fault("/chromium --", pause, "stopped while the page loaded: the browser for"),
+            ],
+        ),
+        (
+            "nginx",
+            [
+                Fault("nginx", kill, "nginx died"),
+                Fault("nginx", kill, "lost a process while the page loaded: nginx", worker=True),
+            ],
+        ),
+        ("apache", [Fault("apache2", stop, "a worker of apache2 is stopped", worker=True)]),
+        (
+            "spdy-gateway",
+            [Fault("node", kill, "node died"), Fault("nginx", pause, "nginx for", worker=True)],
+        ),
+    ],
+)
+def test_what_stands_still_or_dies_is_named_and_replaced(
+    tmp_path: Path, server: str, faults: Sequence[Fault]
+) -> None:
+    bad, good = records_of(tmp_path, server, faults)
+    for record, fault in zip(bad, faults, strict=True):
+        assert record.outcome is Outcome.TESTBED_FAILED, (fault, record.reason)
+        assert fault.said in (record.reason or ""), fault
+    paused = [
+        max(record.observation.server_stopped_ms or 0, record.observation.client_stopped_ms or 0)
+        for record, fault in zip(bad, faults, strict=True)
+        if fault.strike is pause
+    ]
+    assert all(PAUSE_S * 1000 - 50 < each < PAUSE_S * 1000 + 300 for each in paused), paused
+    assert good.outcome is Outcome.OK, good.reason
+    assert (good.observation.server_stopped_ms, good.observation.client_stopped_ms) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("strike", "said"),
+    [(kill, "the link emulator linkem died"), (stop, "the link emulator linkem is stopped")],
+)
+def test_an_emulator_that_fails_while_it_is_measured_is_named(
+    strike: Callable[[int], None], said: str
+) -> None:
+    """It is struck once the first packets have crossed the link."""
+
+    def happen(server: Host) -> None:
+        with server.entered():
+            while _packets("link0") < 3:
+                time.sleep(0.005)
+        strike(next(pid for pid in family(os.getpid()) if "linkem" in _command_line(pid)))
+
+    def run() -> str:
+        with testbed() as made:
+            happening = threading.Thread(target=happen, args=(made.server,))
+            happening.start()
+            try:
+                calibrate(made, Link.of(10, 50))
+            except TestbedFailed as failure:
+                return str(failure)
+            finally:
+                happening.join()
+        return "it was measured"
+
+    assert inside(run).startswith(f"while a link was measured: {said}")
+
+
+def _packets(device: str) -> int:
+    """How many the device has received, on the host of the calling thread."""
+    lines = Path("/proc/thread-self/net/dev").read_text().splitlines()
+    counts = [line.partition(":")[2].split() for line in lines if line.strip().startswith(f"{device}:")]
+    return int(counts[0][1]) if counts else 0
