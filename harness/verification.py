@@ -11,13 +11,13 @@ from pathlib import Path
 from harness.calibrate import check_link
 from harness.enclosure import WORKSPACE
 from harness.errors import RecordsError
-from harness.model import Condition, Device, Driver, Engine, Link, Origins, Protocol
+from harness.model import DEFAULT_DRIVERS, Condition, Device, Engine, Link, Origins, Protocol
 from harness.plan import PlannedTrial
 from harness.records import write_whole
 from harness.replay import Replay
 from harness.replay_quality import ReplayQuality, replay_quality
 from harness.runner import bench
-from harness.servers import DEFAULT_SERVER
+from harness.servers import DEFAULT_SERVERS
 from harness.trial import TrialOptions, run_observed
 from harness.variants import PLAIN, Variant, parse_variant, served_name
 from sites.archive import Archive
@@ -45,6 +45,7 @@ def verifications(
     variant: Variant | None = None,
     replay: Replay | None = None,
     linger_s: float = LINGER_S,
+    engine: Engine = Engine.CHROMIUM,
 ) -> Iterator[Verification]:
     """Load the page `page`, which `archive` holds (in that variant), once by each protocol on each device.
 
@@ -55,7 +56,7 @@ def verifications(
     files = WORKSPACE / "verification"
     screenshot = files / "screenshot.png"
     protocols = tuple(protocols)
-    with bench({served_name(page, name): archive}, protocols, replay=replay) as opened:
+    with bench({served_name(page, name): archive}, protocols, replay=replay, engine=engine) as opened:
         check_link(opened.testbed, LINK)
         for number, (device, protocol) in enumerate(itertools.product(devices, protocols), 1):
             condition = Condition(
@@ -63,10 +64,10 @@ def verifications(
                 name,
                 protocol,
                 LINK,
-                Engine.CHROMIUM,
-                Driver.PLAYWRIGHT,
+                engine,
+                DEFAULT_DRIVERS[engine],
                 Origins.SINGLE,
-                DEFAULT_SERVER,
+                DEFAULT_SERVERS[engine],
                 device,
                 str((replay or Replay()).compression),
             )
@@ -82,7 +83,8 @@ def store(verification: Verification, archive: Archive) -> Path:
     quality = verification.quality
     folder = archive.folder / FOLDER
     folder.mkdir(exist_ok=True)
-    report = folder / f"{quality.device}-{quality.protocol}.json"
+    browser = "" if quality.engine == Engine.CHROMIUM else f"-{quality.engine}"
+    report = folder / f"{quality.device}-{quality.protocol}{browser}.json"
     picture = report.with_suffix(".png")
     picture.unlink(missing_ok=True)
     if verification.screenshot is not None:

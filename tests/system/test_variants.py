@@ -12,7 +12,7 @@ from rich.console import Console
 from harness.browser.screens import taken
 from harness.cli.verify import verify_variants
 from harness.enclosure import WORKSPACE
-from harness.mending import check_variants
+from harness.mending import Where, check_variants
 from harness.model import DEVICES, Outcome, Protocol
 from harness.records import Record
 from harness.runner import bench
@@ -24,6 +24,7 @@ from tests.system.conftest import condition, html, inside, picture, planned, tri
 
 URL = "https://look.example/"
 ICON = "/favicon.ico"
+DESKTOP_ONLY = Where(Protocol.H2, (DEVICES["desktop"],))
 # Every filter that moves, joins or rewrites something, together.
 EVERYTHING = (
     "core,minify,move_css_to_head,defer_javascript,hint_preload_subresources,shard,convert_png_to_webp"
@@ -92,7 +93,7 @@ def test_a_filter_that_breaks_the_page_is_found_and_switched_off(tmp_path: Path)
         said = StringIO()
         out = Console(file=said, width=300)
         chosen = [parse_variant(variant)]
-        code = verify_variants(archive, chosen, Protocol.H2, [DEVICES["desktop"]], out, mend=True, keep=None)
+        code = verify_variants(archive, chosen, DESKTOP_ONLY, out, mend=True, keep=None)
         return code, said.getvalue()
 
     some = "rewrite_css,remove_comments,collapse_whitespace"
@@ -122,9 +123,9 @@ def test_a_page_that_differs_by_itself_is_blamed_on_no_filter(tmp_path: Path) ->
 
     def check() -> tuple[int, str]:
         said = StringIO()
-        chosen, devices = [parse_variant("collapse_whitespace")], [DEVICES["desktop"]]
+        chosen = [parse_variant("collapse_whitespace")]
         out = Console(file=said, width=300)
-        code = verify_variants(archive, chosen, Protocol.H2, devices, out, mend=True, keep=None)
+        code = verify_variants(archive, chosen, DESKTOP_ONLY, out, mend=True, keep=None)
         return code, said.getvalue()
 
     code, said = inside(check)
@@ -171,7 +172,8 @@ def test_what_moves_and_joins_everything_looks_like_the_original(tmp_path: Path)
     archive = small_page(tmp_path)
 
     def check() -> list[str]:
-        findings = check_variants(archive, [parse_variant(EVERYTHING)], Protocol.H2, list(DEVICES.values()))
+        where = Where(Protocol.H2, tuple(DEVICES.values()))
+        findings = check_variants(archive, [parse_variant(EVERYTHING)], where)
         return [str(each) for finding in findings for each in finding.asked]
 
     desktop, mobile = inside(check)
