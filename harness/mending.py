@@ -23,7 +23,7 @@ from harness.servers import DEFAULT_SERVERS
 from harness.trial import TrialOptions, run_observed
 from harness.variants import PASSTHROUGH, PLAIN, Variant, parse_variant, served_name
 from sites.archive import Archive
-from sites.optimise.derive import derive
+from sites.optimise.derive import Derived, derive
 from sites.optimise.switched import SwitchedOff
 
 LINK = Link.of(20, 20)
@@ -76,19 +76,18 @@ def check_variants(
         for variant in variants:
             asked = tuple(comparison.of(variant, device) for device in where.devices)
             if mend and not all(each.ok for each in asked):
-                yield _mended(comparison, archive, variant, where.devices, asked)
+                yield _mended(comparison, variant, where.devices, asked)
             else:
                 yield Finding(asked)
 
 
 def _mended(
     comparison: _Comparison,
-    archive: Archive,
     variant: Variant,
     devices: Sequence[Device],
     asked: tuple[Likeness, ...],
 ) -> Finding:
-    filters = tuple(step.filter for step in derive(archive, variant).report.steps)
+    filters = tuple(step.filter for step in comparison.derived(variant).report.steps)
     seen = {filters: asked}
 
     def check(some: Sequence[str]) -> bool:
@@ -108,7 +107,7 @@ def _mended(
         with_others = f" with {', '.join(together[:-1])}" if len(together) > 1 else ""
         reason = f"{why.device}{with_others}: {why.described}"
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        found.append(SwitchedOff(name, reason, variant.name, now))
+        found.append(SwitchedOff(name, reason, variant.name, now, comparison.engine.value))
     gone = {each.filter for each in found}
     left = tuple(name for name in filters if name not in gone)
     return Finding(asked, tuple(found), seen.get(left, ()) if found else ())
@@ -155,12 +154,15 @@ class _Comparison:
         self._originals: dict[str, list[Look]] = {}
         self._served = {PLAIN}
 
+    @property
+    def engine(self) -> Engine:
+        return self._where.engine
+
     def of(self, variant: Variant, device: Device) -> Likeness:
         """The variant against the original on a device, by as many loads as it takes."""
         if variant.name not in self._served:
-            derived = derive(self._archive, variant).archive
             self._bench.testbed.serve(
-                derived,
+                self.derived(variant).archive,
                 [self._where.protocol],
                 Replay(tls=DEFAULT_TLS[self._where.engine]),
                 DEFAULT_SERVERS[self._where.engine],
@@ -178,6 +180,10 @@ class _Comparison:
             looks.append(self._look(variant.name, device))
             found = likeness(variant.name, originals, looks)
         return found
+
+    def derived(self, variant: Variant) -> Derived:
+        """The variant as the engine gets it."""
+        return derive(self._archive, variant, self._where.engine)
 
     def _look(self, variant: str, device: Device) -> Look:
         condition = Condition(

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from harness.cli.common import Subcommands, console
 from harness.errors import UsageError
+from harness.model import Engine
 from harness.variants import FILTERS, SETS, parse_variant
 from sites.archive import archives_root, open_archive
 from sites.optimise.derive import Report, Size, derive
@@ -34,6 +35,12 @@ def add_commands(commands: Subcommands) -> None:
         metavar="V",
         help=f"sets ({', '.join(SETS)}) and filters, separated by commas; -NAME takes one out again",
     )
+    optimize.add_argument(
+        "--engine",
+        choices=[each.value for each in Engine],
+        default=Engine.CHROMIUM.value,
+        help="the browser it is made for (default chromium)",
+    )
     optimize.add_argument("--all-notes", action="store_true", help="list every URL that was left alone")
     optimize.set_defaults(run=run_optimize)
 
@@ -48,14 +55,18 @@ def run_optimize(arguments: argparse.Namespace) -> int:
     variant = parse_variant(arguments.variant)
     if variant.is_plain:
         raise UsageError("plain is the archive as it is, there is nothing to make; name a set or a filter")
+    engine = Engine(arguments.engine)
+    variant.refuse_unless_for(engine)
     archive = open_archive(archives_root(), arguments.name)
-    derived = derive(archive, variant)
+    derived = derive(archive, variant, engine)
     made = "made" if derived.fresh else "was made before, nothing to do"
     out.print(f"{archive.name} {variant.name}: {made} ({derived.archive.folder})", markup=False)
     for each in derived.report.off:
         out.print(f"{each.filter}: switched off for this page: {each.reason}", markup=False)
     if derived.report.off:
         out.print(f"  (`coldload verify` found that; remove {path_of(archive)} to try again)", markup=False)
+    for name, reason in derived.report.unserved.items():
+        out.print(f"{name}: left out: {reason}", markup=False)
     out.print(_steps(derived.report))
     _print_notes(out, derived.report, every_url=arguments.all_notes)
     before, after = derived.report.before, derived.report.after

@@ -67,6 +67,8 @@ def run_verify(arguments: argparse.Namespace) -> int:
         if replay != Replay(tls=DEFAULT_TLS[engine]):
             raise UsageError("--determinism and --compression do not go with --variant; leave them out")
         variants = [parse_variant(name) for name in arguments.variant]
+        for variant in variants:
+            variant.refuse_unless_for(engine)
         keep = arguments.keep and arguments.keep.absolute()
         where = Where(protocol, tuple(devices), engine)
         mend = not arguments.no_mend
@@ -159,6 +161,8 @@ def verify_variants(
 ) -> int:
     """Print what was found of each variant, and switch off what breaks the page."""
     for each in switched_off(archive):
+        if not each.applies_to(where.engine):
+            continue
         out.print(f"{archive.name}: {each.filter} is switched off already: {each.reason}", markup=False)
     ok = True
     for finding in check_variants(archive, variants, where, mend=mend, keep=keep):

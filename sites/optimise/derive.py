@@ -10,12 +10,13 @@ import hashlib
 import importlib.metadata
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import harness
 from harness.errors import ArchiveError
+from harness.model import Engine
 from harness.variants import Variant, served_name
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
@@ -30,9 +31,10 @@ from sites.wholefolder import remove_leftovers
 
 FOLDER, REPORT = ".variants", "optimised.json"
 # Raised when a filter begins to give other bytes, so that variants made before are made again.
-GENERATION = 4
+GENERATION = 5
 LIBRARIES = (
     "tdewolff-minify",
+    "rjsmin",
     "tinycss2",
     "Pillow",
     "pyoxipng",
@@ -63,11 +65,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a page: its size before, each step, and the filters left out because they break it."""
+    """What became of a page: its size before, each step, the filters that break it and those that cannot serve the
+    engine, each with the reason. Neither were applied.
+    """
 
     before: Size
     steps: tuple[Step, ...]
     off: tuple[SwitchedOff, ...] = ()
+    unserved: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def after(self) -> Size:
@@ -85,7 +90,8 @@ class Report:
             )
             for each in data["steps"]
         )
-        return cls(Size(**data["before"]), steps, tuple(SwitchedOff(**each) for each in data["off"]))
+        off = tuple(SwitchedOff(**each) for each in data["off"])
+        return cls(Size(**data["before"]), steps, off, dict(data["unserved"]))
 
 
 @dataclass(frozen=True)
@@ -97,24 +103,36 @@ class Derived:
     fresh: bool
 
 
-def variant_of(archive: Archive, variant: Variant) -> Archive:
+def variant_of(archive: Archive, variant: Variant, engine: Engine = Engine.CHROMIUM) -> Archive:
     """The archive of that variant: the archive itself when it is plain, else the derived one, made if missing."""
-    return archive if variant.is_plain else derive(archive, variant).archive
+    return archive if variant.is_plain else derive(archive, variant, engine).archive
 
 
-def derive(archive: Archive, variant: Variant, settings: Settings = DEFAULTS) -> Derived:
-    """The derived archive, made if it is not there; without the filters that are switched off for the page."""
-    off = tuple(each for each in switched_off(archive) if each.filter in variant.filters)
-    root = archive.folder.parent / FOLDER / _key(archive, variant, settings, off)
+def derive(
+    archive: Archive,
+    variant: Variant,
+    engine: Engine = Engine.CHROMIUM,
+    settings: Settings = DEFAULTS,
+) -> Derived:
+    """The derived archive for an engine, made if it is not there.
+
+    Left out are filters that are switched off for the page or that cannot serve the engine; engines for which nothing
+    is left out share one.
+    """
+    off = tuple(
+        each for each in switched_off(archive) if each.filter in variant.filters and each.applies_to(engine)
+    )
+    unserved = variant.unserved(engine)
+    root = archive.folder.parent / FOLDER / _key(archive, variant, settings, off, unserved)
     name = served_name(archive.name, variant.name)
     report = _stored_report(root / name)
     if report is not None:
         return Derived(open_archive(root, name), report, fresh=False)
     for each in root.parent.glob("*"):  # a killed one may have left something under another key
         remove_leftovers(each)
-    left = [name for name in variant.filters if name not in {each.filter for each in off}]
-    page, report = optimise(Page.of(archive), left, settings)
-    report = replace(report, off=off)
+    out = {*unserved, *(each.filter for each in off)}
+    page, report = optimise(Page.of(archive), (name for name in variant.filters if name not in out), settings)
+    report = replace(report, off=off, unserved=unserved)
     made = write_archive(
         root,
         name,
@@ -185,6 +203,8 @@ def _described(archive: Archive, variant: Variant, report: Report) -> Iterator[s
     yield f"variant {variant.name} of {archive.name} ({archive.digest[:16]})"
     for each in report.off:
         yield f"{each.filter}: switched off for this page: {each.reason}"
+    for name, reason in report.unserved.items():
+        yield f"{name}: left out: {reason}"
     before = report.before
     for step in report.steps:
         saved = before.bytes - step.size.bytes
@@ -196,12 +216,19 @@ def _described(archive: Archive, variant: Variant, report: Report) -> Iterator[s
         before = step.size
 
 
-def _key(archive: Archive, variant: Variant, settings: Settings, off: Iterable[SwitchedOff]) -> str:
+def _key(
+    archive: Archive,
+    variant: Variant,
+    settings: Settings,
+    off: Iterable[SwitchedOff],
+    unserved: Mapping[str, str],
+) -> str:
     """Changes with everything that may change the bytes."""
     made_of = {
         "archive": archive.digest,
         "filters": variant.filters,
         "off": [asdict(each) for each in off],
+        "unserved": unserved,
         "settings": asdict(settings),
         "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
         "coldload": harness.__version__,

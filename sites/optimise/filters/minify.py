@@ -89,5 +89,5 @@ _JAVASCRIPT = _Language(
     is_inline=_is_inline_script,
     minified=script.minified,
     breaks_out=script.breaks_out,
-    rejected="the minifier rejects the script",
+    rejected="the script cannot be minified for certain",
 )
