@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 
+import pytest
 from PIL import Image
 from rich.console import Console
 
 from harness.browser.screens import taken
 from harness.cli.verify import verify_variants
 from harness.enclosure import WORKSPACE
+from harness.engines import AVIF, LAZY_IMAGES, PRELOAD, TAKES, WEBP
 from harness.mending import Where, check_variants
-from harness.model import DEVICES, Outcome, Protocol
+from harness.model import DEFAULT_DRIVERS, DEVICES, Engine, Outcome, Protocol
 from harness.records import Record
 from harness.runner import bench
+from harness.servers import DEFAULT_SERVERS
 from harness.trial import TrialOptions, run_observed
 from harness.variants import parse_variant, served_name
 from sites.archive import Archive, Response, write_archive
@@ -179,3 +182,69 @@ def test_what_moves_and_joins_everything_looks_like_the_original(tmp_path: Path)
     desktop, mobile = inside(check)
     assert "desktop: like the original" in desktop
     assert "mobile: like the original" in mobile
+
+
+# Tells on the console what the engine takes of what filters may put into a page.
+ASKS_THE_ENGINE = """<img id=webp src=a.webp><img id=avif src=a.avif><script>onload = function () {
+  var list = document.createElement("link").relList;
+  console.error("takes " + [
+    document.getElementById("webp").naturalWidth > 0,
+    document.getElementById("avif").naturalWidth > 0,
+    "loading" in document.createElement("img"),
+    Boolean(list && list.supports && list.supports("preload"))
+  ].join());
+}</script>"""
+
+
+@pytest.mark.parametrize("engine", list(Engine))
+def test_engines_take_what_is_stated_of_them(engine: Engine, tmp_path: Path) -> None:
+    def picture_as(kind: str) -> Response:
+        file = BytesIO()
+        Image.effect_noise((32, 32), 60).convert("RGB").save(file, kind)
+        return Response(f"{URL}a.{kind}", 200, (("Content-Type", f"image/{kind}"),), file.getvalue())
+
+    responses = [html(URL, ASKS_THE_ENGINE), picture_as("webp"), picture_as("avif")]
+    archive = write_archive(tmp_path, "asks", URL, responses, captured_with="test", user_agent="")
+    driver = DEFAULT_DRIVERS[engine]
+    cell = condition("asks", Protocol.HTTP1, driver, server=DEFAULT_SERVERS[engine])
+
+    def said() -> list[str]:
+        options = TrialOptions(timeout_s=20, linger_s=0.1)
+        with bench({"asks": archive}, [Protocol.HTTP1], engine=engine) as opened:
+            _, evidence = run_observed(
+                opened.testbed, opened.drivers, planned(1, cell), options, WORKSPACE / "kept"
+            )
+        return [each for each in (evidence and evidence.console_errors) or () if "takes" in each]
+
+    expected = [str(each in TAKES[engine]).lower() for each in (WEBP, AVIF, LAZY_IMAGES, PRELOAD)]
+    (answer,) = inside(said)
+    assert f"takes {','.join(expected)}" in answer
+
+
+def test_the_historical_engine_runs_minified_scripts_and_is_watched_like_the_other(tmp_path: Path) -> None:
+    script = """
+    function half ( text ) { return Math.pow ( 2 , 3 ) / 2 == null ? 1 : text }  // and a comment
+    var found = null
+    try { JSON.parse ( "{" ) } catch ( error ) { found = half ( "caught" ) }
+    document.write ( "<h1 style='font: 90px serif'>" + found + "</h1>" )
+    setTimeout ( function () { document.body.style.background = "#08f" } , 900 )
+    """
+    responses = [
+        html(URL, "<script src=a.js></script><!-- a comment -->"),
+        Response(f"{URL}a.js", 200, (("Content-Type", "text/javascript"),), script.encode()),
+    ]
+    archive = write_archive(tmp_path, "old", URL, responses, captured_with="test", user_agent="")
+    where = Where(Protocol.HTTP1, (DEVICES["desktop"],), Engine.QTWEBKIT)
+    (finding,) = inside(
+        lambda: list(check_variants(archive, [parse_variant("minify")], where, keep=tmp_path))
+    )
+    assert finding.ok, finding.asked
+    assert finding.asked[0].screens == 1
+    pictures = sorted((tmp_path / "old--minify-desktop").glob("*.png"))
+    blue = [Image.open(path).convert("RGB").getpixel((1000, 500)) == (0, 136, 255) for path in pictures]
+    assert [(path.name, late) for path, late in zip(pictures, blue, strict=True)] == [
+        ("01-later.png", True),
+        ("01.png", False),
+    ]
+    derived = derive(archive, parse_variant("minify"), Engine.QTWEBKIT)
+    assert derived.report.after.bytes < derived.report.before.bytes
