@@ -27,7 +27,7 @@ class ReplayQuality:
     those to GET that are no favicon or manifest. `bytes_served` are the bodies of the exact answers as they
     travelled, `bytes_recorded` the same as recorded. `failed` were answered, but the browser refused the answer.
     `determinism` and `compression` are the settings it was served with; reports of older versions have the default,
-    as they have of `engine`.
+    as they have of `engine`. `answered` are the URLs that were answered; older reports do not tell.
     """
 
     page: str
@@ -52,6 +52,7 @@ class ReplayQuality:
     determinism: bool = Replay.determinism
     compression: str = str(Replay.compression)
     engine: str = Engine.CHROMIUM.value
+    answered: tuple[str, ...] | None = None
 
     @property
     def answered_percent(self) -> float | None:
@@ -116,6 +117,7 @@ def replay_quality(
         determinism=settings.determinism,
         compression=str(settings.compression),
         engine=condition.engine.value,
+        answered=tuple(dict.fromkeys(request.url.partition("#")[0] for request in answered)),
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.calibrate import check_link
 from harness.enclosure import WORKSPACE
 from harness.errors import RecordsError
-from harness.model import DEFAULT_DRIVERS, Condition, Device, Engine, Link, Origins, Protocol
+from harness.model import DEFAULT_DRIVERS, DESKTOP, Condition, Device, Engine, Link, Origins, Protocol
 from harness.plan import PlannedTrial
 from harness.records import write_whole
 from harness.replay import Replay
@@ -23,6 +23,8 @@ from harness.variants import PLAIN, Variant, parse_variant, served_name
 from sites.archive import Archive
 
 FOLDER = "verify"
+# What the page is loaded by unless another protocol is named.
+USUAL_PROTOCOLS = {Engine.CHROMIUM: Protocol.H2, Engine.QTWEBKIT: Protocol.HTTP1}
 LINK = Link.of(100, 10)
 TIMEOUT_S = 60.0
 LINGER_S = 4.0  # real pages go on asking after their load event
@@ -104,3 +106,15 @@ def stored(archive: Archive) -> list[ReplayQuality]:
                 f"{path} is damaged ({error}); remove it, or `coldload verify {archive.name}`"
             ) from error
     return found
+
+
+def asked_for(archive: Archive, engine: Engine) -> tuple[str, ...] | None:
+    """What a real load of the page in an engine asked for and got, on a desktop; None when no kept report tells."""
+    reports = [
+        each
+        for each in stored(archive)
+        if each.ok
+        and each.answered is not None
+        and (each.engine, each.device, each.archive_digest) == (engine, DESKTOP.name, archive.digest)
+    ]
+    return max(reports, key=lambda each: each.taken_utc).answered if reports else None

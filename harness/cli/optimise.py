@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from rich.console import Console
 from rich.table import Table
 
-from harness.cli.common import Subcommands, console
-from harness.errors import UsageError
-from harness.model import Engine
+from harness.cli.common import Subcommands, console, in_enclosure
+from harness.errors import MeasurementRefused, UsageError
+from harness.model import DESKTOP, Engine, Protocol
+from harness.replay import DEFAULT_TLS, Replay
 from harness.variants import FILTERS, SETS, parse_variant
-from sites.archive import archives_root, open_archive
-from sites.optimise.derive import Report, Size, derive
+from harness.verification import USUAL_PROTOCOLS, asked_for, store, verifications
+from sites.archive import Archive, archives_root, open_archive
+from sites.optimise.derive import Report, derive
+from sites.optimise.inventory import Size
 from sites.optimise.page import Note
 from sites.optimise.registry import REGISTRY
 from sites.optimise.switched import path_of
@@ -67,14 +70,43 @@ def run_optimize(arguments: argparse.Namespace) -> int:
         out.print(f"  (`coldload verify` found that; remove {path_of(archive)} to try again)", markup=False)
     for name, reason in derived.report.unserved.items():
         out.print(f"{name}: left out: {reason}", markup=False)
-    out.print(_steps(derived.report))
+    asked = _asked(arguments, archive, engine, out)
+    out.print(_steps(derived.report, asked))
     _print_notes(out, derived.report, every_url=arguments.all_notes)
-    before, after = derived.report.before, derived.report.after
+    original = derived.report.before
+    before, after = (each.size_of_load(original, asked) for each in (original, derived.report.after))
+    alone = original.size
     out.print(
         f"\n{before.requests} requests, {before.bytes / 1000:,.1f} kB before; {after.requests} requests, "
-        f"{after.bytes / 1000:,.1f} kB after ({_change(before, after)}); of what a browser asks for without running "
-        "scripts, bodies as they travel"
+        f"{after.bytes / 1000:,.1f} kB after ({_change(before, after)}): what a load in {engine} asks for, bodies as "
+        f"they travel; without its scripts the page asks for {alone.requests}, {alone.bytes / 1000:,.1f} kB"
     )
+    return 0
+
+
+def _asked(arguments: argparse.Namespace, archive: Archive, engine: Engine, out: Console) -> tuple[str, ...]:
+    """What a real load asks for: as `verify` has kept it, else found out now."""
+    kept = asked_for(archive, engine)
+    if kept is not None:
+        return kept
+    protocol = USUAL_PROTOCOLS[engine]
+    out.print(
+        f"what the page asks for is not known yet: loading it once in {engine} by {protocol}", markup=False
+    )
+    code = in_enclosure(arguments, lambda: _load(archive, engine, protocol))
+    found = asked_for(archive, engine) if code == 0 else None
+    if found is None:
+        raise MeasurementRefused(
+            f"{archive.name} was not loaded in {engine}, so that its bytes cannot be told; "
+            f"`coldload verify {archive.name} --engine {engine}` tells why"
+        )
+    return found
+
+
+def _load(archive: Archive, engine: Engine, protocol: Protocol) -> int:
+    replay = Replay(tls=DEFAULT_TLS[engine])
+    for each in verifications(archive, archive.name, [protocol], [DESKTOP], replay=replay, engine=engine):
+        store(each, archive)
     return 0
 
 
@@ -91,12 +123,12 @@ def _print_filters(out: Console) -> None:
     )
 
 
-def _steps(report: Report) -> Table:
+def _steps(report: Report, asked: Collection[str]) -> Table:
     table = Table("filter", "changed", "requests", "kB", "saved kB", "left alone", box=None, pad_edge=False)
-    before = report.before
+    before = report.before.size_of_load(report.before, asked)
     table.add_row("(as archived)", "", str(before.requests), f"{before.bytes / 1000:,.1f}", "", "")
     for step in report.steps:
-        size = step.size
+        size = step.inventory.size_of_load(report.before, asked)
         fewer = size.requests - before.requests
         table.add_row(
             step.filter,

@@ -17,7 +17,7 @@ from harness.replay import DEFAULT_TLS, Replay
 from harness.replay_quality import ReplayQuality
 from harness.servers import DEFAULT_SERVERS
 from harness.variants import Variant, parse_variant
-from harness.verification import store, verifications
+from harness.verification import USUAL_PROTOCOLS, store, verifications
 from sites.archive import Archive, archives_root, open_archive
 from sites.importers.recording import printable
 from sites.optimise.switched import path_of, switch_off, switched_off
@@ -36,7 +36,7 @@ def add_commands(commands: Subcommands) -> None:
     verify.add_argument(
         "--protocol",
         choices=[each.value for each in Protocol],
-        help="default: h2, or http1 where the engine does not speak that",
+        help="default: " + ", ".join(f"{each} in {engine}" for engine, each in USUAL_PROTOCOLS.items()),
     )
     verify.add_argument(
         "--device", choices=list(DEVICES), help="only this one (default: each that the engine can be)"
@@ -84,8 +84,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
 
 def _protocol(arguments: argparse.Namespace, engine: Engine) -> Protocol:
-    usual = Protocol.H2 if engine in Protocol.H2.engines else Protocol.HTTP1
-    chosen = Protocol(arguments.protocol) if arguments.protocol else usual
+    chosen = Protocol(arguments.protocol or USUAL_PROTOCOLS[engine])
     chosen.refuse_unless_spoken_by(engine)
     return chosen
 

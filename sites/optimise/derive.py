@@ -20,13 +20,11 @@ from harness.model import Engine
 from harness.variants import Variant, served_name
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
-from sites.htcache import url_key
+from sites.optimise.inventory import Inventory
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.registry import REGISTRY
 from sites.optimise.settings import DEFAULTS, Settings
 from sites.optimise.switched import SwitchedOff, switched_off
-from sites.requisites import walk
-from sites.response import Response
 from sites.wholefolder import remove_leftovers
 
 FOLDER, REPORT = ".variants", "optimised.json"
@@ -46,37 +44,30 @@ DIGEST_ROUNDS = 5
 
 
 @dataclass(frozen=True)
-class Size:
-    """What a browser that runs no scripts asks for: requests, and bytes of the bodies as they travel."""
-
-    requests: int
-    bytes: int
-
-
-@dataclass(frozen=True)
 class Step:
-    """One filter's part: the page's size once it is applied, how many resources it changed, what it left alone."""
+    """One filter's part: what there is once it is applied, how many resources it changed, what it left alone."""
 
     filter: str
-    size: Size
+    inventory: Inventory
     changed: int
     notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a page: its size before, each step, the filters that break it and those that cannot serve the
-    engine, each with the reason. Neither were applied.
+    """What became of a page: what there was before, each step, and the filters that were not applied.
+
+    `off` break the page; `unserved` cannot serve the engine, each with the reason.
     """
 
-    before: Size
+    before: Inventory
     steps: tuple[Step, ...]
     off: tuple[SwitchedOff, ...] = ()
     unserved: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def after(self) -> Size:
-        return self.steps[-1].size if self.steps else self.before
+    def after(self) -> Inventory:
+        return self.steps[-1].inventory if self.steps else self.before
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Report:
@@ -84,14 +75,18 @@ class Report:
         steps = tuple(
             Step(
                 each["filter"],
-                Size(**each["size"]),
+                _inventory(each["inventory"]),
                 each["changed"],
                 tuple(Note(**note) for note in each["notes"]),
             )
             for each in data["steps"]
         )
         off = tuple(SwitchedOff(**each) for each in data["off"])
-        return cls(Size(**data["before"]), steps, off, dict(data["unserved"]))
+        return cls(_inventory(data["before"]), steps, off, dict(data["unserved"]))
+
+
+def _inventory(data: Mapping[str, Any]) -> Inventory:
+    return Inventory(dict(data["bytes"]), tuple(data["unscripted"]))
 
 
 @dataclass(frozen=True)
@@ -150,26 +145,15 @@ def derive(
 
 def optimise(page: Page, filters: Iterable[str], settings: Settings = DEFAULTS) -> tuple[Page, Report]:
     """Apply filters in the order given. Pure."""
-    before = size_of(page)
+    before = Inventory.of(page)
     steps = []
     for name in filters:
         old = page
         page, notes = REGISTRY[name].apply(page, settings)
         page = _follow_digests(old, page)
         changed = sum(1 for url, each in page.resources.items() if old.resources.get(url) is not each)
-        steps.append(Step(name, size_of(page), changed, notes))
+        steps.append(Step(name, Inventory.of(page), changed, notes))
     return page, Report(before, tuple(steps))
-
-
-def size_of(page: Page) -> Size:
-    """Redirects count as requests; so does every candidate of a srcset, of which a browser takes one."""
-    responses = {
-        url_key(url): Response(url, each.status, each.headers, each.body)
-        for url, each in page.resources.items()
-    }
-    found = [url_key(url) for url, response in walk(responses, page.start_url) if response is not None]
-    by_key = {url_key(url): each for url, each in page.resources.items()}
-    return Size(len(found), sum(len(by_key[key].wire_body) for key in found))
 
 
 def _follow_digests(old: Page, new: Page) -> Page:
@@ -205,15 +189,15 @@ def _described(archive: Archive, variant: Variant, report: Report) -> Iterator[s
         yield f"{each.filter}: switched off for this page: {each.reason}"
     for name, reason in report.unserved.items():
         yield f"{name}: left out: {reason}"
-    before = report.before
+    before = report.before.size
     for step in report.steps:
-        saved = before.bytes - step.size.bytes
-        fewer = before.requests - step.size.requests
+        size = step.inventory.size
+        saved, fewer = before.bytes - size.bytes, before.requests - size.requests
         yield (
             f"{step.filter}: {step.changed} resources changed, {saved} bytes and {fewer} requests saved, "
             f"{len(step.notes)} left alone"
         )
-        before = step.size
+        before = size
 
 
 def _key(

@@ -247,4 +247,4 @@ def test_the_historical_engine_runs_minified_scripts_and_is_watched_like_the_oth
         ("01.png", False),
     ]
     derived = derive(archive, parse_variant("minify"), Engine.QTWEBKIT)
-    assert derived.report.after.bytes < derived.report.before.bytes
+    assert derived.report.after.size.bytes < derived.report.before.size.bytes

@@ -12,7 +12,8 @@ from harness.errors import ArchiveError
 from harness.model import Engine
 from harness.variants import FILTERS, parse_variant
 from sites.archive import Archive, list_archives, write_archive
-from sites.optimise.derive import REPORT, Size, derive, variant_of
+from sites.optimise.derive import REPORT, derive, variant_of
+from sites.optimise.inventory import Size
 from sites.optimise.page import Page
 from sites.optimise.settings import Settings
 from sites.optimise.switched import SwitchedOff, path_of, switch_off, switched_off
@@ -87,9 +88,9 @@ def test_bytes_and_requests_are_those_of_what_a_browser_asks_for(tmp_path: Path)
     archive = archived(tmp_path)
     reached = [entry for entry in archive.entries if not entry.url.endswith("/gone")]
     derived = derive(archive, parse_variant("rewrite_css,combine_css,inline_css"))
-    assert derived.report.before == Size(len(reached), sum(entry.body_bytes for entry in reached))
-    assert [step.size.requests for step in derived.report.steps] == [7, 6, 5]
-    assert derived.report.after.bytes < derived.report.before.bytes
+    assert derived.report.before.size == Size(len(reached), sum(entry.body_bytes for entry in reached))
+    assert [step.inventory.size.requests for step in derived.report.steps] == [7, 6, 5]
+    assert derived.report.after.size.bytes < derived.report.before.size.bytes
 
 
 def test_changed_bodies_keep_their_coding_and_lose_what_described_the_old_ones(tmp_path: Path) -> None:
@@ -105,7 +106,7 @@ def test_changed_bodies_keep_their_coding_and_lose_what_described_the_old_ones(t
 def test_a_body_that_no_filter_changes_travels_as_it_was_recorded(tmp_path: Path) -> None:
     archive = archived(tmp_path)
     derived = derive(archive, parse_variant("extend_cache,shard"))
-    assert derived.report.after.bytes == derived.report.before.bytes + len(
+    assert derived.report.after.size.bytes == derived.report.before.size.bytes + len(
         Page.of(derived.archive).resources["https://a.example/page"].wire_body
     ) - len(gzip.compress(HTML, mtime=0))
     recorded = {each.url: each.body for each in archive.responses()}
