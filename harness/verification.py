@@ -11,7 +11,17 @@ from pathlib import Path
 from harness.calibrate import check_link
 from harness.enclosure import WORKSPACE
 from harness.errors import RecordsError
-from harness.model import DEFAULT_DRIVERS, DESKTOP, Condition, Device, Engine, Link, Origins, Protocol
+from harness.model import (
+    DEFAULT_DRIVERS,
+    DESKTOP,
+    Condition,
+    Device,
+    Engine,
+    Link,
+    Origins,
+    Outcome,
+    Protocol,
+)
 from harness.plan import PlannedTrial
 from harness.records import write_whole
 from harness.replay import Replay
@@ -113,7 +123,7 @@ def asked_for(archive: Archive, engine: Engine) -> tuple[str, ...] | None:
     reports = [
         each
         for each in stored(archive)
-        if each.ok
+        if each.outcome == Outcome.OK
         and each.answered is not None
         and (each.engine, each.device, each.archive_digest) == (engine, DESKTOP.name, archive.digest)
     ]

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 
 from rich.console import Console
 from rich.table import Table
 
 from harness.cli.common import Subcommands, console, in_enclosure
-from harness.errors import MeasurementRefused, UsageError
+from harness.errors import UsageError
 from harness.model import DESKTOP, Engine, Protocol
 from harness.replay import DEFAULT_TLS, Replay
 from harness.variants import FILTERS, SETS, parse_variant
 from harness.verification import USUAL_PROTOCOLS, asked_for, store, verifications
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import Report, derive
-from sites.optimise.inventory import Size
+from sites.optimise.inventory import Inventory, Size
 from sites.optimise.page import Note
 from sites.optimise.registry import REGISTRY
 from sites.optimise.switched import path_of
 
 URLS_SHOWN = 3
+Weigh = Callable[[Inventory], Size]
 
 
 def add_commands(commands: Subcommands) -> None:
@@ -70,37 +71,48 @@ def run_optimize(arguments: argparse.Namespace) -> int:
         out.print(f"  (`coldload verify` found that; remove {path_of(archive)} to try again)", markup=False)
     for name, reason in derived.report.unserved.items():
         out.print(f"{name}: left out: {reason}", markup=False)
-    asked = _asked(arguments, archive, engine, out)
-    out.print(_steps(derived.report, asked))
+    weigh = _scales(arguments, archive, engine, derived.report.before, out)
+    out.print(_steps(derived.report, weigh))
     _print_notes(out, derived.report, every_url=arguments.all_notes)
-    original = derived.report.before
-    before, after = (each.size_of_load(original, asked) for each in (original, derived.report.after))
-    alone = original.size
+    before, after = weigh(derived.report.before), weigh(derived.report.after)
     out.print(
         f"\n{before.requests} requests, {before.bytes / 1000:,.1f} kB before; {after.requests} requests, "
-        f"{after.bytes / 1000:,.1f} kB after ({_change(before, after)}): what a load in {engine} asks for, bodies as "
-        f"they travel; without its scripts the page asks for {alone.requests}, {alone.bytes / 1000:,.1f} kB"
+        f"{after.bytes / 1000:,.1f} kB after ({_change(before, after)}); bodies as they travel"
     )
     return 0
 
 
-def _asked(arguments: argparse.Namespace, archive: Archive, engine: Engine, out: Console) -> tuple[str, ...]:
-    """What a real load asks for: as `verify` has kept it, else found out now."""
-    kept = asked_for(archive, engine)
-    if kept is not None:
-        return kept
-    protocol = USUAL_PROTOCOLS[engine]
-    out.print(
-        f"what the page asks for is not known yet: loading it once in {engine} by {protocol}", markup=False
-    )
-    code = in_enclosure(arguments, lambda: _load(archive, engine, protocol))
-    found = asked_for(archive, engine) if code == 0 else None
-    if found is None:
-        raise MeasurementRefused(
-            f"{archive.name} was not loaded in {engine}, so that its bytes cannot be told; "
-            f"`coldload verify {archive.name} --engine {engine}` tells why"
+def _scales(
+    arguments: argparse.Namespace, archive: Archive, engine: Engine, original: Inventory, out: Console
+) -> Weigh:
+    """What tells the size of a page: by what a load asks for, as `verify` has kept it, else found out now.
+
+    Where the page cannot be loaded, by what a browser asks for without running scripts.
+    """
+    asked = asked_for(archive, engine)
+    if asked is None:
+        protocol = USUAL_PROTOCOLS[engine]
+        out.print(
+            f"what a load asks for is not known yet: loading the page once in {engine} by {protocol}",
+            markup=False,
         )
-    return found
+        in_enclosure(arguments, lambda: _load(archive, engine, protocol))
+        asked = asked_for(archive, engine)
+    if asked is None:
+        out.print(
+            f"the page was not loaded (`coldload verify {archive.name} --engine {engine}` tells why): requests and "
+            "bytes are of what a browser asks for without running scripts",
+            markup=False,
+        )
+        return lambda inventory: inventory.size
+    alone, loaded = original.size, original.size_of_load(original, asked)
+    out.print(
+        f"requests and bytes are of what a load in {engine} asks for: {loaded.requests}, "
+        f"{loaded.bytes / 1000:,.1f} kB; without its scripts the page asks for {alone.requests}, "
+        f"{alone.bytes / 1000:,.1f} kB",
+        markup=False,
+    )
+    return lambda inventory: inventory.size_of_load(original, asked)
 
 
 def _load(archive: Archive, engine: Engine, protocol: Protocol) -> int:
@@ -123,12 +135,12 @@ def _print_filters(out: Console) -> None:
     )
 
 
-def _steps(report: Report, asked: Collection[str]) -> Table:
+def _steps(report: Report, weigh: Weigh) -> Table:
     table = Table("filter", "changed", "requests", "kB", "saved kB", "left alone", box=None, pad_edge=False)
-    before = report.before.size_of_load(report.before, asked)
+    before = weigh(report.before)
     table.add_row("(as archived)", "", str(before.requests), f"{before.bytes / 1000:,.1f}", "", "")
     for step in report.steps:
-        size = step.inventory.size_of_load(report.before, asked)
+        size = weigh(step.inventory)
         fewer = size.requests - before.requests
         table.add_row(
             step.filter,
