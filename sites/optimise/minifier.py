@@ -1,7 +1,7 @@
 """What tells whether two texts are the same sheet or script: tdewolff/minify, in a process of its own.
 
-Its parsers reject what they do not understand. It is a Go library, and a Go runtime does not survive fork(2), which the enclosure does: a child that called it would
-wait for ever. A text on which the minifier dies is a text that it rejects.
+Its parsers reject what they do not understand. It is a Go library, and a Go runtime does not survive fork(2), which the
+enclosure does: a child that called it would wait for ever. A text on which it dies is a text that it rejects.
 """
 
 from __future__ import annotations
