@@ -81,8 +81,8 @@ def main() -> int:
                 again.append(_timed(archive, name))
                 report = derive(archive, parse_variant(name)).report
         print(
-            f"{name}: {report.before.requests} requests, {report.before.bytes / 1e6:.2f} MB to "
-            f"{report.after.requests}, {report.after.bytes / 1e6:.2f} MB; made in {spread(made, 0)} s "
+            f"{name}: {report.before.size.requests} requests, {report.before.size.bytes / 1e6:.2f} MB to "
+            f"{report.after.size.requests}, {report.after.size.bytes / 1e6:.2f} MB; made in {spread(made, 0)} s "
             f"({spread(made, 1)} s of processor), opened again in {spread(again, 0)} s"
         )
         slow = slow or statistics.median(wall for wall, _ in made) > LIMIT_S

@@ -18,6 +18,7 @@ from harness.browser.qtwebkit import home as qtwebkit
 from harness.command import Command
 from harness.errors import EnvironmentLacks
 from harness.link import linkem_program
+from harness.model import Engine
 from harness.process import run
 from harness.study import Study
 from harness.testbed import SERVERS, Testbed
@@ -31,8 +32,10 @@ PROGRAMS = {
 PACKAGES = ("selenium", "playwright", "warcio", "cryptography", "numpy", "pandas", "scipy", "matplotlib")
 
 
-def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], study: Study) -> dict[str, Any]:
-    """Everything that may change a figure and is not in the study itself."""
+def describe_environment(
+    testbed: Testbed, archives: Mapping[Engine, Mapping[str, Archive]], study: Study
+) -> dict[str, Any]:
+    """Everything that may change a figure and is not in the study itself; `archives` are those of each engine."""
     replays = study.setups[0].replays  # the engines differ in TLS alone
     return {
         "taken_utc": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
@@ -66,14 +69,24 @@ def describe_environment(testbed: Testbed, archives: Mapping[str, Archive], stud
                 "digest": archive.digest,
                 "start_url": archive.start_url,
                 "with": archive.captured_with,
-                "addresses": [list(hosts) for hosts in testbed.groups(name)],
+                "addresses": [list(hosts) for hosts in testbed.groups(archive.name)],
                 "notes": list(archive.notes),
-                "changed_for_replay": testbed.replay_notes(name),
+                "changed_for_replay": testbed.replay_notes(archive.name),
             }
-            for name, archive in archives.items()
+            for name, archive in _distinct(archives).items()
         },
         "study": {"timeout_s": study.timeout_s, "keep": list(study.keep)},
     }
+
+
+def _distinct(archives: Mapping[Engine, Mapping[str, Archive]]) -> dict[str, Archive]:
+    """The archives by name; where engines get other bytes, one for each, as in `agency--core, qtwebkit`."""
+    found: dict[str, Archive] = {}
+    for engine, made in archives.items():
+        for name, archive in made.items():
+            others = {each[name].digest for each in archives.values()}
+            found.setdefault(name if len(others) == 1 else f"{name}, {engine}", archive)
+    return found
 
 
 def describe_machine() -> dict[str, Any]:

@@ -14,20 +14,30 @@ from harness.enclosure import WORKSPACE
 from harness.errors import TestbedFailed
 from harness.judge import Evidence
 from harness.likeness import Likeness, Look, likeness
-from harness.model import Condition, Device, Driver, Engine, Link, Origins, Outcome, Protocol
+from harness.model import DEFAULT_DRIVERS, Condition, Device, Engine, Link, Origins, Outcome, Protocol
 from harness.plan import PlannedTrial
 from harness.records import Record
+from harness.replay import DEFAULT_TLS, Replay
 from harness.runner import Bench, bench
-from harness.servers import DEFAULT_SERVER
+from harness.servers import DEFAULT_SERVERS
 from harness.trial import TrialOptions, run_observed
 from harness.variants import PASSTHROUGH, PLAIN, Variant, parse_variant, served_name
 from sites.archive import Archive
-from sites.optimise.derive import derive
+from sites.optimise.derive import Derived, derive
 from sites.optimise.switched import SwitchedOff
 
 LINK = Link.of(20, 20)
 OPTIONS = TrialOptions(timeout_s=60.0, keep=("screens",), linger_s=1.0)
 LOADS = 3  # of each, as long as no pair is alike
+
+
+@dataclass(frozen=True)
+class Where:
+    """In which engine variants are held against their original, on which devices, by which protocol."""
+
+    protocol: Protocol
+    devices: tuple[Device, ...]
+    engine: Engine = Engine.CHROMIUM
 
 
 @dataclass(frozen=True)
@@ -51,8 +61,7 @@ class Finding:
 def check_variants(
     archive: Archive,
     variants: Sequence[Variant],
-    protocol: Protocol,
-    devices: Sequence[Device],
+    where: Where,
     *,
     mend: bool = True,
     keep: Path | None = None,
@@ -61,25 +70,24 @@ def check_variants(
 
     Must run inside an enclosure. Raises MeasurementRefused when the link is off.
     """
-    with bench({archive.name: archive}, [protocol]) as opened:
+    with bench({archive.name: archive}, [where.protocol], engine=where.engine) as opened:
         check_link(opened.testbed, LINK)
-        comparison = _Comparison(opened, archive, protocol, keep)
+        comparison = _Comparison(opened, archive, where, keep)
         for variant in variants:
-            asked = tuple(comparison.of(variant, device) for device in devices)
+            asked = tuple(comparison.of(variant, device) for device in where.devices)
             if mend and not all(each.ok for each in asked):
-                yield _mended(comparison, archive, variant, devices, asked)
+                yield _mended(comparison, variant, where.devices, asked)
             else:
                 yield Finding(asked)
 
 
 def _mended(
     comparison: _Comparison,
-    archive: Archive,
     variant: Variant,
     devices: Sequence[Device],
     asked: tuple[Likeness, ...],
 ) -> Finding:
-    filters = tuple(step.filter for step in derive(archive, variant).report.steps)
+    filters = tuple(step.filter for step in comparison.derived(variant).report.steps)
     seen = {filters: asked}
 
     def check(some: Sequence[str]) -> bool:
@@ -99,7 +107,7 @@ def _mended(
         with_others = f" with {', '.join(together[:-1])}" if len(together) > 1 else ""
         reason = f"{why.device}{with_others}: {why.described}"
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        found.append(SwitchedOff(name, reason, variant.name, now))
+        found.append(SwitchedOff(name, reason, variant.name, now, comparison.engine.value))
     gone = {each.filter for each in found}
     left = tuple(name for name in filters if name not in gone)
     return Finding(asked, tuple(found), seen.get(left, ()) if found else ())
@@ -138,18 +146,28 @@ def breaking(
 class _Comparison:
     """Loads of one page on one bench; the original's are made once for all variants."""
 
-    def __init__(self, opened: Bench, archive: Archive, protocol: Protocol, keep: Path | None) -> None:
+    def __init__(self, opened: Bench, archive: Archive, where: Where, keep: Path | None) -> None:
         self._bench = opened
         self._archive = archive
-        self._protocol = protocol
+        self._where = where
         self._keep = keep
         self._originals: dict[str, list[Look]] = {}
         self._served = {PLAIN}
 
+    @property
+    def engine(self) -> Engine:
+        return self._where.engine
+
     def of(self, variant: Variant, device: Device) -> Likeness:
         """The variant against the original on a device, by as many loads as it takes."""
         if variant.name not in self._served:
-            self._bench.testbed.serve(derive(self._archive, variant).archive, [self._protocol])
+            self._bench.testbed.serve(
+                self.derived(variant).archive,
+                [self._where.protocol],
+                Replay(tls=DEFAULT_TLS[self._where.engine]),
+                DEFAULT_SERVERS[self._where.engine],
+                self._where.engine,
+            )
             self._served.add(variant.name)
         originals = self._originals.setdefault(device.name, [])
         if not originals:
@@ -163,16 +181,20 @@ class _Comparison:
             found = likeness(variant.name, originals, looks)
         return found
 
+    def derived(self, variant: Variant) -> Derived:
+        """The variant as the engine gets it."""
+        return derive(self._archive, variant, self._where.engine)
+
     def _look(self, variant: str, device: Device) -> Look:
         condition = Condition(
             self._archive.name,
             variant,
-            self._protocol,
+            self._where.protocol,
             LINK,
-            Engine.CHROMIUM,
-            Driver.PLAYWRIGHT,
+            self._where.engine,
+            DEFAULT_DRIVERS[self._where.engine],
             Origins.SINGLE,
-            DEFAULT_SERVER,
+            DEFAULT_SERVERS[self._where.engine],
             device,
         )
         record, evidence, screens = self._load(condition)

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.browser.browserlog import ABORTED, Request
 from harness.judge import Evidence
-from harness.model import Outcome
+from harness.model import Engine, Outcome
 from harness.records import Record
 from harness.replay import Replay
 from sites.archive import Archive, Entry
@@ -26,7 +26,8 @@ class ReplayQuality:
     response recorded for their URL, `closest` by that of the closest query, `missed` not at all. Core requests are
     those to GET that are no favicon or manifest. `bytes_served` are the bodies of the exact answers as they
     travelled, `bytes_recorded` the same as recorded. `failed` were answered, but the browser refused the answer.
-    `determinism` and `compression` are the settings it was served with; reports of older versions have the default.
+    `determinism` and `compression` are the settings it was served with; reports of older versions have the default,
+    as they have of `engine`. `answered` are the URLs that were answered; older reports do not tell.
     """
 
     page: str
@@ -50,6 +51,8 @@ class ReplayQuality:
     console_errors: tuple[str, ...] | None
     determinism: bool = Replay.determinism
     compression: str = str(Replay.compression)
+    engine: str = Engine.CHROMIUM.value
+    answered: tuple[str, ...] | None = None
 
     @property
     def answered_percent(self) -> float | None:
@@ -113,6 +116,8 @@ def replay_quality(
         console_errors=evidence.console_errors if evidence else None,
         determinism=settings.determinism,
         compression=str(settings.compression),
+        engine=condition.engine.value,
+        answered=tuple(dict.fromkeys(request.url.partition("#")[0] for request in answered)),
     )
 
 

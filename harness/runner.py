@@ -61,12 +61,13 @@ class Summary:
 class Bench:
     """Testbed and drivers together, renewed after a failure of either.
 
-    `lacking` are the engines that cannot work on this machine, each with the reason.
+    `archives` are those of each engine, by the name they are served under; `lacking` are the engines that cannot work
+    on this machine, each with the reason.
     """
 
     def __init__(
         self,
-        archives: Mapping[str, Archive],
+        archives: Mapping[Engine, Mapping[str, Archive]],
         setups: Iterable[EngineSetup],
         tcp: TcpSettings,
         backend: Backend | None,
@@ -95,7 +96,7 @@ class Bench:
     def _serve(self, setup: EngineSetup) -> None:
         if setup.engine is Engine.QTWEBKIT:
             qtwebkit.version()  # tells whether it is there
-        for archive, replay in itertools.product(self._archives.values(), setup.replays):
+        for archive, replay in itertools.product(self._archives[setup.engine].values(), setup.replays):
             self.testbed.serve(archive, setup.protocols, replay, setup.server, setup.engine)
 
     def renew(self) -> None:
@@ -136,7 +137,7 @@ def bench(
         server or DEFAULT_SERVERS[engine],
         (replay or Replay(tls=DEFAULT_TLS[engine]),),
     )
-    return opened(Bench(archives, [setup], tcp or TcpSettings(), backend))
+    return opened(Bench({engine: archives}, [setup], tcp or TcpSettings(), backend))
 
 
 def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Listener) -> Summary:
@@ -146,7 +147,8 @@ def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Li
     if not left:
         return Summary(len(done), Counter())
     archives = _archives(study, archives_root, listener)
-    listener.preparing(f"servers for {len(archives)} archive(s), {len(study.protocols)} protocol(s)")
+    count = sum(len(each) for each in archives.values())
+    listener.preparing(f"servers for {count} archive(s), {len(study.protocols)} protocol(s)")
     with opened(Bench(archives, study.setups, study.tcp, study.link_backend)) as made:
         for engine, reason in made.lacking.items():
             count = sum(planned.condition.engine is engine for planned in left)
@@ -156,17 +158,19 @@ def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Li
         return Summary(len(done), _run_trials(made, left, study, run, listener))
 
 
-def _archives(study: Study, root: Path, listener: Listener) -> dict[str, Archive]:
-    """The archive of every page and variant, by the name it is served under; variants are made if missing."""
-    archives: dict[str, Archive] = {}
-    for page, name in itertools.product(study.pages, study.variants):
+def _archives(study: Study, root: Path, listener: Listener) -> dict[Engine, dict[str, Archive]]:
+    """For each engine the archive of every page and variant, by the name it is served under; variants are made if
+    missing, for the engine that will load them.
+    """
+    archives: dict[Engine, dict[str, Archive]] = {setup.engine: {} for setup in study.setups}
+    for (engine, made), page, name in itertools.product(archives.items(), study.pages, study.variants):
         listener.preparing(f"{name} of {page}")
         served = served_name(page, name)
-        if served in archives:
+        if served in made:
             raise StudyError(
                 f"page {page} in variant {name} and another one are both called {served}; rename a page"
             )
-        archives[served] = variant_of(open_archive(root, page), parse_variant(name))
+        made[served] = variant_of(open_archive(root, page), parse_variant(name), engine)
     return archives
 
 

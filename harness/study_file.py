@@ -113,8 +113,10 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         engine: _replay(data, keys.choice("tls", value, TLS_VERSIONS))
         for engine, value in _by_engine(data, "tls", engines, DEFAULT_TLS).items()
     }
-    compressions = _compressions(data)
+    compressions, variants = _compressions(data), _variants(data)
     for engine in engines:
+        for variant in variants:
+            parse_variant(variant).refuse_unless_for(engine)
         spoken = [protocol for protocol in protocols if engine in protocol.engines]
         for compression in compressions:
             replay = replace(replays[engine], compression=compression)
@@ -124,7 +126,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         name=name,
         title=keys.text(data, "title", name),
         pages=_names(data, "pages"),
-        variants=_variants(data),
+        variants=variants,
         compressions=compressions,
         protocols=protocols,
         links=links_of(data, folder),

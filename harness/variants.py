@@ -10,8 +10,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from harness.engines import AVIF, LAZY_IMAGES, PRELOAD, TAKES, WEBP
 from harness.errors import StudyError
 from harness.keys import nearest
+from harness.model import Engine
 
 PLAIN = "plain"
 PASSTHROUGH = "passthrough"  # no filter, but an archive of its own
@@ -47,6 +49,15 @@ FILTERS: Mapping[str, str] = {
     "collapse_whitespace": "runs of white space in HTML become one character",
     "elide_attributes": "attributes with their default value are taken out",
     "remove_quotes": "quotes around attribute values that need none are taken out",
+}
+
+# What an engine must take for a filter to serve it; the other filters serve each engine.
+NEEDS: Mapping[str, str] = {
+    "convert_jpeg_to_webp": WEBP,
+    "convert_png_to_webp": WEBP,
+    "convert_to_avif": AVIF,
+    "lazyload_images": LAZY_IMAGES,
+    "hint_preload_subresources": PRELOAD,
 }
 
 _RECOMPRESS = ("strip_image_meta_data", "recompress_jpeg", "recompress_png", "convert_jpeg_to_progressive")
@@ -107,6 +118,24 @@ class Variant:
     def is_plain(self) -> bool:
         """Whether the archive is loaded as it is, without a derived one."""
         return self.name == PLAIN
+
+    def unserved(self, engine: Engine) -> dict[str, str]:
+        """The filters that cannot serve an engine, each with the reason."""
+        return {
+            name: f"{engine} does not take {NEEDS[name]}"
+            for name in self.filters
+            if NEEDS.get(name, "") not in {"", *TAKES[engine]}
+        }
+
+    def refuse_unless_for(self, engine: Engine) -> None:
+        """Raise StudyError when a filter that the variant names cannot serve an engine.
+
+        One that comes with a set is left out there instead, see `sites.optimise.derive`.
+        """
+        named = self.name.split(",")
+        for name, reason in self.unserved(engine).items():
+            if name in named:
+                raise StudyError(f"variant {self.name[:100]!r}: {reason}; leave {name} or {engine} out")
 
 
 def parse_variant(text: str) -> Variant:

@@ -11,18 +11,30 @@ from pathlib import Path
 from harness.calibrate import check_link
 from harness.enclosure import WORKSPACE
 from harness.errors import RecordsError
-from harness.model import Condition, Device, Driver, Engine, Link, Origins, Protocol
+from harness.model import (
+    DEFAULT_DRIVERS,
+    DESKTOP,
+    Condition,
+    Device,
+    Engine,
+    Link,
+    Origins,
+    Outcome,
+    Protocol,
+)
 from harness.plan import PlannedTrial
 from harness.records import write_whole
 from harness.replay import Replay
 from harness.replay_quality import ReplayQuality, replay_quality
 from harness.runner import bench
-from harness.servers import DEFAULT_SERVER
+from harness.servers import DEFAULT_SERVERS
 from harness.trial import TrialOptions, run_observed
 from harness.variants import PLAIN, Variant, parse_variant, served_name
 from sites.archive import Archive
 
 FOLDER = "verify"
+# What the page is loaded by unless another protocol is named.
+USUAL_PROTOCOLS = {Engine.CHROMIUM: Protocol.H2, Engine.QTWEBKIT: Protocol.HTTP1}
 LINK = Link.of(100, 10)
 TIMEOUT_S = 60.0
 LINGER_S = 4.0  # real pages go on asking after their load event
@@ -45,6 +57,7 @@ def verifications(
     variant: Variant | None = None,
     replay: Replay | None = None,
     linger_s: float = LINGER_S,
+    engine: Engine = Engine.CHROMIUM,
 ) -> Iterator[Verification]:
     """Load the page `page`, which `archive` holds (in that variant), once by each protocol on each device.
 
@@ -55,7 +68,7 @@ def verifications(
     files = WORKSPACE / "verification"
     screenshot = files / "screenshot.png"
     protocols = tuple(protocols)
-    with bench({served_name(page, name): archive}, protocols, replay=replay) as opened:
+    with bench({served_name(page, name): archive}, protocols, replay=replay, engine=engine) as opened:
         check_link(opened.testbed, LINK)
         for number, (device, protocol) in enumerate(itertools.product(devices, protocols), 1):
             condition = Condition(
@@ -63,10 +76,10 @@ def verifications(
                 name,
                 protocol,
                 LINK,
-                Engine.CHROMIUM,
-                Driver.PLAYWRIGHT,
+                engine,
+                DEFAULT_DRIVERS[engine],
                 Origins.SINGLE,
-                DEFAULT_SERVER,
+                DEFAULT_SERVERS[engine],
                 device,
                 str((replay or Replay()).compression),
             )
@@ -82,7 +95,8 @@ def store(verification: Verification, archive: Archive) -> Path:
     quality = verification.quality
     folder = archive.folder / FOLDER
     folder.mkdir(exist_ok=True)
-    report = folder / f"{quality.device}-{quality.protocol}.json"
+    browser = "" if quality.engine == Engine.CHROMIUM else f"-{quality.engine}"
+    report = folder / f"{quality.device}-{quality.protocol}{browser}.json"
     picture = report.with_suffix(".png")
     picture.unlink(missing_ok=True)
     if verification.screenshot is not None:
@@ -102,3 +116,15 @@ def stored(archive: Archive) -> list[ReplayQuality]:
                 f"{path} is damaged ({error}); remove it, or `coldload verify {archive.name}`"
             ) from error
     return found
+
+
+def asked_for(archive: Archive, engine: Engine) -> tuple[str, ...] | None:
+    """What a real load of the page in an engine asked for and got, on a desktop; None when no kept report tells."""
+    reports = [
+        each
+        for each in stored(archive)
+        if each.outcome == Outcome.OK
+        and each.answered is not None
+        and (each.engine, each.device, each.archive_digest) == (engine, DESKTOP.name, archive.digest)
+    ]
+    return max(reports, key=lambda each: each.taken_utc).answered if reports else None

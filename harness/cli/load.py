@@ -108,10 +108,11 @@ def run_load(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.timeout_s <= 3600:
         raise UsageError(f"--timeout-s is {arguments.timeout_s:g}; it must be 1 to 3600")
     variant = parse_variant(arguments.variant)
-    archive = variant_of(open_archive(archives_root(), arguments.name), variant)
     link = link_of(arguments)
     engine, protocol = Engine(arguments.engine), Protocol(arguments.protocol)
     protocol.refuse_unless_spoken_by(engine)
+    variant.refuse_unless_for(engine)
+    archive = variant_of(open_archive(archives_root(), arguments.name), variant, engine)
     server = arguments.server or DEFAULT_SERVERS[engine]
     replay = replay_of(arguments, [protocol], engine, server)
     condition = Condition(

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rich.console import Console
 from rich.table import Table
 
-from harness.cli.common import Subcommands, console
+from harness.cli.common import Subcommands, console, in_enclosure
 from harness.errors import UsageError
+from harness.model import DESKTOP, Engine, Protocol
+from harness.replay import DEFAULT_TLS, Replay
 from harness.variants import FILTERS, SETS, parse_variant
-from sites.archive import archives_root, open_archive
-from sites.optimise.derive import Report, Size, derive
+from harness.verification import USUAL_PROTOCOLS, asked_for, store, verifications
+from sites.archive import Archive, archives_root, open_archive
+from sites.optimise.derive import Report, derive
+from sites.optimise.inventory import Inventory, Size
 from sites.optimise.page import Note
 from sites.optimise.registry import REGISTRY
 from sites.optimise.switched import path_of
 
 URLS_SHOWN = 3
+Weigh = Callable[[Inventory], Size]
 
 
 def add_commands(commands: Subcommands) -> None:
@@ -34,6 +39,12 @@ def add_commands(commands: Subcommands) -> None:
         metavar="V",
         help=f"sets ({', '.join(SETS)}) and filters, separated by commas; -NAME takes one out again",
     )
+    optimize.add_argument(
+        "--engine",
+        choices=[each.value for each in Engine],
+        default=Engine.CHROMIUM.value,
+        help="the browser it is made for (default chromium)",
+    )
     optimize.add_argument("--all-notes", action="store_true", help="list every URL that was left alone")
     optimize.set_defaults(run=run_optimize)
 
@@ -48,22 +59,66 @@ def run_optimize(arguments: argparse.Namespace) -> int:
     variant = parse_variant(arguments.variant)
     if variant.is_plain:
         raise UsageError("plain is the archive as it is, there is nothing to make; name a set or a filter")
+    engine = Engine(arguments.engine)
+    variant.refuse_unless_for(engine)
     archive = open_archive(archives_root(), arguments.name)
-    derived = derive(archive, variant)
+    derived = derive(archive, variant, engine)
     made = "made" if derived.fresh else "was made before, nothing to do"
     out.print(f"{archive.name} {variant.name}: {made} ({derived.archive.folder})", markup=False)
     for each in derived.report.off:
         out.print(f"{each.filter}: switched off for this page: {each.reason}", markup=False)
     if derived.report.off:
         out.print(f"  (`coldload verify` found that; remove {path_of(archive)} to try again)", markup=False)
-    out.print(_steps(derived.report))
+    for name, reason in derived.report.unserved.items():
+        out.print(f"{name}: left out: {reason}", markup=False)
+    weigh = _scales(arguments, archive, engine, derived.report.before, out)
+    out.print(_steps(derived.report, weigh))
     _print_notes(out, derived.report, every_url=arguments.all_notes)
-    before, after = derived.report.before, derived.report.after
+    before, after = weigh(derived.report.before), weigh(derived.report.after)
     out.print(
         f"\n{before.requests} requests, {before.bytes / 1000:,.1f} kB before; {after.requests} requests, "
-        f"{after.bytes / 1000:,.1f} kB after ({_change(before, after)}); of what a browser asks for without running "
-        "scripts, bodies as they travel"
+        f"{after.bytes / 1000:,.1f} kB after ({_change(before, after)}); bodies as they travel"
     )
+    return 0
+
+
+def _scales(
+    arguments: argparse.Namespace, archive: Archive, engine: Engine, original: Inventory, out: Console
+) -> Weigh:
+    """What tells the size of a page: by what a load asks for, as `verify` has kept it, else found out now.
+
+    Where the page cannot be loaded, by what a browser asks for without running scripts.
+    """
+    asked = asked_for(archive, engine)
+    if asked is None:
+        protocol = USUAL_PROTOCOLS[engine]
+        out.print(
+            f"what a load asks for is not known yet: loading the page once in {engine} by {protocol}",
+            markup=False,
+        )
+        in_enclosure(arguments, lambda: _load(archive, engine, protocol))
+        asked = asked_for(archive, engine)
+    if asked is None:
+        out.print(
+            f"the page was not loaded (`coldload verify {archive.name} --engine {engine}` tells why): requests and "
+            "bytes are of what a browser asks for without running scripts",
+            markup=False,
+        )
+        return lambda inventory: inventory.size
+    alone, loaded = original.size, original.size_of_load(original, asked)
+    out.print(
+        f"requests and bytes are of what a load in {engine} asks for: {loaded.requests}, "
+        f"{loaded.bytes / 1000:,.1f} kB; without its scripts the page asks for {alone.requests}, "
+        f"{alone.bytes / 1000:,.1f} kB",
+        markup=False,
+    )
+    return lambda inventory: inventory.size_of_load(original, asked)
+
+
+def _load(archive: Archive, engine: Engine, protocol: Protocol) -> int:
+    replay = Replay(tls=DEFAULT_TLS[engine])
+    for each in verifications(archive, archive.name, [protocol], [DESKTOP], replay=replay, engine=engine):
+        store(each, archive)
     return 0
 
 
@@ -80,12 +135,12 @@ def _print_filters(out: Console) -> None:
     )
 
 
-def _steps(report: Report) -> Table:
+def _steps(report: Report, weigh: Weigh) -> Table:
     table = Table("filter", "changed", "requests", "kB", "saved kB", "left alone", box=None, pad_edge=False)
-    before = report.before
+    before = weigh(report.before)
     table.add_row("(as archived)", "", str(before.requests), f"{before.bytes / 1000:,.1f}", "", "")
     for step in report.steps:
-        size = step.size
+        size = weigh(step.inventory)
         fewer = size.requests - before.requests
         table.add_row(
             step.filter,

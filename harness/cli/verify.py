@@ -11,13 +11,13 @@ from rich.console import Console
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.replay_options import add_replay_options, replay_of
 from harness.errors import UsageError
-from harness.mending import check_variants
-from harness.model import DEVICES, Device, Engine, Protocol
-from harness.replay import Replay
+from harness.mending import Where, check_variants
+from harness.model import DESKTOP, DEVICES, Device, Engine, Protocol
+from harness.replay import DEFAULT_TLS, Replay
 from harness.replay_quality import ReplayQuality
-from harness.servers import DEFAULT_SERVER, TODAY
+from harness.servers import DEFAULT_SERVERS
 from harness.variants import Variant, parse_variant
-from harness.verification import store, verifications
+from harness.verification import USUAL_PROTOCOLS, store, verifications
 from sites.archive import Archive, archives_root, open_archive
 from sites.importers.recording import printable
 from sites.optimise.switched import path_of, switch_off, switched_off
@@ -32,8 +32,15 @@ def add_commands(commands: Subcommands) -> None:
         "load failed, or a core request (no favicon, no manifest, no other method than GET) is not archived.",
     )
     verify.add_argument("name", metavar="NAME")
-    verify.add_argument("--protocol", choices=[each.value for each in TODAY], default="h2")
-    verify.add_argument("--device", choices=list(DEVICES), help="only this one (default: each)")
+    verify.add_argument("--engine", choices=[each.value for each in Engine], default=Engine.CHROMIUM.value)
+    verify.add_argument(
+        "--protocol",
+        choices=[each.value for each in Protocol],
+        help="default: " + ", ".join(f"{each} in {engine}" for engine, each in USUAL_PROTOCOLS.items()),
+    )
+    verify.add_argument(
+        "--device", choices=list(DEVICES), help="only this one (default: each that the engine can be)"
+    )
     add_replay_options(verify)
     verify.add_argument(
         "--variant",
@@ -51,33 +58,60 @@ def add_commands(commands: Subcommands) -> None:
 
 def run_verify(arguments: argparse.Namespace) -> int:
     archive = open_archive(archives_root(), arguments.name)
-    protocol = Protocol(arguments.protocol)
-    devices = [DEVICES[arguments.device]] if arguments.device else list(DEVICES.values())
-    replay = replay_of(arguments, [protocol], Engine.CHROMIUM, DEFAULT_SERVER)
+    engine = Engine(arguments.engine)
+    protocol = _protocol(arguments, engine)
+    devices = _devices(arguments, engine)
+    replay = replay_of(arguments, [protocol], engine, DEFAULT_SERVERS[engine])
     out = console()
     if arguments.variant:
-        if replay != Replay():
+        if replay != Replay(tls=DEFAULT_TLS[engine]):
             raise UsageError("--determinism and --compression do not go with --variant; leave them out")
         variants = [parse_variant(name) for name in arguments.variant]
+        for variant in variants:
+            variant.refuse_unless_for(engine)
         keep = arguments.keep and arguments.keep.absolute()
+        where = Where(protocol, tuple(devices), engine)
         mend = not arguments.no_mend
         return in_enclosure(
             arguments,
-            lambda: verify_variants(archive, variants, protocol, devices, out, mend=mend, keep=keep),
+            lambda: verify_variants(archive, variants, where, out, mend=mend, keep=keep),
         )
     if arguments.keep or arguments.no_mend:
         raise UsageError(
             "--keep and --no-mend go with --variant; other screenshots are kept with the archive"
         )
-    return in_enclosure(arguments, lambda: _verify(archive, protocol, devices, replay, out))
+    return in_enclosure(arguments, lambda: _verify(archive, protocol, devices, replay, out, engine=engine))
+
+
+def _protocol(arguments: argparse.Namespace, engine: Engine) -> Protocol:
+    chosen = Protocol(arguments.protocol or USUAL_PROTOCOLS[engine])
+    chosen.refuse_unless_spoken_by(engine)
+    return chosen
+
+
+def _devices(arguments: argparse.Namespace, engine: Engine) -> list[Device]:
+    if engine is Engine.QTWEBKIT:
+        if arguments.device not in (None, DESKTOP.name):
+            raise UsageError(f"--device {arguments.device}: qtwebkit is a desktop only; leave it out")
+        return [DESKTOP]
+    return [DEVICES[arguments.device]] if arguments.device else list(DEVICES.values())
 
 
 def _verify(
-    archive: Archive, protocol: Protocol, devices: Sequence[Device], replay: Replay, out: Console
+    archive: Archive,
+    protocol: Protocol,
+    devices: Sequence[Device],
+    replay: Replay,
+    out: Console,
+    *,
+    engine: Engine,
 ) -> int:
-    out.print(f"{archive.name}: {archive.start_url} over {protocol}", markup=False)
+    browser = "" if engine is Engine.CHROMIUM else f" in {engine}"
+    out.print(f"{archive.name}: {archive.start_url} over {protocol}{browser}", markup=False)
     ok = True
-    for verification in verifications(archive, archive.name, [protocol], devices, replay=replay):
+    for verification in verifications(
+        archive, archive.name, [protocol], devices, replay=replay, engine=engine
+    ):
         path = store(verification, archive)
         for line in _lines(verification.quality):
             out.print(line, markup=False)
@@ -118,8 +152,7 @@ def percent(value: float | None) -> str:
 def verify_variants(
     archive: Archive,
     variants: Sequence[Variant],
-    protocol: Protocol,
-    devices: Sequence[Device],
+    where: Where,
     out: Console,
     *,
     mend: bool,
@@ -127,9 +160,11 @@ def verify_variants(
 ) -> int:
     """Print what was found of each variant, and switch off what breaks the page."""
     for each in switched_off(archive):
+        if not each.applies_to(where.engine):
+            continue
         out.print(f"{archive.name}: {each.filter} is switched off already: {each.reason}", markup=False)
     ok = True
-    for finding in check_variants(archive, variants, protocol, devices, mend=mend, keep=keep):
+    for finding in check_variants(archive, variants, where, mend=mend, keep=keep):
         for likeness in finding.asked:
             out.print(f"{archive.name} {likeness}", markup=False)
         for likeness in finding.by_itself:

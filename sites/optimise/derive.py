@@ -10,29 +10,30 @@ import hashlib
 import importlib.metadata
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import harness
 from harness.errors import ArchiveError
+from harness.model import Engine
 from harness.variants import Variant, served_name
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
-from sites.htcache import url_key
+from sites.optimise.inventory import Inventory
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.registry import REGISTRY
 from sites.optimise.settings import DEFAULTS, Settings
 from sites.optimise.switched import SwitchedOff, switched_off
-from sites.requisites import walk
-from sites.response import Response
 from sites.wholefolder import remove_leftovers
 
 FOLDER, REPORT = ".variants", "optimised.json"
 # Raised when a filter begins to give other bytes, so that variants made before are made again.
-GENERATION = 4
+GENERATION = 5
 LIBRARIES = (
     "tdewolff-minify",
+    "rcssmin",
+    "rjsmin",
     "tinycss2",
     "Pillow",
     "pyoxipng",
@@ -44,34 +45,30 @@ DIGEST_ROUNDS = 5
 
 
 @dataclass(frozen=True)
-class Size:
-    """What a browser that runs no scripts asks for: requests, and bytes of the bodies as they travel."""
-
-    requests: int
-    bytes: int
-
-
-@dataclass(frozen=True)
 class Step:
-    """One filter's part: the page's size once it is applied, how many resources it changed, what it left alone."""
+    """One filter's part: what there is once it is applied, how many resources it changed, what it left alone."""
 
     filter: str
-    size: Size
+    inventory: Inventory
     changed: int
     notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a page: its size before, each step, and the filters left out because they break it."""
+    """What became of a page: what there was before, each step, and the filters that were not applied.
 
-    before: Size
+    `off` break the page; `unserved` cannot serve the engine, each with the reason.
+    """
+
+    before: Inventory
     steps: tuple[Step, ...]
     off: tuple[SwitchedOff, ...] = ()
+    unserved: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def after(self) -> Size:
-        return self.steps[-1].size if self.steps else self.before
+    def after(self) -> Inventory:
+        return self.steps[-1].inventory if self.steps else self.before
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Report:
@@ -79,13 +76,18 @@ class Report:
         steps = tuple(
             Step(
                 each["filter"],
-                Size(**each["size"]),
+                _inventory(each["inventory"]),
                 each["changed"],
                 tuple(Note(**note) for note in each["notes"]),
             )
             for each in data["steps"]
         )
-        return cls(Size(**data["before"]), steps, tuple(SwitchedOff(**each) for each in data["off"]))
+        off = tuple(SwitchedOff(**each) for each in data["off"])
+        return cls(_inventory(data["before"]), steps, off, dict(data["unserved"]))
+
+
+def _inventory(data: Mapping[str, Any]) -> Inventory:
+    return Inventory(dict(data["bytes"]), tuple(data["unscripted"]))
 
 
 @dataclass(frozen=True)
@@ -97,24 +99,36 @@ class Derived:
     fresh: bool
 
 
-def variant_of(archive: Archive, variant: Variant) -> Archive:
+def variant_of(archive: Archive, variant: Variant, engine: Engine = Engine.CHROMIUM) -> Archive:
     """The archive of that variant: the archive itself when it is plain, else the derived one, made if missing."""
-    return archive if variant.is_plain else derive(archive, variant).archive
+    return archive if variant.is_plain else derive(archive, variant, engine).archive
 
 
-def derive(archive: Archive, variant: Variant, settings: Settings = DEFAULTS) -> Derived:
-    """The derived archive, made if it is not there; without the filters that are switched off for the page."""
-    off = tuple(each for each in switched_off(archive) if each.filter in variant.filters)
-    root = archive.folder.parent / FOLDER / _key(archive, variant, settings, off)
+def derive(
+    archive: Archive,
+    variant: Variant,
+    engine: Engine = Engine.CHROMIUM,
+    settings: Settings = DEFAULTS,
+) -> Derived:
+    """The derived archive for an engine, made if it is not there.
+
+    Left out are filters that are switched off for the page or that cannot serve the engine; engines for which nothing
+    is left out share one.
+    """
+    off = tuple(
+        each for each in switched_off(archive) if each.filter in variant.filters and each.applies_to(engine)
+    )
+    unserved = variant.unserved(engine)
+    root = archive.folder.parent / FOLDER / _key(archive, variant, settings, off, unserved)
     name = served_name(archive.name, variant.name)
     report = _stored_report(root / name)
     if report is not None:
         return Derived(open_archive(root, name), report, fresh=False)
     for each in root.parent.glob("*"):  # a killed one may have left something under another key
         remove_leftovers(each)
-    left = [name for name in variant.filters if name not in {each.filter for each in off}]
-    page, report = optimise(Page.of(archive), left, settings)
-    report = replace(report, off=off)
+    out = {*unserved, *(each.filter for each in off)}
+    page, report = optimise(Page.of(archive), (name for name in variant.filters if name not in out), settings)
+    report = replace(report, off=off, unserved=unserved)
     made = write_archive(
         root,
         name,
@@ -132,26 +146,15 @@ def derive(archive: Archive, variant: Variant, settings: Settings = DEFAULTS) ->
 
 def optimise(page: Page, filters: Iterable[str], settings: Settings = DEFAULTS) -> tuple[Page, Report]:
     """Apply filters in the order given. Pure."""
-    before = size_of(page)
+    before = Inventory.of(page)
     steps = []
     for name in filters:
         old = page
         page, notes = REGISTRY[name].apply(page, settings)
         page = _follow_digests(old, page)
         changed = sum(1 for url, each in page.resources.items() if old.resources.get(url) is not each)
-        steps.append(Step(name, size_of(page), changed, notes))
+        steps.append(Step(name, Inventory.of(page), changed, notes))
     return page, Report(before, tuple(steps))
-
-
-def size_of(page: Page) -> Size:
-    """Redirects count as requests; so does every candidate of a srcset, of which a browser takes one."""
-    responses = {
-        url_key(url): Response(url, each.status, each.headers, each.body)
-        for url, each in page.resources.items()
-    }
-    found = [url_key(url) for url, response in walk(responses, page.start_url) if response is not None]
-    by_key = {url_key(url): each for url, each in page.resources.items()}
-    return Size(len(found), sum(len(by_key[key].wire_body) for key in found))
 
 
 def _follow_digests(old: Page, new: Page) -> Page:
@@ -185,23 +188,32 @@ def _described(archive: Archive, variant: Variant, report: Report) -> Iterator[s
     yield f"variant {variant.name} of {archive.name} ({archive.digest[:16]})"
     for each in report.off:
         yield f"{each.filter}: switched off for this page: {each.reason}"
-    before = report.before
+    for name, reason in report.unserved.items():
+        yield f"{name}: left out: {reason}"
+    before = report.before.size
     for step in report.steps:
-        saved = before.bytes - step.size.bytes
-        fewer = before.requests - step.size.requests
+        size = step.inventory.size
+        saved, fewer = before.bytes - size.bytes, before.requests - size.requests
         yield (
             f"{step.filter}: {step.changed} resources changed, {saved} bytes and {fewer} requests saved, "
             f"{len(step.notes)} left alone"
         )
-        before = step.size
+        before = size
 
 
-def _key(archive: Archive, variant: Variant, settings: Settings, off: Iterable[SwitchedOff]) -> str:
+def _key(
+    archive: Archive,
+    variant: Variant,
+    settings: Settings,
+    off: Iterable[SwitchedOff],
+    unserved: Mapping[str, str],
+) -> str:
     """Changes with everything that may change the bytes."""
     made_of = {
         "archive": archive.digest,
         "filters": variant.filters,
         "off": [asdict(each) for each in off],
+        "unserved": unserved,
         "settings": asdict(settings),
         "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
         "coldload": harness.__version__,

@@ -1,7 +1,7 @@
-"""The minifier: tdewolff/minify, whose parsers reject what they do not understand, in a process of its own.
+"""What tells whether two texts are the same sheet or script: tdewolff/minify, in a process of its own.
 
-It is a Go library, and a Go runtime does not survive fork(2), which the enclosure does: a child that called it would
-wait for ever. A text on which the minifier dies is a text that it rejects.
+Its parsers reject what they do not understand. It is a Go library, and a Go runtime does not survive fork(2), which the
+enclosure does: a child that called it would wait for ever. A text on which it dies is a text that it rejects.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _WORKER = (sys.executable, "-P", "-m", "sites.optimise.minifierworker")
 
 @lru_cache(maxsize=512)
 def shortened(kind: str, text: str) -> str | None:
-    """A style sheet (`css`) or script (`javascript`) without what a browser needs not; None when it is rejected.
+    """A style sheet (`css`) or script (`javascript`) in its shortest form, names kept; None when it is rejected.
 
-    Names in scripts are kept, as mod_pagespeed keeps them: a renamed parameter breaks scripts that read their own.
+    It is for comparing and for the verdict of the parser. No page gets it: it is wrong in places, and may be in
+    newer syntax than an engine reads.
     """
     return _minifier.ask(kind, text)
 

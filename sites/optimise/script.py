@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
+
 from sites.optimise.markup import Tag
 from sites.optimise.minifier import shortened
 from sites.rewrite import SCRIPT_TYPES
@@ -18,7 +20,8 @@ _LOOKS_AROUND = re.compile(
 _WRITES = re.compile(r"document\s*\.\s*write(?:ln)?\b|document\s*\[\s*[\"']write")
 _DIRECTIVE = re.compile(r"\s*(?:(?:/\*.*?\*/|//[^\n]*\n)\s*)*[\"']use strict[\"']", re.DOTALL)
 _CLASSIC_TYPES = SCRIPT_TYPES | {"", "text/livescript", "text/javascript1.5", "text/jscript"}
-_WIDE = re.compile(r"[^\x00-\x7f]")
+# A function of nothing but a comment of several lines: before template literals, a way to write a long text.
+_COMMENT_AS_TEXT = re.compile(r"\{\s*/\*(?!\*/)[^*\n]*\n(?:(?!\*/).)*\*/\s*\}(?=.*toString)", re.DOTALL)
 
 
 def is_classic(tag: Tag) -> bool:
@@ -55,18 +58,20 @@ def breaks_out(script: str) -> bool:
 
 
 def minified(script: str) -> str | None:
-    """Without comments and white space, names kept; None when the minifier rejects the script.
+    """Without white space and comments (but those that begin with `!`), token for token what it was; None when that
+    cannot be told for certain.
 
-    What was ASCII stays ASCII, so that it means the same in every encoding. JSON, which some servers send as a script
-    for others to read, stays as it is: without its quotes it is no JSON any more.
+    A script thus runs in each engine it ran in before. rjsmin tells tokens apart by what stands around them, which is
+    a guess; a parser then has the last word: both forms must be the same program to it. JSON, which some servers send
+    as a script for others to read, stays as it is.
     """
     if _is_json(script):
         return script
-    short = shortened("javascript", script)
-    if short is None or short.isascii() or not script.isascii():
-        return short
-    short = _WIDE.sub(_escape, short)
-    return None if shortened("javascript", short) is None else short
+    program = shortened("javascript", script)
+    if program is None or _COMMENT_AS_TEXT.search(script):
+        return None
+    short: str = rjsmin.jsmin(script, keep_bang_comments=True)
+    return short if shortened("javascript", short) == program else None
 
 
 def _is_json(script: str) -> bool:
@@ -80,10 +85,5 @@ def _is_json(script: str) -> bool:
 
 
 def parses(script: str) -> bool:
-    """Whether the minifier takes it for a whole script; it also rejects a name declared twice."""
-    return minified(script) is not None
-
-
-def _escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+    """Whether the parser takes it for a whole script; it also rejects a name declared twice."""
+    return shortened("javascript", script) is not None

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.errors import ArchiveError
+from harness.model import Engine
 from sites.archive import Archive
 
 FILE, SCHEMA = "switched-off.json", 1
@@ -15,12 +16,20 @@ FILE, SCHEMA = "switched-off.json", 1
 
 @dataclass(frozen=True)
 class SwitchedOff:
-    """A filter that no variant of a page gets; `reason` says what was seen, `variant` in which it was."""
+    """A filter that no variant of a page gets; `reason` says what was seen, `variant` in which it was.
+
+    `engine` is the one in which it was seen and for which it is off; files of older versions name none, which is each.
+    """
 
     filter: str
     reason: str
     variant: str
     found_utc: str
+    engine: str = ""
+
+    def applies_to(self, engine: Engine) -> bool:
+        """Whether variants for an engine go without the filter."""
+        return self.engine in ("", engine)
 
 
 def path_of(archive: Archive) -> Path:
@@ -44,7 +53,7 @@ def switched_off(archive: Archive) -> tuple[SwitchedOff, ...]:
 
 def switch_off(archive: Archive, found: Iterable[SwitchedOff]) -> None:
     """Add to what is switched off."""
-    known = {each.filter: each for each in (*switched_off(archive), *found)}
+    known = {(each.filter, each.engine): each for each in (*switched_off(archive), *found)}
     text = json.dumps({"schema": SCHEMA, "filters": [asdict(each) for each in known.values()]}, indent=1)
     path = path_of(archive)
     temporary = path.with_suffix(".new")

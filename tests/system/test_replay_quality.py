@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -141,3 +142,15 @@ def test_a_verification_is_kept_with_the_archive_and_says_what_is_missing(coldlo
     code, out, _ = coldload.run("pages", "small")
     assert code == 0
     assert "90.9 %" in out
+
+
+def test_what_a_load_asks_for_is_found_out_once_and_weighed_by_optimize(coldload: Coldload) -> None:
+    root = coldload.folder / "archives"
+    small_site(root, extra="<script>new Image().src = 'p0.png?by=script'</script>")
+    for first in (True, False):
+        code, out, err = coldload.run("optimize", "small", "--variant", "collapse_whitespace")
+        assert (code, err) == (0, ""), out
+        assert ("loading the page once in chromium by h2" in out) is first
+        assert "what a load in chromium asks for: " in out
+    report = json.loads((root / "small" / "verify" / "desktop-h2.json").read_text())
+    assert any(url.endswith("p0.png?by=script") for url in report["answered"])

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 
+import pytest
 from PIL import Image
 from rich.console import Console
 
 from harness.browser.screens import taken
 from harness.cli.verify import verify_variants
 from harness.enclosure import WORKSPACE
-from harness.mending import check_variants
-from harness.model import DEVICES, Outcome, Protocol
+from harness.engines import AVIF, LAZY_IMAGES, PRELOAD, TAKES, WEBP
+from harness.mending import Where, check_variants
+from harness.model import DEFAULT_DRIVERS, DEVICES, Engine, Outcome, Protocol
 from harness.records import Record
 from harness.runner import bench
+from harness.servers import DEFAULT_SERVERS
 from harness.trial import TrialOptions, run_observed
 from harness.variants import parse_variant, served_name
 from sites.archive import Archive, Response, write_archive
@@ -24,6 +27,7 @@ from tests.system.conftest import condition, html, inside, picture, planned, tri
 
 URL = "https://look.example/"
 ICON = "/favicon.ico"
+DESKTOP_ONLY = Where(Protocol.H2, (DEVICES["desktop"],))
 # Every filter that moves, joins or rewrites something, together.
 EVERYTHING = (
     "core,minify,move_css_to_head,defer_javascript,hint_preload_subresources,shard,convert_png_to_webp"
@@ -92,7 +96,7 @@ def test_a_filter_that_breaks_the_page_is_found_and_switched_off(tmp_path: Path)
         said = StringIO()
         out = Console(file=said, width=300)
         chosen = [parse_variant(variant)]
-        code = verify_variants(archive, chosen, Protocol.H2, [DEVICES["desktop"]], out, mend=True, keep=None)
+        code = verify_variants(archive, chosen, DESKTOP_ONLY, out, mend=True, keep=None)
         return code, said.getvalue()
 
     some = "rewrite_css,remove_comments,collapse_whitespace"
@@ -122,9 +126,9 @@ def test_a_page_that_differs_by_itself_is_blamed_on_no_filter(tmp_path: Path) ->
 
     def check() -> tuple[int, str]:
         said = StringIO()
-        chosen, devices = [parse_variant("collapse_whitespace")], [DEVICES["desktop"]]
+        chosen = [parse_variant("collapse_whitespace")]
         out = Console(file=said, width=300)
-        code = verify_variants(archive, chosen, Protocol.H2, devices, out, mend=True, keep=None)
+        code = verify_variants(archive, chosen, DESKTOP_ONLY, out, mend=True, keep=None)
         return code, said.getvalue()
 
     code, said = inside(check)
@@ -171,9 +175,76 @@ def test_what_moves_and_joins_everything_looks_like_the_original(tmp_path: Path)
     archive = small_page(tmp_path)
 
     def check() -> list[str]:
-        findings = check_variants(archive, [parse_variant(EVERYTHING)], Protocol.H2, list(DEVICES.values()))
+        where = Where(Protocol.H2, tuple(DEVICES.values()))
+        findings = check_variants(archive, [parse_variant(EVERYTHING)], where)
         return [str(each) for finding in findings for each in finding.asked]
 
     desktop, mobile = inside(check)
     assert "desktop: like the original" in desktop
     assert "mobile: like the original" in mobile
+
+
+# Tells on the console what the engine takes of what filters may put into a page.
+ASKS_THE_ENGINE = """<img id=webp src=a.webp><img id=avif src=a.avif><script>onload = function () {
+  var list = document.createElement("link").relList;
+  console.error("takes " + [
+    document.getElementById("webp").naturalWidth > 0,
+    document.getElementById("avif").naturalWidth > 0,
+    "loading" in document.createElement("img"),
+    Boolean(list && list.supports && list.supports("preload"))
+  ].join());
+}</script>"""
+
+
+@pytest.mark.parametrize("engine", list(Engine))
+def test_engines_take_what_is_stated_of_them(engine: Engine, tmp_path: Path) -> None:
+    def picture_as(kind: str) -> Response:
+        file = BytesIO()
+        Image.effect_noise((32, 32), 60).convert("RGB").save(file, kind)
+        return Response(f"{URL}a.{kind}", 200, (("Content-Type", f"image/{kind}"),), file.getvalue())
+
+    responses = [html(URL, ASKS_THE_ENGINE), picture_as("webp"), picture_as("avif")]
+    archive = write_archive(tmp_path, "asks", URL, responses, captured_with="test", user_agent="")
+    driver = DEFAULT_DRIVERS[engine]
+    cell = condition("asks", Protocol.HTTP1, driver, server=DEFAULT_SERVERS[engine])
+
+    def said() -> list[str]:
+        options = TrialOptions(timeout_s=20, linger_s=0.1)
+        with bench({"asks": archive}, [Protocol.HTTP1], engine=engine) as opened:
+            _, evidence = run_observed(
+                opened.testbed, opened.drivers, planned(1, cell), options, WORKSPACE / "kept"
+            )
+        return [each for each in (evidence and evidence.console_errors) or () if "takes" in each]
+
+    expected = [str(each in TAKES[engine]).lower() for each in (WEBP, AVIF, LAZY_IMAGES, PRELOAD)]
+    (answer,) = inside(said)
+    assert f"takes {','.join(expected)}" in answer
+
+
+def test_the_historical_engine_runs_minified_scripts_and_is_watched_like_the_other(tmp_path: Path) -> None:
+    script = """
+    function half ( text ) { return Math.pow ( 2 , 3 ) / 2 == null ? 1 : text }  // and a comment
+    var found = null
+    try { JSON.parse ( "{" ) } catch ( error ) { found = half ( "caught" ) }
+    document.write ( "<h1 style='font: 90px serif'>" + found + "</h1>" )
+    setTimeout ( function () { document.body.style.background = "#08f" } , 900 )
+    """
+    responses = [
+        html(URL, "<script src=a.js></script><!-- a comment -->"),
+        Response(f"{URL}a.js", 200, (("Content-Type", "text/javascript"),), script.encode()),
+    ]
+    archive = write_archive(tmp_path, "old", URL, responses, captured_with="test", user_agent="")
+    where = Where(Protocol.HTTP1, (DEVICES["desktop"],), Engine.QTWEBKIT)
+    (finding,) = inside(
+        lambda: list(check_variants(archive, [parse_variant("minify")], where, keep=tmp_path))
+    )
+    assert finding.ok, finding.asked
+    assert finding.asked[0].screens == 1
+    pictures = sorted((tmp_path / "old--minify-desktop").glob("*.png"))
+    blue = [Image.open(path).convert("RGB").getpixel((1000, 500)) == (0, 136, 255) for path in pictures]
+    assert [(path.name, late) for path, late in zip(pictures, blue, strict=True)] == [
+        ("01-later.png", True),
+        ("01.png", False),
+    ]
+    derived = derive(archive, parse_variant("minify"), Engine.QTWEBKIT)
+    assert derived.report.after.size.bytes < derived.report.before.size.bytes

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.browser.driver import one_line
+from harness.browser.driver import HOLD_TIMERS_SCRIPT, RUN_TIMERS_SCRIPT, one_line
 from harness.browser.qtwebkit.timeline import timeline
 from harness.errors import TrialFailed
 from harness.model import Outcome
@@ -28,10 +28,11 @@ class QtWebKitBrowser:
         self.console_error_count = 0
 
     def hold_timers(self) -> None:
-        raise TrialFailed(Outcome.PAGE_ERROR, "this engine's timers cannot be held; screenfuls take Chromium")
+        """Those of the main frame; timers of frames run on."""
+        self._ask({"at_first": HOLD_TIMERS_SCRIPT}, COLLECT_TIMEOUT_S, "the engine does not answer")
 
     def run_timers(self) -> None:
-        raise AssertionError("none were held")
+        self._asked_after_load({"run": RUN_TIMERS_SCRIPT}, "when its timers ran")
 
     def load(self, url: str, timeout_s: float) -> float:
         self._deadline = time.monotonic() + timeout_s

@@ -8,7 +8,9 @@ nothing of the project but its own network. It says {"ready": ...} and then answ
                            "went_on": the other document the page went on to, "blank"}
     {"linger_s": SECONDS}  {} after so long
     {"console": true}      {"errors": the first ones, "count": of all}
-    {"scroll": SCREENFUL}  {"more"}: whether there is more below
+    {"at_first": SCRIPT}   {}: from the next load on, the first script of each document of the main frame
+    {"run": SCRIPT}        {}
+    {"scroll": SCREENFUL}  {"more"}: whether there is more below; once the pictures in it are there
     {"screenshot": PATH}   {}
 
 Times are ms by the clock of the log of requests, but "times": those are the document's own, see native.py.
@@ -37,6 +39,12 @@ from harness.browser.qtwebkit.replies import Log, Manager, Ways, now_ms
 # loadFinished comes within 2 ms of the end of the load event, before or after it.
 TIMELINE_POLL_MS = 5
 TIMELINE_TRIES = 200
+# As scroll.js does it for Chromium: pictures get 2 s.
+SHOWN_POLL_MS, SHOWN_TRIES, SETTLE_MS = 50, 40, 150
+SHOWN_SCRIPT = """[].every.call(document.images, function (image) {
+  var box = image.getBoundingClientRect();
+  return image.complete || box.bottom <= 0 || box.top >= innerHeight || !box.width;
+})"""
 
 Answer = Callable[[dict[str, Any]], None]
 
@@ -105,8 +113,15 @@ class Engine:
             self._page.mainFrame().load(QUrl(command["load"]))
         elif "linger_s" in command:
             QTimer.singleShot(round(command["linger_s"] * 1000), lambda: answer({}))
+        elif "at_first" in command:
+            _run_at_first(self._page.mainFrame(), command["at_first"])
+            answer({})
+        elif "run" in command:
+            self._page.mainFrame().evaluateJavaScript(command["run"])
+            answer({})
         elif "scroll" in command:
-            answer({"more": self._scroll(command["scroll"])})
+            self._scroll(command["scroll"])
+            _when_shown(self._page.mainFrame(), lambda: answer({"more": self._scroll(command["scroll"])}))
         elif "screenshot" in command:
             self._drawn().save(command["screenshot"], "PNG")
             answer({})
@@ -188,6 +203,18 @@ def _keep_within(home: str) -> None:
     settings.setAttribute(QWebSettings.LocalStorageEnabled, True)
     settings.setLocalStoragePath(home)
     settings.setAttribute(QWebSettings.DnsPrefetchEnabled, False)
+
+
+def _run_at_first(frame: Any, script: str) -> None:
+    frame.javaScriptWindowObjectCleared.connect(lambda: frame.evaluateJavaScript(script))
+
+
+def _when_shown(frame: Any, then: Callable[[], None], tries: int = SHOWN_TRIES) -> None:
+    """Go on once the pictures in view are there and had a moment to be drawn, or after so many tries."""
+    if frame.evaluateJavaScript(SHOWN_SCRIPT) or not tries:
+        QTimer.singleShot(SETTLE_MS, then)
+    else:
+        QTimer.singleShot(SHOWN_POLL_MS, lambda: _when_shown(frame, then, tries - 1))
 
 
 class Commands:

@@ -80,7 +80,7 @@ _CSS = _Language(
     is_inline=lambda element: is_style_element(element.tag),
     minified=stylesheet.minified,
     breaks_out=lambda css: "</style" in css.lower(),
-    rejected="the style sheet is not well formed",
+    rejected="the style sheet cannot be minified for certain",
 )
 _JAVASCRIPT = _Language(
     kind="javascript",
@@ -89,5 +89,5 @@ _JAVASCRIPT = _Language(
     is_inline=_is_inline_script,
     minified=script.minified,
     breaks_out=script.breaks_out,
-    rejected="the minifier rejects the script",
+    rejected="the script cannot be minified for certain",
 )

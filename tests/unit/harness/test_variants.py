@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from harness import variants
+from harness.engines import TAKES
 from harness.errors import StudyError
-from harness.model import NAME_PATTERN
+from harness.model import NAME_PATTERN, Engine
 from harness.study_file import parse_study
-from harness.variants import FILTERS, SETS, factorial, parse_variant, served_name
+from harness.variants import FILTERS, NEEDS, SETS, factorial, parse_variant, served_name
 from sites.optimise.registry import REGISTRY
 
 
@@ -87,3 +89,30 @@ def test_a_factorial_study_has_each_filter_alone_and_all_without_each() -> None:
 def test_a_factorial_of_nothing_is_refused(value: str, says: str) -> None:
     with pytest.raises(StudyError, match=says):
         parse_study(STUDY + f"variants = {value}\n", "x.toml")
+
+
+def test_a_filter_that_an_engine_cannot_take_is_refused_where_it_is_named_and_not_where_a_set_brings_it() -> (
+    None
+):
+    avif = parse_variant("core,convert_to_avif")
+    avif.refuse_unless_for(Engine.CHROMIUM)
+    with pytest.raises(
+        StudyError, match=r"qtwebkit does not take AVIF images; leave convert_to_avif or qtweb"
+    ):
+        avif.refuse_unless_for(Engine.QTWEBKIT)
+    both = STUDY.replace('["h2"]', '["h2", "http1"]') + 'engines = ["chromium", "qtwebkit"]\n'
+    with pytest.raises(StudyError, match="qtwebkit does not take AVIF images"):
+        parse_study(both + 'variants = ["core,convert_to_avif"]\n', "x.toml")
+    assert parse_study(both + 'variants = ["core"]\n', "x.toml").variants == ("core",)
+
+
+def test_a_filter_that_comes_with_a_set_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(variants, "NEEDS", {"combine_css": "combined style sheets"})
+    core = parse_variant("core")
+    core.refuse_unless_for(Engine.QTWEBKIT)
+    assert core.unserved(Engine.QTWEBKIT) == {"combine_css": "qtwebkit does not take combined style sheets"}
+
+
+def test_what_a_filter_needs_is_something_an_engine_takes() -> None:
+    assert set(NEEDS) <= set(FILTERS)
+    assert set(NEEDS.values()) == set.union(*(set(each) for each in TAKES.values()))

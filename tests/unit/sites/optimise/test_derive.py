@@ -9,9 +9,11 @@ import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import pytest
 
 from harness.errors import ArchiveError
+from harness.model import Engine
 from harness.variants import FILTERS, parse_variant
 from sites.archive import Archive, list_archives, write_archive
-from sites.optimise.derive import REPORT, Size, derive, variant_of
+from sites.optimise.derive import REPORT, derive, variant_of
+from sites.optimise.inventory import Size
 from sites.optimise.page import Page
 from sites.optimise.settings import Settings
 from sites.optimise.switched import SwitchedOff, path_of, switch_off, switched_off
@@ -59,7 +61,7 @@ def test_what_changes_the_bytes_makes_another_variant(tmp_path: Path) -> None:
     made = [
         derive(archive, parse_variant("inline_css")),
         derive(archive, parse_variant("rewrite_css")),
-        derive(archive, parse_variant("inline_css"), Settings(css_inline_max_bytes=1)),
+        derive(archive, parse_variant("inline_css"), settings=Settings(css_inline_max_bytes=1)),
         derive(archived(tmp_path, CSS + b"x{}"), parse_variant("inline_css")),
     ]
     assert len({each.archive.folder for each in made}) == 4
@@ -86,9 +88,9 @@ def test_bytes_and_requests_are_those_of_what_a_browser_asks_for(tmp_path: Path)
     archive = archived(tmp_path)
     reached = [entry for entry in archive.entries if not entry.url.endswith("/gone")]
     derived = derive(archive, parse_variant("rewrite_css,combine_css,inline_css"))
-    assert derived.report.before == Size(len(reached), sum(entry.body_bytes for entry in reached))
-    assert [step.size.requests for step in derived.report.steps] == [7, 6, 5]
-    assert derived.report.after.bytes < derived.report.before.bytes
+    assert derived.report.before.size == Size(len(reached), sum(entry.body_bytes for entry in reached))
+    assert [step.inventory.size.requests for step in derived.report.steps] == [7, 6, 5]
+    assert derived.report.after.size.bytes < derived.report.before.size.bytes
 
 
 def test_changed_bodies_keep_their_coding_and_lose_what_described_the_old_ones(tmp_path: Path) -> None:
@@ -104,7 +106,7 @@ def test_changed_bodies_keep_their_coding_and_lose_what_described_the_old_ones(t
 def test_a_body_that_no_filter_changes_travels_as_it_was_recorded(tmp_path: Path) -> None:
     archive = archived(tmp_path)
     derived = derive(archive, parse_variant("extend_cache,shard"))
-    assert derived.report.after.bytes == derived.report.before.bytes + len(
+    assert derived.report.after.size.bytes == derived.report.before.size.bytes + len(
         Page.of(derived.archive).resources["https://a.example/page"].wire_body
     ) - len(gzip.compress(HTML, mtime=0))
     recorded = {each.url: each.body for each in archive.responses()}
@@ -130,3 +132,28 @@ def test_a_filter_that_is_switched_off_is_left_out_and_said_so(tmp_path: Path) -
     path_of(archive).write_text("{")
     with pytest.raises(ArchiveError, match=r"is damaged .*; remove it"):
         derive(archive, minify)
+
+
+def test_an_engine_gets_what_it_can_take_and_shares_what_serves_it_whole(tmp_path: Path) -> None:
+    archive = archived(tmp_path)
+    core, late = parse_variant("core"), parse_variant("minify,convert_to_avif,hint_preload_subresources")
+    assert derive(archive, core, Engine.QTWEBKIT).archive.folder == derive(archive, core).archive.folder
+    modern, historical = derive(archive, late), derive(archive, late, Engine.QTWEBKIT)
+    assert (modern.report.unserved, historical.fresh) == ({}, True)
+    assert historical.report.unserved == {
+        "convert_to_avif": "qtwebkit does not take AVIF images",
+        "hint_preload_subresources": "qtwebkit does not take Link: rel=preload",
+    }
+    left = parse_variant("minify")
+    assert [step.filter for step in historical.report.steps] == list(left.filters)
+    assert "convert_to_avif: left out: qtwebkit does not take AVIF images" in historical.archive.notes
+    assert historical.archive.digest == derive(archive, left).archive.digest != modern.archive.digest
+    again = derive(archive, late, Engine.QTWEBKIT)
+    assert (again.fresh, again.report) == (False, historical.report)
+
+
+def test_a_filter_is_switched_off_for_the_engine_in_which_it_broke_the_page(tmp_path: Path) -> None:
+    archive, minify = archived(tmp_path), parse_variant("minify")
+    switch_off(archive, [SwitchedOff("rewrite_css", "it breaks", "core", "2026-11-21T00:00:00Z", "qtwebkit")])
+    assert derive(archive, minify).report.off == ()
+    assert [each.filter for each in derive(archive, minify, Engine.QTWEBKIT).report.off] == ["rewrite_css"]
