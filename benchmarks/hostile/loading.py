@@ -59,7 +59,7 @@ def load_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
         batch = wanted[start : start + BATCH * len(Driver)]
         honest: dict[str, float] = {}
         controls = [
-            f"page/{HONEST}/{driver}" for driver in Driver if any(n.endswith(f"/{driver}") for n in batch)
+            f"control/{HONEST}/{driver}" for driver in Driver if any(n.endswith(f"/{driver}") for n in batch)
         ]
         for told in carried_out(
             [*controls, *batch], _in_enclosure, TIMEOUT_S + SLACK_S, folder / "pages.log"
