@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.hostile import loading, parts, runners
+from benchmarks.hostile import loading, parts, recordings, runners, studies
 from benchmarks.hostile.cases import Case
 from benchmarks.hostile.table import failures, table
 
@@ -37,6 +37,8 @@ def carried_out(arguments: argparse.Namespace, folder: Path) -> Iterator[Case]:
     def chance() -> random.Random:
         return random.Random(arguments.seed)  # noqa: S311
 
+    yield from studies.plan_all(studies.names(only, share), folder, arguments.seed)
+    yield from recordings.import_all(recordings.names(only, share), folder, arguments.seed)
     yield from parts.strike_all(parts.names(only, share, chance()), folder, arguments.seed)
     yield from runners.strike_all(runners.names(only, share, chance()), folder, arguments.seed)
     yield from loading.load_all(loading.names(only, share, chance()), folder)
