@@ -17,31 +17,38 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.hostile import loading, parts, recordings, runners, studies
 from benchmarks.hostile.cases import Case
+from benchmarks.hostile.lanes import Lane, side_by_side
 from benchmarks.hostile.table import failures, table
 
 QUICK_SHARE = 0.1
 
 
-def carried_out(arguments: argparse.Namespace, folder: Path) -> Iterator[Case]:
-    """Every case that was asked for, one after the other."""
-    share = QUICK_SHARE if arguments.quick else 1.0
+def lanes(arguments: argparse.Namespace, folder: Path) -> tuple[Lane, Lane]:
+    """Pages in one line of work, all else in the other: two cores carry both."""
+    share, seed = QUICK_SHARE if arguments.quick else 1.0, arguments.seed
+    chosen = bool(arguments.only)
 
     def only(name: str) -> bool:
         return any(fnmatch.fnmatch(name, pattern) for pattern in arguments.only or ["*"])
 
     def chance() -> random.Random:
-        return random.Random(arguments.seed)  # noqa: S311
+        return random.Random(seed)  # noqa: S311
 
-    yield from studies.plan_all(studies.names(only, share), folder, arguments.seed)
-    yield from recordings.import_all(recordings.names(only, share), folder, arguments.seed)
-    yield from parts.strike_all(parts.names(only, share, chance()), folder, arguments.seed)
-    yield from runners.strike_all(runners.names(only, share, chance()), folder, arguments.seed)
-    yield from loading.load_all(loading.names(only, share, chance()), folder)
+    def loads() -> Iterator[Case]:
+        yield from loading.load_all(loading.names(only, chosen, share, chance()), folder)
+
+    def strikes_and_files() -> Iterator[Case]:
+        yield from studies.plan_all(studies.names(only, share), folder, seed)
+        yield from recordings.import_all(recordings.names(only, share), folder, seed)
+        yield from runners.strike_all(runners.names(only, share, chance()), folder, seed)
+        yield from parts.strike_all(parts.names(only, share, chance()), folder, seed)
+
+    return loads, strikes_and_files
 
 
 def main() -> int:
@@ -58,7 +65,7 @@ def main() -> int:
     arguments = parser.parse_args()
     began, cases = time.monotonic(), []
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
-        for case in carried_out(arguments, Path(folder)):
+        for case in side_by_side(lanes(arguments, Path(folder))):
             cases.append(case)
             if arguments.verbose or case.faults:
                 print(

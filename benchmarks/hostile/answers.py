@@ -31,7 +31,6 @@ def pages() -> list[Page]:
     lost = '<img src="http://site.example:4242/lost.png">'
     lost_elsewhere = '<script src="http://unknown.example:4242/lost.js"></script>'
     final = text(START + "home", html(body=lost))
-    attached = {"Content_Disposition": 'attachment; filename="x.html"'}
     zipped = gzip.compress(html().encode())
     return [
         Page("redirect-self", (redirect(START, START), text(START + "x", html())), ANY),
@@ -74,7 +73,7 @@ def pages() -> list[Page]:
         made_of("lost-port", body=lost, may=LOST),
         made_of("lost-port-elsewhere", body=lost_elsewhere, may=LOST | LOADED),
         made_of("honest-missing", body='<img src="/missing.png">', may=LOADED, weighs=True),
-        alone("download", text(START, html(), **attached), ERROR),
+        alone("download", text(START, html(), Content_Disposition="attachment"), ERROR),
         alone("status-204", Response(START, 204, (), b""), ERROR),
         alone("status-404", text(START, html(), status=404), ERROR),
         alone("status-500", text(START, html(), status=500), ERROR),

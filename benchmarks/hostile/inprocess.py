@@ -30,7 +30,12 @@ class Called:
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        return {"code": self.code, "out": self.out[:500], "error": self.error[:4000], "seconds": self.seconds}
+        return {
+            "code": self.code,
+            "out": self.out[:500],
+            "error": self.error[:1500] + self.error[1500:][-1500:],
+            "seconds": self.seconds,
+        }
 
 
 def bounded() -> None:
@@ -57,7 +62,7 @@ def faults_of(answer: dict[str, Any]) -> dict[str, str]:
     """A call is right when it ends with 0, or with 2 and one line that says why."""
     code, error = answer["code"], answer["error"]
     if code is None:
-        return {TRACEBACK: one_line(" / ".join(error.strip().splitlines()[-3:]))}
+        return {TRACEBACK: one_line(error.strip().splitlines()[-1])}
     if code not in (0, WRONG_INPUT):
         return {TRACEBACK: f"exit code {code}: {one_line(error)}"}
     lines = error.strip("\n").split("\n") if error else []

@@ -31,9 +31,10 @@ from harness.trial import TrialOptions, run_trial
 from sites.archive import write_archive
 
 TIMEOUT_S = 8.0
-SLACK_S = 20.0  # for what a trial is beside its load: the browser's start, collecting, and the end of all
+ANSWER_S = 4.0
+SLACK_S = 26.0  # for what a trial is beside its load: the browser's start, its answers, its end
 SETTLE_S = 1.5  # a process that is being ended may take so long to go
-BATCH = 12  # pages per testbed
+BATCH = 36  # loads to a testbed
 HONEST = "honest"
 HOME = WORKSPACE / "home"  # a link that every browser of Chromium's drivers starts by, made by the first one
 TIMES = ("navigate_ms", "plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "tbt_ms")
@@ -46,17 +47,33 @@ def catalogue() -> dict[str, Page]:
     return {page.name: page for page in found}
 
 
-def names(only: Callable[[str], bool], share: float, chance: random.Random) -> list[str]:
-    """`page/PAGE/DRIVER` of what is to be loaded; with less than the whole, another part for each seed."""
-    pages = list(catalogue())
-    drawn = pages if share >= 1 else chance.sample(pages, math.ceil(len(pages) * share))
-    return [name for page in drawn for driver in Driver if only(name := f"page/{page}/{driver}")]
+def names(only: Callable[[str], bool], chosen: bool, share: float, chance: random.Random) -> list[str]:
+    """`page/PAGE/DRIVER` of what is to be loaded; with less than the whole, another part for each seed.
+
+    Forged times and endless loads go through every driver. Odd answers and requests are dealt out among them, unless
+    cases were `chosen` by name.
+    """
+    everywhere = {page.name for module in (forging, endless) for page in module.pages()}
+    drivers = tuple(Driver)
+    turn = chance.randrange(len(drivers))
+    found = [
+        f"page/{page}/{driver}"
+        for number, page in enumerate(catalogue())
+        for place, driver in enumerate(drivers)
+        if chosen or page in everywhere or place == (number + turn) % len(drivers)
+    ]
+    wanted = [name for name in found if only(name)]
+    return (
+        wanted
+        if share >= 1
+        else sorted(chance.sample(wanted, math.ceil(len(wanted) * share)), key=wanted.index)
+    )
 
 
 def load_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
     """Load the pages, some to a testbed."""
-    for start in range(0, len(wanted), BATCH * len(Driver)):
-        batch = wanted[start : start + BATCH * len(Driver)]
+    for start in range(0, len(wanted), BATCH):
+        batch = wanted[start : start + BATCH]
         honest: dict[str, float] = {}
         controls = [
             f"control/{HONEST}/{driver}" for driver in Driver if any(n.endswith(f"/{driver}") for n in batch)
@@ -114,7 +131,11 @@ class _Loader:
         before, began = surroundings(), time.perf_counter()
         try:
             record = run_trial(
-                self.bench.testbed, self.bench.drivers, planned, TrialOptions(TIMEOUT_S), WORKSPACE / "kept"
+                self.bench.testbed,
+                self.bench.drivers,
+                planned,
+                TrialOptions(TIMEOUT_S, ANSWER_S),
+                WORKSPACE / "kept",
             )
         except Exception:
             self.bench.renew()

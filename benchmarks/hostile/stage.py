@@ -22,10 +22,11 @@ LEVELS = 10  # of style sheets that import the next: a round trip each
 DOWN_MBPS, RTT_MS = 2, 50
 
 BROWSER_DIED = {Outcome.PAGE_ERROR: ("browser died",), Outcome.TESTBED_FAILED: ("did not start",)}
+# A page that spins looks like a renderer that is stopped; a stopped browser can be told from both.
 NOT_ANSWERING = {
     Outcome.PAGE_TIMEOUT: ("",),
     Outcome.PAGE_ERROR: ("",),
-    Outcome.TESTBED_FAILED: ("did not start",),
+    Outcome.TESTBED_FAILED: ("did not start", "browser is stopped", "no browser", "no end of the browser"),
 }
 
 
@@ -103,8 +104,8 @@ PARTS = {
         part("gateway", holding("gateway"), QTWEBKIT, "gateway", "node"),
         part("dnsmasq", program("dnsmasq"), PLAYWRIGHT, "dnsmasq"),
         part("linkem", program("linkem"), SELENIUM, "linkem", comes=True),
-        part("chromedriver", program("chromedriver"), SELENIUM, "chromedriver"),
-        part("playwright", holding("playwright"), PLAYWRIGHT, "playwright", "Playwright"),
+        part("chromedriver", program("chromedriver"), SELENIUM, "chromedriver", "browser's driver"),
+        part("playwright", holding("playwright"), PLAYWRIGHT, "playwright", "Playwright", "browser's driver"),
         part("hop", module("hop"), SPDY, "hop", comes=True),
         browser("chromium", chromium(""), PLAYWRIGHT),
         browser("chromium-selenium", chromium(""), SELENIUM),

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness import syscalls
+
 Begin = Callable[[str], None]
 End = Callable[[dict[str, Any]], None]
 Work = Callable[[Sequence[str], Begin, End], None]
@@ -94,6 +96,7 @@ def _forked(names: Sequence[str], work: Work, log: Path) -> Iterator[tuple[int, 
 
 
 def _work(names: Sequence[str], work: Work, log: Path, write: int) -> None:
+    syscalls.die_with_parent(signal.SIGKILL)
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
