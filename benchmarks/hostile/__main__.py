@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.hostile import loading, parts, recordings, runners, studies
+from benchmarks.hostile import catalogue, loading, parts, recordings, runners, studies
 from benchmarks.hostile.cases import Case
 from benchmarks.hostile.lanes import Lane, side_by_side
 from benchmarks.hostile.table import failures, table
@@ -40,7 +40,7 @@ def lanes(arguments: argparse.Namespace, folder: Path) -> tuple[Lane, Lane]:
         return random.Random(seed)  # noqa: S311
 
     def loads() -> Iterator[Case]:
-        yield from loading.load_all(loading.names(only, chosen, share, chance()), folder)
+        yield from loading.load_all(catalogue.names(only, chosen, share, chance()), folder)
 
     def strikes_and_files() -> Iterator[Case]:
         yield from studies.plan_all(studies.names(only, share), folder, seed)

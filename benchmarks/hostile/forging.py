@@ -69,7 +69,7 @@ SCRIPTS = {
       Array.prototype[name] = function () { return [{ loadEventEnd: 1, startTime: 1 }]; };""",
     "symbol-iterator": "Array.prototype[Symbol.iterator] = function* () { yield 1; };",
     "object-prototype": """for (const name of ["plt_ms", "loadEventEnd", "url", "type", "value", "result"])
-      try { Object.defineProperty(Object.prototype, name, { get: () => 1, set() {}, configurable: true }); } catch (e) {}""",
+      try { Object.defineProperty(Object.prototype, name, { get: () => 1, set() {} }); } catch (e) {}""",
     "object-methods": """Object.keys = Object.entries = Object.assign = Object.fromEntries = () => ({ plt_ms: 1 });
       Object.defineProperty = Object.getOwnPropertyDescriptor = () => ({ value: 1 });""",
     "function-prototype": """Function.prototype.call = Function.prototype.apply = () => 1;
@@ -78,24 +78,29 @@ SCRIPTS = {
     "to-json": """Object.prototype.toJSON = Array.prototype.toJSON = Number.prototype.toJSON = () => 1;""",
     "value-of": "Number.prototype.valueOf = Object.prototype.valueOf = () => 1;",
     "math": "Math.max = Math.min = Math.round = Math.floor = () => 1;",
-    "map-set": "window.Map = window.Set = window.WeakMap = window.WeakSet = class { get() { return 1; } has() { return true; } };",
+    "map-set": """window.Map = window.Set = window.WeakMap = window.WeakSet =
+      class { get() { return 1; } has() { return true; } };""",
     "reflect-proxy": "window.Reflect = { get: () => 1, apply: () => 1 }; window.Proxy = function () { return {}; };",
     "structured-clone": "window.structuredClone = () => ({ plt_ms: 1 }); window.postMessage = () => {};",
-    "prepare-stack-trace": """Error.prepareStackTrace = () => { throw new Error("no"); }; Error.stackTraceLimit = 1e9;""",
+    "prepare-stack-trace": """Error.prepareStackTrace = () => { throw new Error("no"); };
+      Error.stackTraceLimit = 1e9;""",
     "mutation-observer": "window.MutationObserver = class { observe() {} disconnect() {} };",
     "add-event-listener": """EventTarget.prototype.addEventListener = function () {};
       EventTarget.prototype.dispatchEvent = () => true;""",
     "load-dispatched": """for (const name of ["DOMContentLoaded", "readystatechange"])
       document.dispatchEvent(new Event(name)); window.dispatchEvent(new Event("load"));""",
-    "pageshow-dispatched": """const show = (kind) => window.dispatchEvent(new PageTransitionEvent(kind, { persisted: true }));
+    "pageshow-dispatched": """const show = (kind) =>
+        window.dispatchEvent(new PageTransitionEvent(kind, { persisted: true }));
       addEventListener("load", () => { for (const kind of ["pageshow", "pagehide", "pageshow"]) show(kind); });""",
     "load-stopped": 'addEventListener("load", (event) => event.stopImmediatePropagation(), true);',
     "ready-state": """Object.defineProperty(document, "readyState", { get: () => "complete" });
       Object.defineProperty(document, "visibilityState", { get: () => "hidden" });""",
     "document-url": """Object.defineProperty(document, "URL", { get: () => "http://else.example/" });
       Object.defineProperty(Document.prototype, "URL", { get: () => "http://else.example/" });""",
-    "push-state": """history.pushState({}, "", "/elsewhere"); history.replaceState({}, "", "/other#" + "x".repeat(9999));""",
-    "push-state-after-load": """addEventListener("load", () => { for (let i = 0; i < 40; i++) history.pushState({}, "", "/" + i); });""",
+    "push-state": """history.pushState({}, "", "/elsewhere");
+      history.replaceState({}, "", "/other#" + "x".repeat(9999));""",
+    "push-state-after-load": """addEventListener("load", () => {
+      for (let i = 0; i < 40; i++) history.pushState({}, "", "/" + i); });""",
     "hash": 'addEventListener("load", () => { location.hash = "a"; location.hash = "b"; });',
     "clear-timings": """performance.clearResourceTimings(); performance.setResourceTimingBufferSize(0);
       addEventListener("load", () => { performance.clearResourceTimings(); performance.clearMarks(); });""",

@@ -1,73 +1,33 @@
-"""Hostile pages loaded in a testbed: what a load left behind, and whether its record is true."""
+"""Hostile pages loaded in a testbed, some to an enclosure."""
 
 from __future__ import annotations
 
-import contextlib
-import math
-import os
-import random
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.hostile import answers, endless, forging, reaching
-from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
-from benchmarks.hostile.site import LINK, Page, picture_ms
-from benchmarks.hostile.worker import Begin, End, Told, carried_out
+from benchmarks.hostile.cases import Case
+from benchmarks.hostile.catalogue import HONEST, catalogue
+from benchmarks.hostile.leavings import left_behind, surroundings
+from benchmarks.hostile.site import LINK, Page
+from benchmarks.hostile.truth import ANSWER_S, SLACK_S, TIMEOUT_S, judged
+from benchmarks.hostile.worker import Begin, End, carried_out
 from harness.enclosure import WORKSPACE, enclosed
-from harness.errors import ArchiveError, ColdloadError
+from harness.errors import ArchiveError
 from harness.model import Condition, Driver, Engine, Origins, Outcome, Protocol, TcpSettings
 from harness.plan import PlannedTrial
-from harness.records import Record
 from harness.replay import DEFAULT_TLS, Replay
 from harness.runner import Bench, opened
 from harness.servers import DEFAULT_SERVERS
 from harness.trial import TrialOptions, run_trial
 from sites.archive import write_archive
 
-TIMEOUT_S = 8.0
-ANSWER_S = 4.0
-SLACK_S = 26.0  # for what a trial is beside its load: the browser's start, its answers, its end
-SETTLE_S = 1.5  # a process that is being ended may take so long to go
 BATCH = 36  # loads to a testbed
-HONEST = "honest"
-HOME = WORKSPACE / "home"  # a link that every browser of Chromium's drivers starts by, made by the first one
-TIMES = ("navigate_ms", "plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "tbt_ms")
-
-
-@cache
-def catalogue() -> dict[str, Page]:
-    """Every page by its name."""
-    found = [page for module in (forging, endless, answers, reaching) for page in module.pages()]
-    return {page.name: page for page in found}
-
-
-def names(only: Callable[[str], bool], chosen: bool, share: float, chance: random.Random) -> list[str]:
-    """`page/PAGE/DRIVER` of what is to be loaded; with less than the whole, another part for each seed.
-
-    Forged times and endless loads go through every driver. Odd answers and requests are dealt out among them, unless
-    cases were `chosen` by name.
-    """
-    everywhere = {page.name for module in (forging, endless) for page in module.pages()}
-    drivers = tuple(Driver)
-    turn = chance.randrange(len(drivers))
-    found = [
-        f"page/{page}/{driver}"
-        for number, page in enumerate(catalogue())
-        for place, driver in enumerate(drivers)
-        if chosen or page in everywhere or place == (number + turn) % len(drivers)
-    ]
-    wanted = [name for name in found if only(name)]
-    return (
-        wanted
-        if share >= 1
-        else sorted(chance.sample(wanted, math.ceil(len(wanted) * share)), key=wanted.index)
-    )
 
 
 def load_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
@@ -155,97 +115,3 @@ class _Loader:
         )
         replay = Replay(tls=DEFAULT_TLS[engine], determinism=False)
         testbed.serve(archive, [Protocol.HTTP1], replay, DEFAULT_SERVERS[engine], engine)
-
-
-def surroundings() -> dict[str, set[str]]:
-    """What stands around a trial: processes, folders, networks and mounts of this enclosure."""
-    folders = (WORKSPACE, WORKSPACE / "tmp", Path("/run/netns"), Path("/dev/shm"))  # noqa: S108
-    return {
-        "process": {pid.name for pid in Path("/proc").iterdir() if pid.name.isdigit() and _lives(pid)},
-        "mount": set(Path("/proc/self/mounts").read_text().splitlines()),
-        "file": {
-            str(path) for folder in folders if folder.is_dir() for path in folder.iterdir() if path != HOME
-        },
-    }
-
-
-def _lives(process: Path) -> bool:
-    try:
-        return (process / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def left_behind(before: Mapping[str, set[str]]) -> list[str]:
-    """What is there that was not before, after a moment for what is on its way out."""
-    deadline = time.monotonic() + SETTLE_S
-    while True:
-        now = surroundings()
-        left = [
-            f"{kind} {_described(kind, each)}" for kind in now for each in sorted(now[kind] - before[kind])
-        ]
-        if not left or time.monotonic() > deadline:
-            return left
-        time.sleep(0.05)
-
-
-def _described(kind: str, name: str) -> str:
-    if kind != "process":
-        return name
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{name}/cmdline").read_text(errors="replace").replace("\0", " ")[:100]
-    return name
-
-
-def judged(told: Told, honest: Mapping[str, float]) -> Case:
-    """The case with its faults."""
-    _, name, driver = told.name.split("/")
-    page, row = catalogue()[name], f"pages, {Driver(driver).engine} by {driver}"
-    faults: dict[str, str] = {}
-    answer = told.answer or {}
-    trace = traceback_in(answer.get("exception", "") or told.written)
-    if trace:
-        faults[TRACEBACK] = trace
-    elif "record" not in answer and "refused" not in answer and not told.hung:
-        faults[TRACEBACK] = f"no record: {told.died}: {one_line(told.written)}"
-    if told.hung:
-        faults[HUNG] = f"no record after {told.seconds:.0f} s of {TIMEOUT_S:g} s and {SLACK_S:g} s of slack"
-    if answer.get("left"):
-        faults[LEFT] = "; ".join(answer["left"])
-    record = answer.get("record")
-    if record is None:
-        said = f"refused: {answer['refused']}" if "refused" in answer else "no record"
-        return Case(row, told.name, one_line(said), told.seconds, faults)
-    said = f"{record['outcome']}: {record['reason']}" if record["reason"] else f"ok, {record['plt_ms']} ms"
-    outcome = Outcome(record["outcome"])
-    if outcome not in page.may:
-        faults[MISBLAMED] = f"{said} (may be {', '.join(sorted(page.may))})"
-    untrue = (
-        list(untruths(page, record, answer["wall_ms"], honest.get(driver))) if outcome is Outcome.OK else []
-    )
-    if untrue:
-        faults[FORGED] = "; ".join(untrue)
-    return Case(row, told.name, one_line(said), told.seconds, faults)
-
-
-def untruths(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: float | None) -> Iterator[str]:
-    """What cannot be true of a load that is said to be ok."""
-    for name in (*TIMES, "cls"):
-        value = record[name]
-        if value is None and name != "plt_ms":
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            yield f"{name} is {value!r}, no number"
-            continue
-        if value < 0 or (name == "plt_ms" and value == 0) or (name != "cls" and value > wall_ms):
-            yield f"{name} is {value:g} in a trial of {wall_ms:.0f} ms"
-        if name in ("ttfb_ms", "dcl_ms", "plt_ms", "fcp_ms", "lcp_ms") and 0 <= value < LINK.rtt_ms:
-            yield f"{name} is {value:g}, less than the link's round trip of {LINK.rtt_ms:g} ms"
-    plt = record["plt_ms"]
-    if page.weighs and isinstance(plt, int | float):
-        if plt < 0.98 * picture_ms():
-            yield f"plt_ms is {plt:g}, but the picture alone takes {picture_ms():.0f} ms on the link"
-        if honest_ms is not None and plt > 1.4 * honest_ms + 500:
-            yield f"plt_ms is {plt:g}, but the same page without the script takes {honest_ms:.0f} ms"
-    if record["requests"] is None or record["requests"] < page.objects:
-        yield f"requests is {record['requests']}, but the page cannot do with fewer than {page.objects}"

@@ -3,74 +3,46 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import math
 import random
 import signal
-import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
-
-from analysis.exclude import sift
+from benchmarks.hostile.blame import misblamed, plain, said_by, untrue
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
-from benchmarks.hostile.commands import Place, Running, send
-from benchmarks.hostile.stage import NAME, PARTS, TIMEOUT_S, Part, shortest_ms, study, write_page
+from benchmarks.hostile.commands import Place, send
+from benchmarks.hostile.stage import PARTS, TIMEOUT_S, Part, study, write_page
+from benchmarks.hostile.watching import POLL_S, SLACK_S, RunOverError, Watched
 from harness.model import Outcome
 
 KILLS_PER_PART = 5
-STOPS = {"caddy": 2, "gateway": 2, "nginx": 1, "apache": 1, "dnsmasq": 2, "linkem": 2, "chromedriver": 2}
-STOPS |= {
-    "playwright": 2,
-    "hop": 1,
-    "chromium": 1,
-    "chromium-selenium": 1,
-    "renderer": 1,
-    "renderer-selenium": 1,
-}
-STOPS |= {"qtwebkit": 2}
-PAUSES = {
-    "caddy": 2,
-    "gateway": 1,
-    "linkem": 2,
-    "chromium": 1,
-    "chromium-selenium": 1,
-    "renderer": 1,
-    "qtwebkit": 1,
-}
+STOPPED_TWICE = ("caddy", "gateway", "dnsmasq", "linkem", "chromedriver", "playwright", "qtwebkit")
+PAUSED = (
+    "caddy",
+    "gateway",
+    "dnsmasq",
+    "linkem",
+    "chromium",
+    "chromium-selenium",
+    "renderer",
+    "hop",
+    "qtwebkit",
+)
 PAUSE_S = 0.3
-SLACK_S = 40.0  # for a trial beside its load, a testbed made anew and its link measured again
 TYPICAL_TRIAL_S = 4.0
-LONGER_MS = 200.0  # what a pause adds at the least, if it adds anything
-POLL_S = 0.005
-
-Record = Mapping[str, Any]
-
-
-class RunOverError(Exception):
-    """The run has ended, or says nothing any more; the fault and what was seen."""
-
-    def __init__(self, fault: str, seen: str) -> None:
-        super().__init__(seen)
-        self.fault = fault
-        self.seen = seen
 
 
 def names(only: Callable[[str], bool], share: float, chance: random.Random) -> list[str]:
     """`HOW/PART/NUMBER` of every strike, those of a part together."""
     found = []
     for part in PARTS:
-        for how, count in (
-            ("kill", KILLS_PER_PART),
-            ("stop", STOPS.get(part, 0)),
-            ("pause", PAUSES.get(part, 0)),
-        ):
+        stops = 2 if part in STOPPED_TWICE else 1
+        for how, count in (("kill", KILLS_PER_PART), ("stop", stops), ("pause", int(part in PAUSED))):
             found += [f"{how}/{part}/{number}" for number in range(1, count + 1)]
     wanted = [name for name in found if only(name)]
-    return wanted if share >= 1 else sorted(chance.sample(wanted, -(-int(len(wanted) * share) // 1) or 1))
+    return wanted if share >= 1 else chance.sample(wanted, math.ceil(len(wanted) * share))
 
 
 def strike_all(wanted: Sequence[str], folder: Path, seed: int) -> Iterator[Case]:
@@ -117,7 +89,7 @@ def _struck(part: Part, wanted: Sequence[str], place: Place, seed: int) -> Itera
 
 def _row(name: str) -> str:
     return {"kill": "kills of parts", "stop": "stops of parts", "pause": "pauses of parts, 300 ms"}[
-        name.split("/")[0]
+        name.split("/", maxsplit=1)[0]
     ]
 
 
@@ -137,69 +109,28 @@ def _completed(part: Part, watched: Watched, place: Place, trials: int) -> Case:
     return Case("runs with struck parts", f"run/{part.name}", said, time.monotonic() - began, faults)
 
 
-@dataclass
-class Watched:
-    """A run under way: its records as they come, and how long a trial takes in it."""
-
-    running: Running
-    path: Path
-    seen: list[Record] = field(default_factory=list)
-    trial_s: float = TYPICAL_TRIAL_S
-
-    def records(self, count: int) -> list[Record]:
-        """So many records, waited for; raises RunOverError when they do not come."""
-        deadline = time.monotonic() + TIMEOUT_S + SLACK_S
-        while len(self.seen) < count:
-            alive = self.running.alive
-            if self._read():
-                deadline = time.monotonic() + TIMEOUT_S + SLACK_S
-                continue
-            if not alive:
-                code = self.running.popen.returncode
-                raise RunOverError(TRACEBACK, f"the run ended ({code}): {one_line(self.running.written())}")
-            if time.monotonic() > deadline:
-                raise RunOverError(HUNG, f"no record for {TIMEOUT_S} s and {SLACK_S:g} s of slack")
-            time.sleep(POLL_S)
-        return self.seen[:count]
-
-    def _read(self) -> bool:
-        if not self.path.exists():
-            return False
-        whole = self.path.read_bytes().rpartition(b"\n")[0].splitlines()
-        new = [json.loads(line) for line in whole[len(self.seen) :]]
-        self.seen += new
-        return bool(new)
-
-    def processes(self, part: Part) -> list[int]:
-        return [pid for pid, words in self.running.parts().items() if part.found(words)]
-
-    def honest_ms(self) -> float:
-        """The median load time of the trials that nobody disturbed, as far as the report would take them."""
-        times = [each["plt_ms"] for each in self.seen if each["outcome"] == Outcome.OK and each["plt_ms"]]
-        return statistics.median(times[:2]) if times else float("nan")
-
-
 def _strike(part: Part, name: str, watched: Watched, chance: random.Random, faults: dict[str, str]) -> str:
     """Strike once at a drawn instant and judge the records that follow; what they say."""
-    how = name.split("/")[0]
+    how = name.split("/", maxsplit=1)[0]
     done = max(2, len(watched.seen))  # the first two trials show what is usual
     watched.records(done)
     pid, after_s = _hit(part, how, watched, chance)
     first, second = watched.records(done + 2)[done:]
     rule = part.killed if how == "kill" else part.stopped
     struck = [first]
-    if _plain(first) and not _plain(second):  # the strike came too late for the trial under way
+    if plain(first) and not plain(second):  # the strike came too late for the trial under way
         struck.append(second)
         second = watched.records(done + 3)[-1]
-    wrong = [said for each in struck if (said := _misblamed(each, rule))]
+    wrong = [wrongly for each in struck if (wrongly := misblamed(each, rule))]
     if how != "pause" and wrong:
         faults[MISBLAMED] = "; ".join(wrong)
     if how != "pause" and second["outcome"] != Outcome.OK:
-        faults[MISBLAMED] = f"{_said(struck[-1])}; and then, nobody disturbed it, {_said(second)}"
-    untrue = [said for each in (*struck, second) if (said := _untrue(each, watched.honest_ms()))]
-    if untrue:
-        faults[FORGED] = "; ".join(untrue)
-    return f"{after_s:.1f} s, pid {pid}: {', then '.join(map(_said, (*struck, second)))}"
+        faults[MISBLAMED] = f"{said_by(struck[-1])}; and then, nobody disturbed it, {said_by(second)}"
+    usual_ms = None if how == "kill" else watched.honest_ms()
+    untruths = [why for each in struck if (why := untrue(each, usual_ms))]
+    if untruths:
+        faults[FORGED] = "; ".join(untruths)
+    return f"{after_s:.1f} s, pid {pid}: {', then '.join(map(said_by, (*struck, second)))}"
 
 
 def _hit(part: Part, how: str, watched: Watched, chance: random.Random) -> tuple[int, float]:
@@ -224,38 +155,3 @@ def _hit(part: Part, how: str, watched: Watched, chance: random.Random) -> tuple
             send(pid, signal.SIGCONT)
         return pid, after_s
     raise RunOverError(HUNG, f"no {part.name} was seen")
-
-
-def _plain(record: Record) -> bool:
-    return bool(record["outcome"] == Outcome.OK)
-
-
-def _said(record: Record) -> str:
-    if _plain(record):
-        return f"ok, {record['plt_ms']:.0f} ms"
-    return f"{record['outcome']}: {record['reason']}"
-
-
-def _misblamed(record: Record, rule: Mapping[Outcome, tuple[str, ...]]) -> str | None:
-    """What the record says, when that blames another one than the struck part."""
-    outcome = Outcome(record["outcome"])
-    if outcome is Outcome.OK or any(word in (record["reason"] or "") for word in rule.get(outcome, ())):
-        return None
-    return _said(record)
-
-
-def _untrue(record: Record, honest_ms: float) -> str | None:
-    """Why the time of a trial that enters an estimate is not that of the page on the link."""
-    if not _plain(record) or _excluded(record):
-        return None
-    plt = record["plt_ms"]
-    if plt < 0.98 * shortest_ms():
-        return f"plt_ms {plt:.0f}, but the pictures take {shortest_ms():.0f} ms on the link"
-    if plt > honest_ms + LONGER_MS and plt > 1.1 * honest_ms:
-        return f"ok with plt_ms {plt:.0f}, undisturbed it is {honest_ms:.0f} ms"
-    return None
-
-
-def _excluded(record: Record) -> bool:
-    """Whether the report would leave the trial out of every estimate."""
-    return bool(len(sift(pd.json_normalize([dict(record)], sep="_")).excluded))

@@ -35,13 +35,15 @@ SCRIPTS = {
     "service-worker": "navigator.serviceWorker && navigator.serviceWorker.register('/worker.js');",
     "broadcast": "new BroadcastChannel('x').postMessage('x'.repeat(1e6));",
     "wasm": "WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));",
-    "debugging-port": "for (let port = 9000; port < 9600; port += 3) fetch('http://127.0.0.1:' + port + '/json').catch(() => 0);",
+    "debugging-port": """for (let port = 9000; port < 9600; port += 3)
+      fetch('http://127.0.0.1:' + port + '/json').catch(() => 0);""",
 }
 
 HEADS = {
     "dns-prefetch": "".join(f'<link rel="dns-prefetch" href="//n{number}.example">' for number in range(50)),
     "preconnect": "".join(f'<link rel="preconnect" href="http://n{number}.example">' for number in range(20)),
-    "speculation": '<script type="speculationrules">{"prerender": [{"urls": ["/next"]}], "prefetch": [{"urls": ["/other"]}]}</script>',
+    "speculation": """<script type="speculationrules">
+      {"prerender": [{"urls": ["/next"]}], "prefetch": [{"urls": ["/other"]}]}</script>""",
     "prefetch": '<link rel="prefetch" href="/next"><link rel="prerender" href="/next">',
     "manifest": '<link rel="manifest" href="/manifest.json"><link rel="search" href="/opensearch.xml">',
     "base": '<base href="http://else.example/">',

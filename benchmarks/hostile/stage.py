@@ -60,7 +60,9 @@ def chromium(kind: str) -> Callable[[Sequence[str]], bool]:
 
     def found(words: Sequence[str]) -> bool:
         line = " ".join(words)
-        if "chromium" not in Path(words[0].split(" ")[0]).name or "--user-data-dir" not in line and not kind:
+        if "chromium" not in Path(words[0].split(" ")[0]).name or (
+            "--user-data-dir" not in line and not kind
+        ):
             return False
         return f"--type={kind}" in line if kind else "--type=" not in line
 
