@@ -9,7 +9,7 @@ from collections.abc import Callable
 ODD = (
     "0", "-1", "1e308", "-1e-308", "inf", "nan", "99999999999999999999999999", "1_000", "0x7fffffffffffffff", "true",
     '""', '"\\u0000"', '"' + "x" * 100_000 + '"', "[]", "{}", '[["h2"]]', "{a = 1}", "1979-05-27T07:32:00Z",
-    '"../../etc"',    '"[bold red]markup[/]"', '"\\u001b[31m"', '"<script>alert(1)</script>"', '"page\\nline"', 
+    '"../../etc"',    '"[bold red]markup[/]"', '"\\u001b[31m"', '"<script>alert(1)</script>"', '"page\\nline"',
     '"\\U0001F600"', "'''", "=",
 )  # fmt: skip
 TOKEN = re.compile(r'"[^"\n]*"|[A-Za-z_][\w.-]*|\d[\w.]*|[\[\]{}=,]')
