@@ -94,7 +94,7 @@ class _Loader:
                 self.bench.testbed,
                 self.bench.drivers,
                 planned,
-                TrialOptions(TIMEOUT_S, ANSWER_S),
+                TrialOptions(TIMEOUT_S, answer_s=ANSWER_S),
                 WORKSPACE / "kept",
             )
         except Exception:
