@@ -120,12 +120,12 @@ def pages() -> list[Page]:
     """The honest one first: its load time is what the others are held against."""
     return [
         made_of("honest", may=LOADED, weighs=True),
-        scripted("honest-script", "window.x = [1, 2, 3].map((each) => each + 1);", may=LOADED),
-        *(scripted(f"entries-{name}", ENTRIES % value) for name, value in VALUES.items()),
+        scripted("honest-script", "window.x = [1, 2, 3].map((each) => each + 1);", may=LOADED, light=True),
+        *(scripted(f"entries-{name}", ENTRIES % value, light=True) for name, value in VALUES.items()),
         *(
-            scripted(f"timing-{name}", TIMING % value)
+            scripted(f"timing-{name}", TIMING % value, light=True)
             for name, value in VALUES.items()
             if name in ("1", "1e300", "nan", "text")
         ),
-        *(scripted(name, script) for name, script in SCRIPTS.items()),
+        *(scripted(name, script, light=True) for name, script in SCRIPTS.items()),
     ]

@@ -28,7 +28,8 @@ class Page:
     """One page. `may` is how its load may end; any other outcome blames somebody who is not at fault.
 
     With `weighs` the load event waits for the picture, so that a load time below what the picture takes on the link
-    is not true; `objects` are the least requests of a load that ended well.
+    is not true; with `light` the page has nothing else that takes long, so that a load time far above that of the
+    honest page is not true either. `objects` are the least requests of a load that ended well.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Page:
     weighs: bool = False
     objects: int = 1
     start: str = START
+    light: bool = False
 
 
 @cache
@@ -69,10 +71,10 @@ def html(head: str = "", body: str = "", *, picture: bool = True) -> str:
     return f"<!doctype html><html><head><title>t</title>{head}</head><body><h1>A page</h1>{image}{body}</body></html>"
 
 
-def scripted(name: str, script: str, *, may: frozenset[Outcome] = ANY, weighs: bool = True) -> Page:
+def scripted(name: str, script: str, *, may: frozenset[Outcome] = ANY, light: bool = False) -> Page:
     """A page with the picture whose script runs first of all."""
     document = text(START, html(f"<script>{script}</script>"))
-    return Page(name, (document, weight()), may, weighs, objects=2)
+    return Page(name, (document, weight()), may, weighs=True, objects=2, light=light)
 
 
 def made_of(

@@ -68,7 +68,7 @@ def untruths(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: f
     if page.weighs and isinstance(plt, int | float):
         if plt < 0.98 * picture_ms():
             yield f"plt_ms is {plt:g}, but the picture alone takes {picture_ms():.0f} ms on the link"
-        if honest_ms is not None and plt > LONGER_SHARE * honest_ms + LONGER_MS:
+        if page.light and honest_ms is not None and plt > LONGER_SHARE * honest_ms + LONGER_MS:
             yield f"plt_ms is {plt:g}, but the same page without the script takes {honest_ms:.0f} ms"
     if record["requests"] is None or record["requests"] < page.objects:
         yield f"requests is {record['requests']}, but the page cannot do with fewer than {page.objects}"
