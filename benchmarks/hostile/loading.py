@@ -6,7 +6,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,14 @@ def load_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
             [*controls, *batch], _in_enclosure, TIMEOUT_S + SLACK_S, folder / "pages.log"
         ):
             case = judged(told, honest)
-            if told.name in controls and told.answer and told.answer["record"]["plt_ms"]:
-                honest[told.name.rpartition("/")[2]] = told.answer["record"]["plt_ms"]
-            if told.name not in controls or case.faults:
+            if told.name not in controls:
                 yield case
+                continue
+            driver = told.name.rpartition("/")[2]
+            if case.faults:
+                yield replace(case, name=f"page/{HONEST}/{driver}")
+            elif told.answer:
+                honest[driver] = told.answer["record"]["plt_ms"]
 
 
 def _in_enclosure(batch: Sequence[str], begin: Begin, end: End) -> None:
