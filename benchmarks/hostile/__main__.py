@@ -1,0 +1,84 @@
+"""Hostile pages, killed and stopped parts, mutated studies and recordings: what of them does any harm.
+
+    .venv/bin/python -m benchmarks.hostile [--quick] [--only PATTERN] [--seed N] [--out FILE]
+
+Prints a table: how many cases were tried, and how many of them hung, ended in a traceback, came out with a time that is
+not true, blamed the wrong part, or left something behind. The exit code is 1 when any of them is not 0. The bench knows
+the truth by construction: what a page's picture takes on the link at the least, what the page takes without its script,
+which part was killed and when. Each case that fails is printed with the command to see it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.hostile import catalogue, loading, parts, recordings, runners, studies
+from benchmarks.hostile.cases import Case
+from benchmarks.hostile.lanes import Lane, side_by_side
+from benchmarks.hostile.table import failures, table
+
+QUICK_SHARE = 0.1
+
+
+def lanes(arguments: argparse.Namespace, folder: Path) -> tuple[Lane, Lane]:
+    """Pages in one line of work, all else in the other: two cores carry both."""
+    share, seed = QUICK_SHARE if arguments.quick else 1.0, arguments.seed
+    chosen = bool(arguments.only)
+
+    def only(name: str) -> bool:
+        return any(fnmatch.fnmatch(name, pattern) for pattern in arguments.only or ["*"])
+
+    def chance() -> random.Random:
+        return random.Random(seed)  # noqa: S311
+
+    def loads() -> Iterator[Case]:
+        yield from loading.load_all(catalogue.names(only, chosen, share, chance()), folder)
+
+    def strikes_and_files() -> Iterator[Case]:
+        yield from studies.plan_all(studies.names(only, share), folder, seed)
+        yield from recordings.import_all(recordings.names(only, share), folder, seed)
+        yield from runners.strike_all(runners.names(only, share, chance()), folder, seed)
+        yield from parts.strike_all(parts.names(only, share, chance()), folder, seed)
+
+    return loads, strikes_and_files
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of everything")
+    parser.add_argument(
+        "--only", action="append", metavar="PATTERN", help="cases by name, as page/* or kill/caddy/*"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=2012, help="draws what is mutated, and when parts are struck"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="all cases as JSON")
+    parser.add_argument("-v", "--verbose", action="store_true", help="a line per case as it ends")
+    arguments = parser.parse_args()
+    began, cases = time.monotonic(), []
+    with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
+        for case in side_by_side(lanes(arguments, Path(folder))):
+            cases.append(case)
+            if arguments.verbose or case.faults:
+                print(
+                    f"{case.seconds:6.1f} s  {case.name}: {', '.join(case.faults) or 'fine'}: {case.said}",
+                    flush=True,
+                )
+    if arguments.out:
+        arguments.out.write_text(json.dumps([case.to_json() for case in cases], indent=1) + "\n")
+    print(f"\n{table(cases)}\n\n{time.monotonic() - began:.0f} s, seed {arguments.seed}")
+    for line in failures(cases, arguments.seed):
+        print(line)
+    return 1 if any(case.faults for case in cases) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""What came of a case, and the five faults it may show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+HUNG, TRACEBACK, FORGED, MISBLAMED, LEFT = "hung", "traceback", "forged", "misblamed", "left behind"
+FAULTS = (HUNG, TRACEBACK, FORGED, MISBLAMED, LEFT)
+TRACEBACK_MARKS = ("Traceback (most recent call last)", "Exception ignored in", "was never retrieved")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing tried. `row` is its line of the table, `name` is what --only selects by.
+
+    `said` is what came out; `faults` has a line for each fault that was seen.
+    """
+
+    row: str
+    name: str
+    said: str
+    seconds: float
+    faults: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def traceback_in(text: str) -> str | None:
+    """The last line of the first traceback in what a program has written; None when there is none."""
+    start = min((text.find(mark) for mark in TRACEBACK_MARKS if mark in text), default=-1)
+    if start < 0:
+        return None
+    lines = text[start:].splitlines()
+    ends = [line for line in lines[1:] if line and not line.startswith((" ", "\t"))]
+    return (ends or lines)[0][:300]
+
+
+def one_line(text: str, limit: int = 300) -> str:
+    """A text of any length for a table or a list."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[:limit]}…"

@@ -1,0 +1,44 @@
+"""All hostile pages by name, and which of them are loaded by which driver."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from functools import cache
+
+from benchmarks.hostile import answers, endless, forging, reaching
+from benchmarks.hostile.site import Page
+from harness.model import Driver
+
+HONEST = "honest"
+
+
+@cache
+def catalogue() -> dict[str, Page]:
+    """Every page by its name."""
+    found = [page for module in (forging, endless, answers, reaching) for page in module.pages()]
+    return {page.name: page for page in found}
+
+
+def names(only: Callable[[str], bool], chosen: bool, share: float, chance: random.Random) -> list[str]:
+    """`page/PAGE/DRIVER` of what is to be loaded; with less than the whole, another part for each seed.
+
+    Forged times and endless loads go through every driver. Odd answers and requests are dealt out among them, unless
+    cases were `chosen` by name.
+    """
+    everywhere = {page.name for module in (forging, endless) for page in module.pages()}
+    drivers = tuple(Driver)
+    turn = chance.randrange(len(drivers))
+    found = [
+        f"page/{page}/{driver}"
+        for number, page in enumerate(catalogue())
+        for place, driver in enumerate(drivers)
+        if chosen or page in everywhere or place == (number + turn) % len(drivers)
+    ]
+    wanted = [name for name in found if only(name)]
+    return (
+        wanted
+        if share >= 1
+        else sorted(chance.sample(wanted, math.ceil(len(wanted) * share)), key=wanted.index)
+    )

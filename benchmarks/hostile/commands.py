@@ -1,0 +1,130 @@
+"""`coldload` run as a user runs it, in a folder of its own, and what is left of it when it has gone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.processtree import family
+
+MARK = "COLDLOAD_HOSTILE_MARK"
+GONE_WITHIN_S = 2.0
+COLDLOAD = Path(sys.executable).parent / "coldload"
+
+
+@dataclass
+class Place:
+    """A folder to run commands in: archives, runs and everything temporary lie there."""
+
+    folder: Path
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def __post_init__(self) -> None:
+        self.temporary.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def temporary(self) -> Path:
+        return self.folder / "tmp"
+
+    @property
+    def archives(self) -> Path:
+        return self.folder / "archives"
+
+    @contextlib.contextmanager
+    def started(self, *words: str) -> Iterator[Running]:
+        """A command that is killed, if it still runs, when the block ends."""
+        out, err = self.folder / "stdout", self.folder / "stderr"
+        environment = {
+            **os.environ,
+            MARK: self.mark,
+            "TMPDIR": str(self.temporary),
+            "COLDLOAD_ARCHIVES": str(self.archives),
+        }
+        with out.open("wb") as stdout, err.open("wb") as stderr:
+            popen = subprocess.Popen(
+                [COLDLOAD, *words],
+                cwd=self.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        try:
+            yield Running(popen, out, err)
+        finally:
+            if popen.poll() is None:
+                popen.kill()
+            popen.wait()
+
+    def left_behind(self) -> list[str]:
+        """Processes of commands started here, and temporary files, a moment after the last of them has ended."""
+        deadline = time.monotonic() + GONE_WITHIN_S
+        while True:
+            left = [*self._processes(), *(f"file {path.name}" for path in self.temporary.iterdir())]
+            if not left or time.monotonic() > deadline:
+                return left
+            time.sleep(0.05)
+
+    def _processes(self) -> list[str]:
+        found = []
+        for process in Path("/proc").iterdir():
+            if not process.name.isdigit():
+                continue
+            with contextlib.suppress(OSError):
+                if f"{MARK}={self.mark}".encode() in (process / "environ").read_bytes():
+                    found.append(f"process {' '.join(argv(int(process.name)))[:100]}")
+        return found
+
+
+@dataclass(frozen=True)
+class Running:
+    """A command under way."""
+
+    popen: subprocess.Popen[bytes]
+    out: Path
+    err: Path
+
+    @property
+    def alive(self) -> bool:
+        return self.popen.poll() is None
+
+    def written(self) -> str:
+        """What it has said on standard error."""
+        return self.err.read_text(errors="replace")
+
+    def ends_within(self, seconds: float) -> bool:
+        try:
+            self.popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def parts(self) -> dict[int, list[str]]:
+        """The processes of its whole tree with their command lines, the command itself first."""
+        return {pid: words for pid in family(self.popen.pid) if (words := argv(pid))}
+
+
+def argv(pid: int) -> list[str]:
+    """The command line of a process; [] when it has gone or is a zombie."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").rstrip("\0").split("\0")
+    except OSError:
+        return []
+
+
+def send(pid: int, number: signal.Signals) -> bool:
+    """Send a signal to a process of ours; whether it was there."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True

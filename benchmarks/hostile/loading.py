@@ -1,0 +1,121 @@
+"""Hostile pages loaded in a testbed, some to an enclosure."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.hostile.cases import Case
+from benchmarks.hostile.catalogue import HONEST, catalogue
+from benchmarks.hostile.leavings import left_behind, surroundings
+from benchmarks.hostile.site import LINK, Page
+from benchmarks.hostile.truth import ANSWER_S, SLACK_S, TIMEOUT_S, judged
+from benchmarks.hostile.worker import Begin, End, carried_out
+from harness.enclosure import WORKSPACE, enclosed
+from harness.errors import ArchiveError
+from harness.model import Condition, Driver, Engine, Origins, Outcome, Protocol, TcpSettings
+from harness.plan import PlannedTrial
+from harness.replay import DEFAULT_TLS, Replay
+from harness.runner import Bench, opened
+from harness.servers import DEFAULT_SERVERS
+from harness.trial import TrialOptions, run_trial
+from sites.archive import write_archive
+
+BATCH = 36  # loads to a testbed
+
+
+def load_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
+    """Load the pages, some to a testbed."""
+    for start in range(0, len(wanted), BATCH):
+        batch = wanted[start : start + BATCH]
+        honest: dict[str, float] = {}
+        controls = [
+            f"control/{HONEST}/{driver}" for driver in Driver if any(n.endswith(f"/{driver}") for n in batch)
+        ]
+        for told in carried_out(
+            [*controls, *batch], _in_enclosure, TIMEOUT_S + SLACK_S, folder / "pages.log"
+        ):
+            case = judged(told, honest)
+            if told.name not in controls:
+                yield case
+                continue
+            driver = told.name.rpartition("/")[2]
+            if case.faults:
+                yield replace(case, name=f"page/{HONEST}/{driver}")
+            elif told.answer:
+                honest[driver] = told.answer["record"]["plt_ms"]
+
+
+def _in_enclosure(batch: Sequence[str], begin: Begin, end: End) -> None:
+    if enclosed(partial(_load_batch, batch, begin, end)):
+        raise AssertionError("the enclosure of the pages ended by itself")
+
+
+def _load_batch(batch: Sequence[str], begin: Begin, end: End) -> int:
+    with opened(Bench({}, [], TcpSettings(), None)) as bench, tempfile.TemporaryDirectory() as archives:
+        loader = _Loader(bench, Path(archives))
+        for number, name in enumerate(batch, start=1):
+            begin(name)
+            _, page, driver = name.split("/")
+            end(loader.load(catalogue()[page], Driver(driver), number))
+    return 0
+
+
+@dataclass
+class _Loader:
+    bench: Bench
+    archives: Path
+
+    def load(self, page: Page, driver: Driver, number: int) -> dict[str, Any]:
+        """One trial as JSON: its record, the time it took, an exception and what it left behind."""
+        try:
+            self._serve(page, driver.engine)
+        except ArchiveError as error:
+            return {"refused": str(error)}
+        except Exception:
+            return {"exception": traceback.format_exc()}
+        condition = Condition(
+            page=page.name,
+            variant="plain",
+            protocol=Protocol.HTTP1,
+            link=LINK,
+            engine=driver.engine,
+            driver=driver,
+            origins=Origins.SINGLE,
+            server=DEFAULT_SERVERS[driver.engine],
+        )
+        planned = PlannedTrial(f"{number:05d}", number, number, condition)
+        self.bench.drivers.prepare(condition)
+        before, began = surroundings(), time.perf_counter()
+        try:
+            record = run_trial(
+                self.bench.testbed,
+                self.bench.drivers,
+                planned,
+                TrialOptions(TIMEOUT_S, answer_s=ANSWER_S),
+                WORKSPACE / "kept",
+            )
+        except Exception:
+            self.bench.renew()
+            return {"exception": traceback.format_exc()}
+        wall_ms = (time.perf_counter() - began) * 1000
+        answer = {"record": record.to_json(), "wall_ms": wall_ms, "left": left_behind(before)}
+        if record.outcome is Outcome.TESTBED_FAILED:
+            self.bench.renew()
+        return answer
+
+    def _serve(self, page: Page, engine: Engine) -> None:
+        testbed = self.bench.testbed
+        if any(key[0] == page.name and key[2] is engine for key in testbed.endpoints):
+            return
+        archive = write_archive(
+            self.archives, page.name, page.start, page.responses, captured_with="bench", user_agent="bench"
+        )
+        replay = Replay(tls=DEFAULT_TLS[engine], determinism=False)
+        testbed.serve(archive, [Protocol.HTTP1], replay, DEFAULT_SERVERS[engine], engine)

@@ -1,0 +1,157 @@
+"""Parts killed or stopped while a run goes on, from outside, and what the records say of it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.hostile.blame import misblamed, plain, said_by, untrue
+from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
+from benchmarks.hostile.commands import Place, send
+from benchmarks.hostile.stage import PARTS, TIMEOUT_S, Part, study, write_page
+from benchmarks.hostile.watching import POLL_S, SLACK_S, RunOverError, Watched
+from harness.model import Outcome
+
+KILLS_PER_PART = 5
+STOPPED_TWICE = ("caddy", "gateway", "dnsmasq", "linkem", "chromedriver", "playwright", "qtwebkit")
+PAUSED = (
+    "caddy",
+    "gateway",
+    "dnsmasq",
+    "linkem",
+    "chromium",
+    "chromium-selenium",
+    "renderer",
+    "hop",
+    "qtwebkit",
+)
+PAUSE_S = 0.3
+TYPICAL_TRIAL_S = 4.0
+
+
+def names(only: Callable[[str], bool], share: float, chance: random.Random) -> list[str]:
+    """`HOW/PART/NUMBER` of every strike, those of a part together."""
+    found = []
+    for part in PARTS:
+        stops = 2 if part in STOPPED_TWICE else 1
+        for how, count in (("kill", KILLS_PER_PART), ("stop", stops), ("pause", int(part in PAUSED))):
+            found += [f"{how}/{part}/{number}" for number in range(1, count + 1)]
+    wanted = [name for name in found if only(name)]
+    return wanted if share >= 1 else chance.sample(wanted, math.ceil(len(wanted) * share))
+
+
+def strike_all(wanted: Sequence[str], folder: Path, seed: int) -> Iterator[Case]:
+    """Every strike, those in a part one after the other in the same run as long as all goes well."""
+    for part in PARTS.values():
+        left = [name for name in wanted if name.split("/")[1] == part.name]
+        while left:
+            place = Place(folder / f"{part.name}-{len(left)}")
+            write_page(place.archives)
+            for case in _struck(part, tuple(left), place, seed):
+                if case.name in left:
+                    left.remove(case.name)
+                yield case
+
+
+def _struck(part: Part, wanted: Sequence[str], place: Place, seed: int) -> Iterator[Case]:
+    """Strikes in one run, up to the first that shows a fault."""
+    trials = 3 * len(wanted) + 2
+    (place.folder / "study.toml").write_text(study(part.study, trials))
+    with place.started("run", "study.toml", "--out", "run") as running:
+        watched = Watched(running, place.folder / "run" / "records.jsonl")
+        for name in wanted:
+            began = time.monotonic()
+            faults: dict[str, str] = {}
+            chance = random.Random(f"{seed} {name}")  # noqa: S311
+            said = ""
+            try:
+                said = _strike(part, name, watched, chance, faults)
+            except RunOverError as over:
+                faults[over.fault] = f"{said} {over.seen}".strip()
+            if trace := traceback_in(running.written()):
+                faults[TRACEBACK] = trace
+            if faults:
+                running.popen.kill()
+                if left := place.left_behind():
+                    faults[LEFT] = "; ".join(left)
+            yield Case(
+                _row(name), name, one_line(said or faults.get(HUNG, "")), time.monotonic() - began, faults
+            )
+            if faults:
+                return
+        yield _completed(part, watched, place, trials)
+
+
+def _row(name: str) -> str:
+    return {"kill": "kills of parts", "stop": "stops of parts", "pause": "pauses of parts, 300 ms"}[
+        name.split("/", maxsplit=1)[0]
+    ]
+
+
+def _completed(part: Part, watched: Watched, place: Place, trials: int) -> Case:
+    """The rest of a run whose parts were struck: it must come to its end with every record."""
+    began = time.monotonic()
+    faults: dict[str, str] = {}
+    with contextlib.suppress(RunOverError):
+        watched.records(trials)
+    if not watched.running.ends_within(SLACK_S):
+        faults[HUNG] = f"the run has {len(watched.seen)} records of {trials} and does not end"
+    said = f"exit code {watched.running.popen.returncode}, {len(watched.seen)} records of {trials}"
+    if HUNG not in faults and (watched.running.popen.returncode != 0 or len(watched.seen) != trials):
+        faults[TRACEBACK] = f"{said}: {one_line(watched.running.written())}"
+    if HUNG not in faults and (left := place.left_behind()):
+        faults[LEFT] = "; ".join(left)
+    return Case("runs with struck parts", f"run/{part.name}", said, time.monotonic() - began, faults)
+
+
+def _strike(part: Part, name: str, watched: Watched, chance: random.Random, faults: dict[str, str]) -> str:
+    """Strike once at a drawn instant and judge the records that follow; what they say."""
+    how = name.split("/", maxsplit=1)[0]
+    done = max(2, len(watched.seen))  # the first two trials show what is usual
+    watched.records(done)
+    pid, after_s = _hit(part, how, watched, chance)
+    first, second = watched.records(done + 2)[done:]
+    rule = part.killed if how == "kill" else part.stopped
+    struck = [first]
+    if plain(first) and not plain(second):  # the strike came too late for the trial under way
+        struck.append(second)
+        second = watched.records(done + 3)[-1]
+    wrong = [wrongly for each in struck if (wrongly := misblamed(each, rule))]
+    if how != "pause" and wrong:
+        faults[MISBLAMED] = "; ".join(wrong)
+    if how != "pause" and second["outcome"] != Outcome.OK:
+        faults[MISBLAMED] = f"{said_by(struck[-1])}; and then, nobody disturbed it, {said_by(second)}"
+    usual_ms = None if how == "kill" else watched.honest_ms()
+    untruths = [why for each in struck if (why := untrue(each, usual_ms))]
+    if untruths:
+        faults[FORGED] = "; ".join(untruths)
+    return f"{after_s:.1f} s, pid {pid}: {', then '.join(map(said_by, (*struck, second)))}"
+
+
+def _hit(part: Part, how: str, watched: Watched, chance: random.Random) -> tuple[int, float]:
+    """Strike one of the part's processes at an instant of the trial, drawn anew when it is not there."""
+    began = time.monotonic()
+    while time.monotonic() < began + TIMEOUT_S + SLACK_S:
+        if not watched.running.alive:
+            raise RunOverError(TRACEBACK, f"the run ended: {one_line(watched.running.written())}")
+        if part.comes and not watched.processes(part):
+            time.sleep(POLL_S)
+            continue
+        time.sleep(chance.uniform(0, 2.5 if part.comes else TYPICAL_TRIAL_S))
+        found = watched.processes(part)
+        if not found:
+            continue
+        pid = chance.choice(found)
+        if not send(pid, signal.SIGKILL if how == "kill" else signal.SIGSTOP):
+            continue
+        after_s = time.monotonic() - began
+        if how == "pause":
+            time.sleep(PAUSE_S)
+            send(pid, signal.SIGCONT)
+        return pid, after_s
+    raise RunOverError(HUNG, f"no {part.name} was seen")

@@ -1,0 +1,79 @@
+"""Pages that reach for what is not theirs: the machine, its neighbours, the browser, other protocols."""
+
+from __future__ import annotations
+
+from benchmarks.hostile.site import ANY, LOADED, LOST, START, Page, made_of, text
+
+# Nobody serves these: a load that asks for them may count or be lost, but it is no fault of the testbed.
+ADDRESSES = {
+    "loopback": "http://127.0.0.1/x.png",
+    "chromedriver": "http://127.0.0.1:9515/status",
+    "hop": "http://127.0.0.1:1080/",
+    "localhost": "http://localhost/x.png",
+    "ipv6-loopback": "http://[::1]/x.png",
+    "metadata": "http://169.254.169.254/latest/meta-data/",
+    "neighbour": "http://10.0.0.1/x.png",
+    "server-host": "http://10.0.255.254/x.png",
+    "name-server": "http://10.0.0.1:53/x.png",
+    "caddy-admin": "http://10.0.0.1:2019/config/",
+    "private": "http://192.168.0.1/x.png",
+    "file": "file:///etc/passwd",
+    "chrome": "chrome://version/",
+    "ftp": "ftp://ftp.example/x.png",
+    "mdns": "http://printer.local/x.png",
+    "onion": "http://abcdefghij.onion/x.png",
+    "single-label": "http://intranet/x.png",
+    "service-name": "http://accounts.google.com/x.png",
+}
+
+SCRIPTS = {
+    "websocket": "new WebSocket('ws://site.example/s'); new WebSocket('wss://else.example/s');",
+    "webrtc": """const c = new RTCPeerConnection({ iceServers: [{ urls: "stun:stun.example:3478" }] });
+      c.createDataChannel("x"); c.createOffer().then((offer) => c.setLocalDescription(offer));""",
+    "webtransport": "new WebTransport('https://site.example:4433/x');",
+    "event-source": "new EventSource('/events');",
+    "service-worker": "navigator.serviceWorker && navigator.serviceWorker.register('/worker.js');",
+    "broadcast": "new BroadcastChannel('x').postMessage('x'.repeat(1e6));",
+    "wasm": "WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));",
+    "debugging-port": """for (let port = 9000; port < 9600; port += 3)
+      fetch('http://127.0.0.1:' + port + '/json').catch(() => 0);""",
+}
+
+HEADS = {
+    "dns-prefetch": "".join(f'<link rel="dns-prefetch" href="//n{number}.example">' for number in range(50)),
+    "preconnect": "".join(f'<link rel="preconnect" href="http://n{number}.example">' for number in range(20)),
+    "speculation": """<script type="speculationrules">
+      {"prerender": [{"urls": ["/next"]}], "prefetch": [{"urls": ["/other"]}]}</script>""",
+    "prefetch": '<link rel="prefetch" href="/next"><link rel="prerender" href="/next">',
+    "manifest": '<link rel="manifest" href="/manifest.json"><link rel="search" href="/opensearch.xml">',
+    "base": '<base href="http://else.example/">',
+    "upgrade": '<meta http-equiv="Content-Security-Policy" content="upgrade-insecure-requests">',
+}
+
+
+def pages() -> list[Page]:
+    sink = text(
+        START + "worker.js",
+        "onfetch = (e) => e.respondWith(new Response('x')); oninstall = () => skipWaiting();",
+        "text/javascript",
+    )
+    following = text(START + "next", "<!doctype html><p>next")
+    return [
+        *(
+            made_of(f"reach-{name}", body=f'<img src="{url}"><iframe src="{url}"></iframe>', may=ANY | LOST)
+            for name, url in ADDRESSES.items()
+        ),
+        *(
+            made_of(f"use-{name}", f"<script>{script}</script>", others=[sink], may=ANY | LOST)
+            for name, script in SCRIPTS.items()
+        ),
+        *(
+            made_of(
+                f"head-{name}",
+                head,
+                others=[following],
+                may=LOADED if name in ("dns-prefetch", "preconnect", "prefetch") else ANY | LOST,
+            )
+            for name, head in HEADS.items()
+        ),
+    ]

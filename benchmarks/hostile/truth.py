@@ -1,0 +1,74 @@
+"""Whether the record of a hostile page is true, by what is known of the page. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
+from benchmarks.hostile.catalogue import catalogue
+from benchmarks.hostile.site import LINK, Page, picture_ms
+from benchmarks.hostile.worker import Told
+from harness.model import Driver, Outcome
+
+TIMEOUT_S = 8.0
+ANSWER_S = 4.0
+SLACK_S = 26.0  # for what a trial is beside its load: the browser's start, its answers, its end
+TIMES = ("navigate_ms", "plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "tbt_ms")
+# How much longer than the honest page one may take on a busy machine.
+LONGER_SHARE, LONGER_MS = 1.4, 500.0
+
+
+def judged(told: Told, honest: Mapping[str, float]) -> Case:
+    """The case with its faults."""
+    _, name, driver = told.name.split("/")
+    page, row = catalogue()[name], f"pages, {Driver(driver).engine} by {driver}"
+    faults: dict[str, str] = {}
+    answer = told.answer or {}
+    trace = traceback_in(answer.get("exception", "") or told.written)
+    if trace:
+        faults[TRACEBACK] = trace
+    elif "record" not in answer and "refused" not in answer and not told.hung:
+        faults[TRACEBACK] = f"no record: {told.died}: {one_line(told.written)}"
+    if told.hung:
+        faults[HUNG] = f"no record after {told.seconds:.0f} s of {TIMEOUT_S:g} s and {SLACK_S:g} s of slack"
+    if answer.get("left"):
+        faults[LEFT] = "; ".join(answer["left"])
+    record = answer.get("record")
+    if record is None:
+        said = f"refused: {answer['refused']}" if "refused" in answer else "no record"
+        return Case(row, told.name, one_line(said), told.seconds, faults)
+    said = f"{record['outcome']}: {record['reason']}" if record["reason"] else f"ok, {record['plt_ms']} ms"
+    outcome = Outcome(record["outcome"])
+    if outcome not in page.may:
+        faults[MISBLAMED] = f"{said} (may be {', '.join(sorted(page.may))})"
+    untrue = (
+        list(untruths(page, record, answer["wall_ms"], honest.get(driver))) if outcome is Outcome.OK else []
+    )
+    if untrue:
+        faults[FORGED] = "; ".join(untrue)
+    return Case(row, told.name, one_line(said), told.seconds, faults)
+
+
+def untruths(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: float | None) -> Iterator[str]:
+    """What cannot be true of a load that is said to be ok."""
+    for name in (*TIMES, "cls"):
+        value = record[name]
+        if value is None and name != "plt_ms":
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            yield f"{name} is {value!r}, no number"
+            continue
+        if value < 0 or (name == "plt_ms" and value == 0) or (name != "cls" and value > wall_ms):
+            yield f"{name} is {value:g} in a trial of {wall_ms:.0f} ms"
+        if name in ("ttfb_ms", "dcl_ms", "plt_ms", "fcp_ms", "lcp_ms") and 0 <= value < LINK.rtt_ms:
+            yield f"{name} is {value:g}, less than the link's round trip of {LINK.rtt_ms:g} ms"
+    plt = record["plt_ms"]
+    if page.weighs and isinstance(plt, int | float):
+        if plt < 0.98 * picture_ms():
+            yield f"plt_ms is {plt:g}, but the picture alone takes {picture_ms():.0f} ms on the link"
+        if page.light and honest_ms is not None and plt > LONGER_SHARE * honest_ms + LONGER_MS:
+            yield f"plt_ms is {plt:g}, but the same page without the script takes {honest_ms:.0f} ms"
+    if record["requests"] is None or record["requests"] < page.objects:
+        yield f"requests is {record['requests']}, but the page cannot do with fewer than {page.objects}"
