@@ -1,6 +1,6 @@
 """How true the emulated link is, and what it costs. Prints every figure beside what it should reach.
 
-    .venv/bin/python benchmarks/link.py [--backend tun|veth] [--runs 3] [--only rtt goodput ...]
+    .venv/bin/python benchmarks/link.py [--backend tun|veth] [--runs 3] [--only rtt parts goodput ...]
 
 Everything goes through the whole path, client host to server host. A figure is the median of the runs, its spread their
 range. Run it as root, and as an ordinary user to see what a link without real-time scheduling reaches.
@@ -23,11 +23,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchmarks.parts import Split, Waits, carried, passed, split, table, tap
 from harness.calibrate import PROBE_ADDRESS, TCP_SHARE, calibrate
 from harness.direction import Discipline, GilbertElliott, Loss, Queue, RandomLoss
 from harness.enclosure import enclosed
 from harness.environment import describe_machine
-from harness.link import usable_backend
+from harness.link import EmulatedLink, joined, kernel_settings, usable_backend
 from harness.model import Backend, Link, TcpSettings
 from harness.netns import Host, host
 from harness.probes import ECHO_BYTES, echoes, goodput_mbps
@@ -37,6 +38,7 @@ from harness.testbed import Client, Testbed, testbed
 ECHOES, ECHO_GAP_S = 300, 0.0103
 TCP_SECONDS = 6.0
 FLOOD_BYTES = 100
+CLIENT_ADDRESS = "10.127.0.1"
 UDP_SEGMENT = 103  # linux/udp.h
 PROBER_PRIORITY = 10  # below the emulator's 50: the prober must not be what is late
 
@@ -111,6 +113,51 @@ def echo_errors(setting: Setting, link: Link) -> list[tuple[float, float]]:
 
     setting.each_run(link, measure)
     return found
+
+
+def parts_of_round_trips(setting: Setting) -> Iterator[str]:
+    """Where the error of a round trip arises: every stage of an echo's way, idle and half-busy."""
+    link = Link.of(1000, 50)
+    for busy in (False, True):
+        splits: list[Split] = []
+        waits = Waits(0, 0, 0)
+        with hog() if busy else contextlib.nullcontext():
+            for _ in range(setting.runs):
+                found, waited = parts_of_one_run(setting, link)
+                splits += found
+                waits += waited
+        yield f"parts of the RTT at 50 ms{', one core busy' if busy else ''}"
+        yield from table(splits, waits)
+
+
+def parts_of_one_run(setting: Setting, link: Link) -> tuple[list[Split], Waits]:
+    tcp = TcpSettings()
+    with testbed(tcp, setting.backend) as made, host("client") as client:
+        made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
+        client.set_kernel(kernel_settings(tcp))
+        times = made.folder / "times.csv"
+        with (
+            joined(
+                link,
+                client,
+                made.server,
+                made.folder,
+                address=CLIENT_ADDRESS,
+                tcp=tcp,
+                backend=made.backend,
+                times=times,
+            ) as running,
+            tap(client) as near,
+            tap(made.server) as far,
+            real_time(),
+        ):
+            assert isinstance(running, EmulatedLink)
+            before = Waits.until_now(running.pid)
+            seen = echoes(client, PROBE_ADDRESS, ECHOES + 1, ECHO_GAP_S, 3)
+            waited = Waits.until_now(running.pid) - before
+            near_stamps, far_stamps = passed(near), passed(far)
+        found = split(seen, near_stamps, far_stamps, carried(times, "up"), carried(times, "down"))
+        return found[1:], waited
 
 
 def goodput(setting: Setting) -> Iterator[Row]:
@@ -235,9 +282,10 @@ def building(setting: Setting) -> Iterator[Row]:
     yield at_most("network built and removed", values, "ms", 100)
 
 
-MEASUREMENTS: dict[str, Callable[[Setting], Iterator[Row]]] = {
+MEASUREMENTS: dict[str, Callable[[Setting], Iterator[Row] | Iterator[str]]] = {
     "building": building,
     "rtt": round_trips,
+    "parts": parts_of_round_trips,
     "goodput": goodput,
     "packets": packet_rate,
     "queue": queue_and_loss,

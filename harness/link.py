@@ -142,6 +142,10 @@ class EmulatedLink:
         return bool(lines)
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         return self._process.alive
 
@@ -175,7 +179,9 @@ class EmulatedLink:
     def _described(self, counters: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in counters.items() if key != "event"}
         scheduling = self.ready.get("scheduling")
-        return {"backend": self.backend.value, "scheduling": scheduling, "seed": self.seed, **kept}
+        arrivals = self.ready.get("arrivals")
+        told = {"backend": self.backend.value, "scheduling": scheduling, "arrivals": arrivals}
+        return {**told, "seed": self.seed, **kept}
 
     def _events(self, kind: str) -> list[dict[str, Any]]:
         found = []
@@ -209,15 +215,17 @@ def joined(
     backend: Backend,
     block: int = 0,
     pcap: Path | None = None,
+    times: Path | None = None,
 ) -> Iterator[RunningLink]:
     """Join client and server by the link; the client has `address`, its default route crosses the link.
 
     `block` moves the link's seed on, so that blocks differ in their random losses and conditions of a block do not.
+    `pcap` and `times` are files for the emulator to write: the packets, and when each of them came, was due and left.
     """
     with contextlib.ExitStack() as undo:
         made: RunningLink
         if backend is Backend.NETEM:
-            if pcap is not None:
+            if pcap is not None or times is not None:
                 raise StudyError("netem captures no packets; leave pcap out of `keep`")
             made = undo.enter_context(netem_link(link, client, server, DEVICE, SHARED_MAC))
         else:
@@ -228,6 +236,8 @@ def joined(
                 command = command.plus(f"--{direction.way}", said)
             if pcap is not None:
                 command = command.plus("--pcap", pcap)
+            if times is not None:
+                command = command.plus("--times", times)
             made = undo.enter_context(_emulated_link(command, client, server, folder, backend, seed=seed))
         try:
             _route(client, server, address, tcp)

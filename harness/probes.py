@@ -1,6 +1,7 @@
 """What is sent over a link to find out what it does: echoes, trains of packets, streams of TCP.
 
-Everything is stamped by the kernel on arrival, all hosts share the machine's clock, and what was lost shows as such.
+Everything is stamped by the kernel on arrival, echoes also when they are sent: a prober who waits for a core adds
+nothing to what the link took. All hosts share the machine's clock, and what was lost shows as such.
 Times are nanoseconds of CLOCK_REALTIME.
 """
 
@@ -25,6 +26,9 @@ UDP_OVERHEAD_BYTES = 28
 ECHO_BYTES = IP_HEADER_BYTES + ICMP_HEADER.size
 PORT = 5201
 SO_TIMESTAMPNS = 35
+SO_TIMESTAMPING = 37
+# linux/net_tstamp.h: a stamp on entering the device's queue, without the packet, read from the error queue.
+STAMP_SENDING = 1 << 8 | 1 << 4 | 1 << 11  # TX_SCHED, SOFTWARE, OPT_TSONLY
 RECEIVE_BUFFER_BYTES = 16 << 20
 NS = 1_000_000_000
 
@@ -42,15 +46,24 @@ class Passage:
         return (self.arrived_ns - self.sent_ns) / 1e6
 
 
-def echoes(client: Host, address: str, count: int, gap_s: float, patience_s: float) -> list[Passage]:
+@dataclass(frozen=True)
+class Echo(Passage):
+    """An echo that was answered. Besides the kernel's stamps: when the prober asked for it, and saw the answer."""
+
+    asked_ns: int
+    seen_ns: int
+
+
+def echoes(client: Host, address: str, count: int, gap_s: float, patience_s: float) -> list[Echo]:
     """ICMP echoes answered by the kernel at `address`, one every `gap_s`; lost ones are left out.
 
     Waits up to `patience_s` after the last one for answers that are still due.
     """
-    sent: dict[int, int] = {}
-    received: dict[int, int] = {}
+    sent: list[tuple[int, int]] = []
+    received: dict[int, tuple[int, int]] = {}
     with client.entered(), socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as probe:
         probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, STAMP_SENDING)
         probe.connect((address, 0))
         start = time.monotonic()
         end = start + count * gap_s + patience_s
@@ -58,12 +71,16 @@ def echoes(client: Host, address: str, count: int, gap_s: float, patience_s: flo
             due = start + len(sent) * gap_s
             if len(sent) < count and now >= due:
                 request = _echo_request(len(sent))
-                sent[len(sent)] = time.time_ns()
+                asked = time.time_ns()
                 probe.send(request)
+                sent.append((asked, _sending_time(probe)))
             elif select.select([probe], [], [], (due if len(sent) < count else end) - now)[0]:
                 number, stamp = _answer(probe)
-                received.setdefault(number, stamp)
-    return [Passage(number, sent[number], stamp) for number, stamp in sorted(received.items())]
+                received.setdefault(number, (stamp, time.time_ns()))
+    return [
+        Echo(number, sent_ns=sent[number][1], arrived_ns=stamp, asked_ns=sent[number][0], seen_ns=seen)
+        for number, (stamp, seen) in sorted(received.items())
+    ]
 
 
 def train(
@@ -109,7 +126,7 @@ def train(
         while len(arrivals) < count and (thread.is_alive() or time.monotonic() < quiet_since + patience_s):
             if select.select([sink], [], [], 0.05)[0]:
                 data, extra, _, _ = sink.recvmsg(2048, 128)
-                arrivals.setdefault(SEQUENCE.unpack_from(data)[0], _time_stamp(extra))
+                arrivals.setdefault(SEQUENCE.unpack_from(data)[0], time_stamp(extra))
                 quiet_since = time.monotonic()
             elif thread.is_alive():
                 quiet_since = time.monotonic()
@@ -180,10 +197,20 @@ def _answer(probe: socket.socket) -> tuple[int, int]:
     """The number of the echo that the next packet answers, and the kernel's receive time."""
     data, extra, _, _ = probe.recvmsg(2048, 128)
     _, _, _, _, number = ICMP_HEADER.unpack_from(data, IP_HEADER_BYTES)
-    return number, _time_stamp(extra)
+    return number, time_stamp(extra)
 
 
-def _time_stamp(extra: Sequence[tuple[int, int, bytes]]) -> int:
+def _sending_time(probe: socket.socket) -> int:
+    """When the packet sent last entered the device's queue; the kernel has noted it before the send returns."""
+    try:
+        _, extra, _, _ = probe.recvmsg(0, 256, socket.MSG_ERRQUEUE)
+    except BlockingIOError as error:
+        raise TestbedFailed("the kernel gave no time stamp of sending") from error
+    return time_stamp(extra)
+
+
+def time_stamp(extra: Sequence[tuple[int, int, bytes]]) -> int:
+    """The kernel's stamp that came with a packet, from a socket with SO_TIMESTAMPNS."""
     for level, kind, value in extra:
         if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
             seconds, nanoseconds = struct.unpack("qq", value[:16])

@@ -7,18 +7,20 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from harness.calibrate import calibrate, readings
+from harness.calibrate import PROBE_ADDRESS, calibrate, readings
 from harness.direction import Discipline, GilbertElliott, Queue, RandomLoss
 from harness.errors import EnvironmentLacks, MeasurementRefused, TestbedFailed
+from harness.link import EmulatedLink
 from harness.model import Backend, Link, TcpSettings
 from harness.netns import host
-from harness.probes import train
+from harness.probes import Echo, echoes, train
 from harness.processtree import family
 from harness.rates import RateFormat, RecordedRate
 from harness.reading import LinkReading, refuse_if_off
@@ -132,6 +134,24 @@ def test_a_link_that_is_off_is_refused_with_how_much() -> None:
         MeasurementRefused, match=r"10mbps-80ms: round-trip time 5\d\.\d+ ms instead of 80 ms"
     ):
         refuse_if_off([off])
+
+
+@pytest.mark.parametrize("backend", [Backend.TUN, Backend.VETH])
+def test_packets_that_come_while_the_emulator_cannot_run_are_still_delivered_in_time(
+    backend: Backend,
+) -> None:
+    def measure() -> list[Echo]:
+        with testbed(backend=backend) as made:
+            made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
+            with made.client(Link.of(10, 200)) as client:
+                assert isinstance(client.link, EmulatedLink)
+                os.kill(client.link.pid, signal.SIGSTOP)
+                threading.Timer(0.05, os.kill, (client.link.pid, signal.SIGCONT)).start()
+                return echoes(client.host, PROBE_ADDRESS, 2, 0.01, patience_s=5)
+
+    for each in inside(measure):
+        assert 199.9 < each.ms < 225  # were a packet there only once it is read, 240 and more
+        assert each.asked_ns < each.sent_ns < each.arrived_ns < each.seen_ns
 
 
 def test_a_dead_emulator_is_noticed() -> None:

@@ -8,7 +8,7 @@ pub const USAGE: &str = "\
 linkem --backend tun  --client-ns PATH --server-ns PATH --device NAME --down SPEC --up SPEC
 linkem --backend veth --client-ns PATH --server-ns PATH --middle-ns PATH --device NAME
        --client-peer NAME --server-peer NAME --down SPEC --up SPEC
-       [--pcap FILE] [--snaplen BYTES] [--survive-parent]
+       [--pcap FILE] [--snaplen BYTES] [--times FILE] [--survive-parent]
 linkem check SPEC
 linkem --version | --help
 
@@ -54,6 +54,7 @@ pub struct Options {
     pub down: Direction,
     pub up: Direction,
     pub pcap: Option<String>,
+    pub times: Option<String>,
     pub snaplen: usize,
     pub survive_parent: bool,
 }
@@ -95,6 +96,7 @@ fn parse_run(words: &[&str]) -> Result<Options> {
         up: parse_direction("--up", &given.need("--up")?)?,
         snaplen: given.take("--snaplen").map_or(Ok(MAX_SNAPLEN), |text| parse_snaplen(&text))?,
         pcap: given.take("--pcap"),
+        times: given.take("--times"),
         survive_parent: given.take("--survive-parent").is_some(),
     };
     given.refuse_rest(options.backend.name())?;
@@ -113,7 +115,7 @@ struct Given(Vec<(String, String)>);
 
 impl Given {
     fn read(words: &[&str]) -> Result<Given> {
-        const KNOWN: [&str; 11] = [
+        const KNOWN: [&str; 12] = [
             "--backend",
             "--client-ns",
             "--server-ns",
@@ -125,6 +127,7 @@ impl Given {
             "--up",
             "--pcap",
             "--snaplen",
+            "--times",
         ];
         let mut given = Given(Vec::new());
         let mut rest = words.iter();

@@ -10,8 +10,8 @@ use crate::events::{Events, Found, DEVICES};
 use crate::json::Object;
 use crate::link::Link;
 use crate::path::{Path, BUFFER_BYTES};
-use crate::pcap::Capture;
 use crate::process;
+use crate::records::Records;
 use crate::{Ns, NS_PER_S};
 
 const CLIENT: usize = 0;
@@ -24,7 +24,7 @@ pub struct Emulator {
     down: Path,
     up: Path,
     events: Events,
-    capture: Option<Capture>,
+    records: Records,
     started: Ns,
 }
 
@@ -34,7 +34,7 @@ impl Emulator {
         ends: Ends,
         down: &Direction,
         up: &Direction,
-        capture: Option<Capture>,
+        records: Records,
         events: Events,
     ) -> Result<Emulator> {
         let started = clock::now();
@@ -43,10 +43,10 @@ impl Emulator {
         Ok(Emulator {
             client: ends.client,
             server: ends.server,
-            down: Path::new(Link::new(down, started, 0)),
-            up: Path::new(Link::new(up, started, 1)),
+            down: Path::new("down", Link::new(down, started, 0)),
+            up: Path::new("up", Link::new(up, started, 1)),
             events,
-            capture,
+            records,
             started,
         })
     }
@@ -54,6 +54,14 @@ impl Emulator {
     /// Time zero of traces and step lists, ns of CLOCK_MONOTONIC.
     pub fn epoch(&self) -> Ns {
         self.started
+    }
+
+    /// Who tells when a packet came.
+    pub fn arrivals(&self) -> &'static str {
+        match self.client.stamped() && self.server.stamped() {
+            true => "kernel",
+            false => "reader",
+        }
     }
 
     /// Carries packets until a signal ends it. `say` gets one object per report.
@@ -71,9 +79,7 @@ impl Emulator {
                 say(self.describe("stats"));
             }
             if found.stop {
-                if let Some(capture) = &mut self.capture {
-                    capture.finish();
-                }
+                self.records.finish();
                 say(self.describe("final"));
                 return Ok(());
             }
@@ -88,11 +94,11 @@ impl Emulator {
             more |=
                 self.down.ingest(server, buffer).map_err(|error| lost_device(SERVER, &error))?;
         }
-        more |= self.down.deliver(client, self.capture.as_mut(), clock::now);
+        more |= self.down.deliver(client, &mut self.records, clock::now);
         if readable[CLIENT] {
             more |= self.up.ingest(client, buffer).map_err(|error| lost_device(CLIENT, &error))?;
         }
-        more |= self.up.deliver(server, self.capture.as_mut(), clock::now);
+        more |= self.up.deliver(server, &mut self.records, clock::now);
         Ok(more)
     }
 
@@ -106,7 +112,7 @@ impl Emulator {
     fn describe(&mut self, event: &str) -> Object {
         let cpu = process::cpu_time();
         let elapsed_s = (clock::now() - self.started) as f64 / NS_PER_S as f64;
-        let (packets, error) = match &self.capture {
+        let (packets, error) = match &self.records.capture {
             Some(capture) => (Some(capture.packets()), capture.error()),
             None => (None, None),
         };

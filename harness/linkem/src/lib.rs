@@ -26,8 +26,11 @@ pub mod process;
 pub mod queue;
 pub mod random;
 pub mod rate;
+pub mod recorder;
+pub mod records;
 pub mod schedule;
 pub mod stats;
+pub mod times;
 
 /// A point in time or a span, in nanoseconds. Points are CLOCK_MONOTONIC.
 pub type Ns = u64;

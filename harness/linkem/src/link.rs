@@ -24,9 +24,10 @@ pub struct Counters {
     pub max_queue_bytes: usize,
 }
 
-/// A packet and the instant it is due at the far end.
+/// A packet, when it came and the instant it is due at the far end.
 #[derive(Debug)]
 pub struct Due<P> {
+    pub arrived: Ns,
     pub at: Ns,
     pub bytes: usize,
     pub packet: P,
@@ -97,7 +98,12 @@ impl<P> Link<P> {
     fn transmit(&mut self, start: Ns, waiting: Waiting<P>) {
         let sent = self.rate.transmit(start, waiting.bytes);
         let at = self.jitter.deliver_at(sent + self.delay);
-        self.in_flight.push_back(Due { at, bytes: waiting.bytes, packet: waiting.packet });
+        self.in_flight.push_back(Due {
+            arrived: waiting.arrived,
+            at,
+            bytes: waiting.bytes,
+            packet: waiting.packet,
+        });
     }
 
     fn next_start(&self) -> Option<Ns> {

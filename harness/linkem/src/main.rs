@@ -10,7 +10,9 @@ use linkem::error::{Error, Result};
 use linkem::events::Events;
 use linkem::json::Object;
 use linkem::pcap::Capture;
+use linkem::records::Records;
 use linkem::schedule::{self, Scheduling};
+use linkem::times::Times;
 use linkem::{device, process, MTU, VERSION};
 
 fn main() {
@@ -53,10 +55,16 @@ fn run(options: &Options) -> Result<()> {
         Some(file) => Some(Capture::create(file, options.snaplen)?),
         None => None,
     };
-    // After the capture's thread was started: only the link itself deserves the better scheduling.
+    let times = match &options.times {
+        Some(file) => Some(Times::create(file)?),
+        None => None,
+    };
+    let records = Records { capture, times };
+    // After the threads of the files were started: only the link itself deserves the better scheduling.
     let scheduling = schedule::take_best();
-    let mut emulator = Emulator::new(ends, &options.down, &options.up, capture, events)?;
-    say(&ready(options, scheduling).number("epoch_ns", emulator.epoch()).finish());
+    let mut emulator = Emulator::new(ends, &options.down, &options.up, records, events)?;
+    let ready = ready(options, scheduling).text("arrivals", emulator.arrivals());
+    say(&ready.number("epoch_ns", emulator.epoch()).finish());
     emulator.run(|report| say(&report.finish()))
 }
 

@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::histogram::Histogram;
 use crate::json::Object;
 use crate::link::Link;
-use crate::pcap::Capture;
+use crate::records::Records;
 use crate::stats;
 use crate::{Ns, MTU};
 
@@ -32,13 +32,14 @@ pub struct Traffic {
 
 /// One direction: its model and its counts.
 pub struct Path {
+    way: &'static str,
     link: Link<Box<[u8]>>,
     traffic: Traffic,
 }
 
 impl Path {
-    pub fn new(link: Link<Box<[u8]>>) -> Path {
-        Path { link, traffic: Traffic::default() }
+    pub fn new(way: &'static str, link: Link<Box<[u8]>>) -> Path {
+        Path { way, link, traffic: Traffic::default() }
     }
 
     /// Takes waiting packets from `source` into the model. True when more may be waiting.
@@ -61,7 +62,7 @@ impl Path {
     pub fn deliver(
         &mut self,
         sink: &mut dyn Device,
-        mut capture: Option<&mut Capture>,
+        records: &mut Records,
         clock: impl Fn() -> Ns,
     ) -> bool {
         let mut now = clock();
@@ -76,9 +77,7 @@ impl Path {
                 Ok(()) => {
                     self.traffic.packets_out += 1;
                     self.traffic.bytes_out += due.bytes as u64;
-                    if let Some(capture) = &mut capture {
-                        capture.add(now, &due.packet, sink.framing());
-                    }
+                    records.add(self.way, now, &due, sink.framing());
                 }
                 Err(_) => self.traffic.write_errors += 1,
             }

@@ -6,6 +6,7 @@ use linkem::device::{sent_but_dropped, trusted_stamp};
 use linkem::histogram::Histogram;
 use linkem::json::Object;
 use linkem::pcap::Capture;
+use linkem::times::Times;
 use linkem::NS_PER_S;
 
 #[test]
@@ -120,6 +121,27 @@ fn a_long_capture_is_complete_and_in_order() {
     fs::remove_file(&name).unwrap();
     assert_eq!((capture.packets(), bytes.len()), (3000, 24 + 3000 * 1016));
     assert!((0..3000).all(|number| bytes[24 + number * 1016 + 16] == number as u8));
+}
+
+#[test]
+fn times_are_a_table_with_a_line_for_each_packet() {
+    let name = std::env::temp_dir().join(format!("linkem-{}.csv", std::process::id()));
+    let mut times = Times::create(name.to_str().unwrap()).unwrap();
+    times.add("up", 28, 1, 25_000_001, 25_000_007);
+    times.add("down", 1500, 3, 4, 5);
+    assert_eq!(times.finish(), None);
+    let text = fs::read_to_string(&name).unwrap();
+    fs::remove_file(&name).unwrap();
+    let expected =
+        "way,bytes,arrived_ns,due_ns,left_ns\nup,28,1,25000001,25000007\ndown,1500,3,4,5\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_full_disk_ends_the_times_and_says_so() {
+    let mut times = Times::create("/dev/full").unwrap();
+    times.add("up", 28, 1, 2, 3);
+    assert!(times.finish().unwrap().starts_with("No space left on device"));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use linkem::link::Link;
 use linkem::path::{Path, BUFFER_BYTES};
 use linkem::random::Random;
 use linkem::rate::{parse_steps, parse_trace};
+use linkem::records::Records;
 use linkem::{Ns, MTU};
 
 fn garbage(random: &mut Random, alphabet: &[u8], longest: u64) -> String {
@@ -45,6 +46,10 @@ struct Fake {
 }
 
 impl Device for Fake {
+    fn stamped(&self) -> bool {
+        true
+    }
+
     fn fd(&self) -> RawFd {
         -1
     }
@@ -96,8 +101,9 @@ fn the_packet_path_survives_any_bytes_and_accounts_for_each_packet() {
     for (framing, seed) in [(0, 1), (14, 2)] {
         let mut random = Random::new(seed, 0);
         let (mut source, mut sink) = (fake(framing, seed), fake(framing, seed));
-        let mut path = Path::new(Link::new(&direction, 0, 0));
+        let mut path = Path::new("down", Link::new(&direction, 0, 0));
         let mut buffer = [0; BUFFER_BYTES];
+        let mut records = Records::default();
         let now = Cell::new(0);
         let mut given = 0;
         for _ in 0..5000 {
@@ -109,11 +115,11 @@ fn the_packet_path_survives_any_bytes_and_accounts_for_each_packet() {
                 given += 1;
             }
             while path.ingest(&mut source, &mut buffer).unwrap() {}
-            while path.deliver(&mut sink, None, || now.get()) {}
+            while path.deliver(&mut sink, &mut records, || now.get()) {}
         }
         while let Some(wake) = path.next_wake() {
             now.set(wake);
-            while path.deliver(&mut sink, None, || now.get()) {}
+            while path.deliver(&mut sink, &mut records, || now.get()) {}
         }
         let account = path.describe(None).finish();
         let sum = |keys: &[&str]| keys.iter().map(|key| count(&account, key)).sum::<u64>();

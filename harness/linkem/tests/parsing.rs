@@ -141,10 +141,11 @@ const HOSTS: &str = "--client-ns a --server-ns b --device lk0 --down rate_mbps=1
 fn both_backends_are_understood() {
     assert!(matches!(command(&format!("--backend tun {HOSTS}")), Ok(Command::Run(_))));
     let middle = "--middle-ns m --client-peer c --server-peer s --survive-parent --snaplen 96";
-    match command(&format!("--backend veth {HOSTS} {middle} --pcap x")) {
+    match command(&format!("--backend veth {HOSTS} {middle} --pcap x --times y")) {
         Ok(Command::Run(options)) => {
             assert!(options.survive_parent);
             assert_eq!((options.snaplen, options.pcap.as_deref()), (96, Some("x")));
+            assert_eq!(options.times.as_deref(), Some("y"));
         }
         other => panic!("{other:?}"),
     }

@@ -1,6 +1,7 @@
 //! The two ends of the link: where packets of a host come out, and where they go in.
 
 mod packet;
+mod stamps;
 mod tun;
 
 use std::io;
@@ -34,6 +35,9 @@ pub trait Device {
 
     /// Hands a packet to the host.
     fn send(&mut self, packet: &[u8]) -> io::Result<()>;
+
+    /// Whether the kernel tells when a packet came; else it came when it was read.
+    fn stamped(&self) -> bool;
 
     /// Packets the host sent but the kernel dropped before they could be received; None if unknown.
     fn drops(&mut self) -> Option<u64>;

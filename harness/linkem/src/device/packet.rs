@@ -154,6 +154,10 @@ impl Device for PacketRing {
         Ok(())
     }
 
+    fn stamped(&self) -> bool {
+        true
+    }
+
     fn drops(&mut self) -> Option<u64> {
         // struct tpacket_stats: packets, drops. Reading resets it.
         let mut counts = [0_u32; 2];

@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::io::{AsRawFd, RawFd};
 
+use super::stamps::Stamps;
 use super::{Arrival, Device};
 use crate::error::{Error, Result};
 use crate::interface::{request_for, Interface};
@@ -21,6 +22,8 @@ pub struct Tun {
     file: File,
     /// /proc/net/dev of the device's namespace, open since we were in it.
     counters: Option<File>,
+    /// None where the kernel does not stamp: a packet then arrives when it is read.
+    stamps: Option<Stamps>,
 }
 
 impl Tun {
@@ -49,7 +52,8 @@ impl Tun {
         }
         Interface::find(name)?.set_mtu(MTU)?;
         let counters = File::open("/proc/thread-self/net/dev").ok();
-        Ok(Tun { name: name.to_string(), file, counters })
+        let stamps = Stamps::attach(file.as_raw_fd()).ok();
+        Ok(Tun { name: name.to_string(), file, counters, stamps })
     }
 }
 
@@ -64,14 +68,27 @@ impl Device for Tun {
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
         match self.file.read(buffer) {
-            Ok(bytes) => Ok(Some(Arrival { at: clock::now(), bytes })),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Ok(bytes) => {
+                let now = clock::now();
+                let at = self.stamps.as_mut().map_or(now, |stamps| stamps.of_next(now));
+                Ok(Some(Arrival { at, bytes }))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if let Some(stamps) = &mut self.stamps {
+                    stamps.skip_dropped();
+                }
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
 
     fn send(&mut self, packet: &[u8]) -> io::Result<()> {
         self.file.write(packet).map(|_| ())
+    }
+
+    fn stamped(&self) -> bool {
+        self.stamps.is_some()
     }
 
     fn drops(&mut self) -> Option<u64> {
