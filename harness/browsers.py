@@ -17,7 +17,7 @@ from harness.browser.netlog import read_netlog
 from harness.browser.playwright_driver import playwright_driver
 from harness.browser.profile import Home, fresh_home
 from harness.browser.qtwebkit import home as qtwebkit
-from harness.browser.qtwebkit.hop import Security
+from harness.browser.hop import Security
 from harness.browser.selenium_driver import selenium_driver
 from harness.model import DESKTOP, Condition, Device, Driver, Engine, Protocol
 from harness.processtree import kill_family

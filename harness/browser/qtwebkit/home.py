@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import harness
+from harness.browser import hop
 from harness.browser.browserlog import BrowserLog
-from harness.browser.qtwebkit import hop, log
+from harness.browser.qtwebkit import log
 from harness.browser.qtwebkit.driver import QtWebKitBrowser
 from harness.command import Command
 from harness.errors import EnvironmentLacks, TestbedFailed, TrialFailed
@@ -106,7 +107,7 @@ class Home:
                 "tls": self.tls,
             },
         }
-        return self._program(PYTHON, "engine", settings).with_environment(**_surroundings(self.folder))
+        return _program(PYTHON, "qtwebkit.engine", settings).with_environment(**_surroundings(self.folder))
 
     @property
     def hop(self) -> Command:
@@ -114,11 +115,12 @@ class Home:
             "log": str(self.connections),
             "security": asdict(self.security) if self.security else None,
         }
-        return self._program(sys.executable, "hop", settings).on(self.network)
+        return _program(sys.executable, "hop", settings).on(self.network)
 
-    def _program(self, python: str, name: str, settings: Mapping[str, object]) -> Command:
-        command = Command.of(python, "-m", f"harness.browser.qtwebkit.{name}", json.dumps(settings))
-        return command.with_environment(PYTHONPATH=str(ROOT)).as_ordinary_user()
+
+def _program(python: str, name: str, settings: Mapping[str, object]) -> Command:
+    command = Command.of(python, "-m", f"harness.browser.{name}", json.dumps(settings))
+    return command.with_environment(PYTHONPATH=str(ROOT)).as_ordinary_user()
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ without TLS: the engine speaks SPDY inside TLS only. By the other protocols it o
 hop. It also tells how many connections there were and how long each took to be made: Qt does not.
 
 A name is looked up once, as a browser does. Runs as a program on the client host, `python3 -m
-harness.browser.qtwebkit.hop SETTINGS`; its standard input is the socket it listens on, on the engine's host.
+harness.browser.hop SETTINGS`; its standard input is the socket it listens on, on the engine's host.
 """
 
 from __future__ import annotations
