@@ -59,6 +59,8 @@ SERVER_NETWORK = "10.0"
 SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
 
 
+CLIENT = Host("client", NETNS_FOLDER / "client")  # the fresh one of the trial under way
+
 Key = tuple[str, Protocol, Engine, str]  # of an endpoint: archive, protocol, engine and compression
 
 
@@ -117,6 +119,7 @@ class Testbed:
         self.resolver = Resolver(folder / "resolver", partial(_cover, stack))
         self._stack = stack
         self.endpoints: dict[Key, Endpoint] = {}
+        self._loopback: dict[tuple[str, ...], dict[str, Path]] = {}
         self._server_numbers = itertools.count(1)
         self._client_numbers = itertools.count(1)
 
@@ -220,12 +223,23 @@ class Testbed:
         found.name_server.process.check()
         return found
 
+    def loopback_certificates(self, endpoint: Endpoint) -> Mapping[str, Path]:
+        """Certificates of the names of an endpoint, for TLS that ends on the client host; made once."""
+        if endpoint.names not in self._loopback:
+            folder = self.folder / f"loopback-{len(self._loopback)}"
+            folder.mkdir()
+            self._loopback[endpoint.names] = self.authority.certificate_files(endpoint.names, folder)
+        return self._loopback[endpoint.names]
+
     @contextlib.contextmanager
     def client(self, link: Link, *, block: int = 0, pcap: Path | None = None) -> Iterator[Client]:
         """A fresh client host behind a fresh link. Its address was never used before in this testbed."""
         address = str(Address(next(self._client_numbers)))
         # A folder of its own: nothing of an earlier link, one that failed above all, can be taken for this one's.
-        with tempfile.TemporaryDirectory(prefix="client-", dir=self.folder) as folder, host("client") as made:
+        with (
+            tempfile.TemporaryDirectory(prefix="client-", dir=self.folder) as folder,
+            host(CLIENT.name) as made,
+        ):
             made.set_kernel(kernel_settings(self.tcp))
             with joined(
                 link,
@@ -280,7 +294,7 @@ def testbed(tcp: TcpSettings | None = None, backend: Backend | None = None) -> I
 
 def client_network_path() -> Path:
     """The namespace file of the client host, the same for each trial's fresh one."""
-    return NETNS_FOLDER / "client"
+    return CLIENT.path
 
 
 def _with(compression: str, what: str) -> str:

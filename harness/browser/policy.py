@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.browser import device
+from harness.browser.hop import LOOPBACK, PORT
 from harness.model import DESKTOP, Device
 
 WINDOW = (1280, 800)
@@ -84,6 +85,15 @@ FLAGS = (
 # TCP: a host that does not answer over UDP fails. It also makes Chromium accept a private authority over QUIC.
 FORCE_QUIC = "--origin-to-force-quic-on=*"
 
+# Of a page loaded over plain http: what a script asks for under https goes to the hop (harness.browser.hop), on the
+# client host, which ends TLS and passes it on over the link in plain http, as all the rest goes there. Without the
+# second flag loopback hosts would be left out. A frame that came so may have what is under http, as all else is.
+RELAY_HTTPS = (
+    f"--proxy-server=https=socks5://{LOOPBACK}:{PORT}",
+    "--proxy-bypass-list=<-loopback>",
+    "--allow-running-insecure-content",
+)
+
 FIRST_PREFERENCES: dict[str, Any] = {
     "browser": {"enable_spellchecking": False},
     "spellcheck": {"dictionaries": [], "use_spelling_service": False},
@@ -126,7 +136,7 @@ class Launch:
     `log_bodies` puts bodies into the NetLog, too.
     `secure_origins` are http:// origins to be treated as https:// ones are: a page recorded over https may use what
     browsers offer to secure contexts only (Web Crypto, for one), and must run the same code over plain http.
-    `quic`: every https request goes by HTTP/3, the first one, too.
+    `quic`: every https request goes by HTTP/3, the first one, too. `relayed`: every https request goes to the hop.
     """
 
     profile: Path
@@ -136,6 +146,7 @@ class Launch:
     device: Device = DESKTOP
     log_bodies: bool = False
     quic: bool = False
+    relayed: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -151,4 +162,5 @@ class Launch:
             *([secure] if self.secure_origins else []),
             *device.flags(self.device),
             *([FORCE_QUIC] if self.quic else []),
+            *(RELAY_HTTPS if self.relayed else []),
         )

@@ -20,6 +20,7 @@ class Home:
     secure_origins: tuple[str, ...] = ()
     device: Device = DESKTOP
     quic: bool = False
+    relayed: bool = False
 
     @property
     def profile(self) -> Path:
@@ -43,7 +44,13 @@ class Home:
 
     def launch(self) -> Launch:
         return Launch(
-            self.profile, self.netlog, self.page_hosts, self.secure_origins, self.device, quic=self.quic
+            self.profile,
+            self.netlog,
+            self.page_hosts,
+            self.secure_origins,
+            self.device,
+            quic=self.quic,
+            relayed=self.relayed,
         )
 
     def remove(self) -> None:
@@ -58,9 +65,10 @@ def fresh_home(
     *,
     device: Device = DESKTOP,
     quic: bool = False,
+    relayed: bool = False,
 ) -> Home:
     """Make the home; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""
-    home = Home(folder, page_hosts, secure_origins, device, quic)
+    home = Home(folder, page_hosts, secure_origins, device, quic, relayed)
     (home.profile / "Default").mkdir(parents=True)
     (home.profile / "Default" / "Preferences").write_text(json.dumps(preferences(page_hosts or ())))
     if trust is not None:

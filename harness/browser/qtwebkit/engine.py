@@ -37,6 +37,8 @@ from harness.browser.qtwebkit.replies import Log, Manager, Ways, now_ms
 # loadFinished comes within 2 ms of the end of the load event, before or after it.
 TIMELINE_POLL_MS = 5
 TIMELINE_TRIES = 200
+# PyQt has no name for it (qwebsettings.h). All requests are made under one scheme, whatever links say.
+ALLOW_RUNNING_INSECURE_CONTENT = 38
 
 Answer = Callable[[dict[str, Any]], None]
 
@@ -188,6 +190,7 @@ def _keep_within(home: str) -> None:
     settings.setAttribute(QWebSettings.LocalStorageEnabled, True)
     settings.setLocalStoragePath(home)
     settings.setAttribute(QWebSettings.DnsPrefetchEnabled, False)
+    settings.setAttribute(QWebSettings.WebAttribute(ALLOW_RUNNING_INSECURE_CONTENT), True)
 
 
 class Commands:
