@@ -138,6 +138,7 @@ class Drivers:
             device=device,
             quic=endpoint.protocol.over_quic,
             relayed=endpoint.protocol.scheme == "http",
+            local=endpoint.local,
         )
         self.current_home.unlink(missing_ok=True)
         self.current_home.symlink_to(home.folder)
@@ -163,6 +164,8 @@ class Drivers:
                 security=_loopback(testbed, endpoint) if protocol is Protocol.SPDY_PLAIN else None,
                 tls=endpoint.tls,
                 scheme=protocol.scheme,
+                local=endpoint.local,
+                loopback_ports=endpoint.loopback_ports,
             )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -173,7 +176,8 @@ def _relay(testbed: Testbed, endpoint: Endpoint, home: Home) -> Relay | None:
     if not home.relayed:
         return None
     log = home.folder / "connections.jsonl"
-    return Relay(log, client_network_path(), replace(_loopback(testbed, endpoint), https_port=HTTP))
+    security = replace(_loopback(testbed, endpoint), https_port=HTTP)
+    return Relay(log, client_network_path(), security, endpoint.local)
 
 
 def _loopback(testbed: Testbed, endpoint: Endpoint) -> Security:

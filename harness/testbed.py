@@ -50,7 +50,7 @@ from sites.servers.caddy import CADDY
 from sites.servers.nginx import NGINX
 from sites.servers.serving import serving
 from sites.servers.spdygateway import SPDY_GATEWAY
-from sites.urls import parse_url
+from sites.urls import is_local, loopback_address, parse_url
 
 # What each can do: harness.servers.
 SERVERS = {"apache": APACHE, "caddy": CADDY, "nginx": NGINX, "spdy-gateway": SPDY_GATEWAY}
@@ -69,7 +69,8 @@ class Endpoint:
     """Where one archive is served by one protocol.
 
     `hosts` are archived, `names` also those that are only mentioned. `address` is the name server's, and the replay
-    server's for every name in none of the `groups`: hosts that have an address of their own together.
+    server's for every name in none of the `groups`: hosts that have an address of their own together. `local` is where
+    those hosts are that browsers do not ask DNS for.
     """
 
     protocol: Protocol
@@ -84,13 +85,22 @@ class Endpoint:
     address: str
     server: Server
     name_server: NameServer
+    local: Mapping[str, str]
 
     @property
     def secure_origins(self) -> tuple[str, ...]:
         """The origins that were secure contexts when recorded and are served over plain http."""
         if self.protocol.scheme == "https" or parse_url(self.archive.start_url).scheme == "http":
             return ()
-        return tuple(f"http://{host}" for host in sorted(self.hosts))
+        found = {parse_url(entry.url).under("http").authority for entry in self.archive.entries}
+        return tuple(f"http://{authority}" for authority in sorted(found))
+
+    @property
+    def loopback_ports(self) -> dict[tuple[str, int], str]:
+        """The ports of a browser's own loopback addresses where it would look for hosts of the archive, by either."""
+        urls = [parse_url(entry.url).under(self.protocol.scheme) for entry in self.archive.entries]
+        found = [(loopback_address(url.host), url) for url in urls]
+        return {(address, url.port): url.host for address, url in found if address is not None}
 
 
 @dataclass(frozen=True)
@@ -174,7 +184,9 @@ class Testbed:
         )
         for protocol, (elsewhere, *others) in services.items():
             site = sites[protocol.scheme]
-            names = {host: service.address for service in others for host in service.hosts or ()}
+            known = {host: service.address for service in others for host in service.hosts or ()}
+            local = {host: known.get(host, elsewhere.address) for host in site.hosts if is_local(host)}
+            names = {host: address for host, address in known.items() if host not in local}
             self.endpoints[archive.name, protocol, engine, compression] = Endpoint(
                 protocol=protocol,
                 archive=archive,
@@ -196,6 +208,7 @@ class Testbed:
                         on_host=self.server.entered,
                     )
                 ),
+                local=local,
             )
 
     def _services(self, protocol: Protocol, site: Site, groups: Sequence[tuple[str, ...]]) -> list[Service]:

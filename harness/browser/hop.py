@@ -8,13 +8,14 @@ tells how many connections there were and how long each took to be made.
 
 A name is looked up once, as a browser does; names that DNS has no say in have their addresses from the settings. Runs
 as a program on the client host, `python3 -m harness.browser.hop SETTINGS`; its standard input is the socket it
-listens on, on the browser's host.
+listens on, on the browser's host; others, of which each stands for one host and port, are among the settings.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import ipaddress
 import json
 import socket
@@ -76,28 +77,34 @@ class Hop:
         self._known = addresses or {}
         self._addresses: dict[str, asyncio.Future[str]] = {}
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection from the browser, until both sides have ended."""
+    async def serve(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        wanted: tuple[str, int] | None = None,
+    ) -> None:
+        """One connection from the browser, until both sides have ended; it tells by SOCKS where to, if not `wanted`."""
         remote: asyncio.StreamWriter | None = None
         security: Security | None = None
+        succeeded = b"" if wanted else bytes([SOCKS5, SUCCEEDED, 0]) + NO_ADDRESS
         try:
-            host, port = await _greeting(reader, writer)
+            host, port = wanted or await _greeting(reader, writer)
             _at_once(writer)
             security = None if port == HTTP else self._security  # ws:// comes here, too
             if security is None:
                 there, remote = await self._connected(host, port)
-                writer.write(bytes([SOCKS5, SUCCEEDED, 0]) + NO_ADDRESS)
+                writer.write(succeeded)
             else:  # TLS on loopback is our own affair: it takes place while the connection is made
                 at_server = security.https_port if port == HTTPS else port
                 connecting = asyncio.ensure_future(self._connected(host, at_server))
                 connecting.add_done_callback(_seen)
-                writer.write(bytes([SOCKS5, SUCCEEDED, 0]) + NO_ADDRESS)
+                writer.write(succeeded)
                 await writer.start_tls(security.context(host))
                 there, remote = await connecting
             await asyncio.gather(_pump(reader, remote), _pump(there, writer))
         except _Refused as refusal:
             self._tell({"failed": str(refusal)})
-            if security is None:
+            if security is None and wanted is None:
                 writer.write(bytes([SOCKS5, FAILED, 0]) + NO_ADDRESS)
         except (OSError, asyncio.IncompleteReadError) as error:  # either side went away: its peer will notice
             self._tell({"ended": str(error)})
@@ -194,6 +201,10 @@ async def main(settings: dict[str, Any]) -> None:
         hop = Hop(tell, security, settings["addresses"])
         listening = socket.socket(fileno=sys.stdin.fileno())
         server = await asyncio.start_server(hop.serve, sock=listening, backlog=BACKLOG, limit=CHUNK_BYTES)
+        for descriptor, (host, port) in settings["direct"]:
+            serve = functools.partial(hop.serve, wanted=(host, port))
+            own = socket.socket(fileno=descriptor)
+            await asyncio.start_server(serve, sock=own, backlog=BACKLOG, limit=CHUNK_BYTES)
         tell({"listening": PORT})
         async with server:
             await server.serve_forever()

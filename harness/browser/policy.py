@@ -6,8 +6,8 @@ two feature flags) is part of the policy, so that the other driver has it too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +136,7 @@ class Launch:
     `log_bodies` puts bodies into the NetLog, too.
     `secure_origins` are http:// origins to be treated as https:// ones are: a page recorded over https may use what
     browsers offer to secure contexts only (Web Crypto, for one), and must run the same code over plain http.
+    `local`: where hosts are that a browser does not ask DNS for (`localhost`, IP addresses).
     `quic`: every https request goes by HTTP/3, the first one, too. `relayed`: every https request goes to the hop.
     """
 
@@ -147,12 +148,14 @@ class Launch:
     log_bodies: bool = False
     quic: bool = False
     relayed: bool = False
+    local: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Every flag, but those by which a driver names the profile and opens its channel."""
         silenced = () if self.page_hosts is None else service_names(self.page_hosts)
-        rules = ",".join(f"MAP {name} ~NOTFOUND" for name in silenced)
+        addresses = dict.fromkeys(silenced, "~NOTFOUND") | dict(self.local)
+        rules = ",".join(f"MAP {name} {address}" for name, address in addresses.items())
         secure = f"--unsafely-treat-insecure-origin-as-secure={','.join(self.secure_origins)}"
         return (
             *FLAGS,

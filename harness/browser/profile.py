@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.browser.policy import Launch, preferences
@@ -21,6 +22,7 @@ class Home:
     device: Device = DESKTOP
     quic: bool = False
     relayed: bool = False
+    local: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def profile(self) -> Path:
@@ -51,6 +53,7 @@ class Home:
             self.device,
             quic=self.quic,
             relayed=self.relayed,
+            local=self.local,
         )
 
     def remove(self) -> None:
@@ -66,9 +69,10 @@ def fresh_home(
     device: Device = DESKTOP,
     quic: bool = False,
     relayed: bool = False,
+    local: Mapping[str, str] | None = None,
 ) -> Home:
     """Make the home; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""
-    home = Home(folder, page_hosts, secure_origins, device, quic, relayed)
+    home = Home(folder, page_hosts, secure_origins, device, quic, relayed, local or {})
     (home.profile / "Default").mkdir(parents=True)
     (home.profile / "Default" / "Preferences").write_text(json.dumps(preferences(page_hosts or ())))
     if trust is not None:

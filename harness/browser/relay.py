@@ -37,13 +37,21 @@ class Relay:
     addresses: Mapping[str, str] = field(default_factory=dict)
 
     @contextlib.contextmanager
-    def running(self, listening: socket.socket) -> Iterator[Process]:
-        """Its process for the length of the block, on this socket, which is closed here: when it dies nobody listens.
+    def running(
+        self, listening: socket.socket, direct: Mapping[socket.socket, tuple[str, int]] | None = None
+    ) -> Iterator[Process]:
+        """Its process for the length of the block, on these sockets, which are closed here: if it dies nobody listens.
 
-        It may not be ready yet. TestbedFailed when it died: what is lost there is no fault of the page.
+        Each of `direct` stands for one host and port. It may not be ready yet. TestbedFailed when it died: what is lost
+        there is no fault of the page.
         """
-        with running(self.command, self.log.with_suffix(".log"), stdin=listening.fileno()) as process:
-            listening.close()
+        others = direct or {}
+        command = self.command({each.fileno(): there for each, there in others.items()})
+        descriptors = [each.fileno() for each in others]
+        log = self.log.with_suffix(".log")
+        with running(command, log, stdin=listening.fileno(), descriptors=descriptors) as process:
+            for each in (listening, *others):
+                each.close()
             try:
                 yield process
             except TrialFailed:
@@ -61,9 +69,10 @@ class Relay:
         """The text of its log so far."""
         return self.log.read_text(encoding="utf-8") if self.log.exists() else ""
 
-    @property
-    def command(self) -> Command:
+    def command(self, direct: Mapping[int, tuple[str, int]]) -> Command:
+        """What starts it; `direct` are the hosts and ports that descriptors stand for."""
         settings = {
+            "direct": list(direct.items()),
             "log": str(self.log),
             "security": asdict(self.security) if self.security else None,
             "addresses": dict(self.addresses),

@@ -31,7 +31,8 @@ class Home:
     """The folder one engine lives in, thrown away with the trial, and what its requests may use.
 
     `security` ends TLS in the hop: what travels has none. `tls` is the one version of it. Whatever a page asks for is
-    asked for under `scheme`. `addresses` are those of names that are not looked up.
+    asked for under `scheme`. `local` is where hosts are that are not looked up. For those at `loopback_ports`, which are
+    addresses and ports of its own loopback device, Qt takes no proxy: the hop listens there, too.
     """
 
     folder: Path
@@ -42,7 +43,8 @@ class Home:
     security: hop.Security | None = None
     tls: str = "1.2"
     scheme: str = "https"
-    addresses: Mapping[str, str] = field(default_factory=dict)
+    local: Mapping[str, str] = field(default_factory=dict)
+    loopback_ports: Mapping[tuple[str, int], str] = field(default_factory=dict)
 
     @property
     def log(self) -> Path:
@@ -51,7 +53,7 @@ class Home:
 
     @property
     def relay(self) -> Relay:
-        return Relay(self.folder / "connections.jsonl", self.network, self.security, self.addresses)
+        return Relay(self.folder / "connections.jsonl", self.network, self.security, self.local)
 
     @property
     def pid(self) -> int | None:
@@ -72,8 +74,8 @@ class Home:
         """A fresh engine behind a fresh hop for the length of the block; TestbedFailed when either does not start."""
         relay = self.relay
         with (
-            _own_host() as (own, listening),
-            relay.running(listening) as process,
+            _own_host(self.loopback_ports) as (own, listening, direct),
+            relay.running(listening, direct) as process,
             conversing(self.engine.on(own.path), self.folder / "engine.log") as engine,
         ):
             (self.folder / "pid").write_text(str(engine.pid))
@@ -103,8 +105,12 @@ class Home:
 
 
 @contextlib.contextmanager
-def _own_host() -> Iterator[tuple[Host, socket.socket]]:
-    """The engine's own host, with no network but a loopback device, and the socket there that the hop listens on.
+def _own_host(
+    loopback_ports: Mapping[tuple[str, int], str],
+) -> Iterator[tuple[Host, socket.socket, dict[socket.socket, tuple[str, int]]]]:
+    """The engine's own host, with no network but a loopback device, and the sockets there that the hop listens on.
+
+    The first is its own; the others stand for one host and port each.
 
     What comes through a proxy while Qt waits for the processor, it does not always hand on to the end if it is much:
     8 of 60 loads over SPDY at 100 Mbit/s on a busy machine stopped short, with every byte given to it, and none of 60
@@ -112,10 +118,19 @@ def _own_host() -> Iterator[tuple[Host, socket.socket]]:
     """
     with host("engine") as made:
         made.set_kernel({"ipv4.tcp_rmem": RECEIVE_BUFFER})
-        with made.entered():
-            listening = socket.create_server((hop.LOOPBACK, hop.PORT))
-        with listening:
-            yield made, listening
+        with contextlib.ExitStack() as stack:
+            with made.entered():
+                listening = stack.enter_context(_listening(hop.LOOPBACK, hop.PORT))
+                direct = {
+                    stack.enter_context(_listening(address, port)): (name, port)
+                    for (address, port), name in loopback_ports.items()
+                }
+            yield made, listening, direct
+
+
+def _listening(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return socket.create_server((address, port), family=family)
 
 
 def _surroundings(home: Path) -> dict[str, str]:
