@@ -67,9 +67,9 @@ def test_local_hosts_and_ports_load(tmp_path: Path, driver: Driver, origins: Ori
 
     def loads() -> list[tuple[Record, set[str]]]:
         made = []
-        tls = {} if driver is Driver.PLAYWRIGHT else {"tls": "1.2"}
+        replay = Replay(origins, tls="1.3" if driver is Driver.PLAYWRIGHT else "1.2")
         with bench(
-            {"page": archive}, protocols, server=server, engine=driver.engine, replay=Replay(origins, **tls)
+            {"page": archive}, protocols, server=server, engine=driver.engine, replay=replay
         ) as opened:
             for number, protocol in enumerate(protocols, 1):
                 cell = condition("page", protocol, driver, server=server, origins=origins)
