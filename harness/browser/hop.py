@@ -160,7 +160,8 @@ async def _greeting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     writer.write(bytes([SOCKS5, 0]))
     _, command, _, kind = await reader.readexactly(4)
     if kind == DOMAIN_NAME:
-        host = (await reader.readexactly((await reader.readexactly(1))[0])).decode("ascii")
+        name = await reader.readexactly((await reader.readexactly(1))[0])
+        host = name.decode("ascii").strip("[]")  # an IPv6 address may come as it stands in a URL
     else:
         host = str(ipaddress.ip_address(await reader.readexactly(ADDRESS_BYTES[kind])))
     port = int.from_bytes(await reader.readexactly(2))
