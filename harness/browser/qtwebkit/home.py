@@ -31,8 +31,8 @@ class Home:
     """The folder one engine lives in, thrown away with the trial, and what its requests may use.
 
     `security` ends TLS in the hop: what travels has none. `tls` is the one version of it. Whatever a page asks for is
-    asked for under `scheme`. `local` is where hosts are that are not looked up. For those at `loopback_ports`, addresses
-    and ports of its loopback device, Qt takes no proxy: the hop listens there, too.
+    asked for under `scheme`. `local` is where hosts are that are not looked up. For those at `loopback_ports`, on its
+    own loopback device, Qt takes no proxy: the hop listens there, too.
     """
 
     folder: Path
