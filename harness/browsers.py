@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol as Interface
 
 from harness.browser.browserlog import BrowserLog
 from harness.browser.driver import Browser
 from harness.browser.driver import Driver as BrowserDriver
+from harness.browser.hop import HTTP, LOOPBACK, PORT, Security
 from harness.browser.launcher import write_launcher
 from harness.browser.netlog import read_netlog
 from harness.browser.playwright_driver import playwright_driver
 from harness.browser.profile import Home, fresh_home
 from harness.browser.qtwebkit import home as qtwebkit
-from harness.browser.qtwebkit.hop import Security
+from harness.browser.relay import Relay, as_travelled
 from harness.browser.selenium_driver import selenium_driver
 from harness.model import DESKTOP, Condition, Device, Driver, Engine, Protocol
 from harness.processtree import kill_family
-from harness.testbed import Endpoint, Testbed, client_network_path
+from harness.testbed import CLIENT, Endpoint, Testbed, client_network_path
 
 
 class FreshBrowser(Interface):
@@ -48,10 +50,11 @@ class FreshBrowser(Interface):
 
 @dataclass(frozen=True)
 class Chromium:
-    """A Chromium by one of its drivers."""
+    """A Chromium by one of its drivers; `relay` takes its https requests, where the page is loaded over plain http."""
 
     driver: BrowserDriver
     home: Home
+    relay: Relay | None = None
 
     @property
     def pid(self) -> int | None:
@@ -65,11 +68,21 @@ class Chromium:
     def log(self) -> Path:
         return self.home.netlog
 
-    def start(self) -> contextlib.AbstractContextManager[Browser]:
-        return self.driver.start(self.home.launch())
+    @contextlib.contextmanager
+    def start(self) -> Iterator[Browser]:
+        if self.relay is None:
+            with self.driver.start(self.home.launch()) as browser:
+                yield browser
+            return
+        with CLIENT.entered():
+            listening = socket.create_server((LOOPBACK, PORT))
+        with self.relay.running(listening) as process, self.driver.start(self.home.launch()) as browser:
+            self.relay.wait_for(process)
+            yield browser
 
     def read_log(self) -> BrowserLog:
-        return read_netlog(self.home.netlog)
+        seen = read_netlog(self.home.netlog)
+        return seen if self.relay is None else as_travelled(seen, self.relay.told)
 
 
 class Drivers:
@@ -109,7 +122,7 @@ class Drivers:
         else:
             driver = self.get(condition.driver)
             with self.fresh_home(name, testbed.trust, endpoint, condition.device) as home:
-                yield Chromium(driver, home)
+                yield Chromium(driver, home, _relay(testbed, endpoint, home))
 
     @contextlib.contextmanager
     def fresh_home(
@@ -124,6 +137,8 @@ class Drivers:
             endpoint.secure_origins,
             device=device,
             quic=endpoint.protocol.over_quic,
+            relayed=endpoint.protocol.scheme == "http",
+            local=endpoint.local,
         )
         self.current_home.unlink(missing_ok=True)
         self.current_home.symlink_to(home.folder)
@@ -146,15 +161,26 @@ class Drivers:
                 testbed.authority.certificate_file,
                 pipelining=protocol.pipelined,
                 spdy=protocol.wire == qtwebkit.SPDY,
-                security=_loopback(testbed, endpoint, folder) if protocol is Protocol.SPDY_PLAIN else None,
+                security=_loopback(testbed, endpoint) if protocol is Protocol.SPDY_PLAIN else None,
                 tls=endpoint.tls,
+                scheme=protocol.scheme,
+                local=endpoint.local,
+                loopback_ports=endpoint.loopback_ports,
             )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _loopback(testbed: Testbed, endpoint: Endpoint, folder: Path) -> Security:
+def _relay(testbed: Testbed, endpoint: Endpoint, home: Home) -> Relay | None:
+    """The hop of a Chromium, where it needs one."""
+    if not home.relayed:
+        return None
+    log = home.folder / "connections.jsonl"
+    security = replace(_loopback(testbed, endpoint), https_port=HTTP)
+    return Relay(log, client_network_path(), security, endpoint.local)
+
+
+def _loopback(testbed: Testbed, endpoint: Endpoint) -> Security:
     """What ends TLS within the client host where the link has none."""
-    files = testbed.authority.certificate_files(endpoint.names, folder)
-    certificates = {name: str(file) for name, file in files.items()}
+    certificates = {name: str(file) for name, file in testbed.loopback_certificates(endpoint).items()}
     return Security(certificates, str(testbed.authority.key_file), endpoint.protocol.wire)

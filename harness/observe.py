@@ -43,6 +43,9 @@ def observe(evidence: Evidence) -> Observation:
         missed=tuple(missed),
         fuzzy=tuple(fuzzy),
         failed=tuple(f"{request.url} ({request.net_error or request.status})" for request in failed),
+        relayed_requests=sum(each.relayed for each in requests)
+        if seen and evidence.protocol.scheme == "http"
+        else None,
         service_requests=sum(1 for each in evidence.browser_log.service_requests if each.protocol)
         if evidence.browser_log
         else None,

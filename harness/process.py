@@ -223,12 +223,14 @@ def running(
     ready_timeout_s: float = 20.0,
     cwd: Path | None = None,
     stdin: int = subprocess.DEVNULL,
+    descriptors: Sequence[int] = (),
 ) -> Iterator[Process]:
     """A background process for the length of the block, ready when the block starts, gone when it ends.
 
     `stdin` is what it gets as its standard input: a descriptor, such as the socket that inetd gives a server.
+    `descriptors` it gets besides, under the same numbers.
     """
-    process = Process(command, _started(command, log, cwd, stdin=stdin), log)
+    process = Process(command, _started(command, log, cwd, stdin=stdin, descriptors=descriptors), log)
     try:
         if ready is not None:
             process.wait_until(ready, ready_timeout_s)
@@ -256,6 +258,7 @@ def _started(
     *,
     stdin: int,
     stdout: int | None = None,
+    descriptors: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """A session of its own; standard error goes to the log, and standard output unless there is a place for it."""
     words, environment = _popen_arguments(command)
@@ -271,6 +274,7 @@ def _started(
                 bufsize=0,
                 cwd=cwd,
                 start_new_session=True,
+                pass_fds=descriptors,
             )
         except OSError as error:
             raise TestbedFailed(f"cannot start {command.program}: {error}") from error

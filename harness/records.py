@@ -57,6 +57,7 @@ class Observation:
     fuzzy: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     service_requests: int | None = None
+    relayed_requests: int | None = None
     server_requests: int | None = None
     server_connections: int | None = None
     pipelining_depth: int | None = None

@@ -50,7 +50,7 @@ from sites.servers.caddy import CADDY
 from sites.servers.nginx import NGINX
 from sites.servers.serving import serving
 from sites.servers.spdygateway import SPDY_GATEWAY
-from sites.urls import parse_url
+from sites.urls import is_local, loopback_address, parse_url
 
 # What each can do: harness.servers.
 SERVERS = {"apache": APACHE, "caddy": CADDY, "nginx": NGINX, "spdy-gateway": SPDY_GATEWAY}
@@ -58,6 +58,8 @@ SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
 SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
 
+
+CLIENT = Host("client", NETNS_FOLDER / "client")  # the fresh one of the trial under way
 
 Key = tuple[str, Protocol, Engine, str]  # of an endpoint: archive, protocol, engine and compression
 
@@ -67,7 +69,8 @@ class Endpoint:
     """Where one archive is served by one protocol.
 
     `hosts` are archived, `names` also those that are only mentioned. `address` is the name server's, and the replay
-    server's for every name in none of the `groups`: hosts that have an address of their own together.
+    server's for every name in none of the `groups`: hosts that have an address of their own together. `local` is where
+    those hosts are that browsers do not ask DNS for.
     """
 
     protocol: Protocol
@@ -82,13 +85,22 @@ class Endpoint:
     address: str
     server: Server
     name_server: NameServer
+    local: Mapping[str, str]
 
     @property
     def secure_origins(self) -> tuple[str, ...]:
         """The origins that were secure contexts when recorded and are served over plain http."""
         if self.protocol.scheme == "https" or parse_url(self.archive.start_url).scheme == "http":
             return ()
-        return tuple(f"http://{host}" for host in sorted(self.hosts))
+        found = {parse_url(entry.url).under("http").authority for entry in self.archive.entries}
+        return tuple(f"http://{authority}" for authority in sorted(found))
+
+    @property
+    def loopback_ports(self) -> dict[tuple[str, int], str]:
+        """The ports of a browser's own loopback addresses where it would look for hosts of the archive, by either."""
+        urls = [parse_url(entry.url).under(self.protocol.scheme) for entry in self.archive.entries]
+        found = [(loopback_address(url.host), url) for url in urls]
+        return {(address, url.port): url.host for address, url in found if address is not None}
 
     @property
     def programs(self) -> dict[str, int]:
@@ -143,6 +155,7 @@ class Testbed:
         self.resolver = Resolver(folder / "resolver", partial(_cover, stack))
         self._stack = stack
         self.endpoints: dict[Key, Endpoint] = {}
+        self._loopback: dict[tuple[str, ...], dict[str, Path]] = {}
         self._server_numbers = itertools.count(1)
         self._client_numbers = itertools.count(1)
 
@@ -197,7 +210,9 @@ class Testbed:
         )
         for protocol, (elsewhere, *others) in services.items():
             site = sites[protocol.scheme]
-            names = {host: service.address for service in others for host in service.hosts or ()}
+            known = {host: service.address for service in others for host in service.hosts or ()}
+            local = {host: known.get(host, elsewhere.address) for host in site.hosts if is_local(host)}
+            names = {host: address for host, address in known.items() if host not in local}
             self.endpoints[archive.name, protocol, engine, compression] = Endpoint(
                 protocol=protocol,
                 archive=archive,
@@ -219,6 +234,7 @@ class Testbed:
                         on_host=self.server.entered,
                     )
                 ),
+                local=local,
             )
 
     def _services(self, protocol: Protocol, site: Site, groups: Sequence[tuple[str, ...]]) -> list[Service]:
@@ -261,12 +277,23 @@ class Testbed:
         if client is not None:
             client.link.examine()
 
+    def loopback_certificates(self, endpoint: Endpoint) -> Mapping[str, Path]:
+        """Certificates of the names of an endpoint, for TLS that ends on the client host; made once."""
+        if endpoint.names not in self._loopback:
+            folder = self.folder / f"loopback-{len(self._loopback)}"
+            folder.mkdir()
+            self._loopback[endpoint.names] = self.authority.certificate_files(endpoint.names, folder)
+        return self._loopback[endpoint.names]
+
     @contextlib.contextmanager
     def client(self, link: Link, *, block: int = 0, pcap: Path | None = None) -> Iterator[Client]:
         """A fresh client host behind a fresh link. Its address was never used before in this testbed."""
         address = str(Address(next(self._client_numbers)))
         # A folder of its own: nothing of an earlier link, one that failed above all, can be taken for this one's.
-        with tempfile.TemporaryDirectory(prefix="client-", dir=self.folder) as folder, host("client") as made:
+        with (
+            tempfile.TemporaryDirectory(prefix="client-", dir=self.folder) as folder,
+            host(CLIENT.name) as made,
+        ):
             made.set_kernel(kernel_settings(self.tcp))
             with joined(
                 link,
@@ -321,7 +348,7 @@ def testbed(tcp: TcpSettings | None = None, backend: Backend | None = None) -> I
 
 def client_network_path() -> Path:
     """The namespace file of the client host, the same for each trial's fresh one."""
-    return NETNS_FOLDER / "client"
+    return CLIENT.path
 
 
 def _with(compression: str, what: str) -> str:

@@ -7,7 +7,7 @@ the transparency proofs of public ones), and it is the only one sent, as the aut
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from harness.command import Command
 from harness.errors import TestbedFailed
 from harness.process import run
-from sites.urls import ascii_host
+from sites.urls import ascii_host, is_local
 
 NAME = "coldload test authority"
 VALID_BEFORE = timedelta(days=1)  # a clock may be wrong
@@ -65,16 +65,17 @@ class Authority:
         )
         return made
 
-    def certificate_for(self, host: str) -> bytes:
-        """The certificate of one host (a name, international or not, or an IP address), in PEM."""
-        general, common = _names(host)
+    def certificate_for(self, host: str, *others: str) -> bytes:
+        """The certificate of one host (a name, international or not, or an IP address) and others, in PEM."""
+        (general, common), *further = [_names(each) for each in (host, *others)]
+        names = x509.SubjectAlternativeName([general, *(each for each, _ in further)])
         attributes = (
             [x509.NameAttribute(NameOID.COMMON_NAME, common)] if len(common) <= COMMON_NAME_LIMIT else []
         )
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         certificate = (
             _builder(x509.Name(attributes), self._certificate.subject, self._host_key.public_key(), self._now)
-            .add_extension(x509.SubjectAlternativeName([general]), critical=not attributes)
+            .add_extension(names, critical=not attributes)
             .add_extension(_key_usage(sign_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             .add_extension(issuer_key, critical=False)
@@ -82,13 +83,20 @@ class Authority:
         )
         return certificate.public_bytes(serialization.Encoding.PEM)
 
-    def certificate_files(self, hosts: Iterable[str], folder: Path) -> dict[str, Path]:
-        """A file with the certificate of each host, by host, in a new folder within `folder`."""
-        (folder / "certificates").mkdir()
-        files = {host: folder / "certificates" / f"{number}.pem" for number, host in enumerate(hosts)}
+    def certificate_files(self, hosts: Collection[str], folder: Path) -> dict[str, Path]:
+        """A file with the certificate of each host, by host, in a new folder within `folder`.
+
+        Local hosts share one: a browser names no IP address in its handshake, and so the server does not know which.
+        """
+        made = folder / "certificates"
+        made.mkdir()
+        files = {host: made / f"{number}.pem" for number, host in enumerate(hosts) if not is_local(host)}
         for host, file in files.items():
             file.write_bytes(self.certificate_for(host))
-        return files
+        local = {host: made / "local.pem" for host in hosts if is_local(host)}
+        if local:
+            next(iter(local.values())).write_bytes(self.certificate_for(*local))
+        return {**local, **files}
 
 
 def trust_database(authority: Authority, folder: Path) -> Path:

@@ -15,7 +15,7 @@ from sites.coding import BROWSER_CODINGS
 from sites.determinism import script
 from sites.match import Closest, closest_rules
 from sites.served import Draft, ServedObject, Treatment, draft
-from sites.urls import DEFAULT_PORTS, Url, ascii_host, parse_url, resolve
+from sites.urls import DEFAULT_PORTS, Url, ascii_host, is_local, parse_url, resolve
 
 AS_RECORDED, AT_ONCE = Compression(), ThinkTime()
 MENTIONED_HOSTS_LIMIT = 200
@@ -53,8 +53,9 @@ class Site:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name that needs a certificate, the page's own first."""
-        return tuple(dict.fromkeys((parse_url(self.start_url).host, *self.hosts, *self.mentioned_hosts)))
+        """Every name that needs a certificate: local hosts, which browsers may not name, then the page's own first."""
+        names = dict.fromkeys((parse_url(self.start_url).host, *self.hosts, *self.mentioned_hosts))
+        return tuple(sorted(names, key=lambda name: not is_local(name)))
 
 
 def materialise(

@@ -37,6 +37,9 @@ SERVER_HEADERS = frozenset(
 )
 # Fonts, scripts' fetches and Resource Timing of other hosts need these; many recorders lost them.
 OPEN_HEADERS = ("Access-Control-Allow-Origin", "Timing-Allow-Origin")
+# Over https the testbed has no server of plain http, and a script may put a link to one together, which no rewriting
+# finds: the browser shall take it for https, before its own rules for mixed content.
+UPGRADE_HEADER = ("Content-Security-Policy", "upgrade-insecure-requests")
 SCRIPTED_TYPES = rewrite.HTML_TYPES | rewrite.SCRIPT_TYPES
 CODINGS = {"gzip": "gzip", "brotli": "br", "zstd": "zstd"}
 HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file or a configuration
@@ -160,6 +163,9 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
     mime = response.mime or rewrite.sniffed_type(text or b"")
     coding, level = treatment.coding(mime, recorded_coding) if text else (recorded_coding, None)
     headers, added = _headers(response, treatment, changes)
+    if treatment.scheme == "https" and mime in rewrite.HTML_TYPES:
+        changes["documents told to ask for everything under https"] += 1
+        added = (*added, UPGRADE_HEADER)
     made = Draft(
         url=url,
         status=response.status,
@@ -191,7 +197,7 @@ def _move(made: Draft, recorded: bytes, treatment: Treatment, changes: Counter[s
     if treatment.other_scheme and made.mime in SCRIPTED_TYPES:
         text, exchanged = rewrite.exchange_scheme_names(text)
         changes['strings "http:" and "https:" in scripts exchanged'] += exchanged
-    if made.mime in rewrite.HTML_TYPES and (moved or scheme == "http"):
+    if made.mime in rewrite.HTML_TYPES:
         text, dropped = rewrite.drop_policies(text)
         changes["Content-Security-Policy meta elements dropped"] += dropped
     if made.mime in rewrite.HTML_TYPES and treatment.script and not 300 <= made.status < 400:

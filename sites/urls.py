@@ -89,6 +89,25 @@ def ascii_host(host: str) -> str | None:
     return name
 
 
+def is_local(host: str) -> bool:
+    """Whether a host is one that browsers do not ask DNS for: an IP address, or localhost and what is below it."""
+    return ip_address_of(host) is not None or host == "localhost" or host.endswith(".localhost")
+
+
+def ip_address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a host in a URL is; None for a name."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def loopback_address(host: str) -> str | None:
+    """The address of its own loopback device to which a browser goes for a host; None if it goes elsewhere."""
+    address = ip_address_of("127.0.0.1" if host == "localhost" else host)
+    return str(address) if address is not None and address.is_loopback else None
+
+
 def _host_and_port(text: str, scheme: str, url: str) -> tuple[str, int]:
     found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::([0-9]{0,5}))?", text)
     host: str | None = None

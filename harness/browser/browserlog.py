@@ -16,7 +16,8 @@ class Request:
     it travelled (Content-Encoding applied), where the log was asked to hold bodies. `body_bytes` is None where the
     engine does not tell how many travelled. `tls`, `pipelined` and `ended_ms` are what QtWebKit tells. Requests that
     came from one another by redirects have the same `chain`. `from_cache`: answered by what this very load had fetched
-    before; it never was on the wire (None where the engine does not tell).
+    before; it never was on the wire (None where the engine does not tell). `relayed`: the page asked for it under
+    https, and the hop passed it on in plain http, under which `url` is.
     """
 
     url: str
@@ -35,6 +36,7 @@ class Request:
     tls: str | None = None
     pipelined: bool | None = None
     ended_ms: float | None = None
+    relayed: bool = False
 
     @property
     def host(self) -> str:

@@ -6,12 +6,13 @@ two feature flags) is part of the policy, so that the other driver has it too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.browser import device
+from harness.browser.hop import LOOPBACK, PORT
 from harness.model import DESKTOP, Device
 
 WINDOW = (1280, 800)
@@ -84,6 +85,15 @@ FLAGS = (
 # TCP: a host that does not answer over UDP fails. It also makes Chromium accept a private authority over QUIC.
 FORCE_QUIC = "--origin-to-force-quic-on=*"
 
+# Of a page loaded over plain http: what a script asks for under https goes to the hop (harness.browser.hop), on the
+# client host, which ends TLS and passes it on over the link in plain http, as all the rest goes there. Without the
+# second flag loopback hosts would be left out. A frame that came so may have what is under http, as all else is.
+RELAY_HTTPS = (
+    f"--proxy-server=https=socks5://{LOOPBACK}:{PORT}",
+    "--proxy-bypass-list=<-loopback>",
+    "--allow-running-insecure-content",
+)
+
 FIRST_PREFERENCES: dict[str, Any] = {
     "browser": {"enable_spellchecking": False},
     "spellcheck": {"dictionaries": [], "use_spelling_service": False},
@@ -126,7 +136,8 @@ class Launch:
     `log_bodies` puts bodies into the NetLog, too.
     `secure_origins` are http:// origins to be treated as https:// ones are: a page recorded over https may use what
     browsers offer to secure contexts only (Web Crypto, for one), and must run the same code over plain http.
-    `quic`: every https request goes by HTTP/3, the first one, too.
+    `local`: where hosts are that a browser does not ask DNS for (`localhost`, IP addresses).
+    `quic`: every https request goes by HTTP/3, the first one, too. `relayed`: every https request goes to the hop.
     """
 
     profile: Path
@@ -136,12 +147,15 @@ class Launch:
     device: Device = DESKTOP
     log_bodies: bool = False
     quic: bool = False
+    relayed: bool = False
+    local: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Every flag, but those by which a driver names the profile and opens its channel."""
         silenced = () if self.page_hosts is None else service_names(self.page_hosts)
-        rules = ",".join(f"MAP {name} ~NOTFOUND" for name in silenced)
+        addresses = dict.fromkeys(silenced, "~NOTFOUND") | dict(self.local)
+        rules = ",".join(f"MAP {name} {address}" for name, address in addresses.items())
         secure = f"--unsafely-treat-insecure-origin-as-secure={','.join(self.secure_origins)}"
         return (
             *FLAGS,
@@ -151,4 +165,5 @@ class Launch:
             *([secure] if self.secure_origins else []),
             *device.flags(self.device),
             *([FORCE_QUIC] if self.quic else []),
+            *(RELAY_HTTPS if self.relayed else []),
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.browser.policy import Launch, preferences
@@ -20,6 +21,8 @@ class Home:
     secure_origins: tuple[str, ...] = ()
     device: Device = DESKTOP
     quic: bool = False
+    relayed: bool = False
+    local: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def profile(self) -> Path:
@@ -43,7 +46,14 @@ class Home:
 
     def launch(self) -> Launch:
         return Launch(
-            self.profile, self.netlog, self.page_hosts, self.secure_origins, self.device, quic=self.quic
+            self.profile,
+            self.netlog,
+            self.page_hosts,
+            self.secure_origins,
+            self.device,
+            quic=self.quic,
+            relayed=self.relayed,
+            local=self.local,
         )
 
     def remove(self) -> None:
@@ -58,9 +68,11 @@ def fresh_home(
     *,
     device: Device = DESKTOP,
     quic: bool = False,
+    relayed: bool = False,
+    local: Mapping[str, str] | None = None,
 ) -> Home:
     """Make the home; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""
-    home = Home(folder, page_hosts, secure_origins, device, quic)
+    home = Home(folder, page_hosts, secure_origins, device, quic, relayed, local or {})
     (home.profile / "Default").mkdir(parents=True)
     (home.profile / "Default" / "Preferences").write_text(json.dumps(preferences(page_hosts or ())))
     if trust is not None:

@@ -46,8 +46,10 @@ class Service:
 
 
 def names_at(service: Service, site: Site) -> tuple[str, ...]:
-    """The names that need a certificate at a service; the first one's also serves unknown names."""
-    return site.names if service.hosts is None else service.hosts
+    """The names that need a certificate at a service; the first one's also serves unknown names, and none at all."""
+    return (
+        site.names if service.hosts is None else tuple(name for name in site.names if name in service.hosts)
+    )
 
 
 class Match(StrEnum):

@@ -45,6 +45,8 @@ SHOWN_SCRIPT = """[].every.call(document.images, function (image) {
   var box = image.getBoundingClientRect();
   return image.complete || box.bottom <= 0 || box.top >= innerHeight || !box.width;
 })"""
+# PyQt has no name for it (qwebsettings.h). All requests are made under one scheme, whatever links say.
+ALLOW_RUNNING_INSECURE_CONTENT = 38
 
 Answer = Callable[[dict[str, Any]], None]
 
@@ -203,6 +205,7 @@ def _keep_within(home: str) -> None:
     settings.setAttribute(QWebSettings.LocalStorageEnabled, True)
     settings.setLocalStoragePath(home)
     settings.setAttribute(QWebSettings.DnsPrefetchEnabled, False)
+    settings.setAttribute(QWebSettings.WebAttribute(ALLOW_RUNNING_INSECURE_CONTENT), True)
 
 
 def _run_at_first(frame: Any, script: str) -> None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
-import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import harness
+from harness.browser import hop
 from harness.browser.browserlog import BrowserLog
-from harness.browser.qtwebkit import hop, log
+from harness.browser.qtwebkit import log
 from harness.browser.qtwebkit.driver import QtWebKitBrowser
+from harness.browser.relay import ROOT, Relay, program
 from harness.command import Command
-from harness.errors import EnvironmentLacks, TestbedFailed, TrialFailed
+from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.netns import Host, host
-from harness.process import conversing, run, running
+from harness.process import conversing, run
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring Qt
 SPDY = "spdy/3"  # the one version the engine speaks, as ALPN names it
@@ -25,16 +24,15 @@ VIEWPORT = (1280, 657)  # what Chromium's window leaves for the page
 START_TIMEOUT_S = 60.0
 # Least, default and greatest receive buffer on the engine's host, in bytes: `_own_host` tells why.
 RECEIVE_BUFFER = "4096 16384 16384"
-HOP_END_S = 0.5  # its sockets close a little before the process is gone
-# The folder that holds the package: Debian's Python finds the two programs there, and nothing else is asked of it.
-ROOT = Path(harness.__file__).parent.parent
 
 
 @dataclass(frozen=True)
 class Home:
     """The folder one engine lives in, thrown away with the trial, and what its requests may use.
 
-    `security` ends TLS in the hop: what travels has none. `tls` is the one version of it.
+    `security` ends TLS in the hop: what travels has none. `tls` is the one version of it. Whatever a page asks for is
+    asked for under `scheme`. `local` is where hosts are that are not looked up. For those at `loopback_ports`, on its
+    own loopback device, Qt takes no proxy: the hop listens there, too.
     """
 
     folder: Path
@@ -44,6 +42,9 @@ class Home:
     spdy: bool = False
     security: hop.Security | None = None
     tls: str = "1.2"
+    scheme: str = "https"
+    local: Mapping[str, str] = field(default_factory=dict)
+    loopback_ports: Mapping[tuple[str, int], str] = field(default_factory=dict)
 
     @property
     def log(self) -> Path:
@@ -51,9 +52,8 @@ class Home:
         return self.folder / "requests.jsonl"
 
     @property
-    def connections(self) -> Path:
-        """The hop's log."""
-        return self.folder / "connections.jsonl"
+    def relay(self) -> Relay:
+        return Relay(self.folder / "connections.jsonl", self.network, self.security, self.local)
 
     @property
     def pid(self) -> int | None:
@@ -67,30 +67,24 @@ class Home:
         return
 
     def read_log(self) -> BrowserLog:
-        return log.read(self.log, self.connections)
+        return log.read(self.log, self.relay.log)
 
     @contextlib.contextmanager
     def start(self) -> Iterator[QtWebKitBrowser]:
         """A fresh engine behind a fresh hop for the length of the block; TestbedFailed when either does not start."""
+        relay = self.relay
         with (
-            _own_host() as (own, listening),
-            running(self.hop, self.folder / "hop.log", stdin=listening.fileno()) as relay,
+            _own_host(self.loopback_ports) as (own, listening, direct),
+            relay.running(listening, direct) as process,
             conversing(self.engine.on(own.path), self.folder / "engine.log") as engine,
         ):
-            listening.close()  # the hop has its own: when it dies, nobody listens
             (self.folder / "pid").write_text(str(engine.pid))
             try:
                 engine.hear(START_TIMEOUT_S)
             except (EOFError, TimeoutError) as error:
                 raise TestbedFailed(f"QtWebKit did not start: {error}") from error
-            relay.wait_until(lambda: "listening" in _text(self.connections))
-            try:
-                yield QtWebKitBrowser(engine)
-            except TrialFailed:
-                if relay.ends_within(HOP_END_S):
-                    relay.check()  # what is lost there is no fault of the page
-                raise
-            relay.check()
+            relay.wait_for(process)
+            yield QtWebKitBrowser(engine)
 
     @property
     def engine(self) -> Command:
@@ -101,29 +95,22 @@ class Home:
             "ways": {
                 "pipelining": self.pipelining,
                 "spdy": self.spdy,
+                "scheme": self.scheme,
                 "proxy_port": hop.PORT,
                 "authority": str(self.authority),
                 "tls": self.tls,
             },
         }
-        return self._program(PYTHON, "engine", settings).with_environment(**_surroundings(self.folder))
-
-    @property
-    def hop(self) -> Command:
-        settings = {
-            "log": str(self.connections),
-            "security": asdict(self.security) if self.security else None,
-        }
-        return self._program(sys.executable, "hop", settings).on(self.network)
-
-    def _program(self, python: str, name: str, settings: Mapping[str, object]) -> Command:
-        command = Command.of(python, "-m", f"harness.browser.qtwebkit.{name}", json.dumps(settings))
-        return command.with_environment(PYTHONPATH=str(ROOT)).as_ordinary_user()
+        return program(PYTHON, "qtwebkit.engine", settings).with_environment(**_surroundings(self.folder))
 
 
 @contextlib.contextmanager
-def _own_host() -> Iterator[tuple[Host, socket.socket]]:
-    """The engine's own host, with no network but a loopback device, and the socket there that the hop listens on.
+def _own_host(
+    loopback_ports: Mapping[tuple[str, int], str],
+) -> Iterator[tuple[Host, socket.socket, dict[socket.socket, tuple[str, int]]]]:
+    """The engine's own host, with no network but a loopback device, and the sockets there that the hop listens on.
+
+    The first is its own; the others stand for one host and port each.
 
     What comes through a proxy while Qt waits for the processor, it does not always hand on to the end if it is much:
     8 of 60 loads over SPDY at 100 Mbit/s on a busy machine stopped short, with every byte given to it, and none of 60
@@ -131,10 +118,19 @@ def _own_host() -> Iterator[tuple[Host, socket.socket]]:
     """
     with host("engine") as made:
         made.set_kernel({"ipv4.tcp_rmem": RECEIVE_BUFFER})
-        with made.entered():
-            listening = socket.create_server(("127.0.0.1", hop.PORT))
-        with listening:
-            yield made, listening
+        with contextlib.ExitStack() as stack:
+            with made.entered():
+                listening = stack.enter_context(_listening(hop.LOOPBACK, hop.PORT))
+                direct = {
+                    stack.enter_context(_listening(address, port)): (name, port)
+                    for (address, port), name in loopback_ports.items()
+                }
+            yield made, listening, direct
+
+
+def _listening(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return socket.create_server((address, port), family=family)
 
 
 def _surroundings(home: Path) -> dict[str, str]:

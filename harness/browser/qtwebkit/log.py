@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.browser.browserlog import ABORTED, BrowserLog, Connection, Request
+from harness.browser.browserlog import ABORTED, BrowserLog, Request
+from harness.browser.relay import connections_made, entries
 from harness.errors import TestbedFailed
 
 # Qt's errors (QNetworkReply::NetworkError) as Chromium's numbers. An error status of HTTP is none of these.
@@ -41,22 +41,11 @@ def read(requests: Path, connections: Path) -> BrowserLog:
 def parse(requests: str, connections: str) -> BrowserLog:
     """`read` on text."""
     found: dict[int, dict[str, Any]] = {}
-    for entry in _entries(requests):
+    for entry in entries(requests):
         found.setdefault(entry["request"], {}).update(entry)
-    made = [entry for entry in _entries(connections) if "connect_ms" in entry]
     return BrowserLog(
-        tuple(_request(entry) for _, entry in sorted(found.items())),
-        tuple(
-            Connection(each["remote"], each["local"], None, None, None, each["connect_ms"]) for each in made
-        ),
+        tuple(_request(entry) for _, entry in sorted(found.items())), connections_made(connections)
     )
-
-
-def _entries(text: str) -> Iterable[Mapping[str, Any]]:
-    """The whole lines; the last one may have been cut off by a kill."""
-    for line in text.splitlines(keepends=True):
-        if line.endswith("\n"):
-            yield json.loads(line)
 
 
 def _request(entry: Mapping[str, Any]) -> Request:

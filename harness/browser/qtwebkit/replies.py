@@ -30,6 +30,7 @@ OPERATIONS = {
     QNetworkAccessManager.PostOperation: "POST",
     QNetworkAccessManager.DeleteOperation: "DELETE",
 }
+SCHEMES = ("http", "https")
 # What WebKit reads from a reply beside its headers.
 COPIED = (
     QNetworkRequest.HttpStatusCodeAttribute,
@@ -48,10 +49,14 @@ NO_RESUMPTION = (
 
 @dataclass(frozen=True)
 class Ways:
-    """What the requests of a process may use; `authority` is the one certificate they trust, a file in PEM."""
+    """What the requests of a process may use; `authority` is the one certificate they trust, a file in PEM.
+
+    All are made under `scheme`, as the server has no other: scripts put links together that no rewriting finds.
+    """
 
     pipelining: bool
     spdy: bool
+    scheme: str
     proxy_port: int
     authority: str
     tls: str
@@ -98,13 +103,17 @@ class Manager(QNetworkAccessManager):
 
     def createRequest(self, operation: Any, request: Any, data: Any = None) -> Any:  # noqa: N802 - Qt's name
         chosen = QNetworkRequest(request)
+        url = chosen.url()
+        if url.scheme() in SCHEMES and url.scheme() != self._ways.scheme:
+            url.setScheme(self._ways.scheme)  # the reply keeps the page's own: it never knows
+            chosen.setUrl(url)
         chosen.setAttribute(QNetworkRequest.HttpPipeliningAllowedAttribute, self._ways.pipelining)
         chosen.setAttribute(QNetworkRequest.SpdyAllowedAttribute, self._ways.spdy)
         chosen.setAttribute(QNetworkRequest.HTTP2AllowedAttribute, False)
         if chosen.url().scheme() == "https":
             chosen.setSslConfiguration(self._security)
         inner = super().createRequest(operation, chosen, data)
-        if chosen.url().scheme() not in ("http", "https"):
+        if chosen.url().scheme() not in SCHEMES:
             return inner
         reply = Reply(self, inner, request, self._log, document=self.awaits_document)
         self._replies.append(reply)
@@ -128,7 +137,7 @@ class Reply(QNetworkReply):
         self._answered = False
         self.setRequest(request)
         self.setOperation(inner.operation())
-        self.setUrl(inner.url())
+        self.setUrl(request.url())
         self.open(QIODevice.ReadOnly | QIODevice.Unbuffered)
         inner.metaDataChanged.connect(self._on_headers)
         inner.readyRead.connect(self._on_data)

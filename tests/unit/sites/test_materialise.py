@@ -7,9 +7,11 @@ from pathlib import Path
 
 import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import pytest
+from cryptography import x509
 
 from harness.replay import Compression
 from sites.archive import Archive, Response, write_archive
+from sites.certificates import Authority
 from sites.coding import BROWSER_CODINGS, decode, encode
 from sites.materialise import Site, materialise
 from sites.rewrite import integrity_digests
@@ -68,7 +70,7 @@ def test_headers_of_the_connection_and_of_policies_are_left_out(tmp_path: Path) 
         ("Alt-Svc", "h3"),
         ("Content-Length", "6"),
         ("Strict-Transport-Security", "max-age=1"),
-        ("Content-Security-Policy", "upgrade-insecure-requests"),
+        ("Content-Security-Policy", "script-src 'self'"),
         ("ETag", '"e"'),
         ("X-Long", "x" * 9000),
     )
@@ -78,6 +80,7 @@ def test_headers_of_the_connection_and_of_policies_are_left_out(tmp_path: Path) 
         ("ETag", '"e"'),
         ("Access-Control-Allow-Origin", "*"),
         ("Timing-Allow-Origin", "*"),
+        ("Content-Security-Policy", "upgrade-insecure-requests"),
     )
     for what in (
         "strict-transport-security",
@@ -210,11 +213,30 @@ def test_what_cannot_be_decoded_is_served_as_recorded(tmp_path: Path) -> None:
     assert noted(made, "compress is not known")
 
 
-def test_policies_in_the_document_go_only_where_they_would_break_the_replay(tmp_path: Path) -> None:
-    html = b'<meta http-equiv="Content-Security-Policy" content="upgrade-insecure-requests">'
-    stored = archive(tmp_path, page(html))
-    assert served(materialise(stored, "https")).body == html
-    assert served(materialise(stored, "http")).body == b""
+def test_policies_go_and_over_https_alone_documents_ask_for_everything_there(tmp_path: Path) -> None:
+    html = b'<meta http-equiv="Content-Security-Policy" content="script-src none">'
+    script = page(b"s", "https://site.example/s.js", (("Content-Type", "text/javascript"),))
+    stored = archive(tmp_path, page(html), script)
+    upgrade = ("Content-Security-Policy", "upgrade-insecure-requests")
+    for scheme, told in (("https", True), ("http", False)):
+        made = materialise(stored, scheme)
+        assert served(made).body == b""
+        assert (upgrade in served(made).headers) is told
+        assert upgrade not in served(made, "/s.js").headers
+
+
+def test_local_hosts_share_a_certificate_which_comes_first(tmp_path: Path) -> None:
+    stored = archive(
+        tmp_path, page(b"x"), page(b"x", "https://127.0.0.1:8000/"), page(b"x", "https://localhost/")
+    )
+    names = materialise(stored, "https").names
+    assert names == ("127.0.0.1", "localhost", "site.example")
+    files = Authority.create(tmp_path / "authority").certificate_files(names, tmp_path)
+    assert files["127.0.0.1"] == files["localhost"] != files["site.example"]
+    certificate = x509.load_pem_x509_certificate(files["localhost"].read_bytes())
+    told = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert told.get_values_for_type(x509.DNSName) == ["localhost"]
+    assert [str(each) for each in told.get_values_for_type(x509.IPAddress)] == ["127.0.0.1"]
 
 
 def test_hosts_and_ports(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ArchiveError
-from sites.urls import ascii_host, canonical_url, parse_url, resolve
+from sites.urls import ascii_host, canonical_url, is_local, loopback_address, parse_url, resolve
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,19 @@ def test_a_canonical_url_stays_as_it_is(tail: str) -> None:
     assert canonical_url(once) == once
     assert once.isascii()
     assert " " not in once
+
+
+@pytest.mark.parametrize(
+    ("host", "local", "loopback"),
+    [
+        ("localhost", True, "127.0.0.1"),
+        ("127.0.0.2", True, "127.0.0.2"),
+        ("::1", True, "::1"),
+        ("app.localhost", True, None),
+        ("192.168.1.20", True, None),
+        ("localhost.example", False, None),
+        ("1.example", False, None),
+    ],
+)
+def test_hosts_that_dns_is_not_asked_for(host: str, local: bool, loopback: str | None) -> None:
+    assert (is_local(host), loopback_address(host)) == (local, loopback)

@@ -1,32 +1,38 @@
-"""The proxy that every request of QtWebKit passes: SOCKS5, bytes as they come.
+"""A proxy between a browser and the link, on the client host: SOCKS5, bytes as they come.
 
-For `spdy-plain` it ends TLS here, with a certificate of the testbed's own, and what travels over the link is SPDY
-without TLS: the engine speaks SPDY inside TLS only. By the other protocols it only relays, so that all have the same
-hop. It also tells how many connections there were and how long each took to be made: Qt does not.
+It can end TLS there, with certificates of the testbed's own, so that what travels over the link has none: for
+`spdy-plain`, as the historical engine speaks SPDY inside TLS only, and for what a page that is loaded over plain http
+asks for under https all the same (a script put the link together). Every request of QtWebKit passes it, by all
+protocols, so that all have the same hop; of Chromium's only those under https of a page loaded over plain http. It also
+tells how many connections there were and how long each took to be made.
 
-A name is looked up once, as a browser does. Runs as a program on the client host, `python3 -m
-harness.browser.qtwebkit.hop SETTINGS`; its standard input is the socket it listens on, on the engine's host.
+A name is looked up once, as a browser does; names that DNS has no say in have their addresses from the settings. Runs
+as a program on the client host, `python3 -m harness.browser.hop SETTINGS`; its standard input is the socket it
+listens on, on the browser's host; others, of which each stands for one host and port, are among the settings.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import ipaddress
 import json
 import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PORT = 1080  # the engine's host is fresh for each trial: nobody else can have it
+LOOPBACK = "127.0.0.1"
+PORT = 1080  # the browser's host is fresh for each trial: nobody else can have it
 BACKLOG = 512
 CHUNK_BYTES = 65536
 SOCKS5, CONNECT, DOMAIN_NAME, SUCCEEDED, FAILED = 5, 1, 3, 0, 4
+HTTP, HTTPS = 80, 443
 ADDRESS_BYTES = {1: 4, 4: 16}  # of IPv4 and IPv6, by their SOCKS type
 NO_ADDRESS = bytes([1, 0, 0, 0, 0, 0, 0])
 
@@ -35,49 +41,70 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass
 class Security:
-    """The loopback end of TLS: certificates by host name, their key, and the protocol to agree on."""
+    """The loopback end of TLS: certificates by host name, their key, and the protocol to agree on.
+
+    A host that has none gets the first one's, which the browser refuses: servers do the same. `https_port` is where
+    the server has what the browser looks for at 443.
+    """
 
     certificates: dict[str, str]
     key: str
     protocol: str
+    https_port: int = HTTPS
 
     def context(self, host: str) -> ssl.SSLContext:
-        """For one connection; raises ConnectionError for a host that has no certificate."""
-        if host not in self.certificates:
-            raise ConnectionError(f"no certificate for {host}")
+        """For one connection."""
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        made.load_cert_chain(self.certificates[host], self.key)
+        made.load_cert_chain(self.certificates.get(host, next(iter(self.certificates.values()))), self.key)
         made.set_alpn_protocols([self.protocol])
         return made
 
 
 class Hop:
-    """Takes connections; `tell` gets what became of each. With `security` it ends TLS itself."""
+    """Takes connections; `tell` gets what became of each. With `security` it ends TLS itself.
 
-    def __init__(self, tell: Callable[[dict[str, Any]], None], security: Security | None = None) -> None:
+    `addresses` are those of names that are not looked up.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[[dict[str, Any]], None],
+        security: Security | None = None,
+        addresses: Mapping[str, str] | None = None,
+    ) -> None:
         self._tell = tell
         self._security = security
+        self._known = addresses or {}
         self._addresses: dict[str, asyncio.Future[str]] = {}
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection from the browser, until both sides have ended."""
+    async def serve(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        wanted: tuple[str, int] | None = None,
+    ) -> None:
+        """One connection from the browser, until both sides have ended; it tells by SOCKS where to, if not `wanted`."""
         remote: asyncio.StreamWriter | None = None
+        security: Security | None = None
+        succeeded = b"" if wanted else bytes([SOCKS5, SUCCEEDED, 0]) + NO_ADDRESS
         try:
-            host, port = await _greeting(reader, writer)
+            host, port = wanted or await _greeting(reader, writer)
             _at_once(writer)
-            if self._security is None:
+            security = None if port == HTTP else self._security  # ws:// comes here, too
+            if security is None:
                 there, remote = await self._connected(host, port)
-                writer.write(bytes([SOCKS5, SUCCEEDED, 0]) + NO_ADDRESS)
+                writer.write(succeeded)
             else:  # TLS on loopback is our own affair: it takes place while the connection is made
-                connecting = asyncio.ensure_future(self._connected(host, port))
+                at_server = security.https_port if port == HTTPS else port
+                connecting = asyncio.ensure_future(self._connected(host, at_server))
                 connecting.add_done_callback(_seen)
-                writer.write(bytes([SOCKS5, SUCCEEDED, 0]) + NO_ADDRESS)
-                await writer.start_tls(self._security.context(host))
+                writer.write(succeeded)
+                await writer.start_tls(security.context(host))
                 there, remote = await connecting
             await asyncio.gather(_pump(reader, remote), _pump(there, writer))
         except _Refused as refusal:
             self._tell({"failed": str(refusal)})
-            if self._security is None:
+            if security is None and wanted is None:
                 writer.write(bytes([SOCKS5, FAILED, 0]) + NO_ADDRESS)
         except (OSError, asyncio.IncompleteReadError) as error:  # either side went away: its peer will notice
             self._tell({"ended": str(error)})
@@ -109,6 +136,8 @@ class Hop:
         return reader, writer
 
     async def _address(self, host: str) -> str:
+        if host in self._known:
+            return self._known[host]
         if host not in self._addresses:
             self._addresses[host] = asyncio.ensure_future(_looked_up(host))
         return await asyncio.shield(self._addresses[host])
@@ -131,7 +160,8 @@ async def _greeting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     writer.write(bytes([SOCKS5, 0]))
     _, command, _, kind = await reader.readexactly(4)
     if kind == DOMAIN_NAME:
-        host = (await reader.readexactly((await reader.readexactly(1))[0])).decode("ascii")
+        name = await reader.readexactly((await reader.readexactly(1))[0])
+        host = name.decode("ascii").strip("[]")  # an IPv6 address may come as it stands in a URL
     else:
         host = str(ipaddress.ip_address(await reader.readexactly(ADDRESS_BYTES[kind])))
     port = int.from_bytes(await reader.readexactly(2))
@@ -168,9 +198,14 @@ async def main(settings: dict[str, Any]) -> None:
             log.write(json.dumps(found) + "\n")
             log.flush()
 
-        hop = Hop(tell, Security(**settings["security"]) if settings["security"] else None)
+        security = Security(**settings["security"]) if settings["security"] else None
+        hop = Hop(tell, security, settings["addresses"])
         listening = socket.socket(fileno=sys.stdin.fileno())
         server = await asyncio.start_server(hop.serve, sock=listening, backlog=BACKLOG, limit=CHUNK_BYTES)
+        for descriptor, (host, port) in settings["direct"]:
+            serve = functools.partial(hop.serve, wanted=(host, port))
+            own = socket.socket(fileno=descriptor)
+            await asyncio.start_server(serve, sock=own, backlog=BACKLOG, limit=CHUNK_BYTES)
         tell({"listening": PORT})
         async with server:
             await server.serve_forever()

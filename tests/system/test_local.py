@@ -1,0 +1,87 @@
+"""Recordings of somebody's own servers (localhost, IP addresses, ports of their own) load over every protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.model import Driver, Origins, Outcome, Protocol
+from harness.records import Record
+from harness.replay import Replay
+from harness.runner import bench
+from harness.servers import DEFAULT_SERVERS
+from harness.testbed import served_to
+from sites.archive import Archive, Response, write_archive
+from tests.system.conftest import condition, inside, picture, trial
+
+START = "http://localhost:3000/"
+PICTURES = (
+    "http://localhost:3000/own.png",
+    "http://localhost/plain.png",
+    "http://app.localhost:3000/below.png",
+    "http://127.0.0.1:8000/number.png",
+    "http://[::1]:8080/six.png",
+    "http://192.168.1.20/near.png",
+    "http://site.example:8443/named.png",
+)
+SPOKEN = {
+    Driver.PLAYWRIGHT: (Protocol.HTTP1_CLOSE, Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3),
+    Driver.PYQT: (
+        Protocol.HTTP1,
+        Protocol.HTTP1_PIPELINED,
+        Protocol.HTTPS1,
+        Protocol.SPDY,
+        Protocol.SPDY_PLAIN,
+    ),
+}
+
+
+def recording(root: Path) -> Archive:
+    """A page of one's own machine; it asks for one picture more where the context is secure, as it was."""
+    images = "".join(f'<img src="{url}">' for url in PICTURES)
+    script = "if (window.isSecureContext !== false) new Image().src = '/secure.png'"
+    page = f'<!doctype html><link rel=icon href="data:,"><body><script>{script}</script>{images}'
+    png = (("Content-Type", "image/png"),)
+    return write_archive(
+        root,
+        "page",
+        START,
+        [
+            Response(START, 200, (("Content-Type", "text/html"),), page.encode(), ip="127.0.0.1"),
+            *(
+                Response(url, 200, png, picture(), ip="127.0.0.1")
+                for url in (*PICTURES, f"{START}secure.png")
+            ),
+        ],
+        captured_with="test",
+        user_agent="test",
+    )
+
+
+@pytest.mark.parametrize("driver", SPOKEN)
+@pytest.mark.parametrize("origins", Origins)
+def test_local_hosts_and_ports_load(tmp_path: Path, driver: Driver, origins: Origins) -> None:
+    archive = recording(tmp_path)
+    protocols, server = SPOKEN[driver], DEFAULT_SERVERS[driver.engine]
+
+    def loads() -> list[tuple[Record, set[str]]]:
+        made = []
+        replay = Replay(origins, tls="1.3" if driver is Driver.PLAYWRIGHT else "1.2")
+        with bench(
+            {"page": archive}, protocols, server=server, engine=driver.engine, replay=replay
+        ) as opened:
+            for number, protocol in enumerate(protocols, 1):
+                cell = condition("page", protocol, driver, server=server, origins=origins)
+                log = opened.testbed.endpoint(cell).server
+                offset = log.log_offset
+                record = trial(opened, number, cell)
+                seen = served_to(log.requests(offset), f"10.64.0.{number}")
+                made.append((record, {each.host + each.target for each in seen}))
+        return made
+
+    recorded = {entry.url.partition("://")[2] for entry in archive.entries}
+    for record, asked in inside(loads):
+        assert (record.outcome, record.reason) == (Outcome.OK, None), record.planned.condition.protocol
+        assert asked == recorded
+        assert record.observation.failed == ()
