@@ -13,6 +13,7 @@ the others does not matter, names of functions and long numbers count as `*`.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from urllib.parse import quote_plus, unquote_to_bytes
 
 # What only keeps an answer from coming out of a cache, or tells where a visitor came from.
@@ -26,7 +27,8 @@ CALLBACKS = (
     *("callback", "_callback", "cb", "jsonp", "_jsonp", "jsonp_callback", "jsonpcallback", "jsonpCallback"),
     *("json_callback", "jsoncallback", "jsonCallback"),
 )
-LONG_NUMBER = "[0-9]{10,}"  # the time in seconds or milliseconds, the digits of a random fraction
+LONG_DIGITS = 10  # of the time in seconds; it has more in milliseconds, as has a random fraction
+LONG_NUMBER = f"[0-9]{{{LONG_DIGITS},}}"
 ANY = "*"
 _LONG_NUMBER = re.compile(LONG_NUMBER)
 _LEFT_OUT = frozenset(name.encode() for name in LEFT_OUT)
@@ -37,13 +39,17 @@ _BROKEN = re.compile(r"%(?![0-9A-Fa-f]{2})|;")  # pairs with these are no parame
 def normalised(url: str) -> str:
     """Host, path and query of a URL as they count: `host/path?a=1&b=*`. The scheme is that of the replay."""
     host, slash, target = url.partition("://")[2].partition("#")[0].partition("/")
-    return host.lower() + normal_target(slash + target).removesuffix("?")
+    return normal_target(f"{host.lower()}{slash}{target}").removesuffix("?")
 
 
-def normal_target(target: str) -> str:
-    """Path and query as they count, always with a question mark between them."""
+def normal_target(target: str, callbacks: Collection[str] = ()) -> str:
+    """Path and query as they count, always with a question mark between them; a host may stand before the path.
+
+    `callbacks` are parameters that are known to name functions, beside those of that use.
+    """
     path, _, query = target.partition("?")
-    return _LONG_NUMBER.sub(ANY, f"{path}?{_sorted(query)}")
+    naming = _CALLBACKS.union(name.encode() for name in callbacks)
+    return _LONG_NUMBER.sub(ANY, f"{path}?{_sorted(query, naming)}")
 
 
 def normal_path(target: str) -> str:
@@ -51,12 +57,12 @@ def normal_path(target: str) -> str:
     return _LONG_NUMBER.sub(ANY, target.partition("?")[0])
 
 
-def _sorted(query: str) -> str:
+def _sorted(query: str, naming: Collection[bytes]) -> str:
     """The parameters that count, sorted by name and in one spelling: as Go writes them, which is Caddy's language."""
     pairs = [pair.partition("=") for pair in query.split("&") if pair and not _BROKEN.search(pair)]
     read = [(_decoded(name), _decoded(value)) for name, _, value in pairs]
     return "&".join(
-        f"{quote_plus(name)}={quote_plus(ANY if name in _CALLBACKS else value)}"
+        f"{quote_plus(name)}={quote_plus(ANY if name in naming else value)}"
         for name, value in sorted(read, key=lambda each: each[0])
         if name not in _LEFT_OUT
     )
