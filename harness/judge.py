@@ -48,6 +48,7 @@ class Evidence:
     client_cpu_s: float | None = None
     server_cpu_s: float | None = None
     foreign_cpu_share: float | None = None
+    without_glyph: Mapping[str, int] | None = None
     console_errors: tuple[str, ...] | None = None
     console_error_count: int | None = None
 

@@ -16,7 +16,9 @@ class Request:
     it travelled (Content-Encoding applied), where the log was asked to hold bodies. `body_bytes` is None where the
     engine does not tell how many travelled. `tls`, `pipelined` and `ended_ms` are what QtWebKit tells. Requests that
     came from one another by redirects have the same `chain`. `from_cache`: answered by what this very load had fetched
-    before; it never was on the wire (None where the engine does not tell).
+    before; it never was on the wire (None where the engine does not tell). `accepts` is what the request was for by its
+    headers (Sec-Fetch-Dest or, where there is none, Accept), `mime` the media type of its answer; "" where the engine
+    does not tell.
     """
 
     url: str
@@ -35,6 +37,8 @@ class Request:
     tls: str | None = None
     pipelined: bool | None = None
     ended_ms: float | None = None
+    accepts: str = ""
+    mime: str = ""
 
     @property
     def host(self) -> str:

@@ -24,7 +24,7 @@ START = "https://quality.example/"
 CDN = "https://static.quality.example/"
 BODY = """<!doctype html><html><head><meta name=viewport content="width=device-width">
 <link rel=icon href=/never-recorded.ico><link rel=stylesheet href="https://static.quality.example/s.css?v=1&amp;x="></head>
-<body style="font-family: face">text
+<body style="font-family: face">text &#x1200;&#x1208; &#x6f22;&#x3042;&#xd55c; &#x1f600; &#x627; &#x0d85; &#x0915;
 <picture><source media="(max-width: 600px)" srcset="narrow.png"><img src="wide.png"></picture>
 <img srcset="one.png 1x, two.png 2x"><script>
 const device = innerWidth > 500 ? 'desktop' : ['mobile', innerWidth, innerHeight, devicePixelRatio,
@@ -85,6 +85,8 @@ def test_what_makes_replay_hard_is_answered_alike_by_every_protocol(tmp_path: Pa
             "quality.example/answer.json"
         ]
         assert [url.partition("://")[2] for url in quality.missed] == ["quality.example/never-recorded.ico"]
+        # No font has Ethiopic; Chinese, Japanese, Korean, emoji, Arabic, Sinhala and Devanagari are there.
+        assert quality.without_glyph == ("Ethiopic: 2 characters, U+1200 and 1 more",)
 
 
 @pytest.mark.parametrize(("name", "protocols"), [("agency", PROTOCOLS), ("dummy-2012", (Protocol.HTTP1,))])

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import harness
+from harness.browser import fonts
 from harness.browser.browserlog import BrowserLog
 from harness.browser.qtwebkit import hop, log
 from harness.browser.qtwebkit.driver import QtWebKitBrowser
@@ -144,6 +145,7 @@ def _surroundings(home: Path) -> dict[str, str]:
         "XDG_RUNTIME_DIR": str(home),
         "XDG_CACHE_HOME": str(home / ".cache"),
         "QT_QPA_PLATFORM": "offscreen",
+        **fonts.ENVIRONMENT,
         "LC_ALL": "C.UTF-8",  # Qt says at each start that it would rather have that
     }
 
