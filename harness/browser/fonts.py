@@ -11,12 +11,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from harness.browser import world
 from harness.browser.world import Send
 from harness.command import Command
 from harness.process import run
 
 CONFIGURATION = Path(str(resources.files("configs").joinpath("fonts.conf")))
 ENVIRONMENT = {"FONTCONFIG_FILE": str(CONFIGURATION)}
+LOADED_FONTS = "[...document.fonts].filter(f => f.status == 'loaded').map(f => [f.family, f.unicodeRange])"
 # Control, format, spaces, marks that only change their neighbour (as variation selectors do): no glyph is missed.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
 _SELECTORS = range(0xFE00, 0xFE10)
@@ -64,29 +66,50 @@ def covered() -> Characters:
 def text_without_glyph(send: Send, fonts: Characters) -> Counter[str]:
     """The characters of the page's rendered text for which there is no glyph, with how often each stands there.
 
-    Read from outside the page's scripts. Text that a web font of the page's own takes part in is taken for covered.
+    Read from outside the page's scripts. What a web font of the page's own may show, by its name and range, is taken
+    for shown. (CSS.getPlatformFontsForNode would tell, but with that domain the browser loads style sheets again.)
     """
-    send("DOM.enable", {})
-    send("CSS.enable", {})
-    snapshot = send("DOMSnapshot.captureSnapshot", {"computedStyles": []})
-    lacking: dict[int, Counter[str]] = {}
+    snapshot = send("DOMSnapshot.captureSnapshot", {"computedStyles": ["font-family"]})
+    strings = snapshot["strings"]
+    lacking: list[tuple[str, Counter[str]]] = []
     for document in snapshot["documents"]:
-        layout, backend_ids = document["layout"], document["nodes"]["backendNodeId"]
+        layout = document["layout"]
+        families = {
+            node: strings[style[0]]
+            for node, style in zip(layout["nodeIndex"], layout["styles"], strict=True)
+            if style
+        }
         for node, text in zip(layout["nodeIndex"], layout["text"], strict=True):
-            found = fonts.lacking(snapshot["strings"][text]) if text >= 0 else None
+            found = fonts.lacking(strings[text]) if text >= 0 else None
             if found:
-                lacking.setdefault(backend_ids[node], Counter()).update(found)
-    if not lacking:
-        return Counter()
-    send("DOM.getDocument", {"depth": 0})
-    asked = {"backendNodeIds": list(lacking)}
-    nodes = send("DOM.pushNodesByBackendIdsToFrontend", asked)["nodeIds"]
+                parent = document["nodes"]["parentIndex"][node]
+                lacking.append((families.get(node) or families.get(parent, ""), found))
+    own = _web_fonts(send) if lacking else {}
     uncovered: Counter[str] = Counter()
-    for node, found in zip(nodes, lacking.values(), strict=True):
-        used = send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
-        if not any(font["isCustomFont"] for font in used):
-            uncovered.update(found)
+    for family, found in lacking:
+        ranges = [own[name] for name in map(_bare, family.split(",")) if name in own]
+        uncovered.update(
+            {each: count for each, count in found.items() if not any(each in shown for shown in ranges)}
+        )
     return uncovered
+
+
+def _web_fonts(send: Send) -> dict[str, Characters]:
+    """The page's own fonts that were loaded: their names, and what they may be used for."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for family, text in world.evaluated(send, LOADED_FONTS) or ():
+        found.setdefault(_bare(family), []).extend(map(_range, text.split(",")))
+    return {family: Characters(ranges) for family, ranges in found.items()}
+
+
+def _range(text: str) -> tuple[int, int]:
+    """A range of CSS: `U+0-7F`, `U+26`, `U+4??`."""
+    first, _, last = text.strip().removeprefix("U+").removeprefix("u+").partition("-")
+    return int(first.replace("?", "0"), 16), int((last or first).replace("?", "F"), 16)
+
+
+def _bare(family: str) -> str:
+    return family.strip().strip("\"'").lower()
 
 
 def by_script(characters: Mapping[str, int]) -> list[str]:
