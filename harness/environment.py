@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
+from harness.browser import fonts
 from harness.browser.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
 from harness.browser.qtwebkit import home as qtwebkit
 from harness.command import Command
@@ -44,6 +45,7 @@ def describe_environment(
         "programs": program_versions(),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "link": {"backend": testbed.backend.value, "tcp": asdict(testbed.tcp)},
+        "fonts": fonts.described(),
         "browser": {
             "flags": list(FLAGS),
             "preferences": FIRST_PREFERENCES,

@@ -51,6 +51,7 @@ class Evidence:
     server_cpu_s: float | None = None
     foreign_cpu_share: float | None = None
     lateness: Mapping[str, Lateness] | None = None
+    without_glyph: Mapping[str, int] | None = None
     console_errors: tuple[str, ...] | None = None
     console_error_count: int | None = None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from harness.browser.screens import Screenful
 from harness.records import Record
+from sites.asked import normalised
 from sites.optimise.similarity import similarity as similarity_of
 
 # Measured on the pages named in docs/methodology.md, which says what whole and broken variants have.
@@ -97,7 +98,7 @@ def likeness(variant: str, originals: Sequence[Look], looks: Sequence[Look]) -> 
         screenful=screenful,
         screens=max(number for each in whole for number, _ in each.screens),
         unsteady=tuple(sorted(alike.keys() - steady.keys())),
-        missing=_new(known, whole, lambda look: look.record.observation.missed, _without_query),
+        missing=_new(known, whole, lambda look: look.record.observation.missed, _path),
         console=_new(known, whole, lambda look: look.console, _bare),
     )
 
@@ -134,6 +135,6 @@ def _bare(message: str) -> str:
     return _VARYING.sub("", message)
 
 
-def _without_query(url: str) -> str:
-    """Two loads of a page put other times and random numbers into the queries of its beacons."""
-    return url.partition("?")[0]
+def _path(url: str) -> str:
+    """A variant joins scripts, which then draw other random numbers for the queries of their beacons."""
+    return normalised(url).partition("?")[0]

@@ -7,11 +7,13 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
 
 from harness.browser.browserlog import ABORTED, Request
+from harness.browser.fonts import by_script
 from harness.judge import Evidence
 from harness.model import Engine, Outcome
 from harness.records import Record
 from harness.replay import Replay
 from sites.archive import Archive, Entry
+from sites.kinds import fits
 from sites.peripheral import peripheral_urls
 from sites.servers import Match
 
@@ -23,9 +25,11 @@ class ReplayQuality:
     """The requests of a page until the browser was closed, a while after its load event; each counts.
 
     Left out are requests that the page took back, and CORS questions. Of the others `exact` were answered by the
-    response recorded for their URL, `closest` by that of the closest query, `missed` not at all. Core requests are
+    response recorded for their URL, `closest` by that of the closest query, `missed` not at all or, by the closest
+    query, with something of another kind. Core requests are
     those to GET that are no favicon or manifest. `bytes_served` are the bodies of the exact answers as they
     travelled, `bytes_recorded` the same as recorded. `failed` were answered, but the browser refused the answer.
+    `without_glyph` is the text that no font could show, by script.
     `determinism` and `compression` are the settings it was served with; reports of older versions have the default,
     as they have of `engine`. `answered` are the URLs that were answered; older reports do not tell.
     """
@@ -53,6 +57,7 @@ class ReplayQuality:
     compression: str = str(Replay.compression)
     engine: str = Engine.CHROMIUM.value
     answered: tuple[str, ...] | None = None
+    without_glyph: tuple[str, ...] = ()
 
     @property
     def answered_percent(self) -> float | None:
@@ -107,9 +112,9 @@ def replay_quality(
         asked=len(asked),
         exact=len(exact),
         closest=tuple(request.url for request, match in asked if match is Match.CLOSEST),
-        missed=tuple(_named(request) for request, match in asked if match is Match.MISS),
+        missed=tuple(_missed(request) for request, match in asked if match is Match.MISS),
         core_asked=len(core),
-        core_missed=tuple(_named(request) for request, match in core if match is Match.MISS),
+        core_missed=tuple(_missed(request) for request, match in core if match is Match.MISS),
         failed=tuple(_named(request) for request in answered if request.net_error),
         bytes_served=sum(request.body_bytes or 0 for request in exact),
         bytes_recorded=sum(recorded[_bare(r.url)].body_bytes for r in exact if _bare(r.url) in recorded),
@@ -118,6 +123,7 @@ def replay_quality(
         compression=str(settings.compression),
         engine=condition.engine.value,
         answered=tuple(dict.fromkeys(request.url.partition("#")[0] for request in answered)),
+        without_glyph=tuple(by_script(evidence.without_glyph or {})) if evidence else (),
     )
 
 
@@ -130,6 +136,8 @@ def _asked(evidence: Evidence) -> Iterator[tuple[Request, Match]]:
             continue
         if match is None and request.net_error in (None, ABORTED):
             continue
+        if match is Match.CLOSEST and not fits(request.accepts, request.mime):
+            match = Match.MISS
         yield request, match or Match.MISS
 
 
@@ -153,6 +161,12 @@ def _named(request: Request) -> str:
     method = "" if request.method == "GET" else f" ({request.method})"
     error = f" (net error {request.net_error})" if request.net_error else ""
     return f"{request.url}{method}{error}"
+
+
+def _missed(request: Request) -> str:
+    """The URL of what was not answered, or by another kind of thing."""
+    other = f" (answered with {request.mime})" if request.mime and not request.failed else ""
+    return f"{_named(request)}{other}"
 
 
 def _percent(part: int, whole: int) -> float | None:

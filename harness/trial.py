@@ -194,6 +194,9 @@ class _Attempt:
             self.evidence = replace(
                 self._seen, console_errors=errors, console_error_count=browser.console_error_count
             )
+        if "glyphs" in self.options.keep:
+            with watch.limit(self.options.answer_s, "text of the page"):
+                self.evidence = replace(self._seen, without_glyph=browser.text_without_glyph())
         screenshot = self._kept("screenshot", "screenshot.png")
         if screenshot is not None:
             with watch.limit(self.options.answer_s, "picture of the page"):

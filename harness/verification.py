@@ -64,7 +64,7 @@ def verifications(
     Must run inside an enclosure. Raises MeasurementRefused when the link is off.
     """
     name = (variant or parse_variant(PLAIN)).name
-    options = TrialOptions(TIMEOUT_S, ("screenshot",), linger_s)
+    options = TrialOptions(TIMEOUT_S, ("screenshot", "glyphs"), linger_s)
     files = WORKSPACE / "verification"
     screenshot = files / "screenshot.png"
     protocols = tuple(protocols)

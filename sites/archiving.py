@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
+from harness.browser.browserlog import ABORTED, Request
 from harness.errors import ArchiveError
 from harness.model import DESKTOP, MOBILE, Device
 from sites.archive import Archive, write_archive
@@ -23,6 +24,7 @@ BROWSER_NOTES = (
     "Recorded in Chromium ({device}): headers, and bodies as they travelled.",
     "What this load did not ask for is not in the archive: pictures for other screens, what comes when scrolling.",
 )
+LISTED = 10  # addresses in a note
 
 
 class Tool(StrEnum):
@@ -72,6 +74,7 @@ def archive_page(
             notes.append(f"The load was recorded without its end: {browsed.late}.")
         _refuse_error_page(start, recording)
         recording.asked_for_coding = True
+        notes += not_found(recording, browsed.requests)
         notes += [note.format(device=device) for note in BROWSER_NOTES[: 1 if mirrored else None]]
         if mirrored:
             notes += complete(recording, mirrored)
@@ -124,6 +127,28 @@ def complete(recording: Recording, mirrored: Iterable[Response]) -> list[str]:
         f"URLs that the load asked for and HTTrack did not see: {len(browsed) - len(both)}{some}",
         f"URLs that both fetched, taken from the load: {len(both)}",
         f"URLs that HTTrack alone fetched: {len(set(by_httrack) - browsed)}. {HTTRACK_NOTES[0]} {HTTRACK_NOTES[1]}",
+    ]
+
+
+def not_found(recording: Recording, requests: Iterable[Request]) -> list[str]:
+    """Notes on what the load asked for and did not get."""
+    refused = dict.fromkeys(
+        f"{capture.response.status} {capture.response.url}"
+        for capture in recording.captures
+        if capture.response.status >= 400
+    )
+    silent = dict.fromkeys(
+        each.url
+        for each in requests
+        if each.of_page and each.status is None and each.net_error not in (None, ABORTED)
+    )
+    return [
+        f"{what}: {len(urls)} ({' '.join([*urls][:LISTED])}{' ...' if len(urls) > LISTED else ''})"
+        for what, urls in (
+            ("Asked for by the page and answered with an error", refused),
+            ("Asked for by the page, but nobody answered", silent),
+        )
+        if urls
     ]
 
 

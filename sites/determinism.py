@@ -2,12 +2,15 @@
 
 Scripts build URLs of random numbers and of the time. A small script, the first of every document, gives them
 the same ones each time: `Math.random`, `crypto.getRandomValues` and `crypto.randomUUID` come from a generator with
-a fixed seed. `Date` starts at the time of the recording when that script runs and goes on with the browser's own
-clock, so that durations stay true, but in steps of 100 ms, so that what a script asks for a few milliseconds
-earlier or later is the same (Firefox's resistFingerprinting has steps of that size; pages bear it). A script that
-asks again within a millisecond, waiting in a loop, sees the time pass. `performance.timeOrigin` is the recording's,
-all else of `performance` is untouched. Workers, and empty documents that scripts make (about:blank, srcdoc), have no
-such script.
+a fixed seed. `Date` starts at the time of the recording when that script runs and goes on by what scripts wait for: a
+timer that fires finds the clock at the time it was set for, a frame takes 16 ms. What the network takes, which is
+never the same twice, passes unnoticed: names made of the time are the same in each load, and yet no script waits in
+vain. (Web Page Replay's clock goes on by a step for every 25 readings; then timers and clock do not fit together.) The
+clock goes in steps of 100 ms, so that what comes after one frame more or less reads the same (Firefox's
+resistFingerprinting has steps of that size; pages bear it). It is never ahead of the browser's own and at most 30 s
+behind. A script that asks again within a millisecond, waiting in a loop, sees the time pass, in steps of 10 ms.
+`performance.timeOrigin` is the recording's, all else of `performance` is untouched. Workers, and empty documents that
+scripts make (about:blank, srcdoc), have no such script.
 
 The historical engine (of 2016) has neither `Proxy`, so that an ordinary function stands for `Date`, nor `Crypto`,
 `crypto.randomUUID` and `performance.timeOrigin`, which it goes on without.
@@ -30,11 +33,17 @@ var O=Object,C=O.getPrototypeOf(w.crypto),g=C.getRandomValues;C.getRandomValues=
 for(var b=new Uint8Array(a.buffer,a.byteOffset,a.byteLength),i=b.length;i--;)b[i]=r()*256;return a};\
 if(C.randomUUID)C.randomUUID=function(){return"10000000-1000-4000-8000-100000000000".replace(/[018]/g,\
 function(c){return(c^r()*16>>c/4).toString(16)})};\
-var D=w.Date,N=D.now,P=w.performance,b=P.now(),l=-1,o=0,m=0,n=function(){var e=P.now()-b;if(e-l>=1)o=e%%100;l=e;\
-return m=M.max(m,M.floor(t+e-o))},S=function(){return new D(n()).toString()},F=function(y,o,d,h,i,s,f){\
+var D=w.Date,N=D.now,P=w.performance,b=P.now(),l=-1,o=0,m=0,q=0,V=0,X=0,\
+n=function(){var e=P.now()-b;if(e-l>=1){V+=o;o=0;q=e}l=e;o=M.floor((e-q)/10)*10;V=M.max(V,e-3e4);\
+return m=M.max(m,t+M.floor(V/100)*100+o)},S=function(){return new D(n()).toString()},F=function(y,o,d,h,i,s,f){\
 var e=new.target;return e?O.setPrototypeOf(new D(...(arguments.length?arguments:[n()])),e.prototype):S()};\
 D.now=n;F.prototype=D.prototype;O.setPrototypeOf(F,D);w.Date=D.prototype.constructor=w.Proxy?new Proxy(D,{apply:S,\
 construct:function(d,a,e){return Reflect.construct(d,a.length?a:[n()],e)}}):F;\
+["setTimeout","setInterval"].forEach(function(k){var f=w[k];w[k]=function(h,d){var a=[].slice.call(arguments),\
+j=d>0?+d:0,u=V+j;if(typeof h=="function")a[0]=function(){V=M.max(V,u);u+=j;return h.apply(this,arguments)};\
+return f.apply(w,a)}});\
+var A=w.requestAnimationFrame;if(A)w.requestAnimationFrame=function(h){return A.call(w,typeof h=="function"?\
+function(x){if(x!=X){X=x;V+=16}return h.call(w,x)}:h)};\
 if("timeOrigin"in P)O.defineProperty(w.Performance.prototype,"timeOrigin",\
 {get:function(){return t},configurable:true});\
 var k=O.getOwnPropertyDescriptor(w.Document.prototype,"cookie"),K=k.set;k.set=function(v){\

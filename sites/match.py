@@ -1,57 +1,96 @@
-"""Which recorded response answers a request whose query was not recorded: the closest one. Pure.
+"""Which recorded response answers a request that was not recorded under its very host, path and query. Pure.
 
-A request is answered by the response recorded for that very host, path and query. Failing that, among the
-responses recorded for the same host and path, by one whose query has the longest beginning in common with the
-asked one, counted in characters. Of several alike: status 200 before others, the shortest query, the first
-recorded. (Mahimahi compares queries the same way.) Failing that, by nothing.
+Such a request is answered by one that asked for the same but for numbers of the clock and of chance (`sites.asked`).
+Failing that, by one of the same host and path, whatever its query. A host is the same with and without `www.`. Of
+several, by the one whose host, path and query have the longest beginning in common with the asked ones, counted in
+characters (Mahimahi does the same); of several alike: status 200 before others, the shortest, the first recorded.
+Failing all, by nothing.
 
-This is made into a short list of rules per path, so that any web server can carry it out by itself.
+A script that calls a function by the name in its address (JSONP) answers with the name that was asked for
+(`sites.jsonp`), and no request that names none it can call.
+
+This is made into groups of responses and a short list of rules for each, so that any web server can carry it out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from sites.asked import normal_path, normal_target
+from sites.jsonp import Callback, callback_of
 from sites.served import ServedObject
 from sites.urls import parse_url, resolve
+
+Key = tuple[str, str]  # host and target of a served object
+UNUSABLE = 304  # an answer to a question that today's browser, with its empty cache, does not ask
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A query that starts with `prefix` (its question mark included) is answered as `target` was."""
+    """A request whose host and target start with `prefix` is answered as `key` was."""
 
     prefix: str
-    target: str
+    key: Key
 
 
 @dataclass(frozen=True)
 class Closest:
-    """What answers requests for `path` of `host` that were not recorded: the first rule that fits.
+    """What answers the requests that ask for `asked` and were not recorded: the first rule that fits.
 
-    The longest prefixes come first; the last rule's is empty and fits every query, also a missing one.
+    The longest prefixes come first; the last rule's is empty and fits everything.
     """
 
-    host: str
-    path: str
+    asked: str
     rules: tuple[Rule, ...]
 
-    def answer(self, query: str) -> str:
-        """The target that answers a query; what a server's own rules must give."""
-        return next(rule.target for rule in self.rules if query.startswith(rule.prefix))
+    def answer(self, request: str) -> Key:
+        """What answers a request for this host and target; what a server's own rules must give."""
+        return next(rule.key for rule in self.rules if request.startswith(rule.prefix))
 
 
-def closest_rules(objects: Iterable[ServedObject], scheme: str) -> tuple[Closest, ...]:
-    """The rules of every host and path, at most two per recorded query."""
-    paths: dict[tuple[str, str], list[ServedObject]] = {}
+def same_host(host: str) -> str:
+    """A host without `www.`."""
+    return host.removeprefix("www.")
+
+
+def asked_keys(host: str, target: str, callbacks: Collection[str] = ()) -> tuple[str, str]:
+    """What a request asks for, with its query (there is a question mark then) and without: as `Closest.asked`.
+
+    `callbacks` are the parameters of the archive that name functions.
+    """
+    name = same_host(host.lower())
+    return normal_target(name + target, callbacks), normal_path(name + target)
+
+
+def closest_rules(
+    objects: Iterable[ServedObject], scheme: str, callbacks: Collection[str] = ()
+) -> tuple[Closest, ...]:
+    """The rules of every group; a path all of whose responses are one group is a group only once."""
+    by_path: dict[str, list[ServedObject]] = {}
+    by_target: dict[str, list[ServedObject]] = {}
     for served in objects:
-        if not _leads_to_its_own_path(served, scheme):
-            paths.setdefault((served.host, served.path), []).append(served)
-    return tuple(Closest(host, path, _rules(recorded)) for (host, path), recorded in paths.items())
+        if served.status != UNUSABLE and not _leads_to_itself(served, scheme):
+            target, path = asked_keys(served.host, served.target, callbacks)
+            by_target.setdefault(target, []).append(served)
+            by_path.setdefault(path, []).append(served)
+    apart = {
+        target: members
+        for target, members in by_target.items()
+        if len(members) < len(by_path[target.partition("?")[0]])
+    }
+    groups = by_path | apart
+    return tuple(Closest(asked, _rules(members)) for asked, members in groups.items())
 
 
-def _leads_to_its_own_path(served: ServedObject, scheme: str) -> bool:
-    """A redirect to another query of its path would, as the closest answer to that one, lead to itself."""
+def callbacks_of(objects: Iterable[ServedObject]) -> dict[Key, Callback]:
+    """The scripts among the objects whose address names the function they call."""
+    found = ((served.key, callback_of(served)) for served in objects)
+    return {key: callback for key, callback in found if callback is not None}
+
+
+def _leads_to_itself(served: ServedObject, scheme: str) -> bool:
+    """A redirect to what its own group answers would, as the answer there, lead to itself."""
     location = next((value for name, value in served.headers if name.lower() == "location"), None)
     if location is None or not 300 <= served.status < 400:
         return False
@@ -59,29 +98,31 @@ def _leads_to_its_own_path(served: ServedObject, scheme: str) -> bool:
     if target is None:
         return False
     url = parse_url(target)
-    return (url.authority, url.target.partition("?")[0]) == (served.host, served.path)
+    return asked_keys(url.authority, url.target)[1] == asked_keys(served.host, served.target)[1]
 
 
-def _rules(recorded: list[ServedObject]) -> tuple[Rule, ...]:
-    """A compressed trie of the queries, flattened: one rule per edge, named by the edge's first character."""
-    preferred = sorted(recorded, key=lambda served: (served.status != 200, len(served.query)))
+def _rules(members: list[ServedObject]) -> tuple[Rule, ...]:
+    """A compressed trie of hosts and targets, flattened: one rule per edge, named by the edge's first character."""
+    preferred = sorted(members, key=lambda served: (served.status != 200, len(served.target)))
+    texts = {served.key: served.host + served.target for served in members}
     rules: list[Rule] = []
     nodes = [("", preferred)]
     while nodes:
-        prefix, members = nodes.pop()
-        rules.append(Rule(prefix, members[0].target))
-        shared = _shared([served.query for served in members])
+        prefix, below = nodes.pop()
+        rules.append(Rule(prefix, below[0].key))
+        shared = _shared([texts[served.key] for served in below])
         edges: dict[str, list[ServedObject]] = {}
-        for served in members:
-            if len(served.query) > shared:
-                edges.setdefault(served.query[: shared + 1], []).append(served)
+        for served in below:
+            text = texts[served.key]
+            if len(text) > shared:
+                edges.setdefault(text[: shared + 1], []).append(served)
         nodes.extend(edges.items())
     return tuple(sorted(rules, key=lambda rule: (-len(rule.prefix), rule.prefix)))
 
 
-def _shared(queries: list[str]) -> int:
-    """How many characters at the beginning all the queries have in common."""
-    first, last = min(queries), max(queries)  # what these two share, all in between share
+def _shared(texts: list[str]) -> int:
+    """How many characters at the beginning all the texts have in common."""
+    first, last = min(texts), max(texts)  # what these two share, all in between share
     return next(
         (at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first)
     )

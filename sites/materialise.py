@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from harness.replay import Compression, ThinkTime
@@ -13,7 +13,8 @@ from sites import rewrite
 from sites.archive import Archive, Entry, Response
 from sites.coding import BROWSER_CODINGS
 from sites.determinism import script
-from sites.match import Closest, closest_rules
+from sites.jsonp import Callback
+from sites.match import Closest, Key, callbacks_of, closest_rules
 from sites.served import Draft, ServedObject, Treatment, draft
 from sites.urls import DEFAULT_PORTS, Url, ascii_host, is_local, parse_url, resolve
 
@@ -29,7 +30,8 @@ class Site:
 
     `hosts` are names the archive holds, `mentioned_hosts` others that its texts refer to: those need a
     certificate and an answer, too. `ports` are the recorded ports beside the scheme's own. A request that none of
-    the `objects` answers exactly is answered by the rules `closest` has for its host and path, else not found.
+    the `objects` answers exactly is answered by the rules `closest` has for what it asks for, else not found; of the
+    `callbacks` it then gets one that calls the function it names.
     `compression` is what was done to the bodies, or if it is dynamic what the server is to do.
     """
 
@@ -42,6 +44,12 @@ class Site:
     closest: tuple[Closest, ...]
     notes: tuple[str, ...]
     compression: Compression = AS_RECORDED
+    callbacks: Mapping[Key, Callback] = field(default_factory=dict)
+
+    @property
+    def callback_parameters(self) -> tuple[str, ...]:
+        """The parameters in which requests name functions."""
+        return tuple(sorted({callback.parameter for callback in self.callbacks.values()}))
 
     @property
     def coded_types(self) -> tuple[str, ...]:
@@ -86,6 +94,10 @@ def materialise(
     drafts = [draft(url, entry, treatment, changes) for url, entry in chosen.items()]
     _settle_integrity(drafts, changes)
     objects = _with_aliases([made.finish() for made in drafts], scheme, archive.hosts, changes)
+    callbacks = callbacks_of(objects)
+    changes["scripts (JSONP) that call the function a request names, also under another name"] += len(
+        callbacks
+    )
     return Site(
         start_url=str(parse_url(archive.start_url).under(scheme)),
         scheme=scheme,
@@ -93,9 +105,10 @@ def materialise(
         mentioned_hosts=_mentioned_hosts(drafts, archive.hosts, changes),
         ports=tuple(sorted({made.url.port for made in drafts} - {DEFAULT_PORTS[scheme]})),
         objects=objects,
-        closest=closest_rules(objects, scheme),
+        closest=closest_rules(objects, scheme, {each.parameter for each in callbacks.values()}),
         notes=tuple(f"{count} {what}" for what, count in sorted(changes.items()) if count),
         compression=compression,
+        callbacks=callbacks,
     )
 
 

@@ -17,7 +17,9 @@ class Request:
     engine does not tell how many travelled. `tls`, `pipelined` and `ended_ms` are what QtWebKit tells. Requests that
     came from one another by redirects have the same `chain`. `from_cache`: answered by what this very load had fetched
     before; it never was on the wire (None where the engine does not tell). `relayed`: the page asked for it under
-    https, and the hop passed it on in plain http, under which `url` is.
+    https, and the hop passed it on in plain http, under which `url` is. `accepts` is what the request was for by its
+    headers (Sec-Fetch-Dest or, where there is none, Accept), `mime` the media type of its answer; "" where the engine
+    does not tell.
     """
 
     url: str
@@ -37,6 +39,8 @@ class Request:
     pipelined: bool | None = None
     ended_ms: float | None = None
     relayed: bool = False
+    accepts: str = ""
+    mime: str = ""
 
     @property
     def host(self) -> str:

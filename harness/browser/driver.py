@@ -64,6 +64,12 @@ class Browser(Protocol):
     def console_error_count(self) -> int:
         """How many of those the browser knows of, `CONSOLE_LIMIT` or not; of `console_errors` as last called."""
 
+    def text_without_glyph(self) -> Mapping[str, int]:
+        """The characters of the page's rendered text that no font has, with how often each stands there.
+
+        Raises TrialFailed like `load`, and where the engine cannot tell.
+        """
+
     def scroll(self, screenful: int) -> bool:
         """Show that screenful of the page (0 is the top) with its pictures; tells whether there is more below."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from harness.browser.fonts import CONFIGURATION
 from harness.command import Command
 from harness.process import find_program
 
@@ -24,6 +25,7 @@ def write_launcher(path: Path, network: Path | None, current_home: Path) -> Path
         f"home=$(readlink {shlex.quote(str(current_home))})\n"
         'echo $$ >"$home/pid"\n'
         'HOME="$home" TMPDIR="$home" XDG_CONFIG_HOME="$home/.config" XDG_CACHE_HOME="$home/.cache" \\\n'
+        f"FONTCONFIG_FILE={shlex.quote(str(CONFIGURATION))} \\\n"
         f'exec {words} "$@" 2>>"$home/chromium.log"\n'
     )
     path.chmod(0o755)

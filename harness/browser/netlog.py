@@ -106,6 +106,8 @@ class _Hop:
     started_ms: int
     chain: int
     answered_ms: int | None = None
+    accepts: str = ""
+    mime: str = ""
     ended: bool = False
     protocol: str | None = None
     status: int | None = None
@@ -141,6 +143,8 @@ class _Hop:
             chain=self.chain,
             from_cache=self.from_cache,
             answered_ms=self.answered_ms,
+            accepts=self.accepts,
+            mime=self.mime,
         )
 
 
@@ -171,8 +175,11 @@ def _hop(parameters: Mapping[str, Any], time_ms: int, source: int) -> _Hop:
 def _note(hop: _Hop, name: str, parameters: Mapping[str, Any], time_ms: int, *, ended: bool) -> None:
     if name in SENT_BY:
         hop.protocol = SENT_BY[name]
+        sent = _headers(parameters)
+        hop.accepts = sent.get("sec-fetch-dest") or sent.get("accept", "")
     elif name == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
         hop.status = _status(parameters.get("headers", []))
+        hop.mime = _headers(parameters).get("content-type", "").partition(";")[0].strip().lower()
         hop.answered_ms = time_ms
     elif name == "URL_REQUEST_JOB_BYTES_READ":
         hop.raw_bytes += parameters.get("byte_count", 0)
@@ -183,6 +190,12 @@ def _note(hop: _Hop, name: str, parameters: Mapping[str, Any], time_ms: int, *, 
     elif ended and name in ("REQUEST_ALIVE", "URL_REQUEST_START_JOB"):
         hop.ended = True
         hop.net_error = parameters.get("net_error") or hop.net_error
+
+
+def _headers(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of an event by their names in lower case."""
+    pairs = (line.partition(": ") for line in parameters.get("headers", []) if not line.startswith(":"))
+    return {name.lower(): value for name, _, value in pairs}
 
 
 def _status(headers: list[str]) -> int | None:

@@ -21,7 +21,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from harness.browser import device, world
+from harness.browser import device, fonts, world
 from harness.browser.driver import (
     CONSOLE_LIMIT,
     HOLD_TIMERS_SCRIPT,
@@ -102,6 +102,12 @@ class PlaywrightBrowser:
             raise _page_error(error) from error
         self.console_error_count = len(uncaught) + len(messages)
         return tuple(one_line(text) for text in (*uncaught, *messages)[:CONSOLE_LIMIT])
+
+    def text_without_glyph(self) -> Mapping[str, int]:
+        try:
+            return fonts.text_without_glyph(self._send, fonts.covered())
+        except Error as error:
+            raise _page_error(error) from error
 
     def prepare(self, launch: Launch) -> None:
         """Look like the device of the launch, and watch from outside the page; TestbedFailed when that cannot be."""

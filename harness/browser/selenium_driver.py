@@ -14,7 +14,7 @@ from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver import ChromeOptions, Remote
 from selenium.webdriver.remote.command import Command as RemoteCommand
 
-from harness.browser import device, world
+from harness.browser import device, fonts, world
 from harness.browser.driver import (
     CONSOLE_LIMIT,
     HOLD_TIMERS_SCRIPT,
@@ -121,6 +121,12 @@ class SeleniumBrowser:
             world.prepare(self._send)
         except DRIVER_FAILURES as error:
             raise TestbedFailed(f"Chromium cannot be {launch.device}: {_first_line(error)}") from error
+
+    def text_without_glyph(self) -> Mapping[str, int]:
+        try:
+            return fonts.text_without_glyph(self._send, fonts.covered())
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
 
     def _send(self, name: str, parameters: dict[str, Any]) -> Mapping[str, Any]:
         answer: Mapping[str, Any] = self._remote.execute(

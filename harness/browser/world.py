@@ -35,17 +35,7 @@ def timeline(send: Send) -> Mapping[str, Any]:
 
     Raises TrialFailed with `page-error` when the document has no such world: it is not one that was loaded.
     """
-    frame = send("Page.getFrameTree", {})["frameTree"]["frame"]["id"]
-    world = send("Page.createIsolatedWorld", {"frameId": frame, "worldName": NAME})["executionContextId"]
-    answer = send(
-        "Runtime.evaluate",
-        {
-            "expression": f"({TIMELINE.strip()})()",
-            "contextId": world,
-            "awaitPromise": True,
-            "returnByValue": True,
-        },
-    )
+    answer = _answer(send, f"({TIMELINE.strip()})()")
     found = answer["result"].get("value")
     if not isinstance(found, dict):
         said = answer.get("exceptionDetails", {}).get("text", "it was not observed from its beginning")
@@ -53,3 +43,15 @@ def timeline(send: Send) -> Mapping[str, Any]:
     metrics = {each["name"]: each["value"] for each in send("Performance.getMetrics", {})["metrics"]}
     started = metrics.get("NavigationStart")
     return {**found, "navigation_start_ms": started * 1000 if started else None}
+
+
+def evaluated(send: Send, expression: str) -> Any:
+    """The value of an expression in the world of the tab's document; None when it has none."""
+    return _answer(send, expression)["result"].get("value")
+
+
+def _answer(send: Send, expression: str) -> Mapping[str, Any]:
+    frame = send("Page.getFrameTree", {})["frameTree"]["frame"]["id"]
+    world = send("Page.createIsolatedWorld", {"frameId": frame, "worldName": NAME})["executionContextId"]
+    asked = {"expression": expression, "contextId": world, "awaitPromise": True, "returnByValue": True}
+    return send("Runtime.evaluate", asked)

@@ -23,14 +23,17 @@ from harness.replay import AS_RECORDED
 from harness.testbed import testbed
 from harness.verification import stored
 from sites.archive import Archive, archives_root, check_free, list_archives, open_archive
+from sites.archive_index import METADATA_FILE
 from sites.archiving import Tool, archive_page
 from sites.capture import archive_with_httrack
 from sites.importers import import_recording
+from sites.importers.recording import printable
 from sites.pagelist import Outcome, Wanted, archive_all, read_list
 from sites.recipes import RECIPES, package_cache
 from sites.wholefolder import temporary_folder
 
 # Shipped pages are crawled inside the testbed, as a live site is outside; nothing is measured over this link.
+NOTES_SHOWN, NOTE_CHARACTERS = 10, 200
 CRAWL_LINK = Link.of(1000, 0, name="crawl")
 
 
@@ -159,8 +162,6 @@ def run_import(arguments: argparse.Namespace) -> int:
         arguments.file, archives_root(), name, arguments.start_url, replace=arguments.replace
     )
     _print_made(out, archive)
-    for note in archive.notes:
-        out.print(f"  {note}", markup=False)
     return 0
 
 
@@ -204,6 +205,20 @@ def _print_made(out: Console, archive: Archive) -> None:
         f"archived {archive.start_url} as {archive.name}: {len(archive.entries)} responses of "
         f"{len(archive.hosts)} host(s), {_total(archive) / 1000:,.0f} kB ({archive.folder})"
     )
+    for line in note_lines(archive):
+        out.print(f"  {line}", markup=False, soft_wrap=True)
+
+
+def note_lines(archive: Archive) -> list[str]:
+    """The notes of an archive, short: what was changed, left out or not found."""
+    shown = [printable(note, NOTE_CHARACTERS) for note in archive.notes[:NOTES_SHOWN]]
+    more = len(archive.notes) - len(shown)
+    cut = any(len(note) > NOTE_CHARACTERS for note in archive.notes[:NOTES_SHOWN])
+    if more:
+        shown.append(f"and {more} more in {archive.folder / METADATA_FILE}")
+    elif cut:
+        shown.append(f"in full in {archive.folder / METADATA_FILE}")
+    return shown
 
 
 def _total(archive: Archive) -> int:

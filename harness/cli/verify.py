@@ -13,6 +13,7 @@ from harness.cli.replay_options import add_replay_options, replay_of
 from harness.errors import UsageError
 from harness.mending import Where, check_variants
 from harness.model import DESKTOP, DEVICES, Device, Engine, Protocol
+from harness.preflight import debian_packages
 from harness.replay import DEFAULT_TLS, Replay
 from harness.replay_quality import ReplayQuality
 from harness.servers import DEFAULT_SERVERS
@@ -141,7 +142,20 @@ def _lines(quality: ReplayQuality) -> Iterator[str]:
     yield from (f"  closest query: {printable(url, 160)}" for url in quality.closest)
     yield from (f"  missed{', core' if url in core else ''}: {printable(url, 160)}" for url in quality.missed)
     yield from (f"  answered, but refused by the browser: {printable(url, 160)}" for url in quality.failed)
+    yield from (f"  text without a glyph: {text}{_font_packages()}" for text in quality.without_glyph)
     yield from (f"  console: {text}" for text in quality.console_errors or ())
+
+
+def _font_packages() -> str:
+    """What to do about text without a glyph."""
+    absent = [
+        each.name for each in debian_packages() if each.name.startswith("fonts-") and not each.is_there()
+    ]
+    return (
+        f"; apt-get install {' '.join(absent)}"
+        if absent
+        else "; none of the fonts that set-up installs has it"
+    )
 
 
 def percent(value: float | None) -> str:

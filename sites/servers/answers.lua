@@ -1,32 +1,10 @@
 -- How nginx finds the recorded answer to a request and sends its status and headers; see nginxfiles.py.
+local closest = require("closest")
 local answers = {}
+local content = closest.content
 
 local function name_of(text)
     return (ngx.sha1_bin(text):gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
-end
-
-local function content(path)
-    local file = io.open(path, "rb")
-    if not file then return nil end
-    local text = file:read("*a")
-    file:close()
-    return text
-end
-
--- The longest beginning of the query that has a file, by halves (Waldvogel et al., SIGCOMM 1997).
-local function closest(folder, host, target)
-    local path, query = target:match("^([^?]*)(.*)$")
-    local found = content(folder .. "closest/" .. name_of(host .. path))
-    if not found then return nil end
-    local length, step = 0, 32768
-    while step >= 1 do
-        if length + step <= #query then
-            local better = content(folder .. "closest/" .. name_of(host .. path .. query:sub(1, length + step)))
-            if better then found, length = better, length + step end
-        end
-        step = step / 2
-    end
-    return found
 end
 
 local function choose(folder)
@@ -39,13 +17,18 @@ local function choose(folder)
     local name = name_of(host .. target)
     local head = content(folder .. "heads/" .. name)
     if head then return "exact", name, head end
-    name = closest(folder, host, target)
-    if name then return "closest", name, content(folder .. "heads/" .. name) end
+    name = closest.find(folder, name_of, host, target)
+    if name then
+        head = content(folder .. "heads/" .. name)
+        local calls, headers, body = closest.callback(folder, name, target)
+        if not calls then return "closest", name, head end
+        if body then return "closest", name, head:match("^[^\n]*\n") .. headers, body end
+    end
     return "miss", "miss", content(folder .. "heads/miss")
 end
 
 function answers.find(folder)
-    local answer, name, head = choose(folder)
+    local answer, name, head, body = choose(folder)
     local status, wait_us, headers = head:match("^(%d+) (%d+)\n(.*)$")
     ngx.var.answer = answer
     ngx.ctx.status, ngx.ctx.headers = tonumber(status), headers
@@ -57,6 +40,12 @@ function answers.find(folder)
         ngx.req.set_method(ngx.HTTP_GET)
     end
     if wait_us ~= "0" then ngx.sleep(tonumber(wait_us) / 1e6) end
+    if body then
+        ngx.status = ngx.ctx.status
+        ngx.header["Content-Length"] = #body
+        ngx.print(body)
+        return ngx.exit(ngx.HTTP_OK)
+    end
     ngx.req.set_uri("/" .. name)
 end
 

@@ -1,11 +1,13 @@
 """Apache httpd as the replay server of one archive, on one address per protocol.
 
-Each response is a file that mod_asis sends and mod_rewrite finds, see `apachefiles`. The settings that matter
+Each response is a file that mod_asis sends and mod_rewrite finds, or for what was not recorded a script in mod_lua, see
+`apachefiles`. The settings that matter
 stand, explained, in configs/servers/apache.template.
 """
 
 from __future__ import annotations
 
+import importlib.resources
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,19 +16,13 @@ from pathlib import Path
 from harness.command import Command
 from harness.process import run
 from sites.materialise import Site
-from sites.servers.apachefiles import STEPS, write_answers
+from sites.servers.apachefiles import write_answers
 from sites.servers.apachelog import LOG_FORMAT, parse_line
+from sites.servers.closestfiles import scripts as closest_scripts
 from sites.servers.serving import Program, Setup, rendered, required
 
 MODULE_FOLDER = Path("/usr/lib/apache2/modules")
-MODULES = ("mpm_event", "authz_core", "rewrite", "headers", "asis", "ssl", "http2")
-# Run for each request before it is answered; the environment variable is set by the rewrite rules.
-THINK = """function think(r)
-    local us = r.subprocess_env["THINK_US"]
-    if us then r.usleep(tonumber(us)) end
-    return apache2.DECLINED
-end
-"""
+MODULES = ("mpm_event", "authz_core", "rewrite", "headers", "asis", "ssl", "http2", "lua")
 
 
 @dataclass(frozen=True)
@@ -61,15 +57,21 @@ SETTINGS = Settings()
 
 
 def configure(setup: Setup) -> dict[str, str]:
-    """httpd.conf and the script it runs."""
-    return {"httpd.conf": configuration(setup), "think.lua": THINK}
+    """httpd.conf and the scripts it runs."""
+    answers = importlib.resources.files("sites.servers") / "apache.lua"
+    return {
+        "httpd.conf": configuration(setup),
+        "apache.lua": answers.read_text(encoding="utf-8"),
+        "folder.lua": f'return "{setup.folder}/"\n',
+        **closest_scripts(setup.sites.values()),
+    }
 
 
 def configuration(setup: Setup) -> str:
     """The text of httpd.conf."""
     thinking = _thinks(setup.sites)
     coder = CODERS.get(setup.compression.kind) if setup.coded_types else None
-    modules = (*MODULES, *(["lua"] if thinking else []), *(["filter", coder.module] if coder else []))
+    modules = (*MODULES, *(["filter", coder.module] if coder else []))
     for module in modules:
         required(MODULE_FOLDER / f"mod_{module}.so", "apache", "install the Debian package apache2-bin")
     return rendered(
@@ -83,7 +85,6 @@ def configuration(setup: Setup) -> str:
         tls_resumption=setup.tls_resumption,
         key_file=setup.key_file,
         log_format=LOG_FORMAT,
-        steps=STEPS,
         listeners=setup.listeners,
         coder=coder,
         level=setup.compression.level,

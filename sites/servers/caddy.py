@@ -20,7 +20,7 @@ from harness.process import run
 from sites.materialise import Site
 from sites.servers import BODILESS, names_at
 from sites.servers.caddylog import parse_line
-from sites.servers.caddyroutes import body_name, routes
+from sites.servers.caddyroutes import body_name, routes, template, template_name
 from sites.servers.serving import LOG_NAME, Program, Setup, in_url, rendered, required
 from sites.urls import DEFAULT_PORTS
 
@@ -110,6 +110,8 @@ def _write_bodies(folder: Path, site: Site) -> None:
             file = folder / body_name(number)
             file.write_bytes(served.body)
             os.utime(file, (0, 0))
+        if served.key in site.callbacks:
+            (folder / template_name(number)).write_bytes(template(site.callbacks[served.key]))
 
 
 def program() -> Path:

@@ -1,24 +1,30 @@
 """How Caddy finds the recorded answer to a request: its routes as data. Pure.
 
 Caddy compares a request with one route after the other. So that finding an answer costs about the same in an archive of
-any size, routes form a tree: a node's branches are told apart by the first characters in which what they answer
-differs (a radix tree), and within a leaf few are left. What is compared, `asked`, is Host and request target
-exactly as they were sent.
+any size, routes form trees: a node's branches are told apart by the first characters in which what they answer
+differs (a radix tree), and within a leaf few are left. The first tree compares `asked`, Host and request target
+exactly as they were sent. What it does not find is brought into the form of `sites.asked`, and found in two more trees
+of groups (`sites.match`), each of which holds a tree that again compares `asked`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sites.asked import ANY, CALLBACKS, LEFT_OUT, LONG_NUMBER
+from sites.jsonp import NAME, Callback
+from sites.match import Closest, Key
 from sites.materialise import Site
-from sites.served import ServedObject
+from sites.served import Headers, ServedObject
 from sites.servers import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS, Match
 
 Route = Mapping[str, Any]
-ASKED = "asked"  # the variable that holds Host and request target
+# Variables of a request: Host and request target, and what sites.match.asked_keys makes of them.
+ASKED, TARGET, PATH = "asked", "asked_target", "asked_path"
+LONG_NUMBERS = 8  # that are masked; a URL with more finds its answer by its path, or none
 LEAF_ROUTES = 8
 # What Caddy's file server adds by itself; it goes unless it was recorded.
 ADDED_HEADERS = ("Accept-Ranges", "Vary")
@@ -26,11 +32,10 @@ ADDED_HEADERS = ("Accept-Ranges", "Vary")
 
 @dataclass(frozen=True)
 class Answer:
-    """Requests for `text` (with `beginning`: also those that only begin so) get the response with this number."""
+    """Requests whose variable is `text` (with `beginning`: also those in which it only begins so) are handled so."""
 
     text: str
-    number: int
-    match: Match
+    handle: Sequence[Route]
     beginning: bool = False
 
 
@@ -38,8 +43,25 @@ def routes(site: Site, root: str) -> list[Route]:
     """All routes of a site whose bodies lie in `root`, named by `body_name`."""
     numbers = {served.key: number for number, served in enumerate(site.objects)}
     handlers = [_handlers(served, number, root) for number, served in enumerate(site.objects)]
-    answers = sorted(_answers(site, numbers), key=lambda answer: answer.text)
-    return [*_before(), *_tree(answers, handlers), _miss()]
+    exact = [
+        Answer(served.host + served.target, [_log(Match.EXACT), *handlers[number]])
+        for number, served in enumerate(site.objects)
+    ]
+    closest: dict[Key, Sequence[Route]] = {
+        key: _calling(callback, number, root)
+        if (callback := site.callbacks.get(key))
+        else [_log(Match.CLOSEST), *handlers[number]]
+        for key, number in numbers.items()
+    }
+    groups = [Answer(each.asked, [_subroute(_tree(ASKED, _rules(each, closest)))]) for each in site.closest]
+    return [
+        *_before(),
+        *_tree(ASKED, exact),
+        *_normalised(site.callback_parameters),
+        *_tree(TARGET, [group for group in groups if "?" in group.text]),
+        *_tree(PATH, [group for group in groups if "?" not in group.text]),
+        _miss(),
+    ]
 
 
 def body_name(number: int) -> str:
@@ -47,45 +69,96 @@ def body_name(number: int) -> str:
     return f"{number}.body"
 
 
-def _answers(site: Site, numbers: Mapping[tuple[str, str], int]) -> Iterator[Answer]:
-    for served in site.objects:
-        yield Answer(served.host + served.target, numbers[served.key], Match.EXACT)
-    for each in site.closest:
-        asked = each.host + each.path
-        for rule in each.rules:
-            number = numbers[each.host, rule.target]
-            if not rule.prefix:
-                yield Answer(asked, number, Match.CLOSEST)  # without any query
-            yield Answer(asked + (rule.prefix or "?"), number, Match.CLOSEST, beginning=True)
+def template_name(number: int) -> str:
+    """The name of the file with the body of a script that calls what the request names."""
+    return f"{number}.template"
 
 
-def _tree(answers: Sequence[Answer], handlers: Sequence[list[Route]]) -> list[Route]:
-    """The routes for these answers, sorted by text.
+def template(callback: Callback) -> bytes:
+    """The body of such a script for Caddy's template handler, whose delimiter is the mark."""
+    name = f'{callback.mark} placeholder "http.vars.{_variable(callback.parameter)}" {callback.mark}'
+    return callback.marked.replace(callback.mark.encode(), name.encode())
 
-    The first that fits must be the right one: exact before closest, long before short.
-    """
+
+def _rules(closest: Closest, handlers: Mapping[Key, Sequence[Route]]) -> list[Answer]:
+    return [Answer(rule.prefix, handlers[rule.key], beginning=True) for rule in closest.rules]
+
+
+def _normalised(parameters: Sequence[str]) -> list[Route]:
+    """Bring the request into the form of `sites.asked`; what it says in these parameters is kept before."""
+    kept = {_variable(name): f"{{http.request.uri.query.{name}}}" for name in parameters}
+    counts = {
+        "delete": list(LEFT_OUT),
+        "replace": [
+            {"key": name, "search_regexp": "(?s)^.*$", "replace": ANY}
+            for name in dict.fromkeys((*CALLBACKS, *parameters))
+        ],
+    }
+    whole = {
+        "match": [_matches(ASKED, r"^(?:www\.)?([^?]*)", "whole")],
+        "handle": [
+            *([{"handler": "vars", **kept}] if kept else []),
+            {"handler": "rewrite", "query": counts},
+            {"handler": "vars", TARGET: "{http.regexp.whole.1}?{http.request.uri.query}"},
+        ],
+    }
+    mask = {
+        "match": [_matches(TARGET, f"^(.*?){LONG_NUMBER}(.*)$", "long")],
+        "handle": [{"handler": "vars", TARGET: f"{{http.regexp.long.1}}{ANY}{{http.regexp.long.2}}"}],
+    }
+    path = {
+        "match": [_matches(TARGET, "^([^?]*)", "path")],
+        "handle": [{"handler": "vars", PATH: "{http.regexp.path.1}"}],
+    }
+    return [whole, *[mask] * LONG_NUMBERS, path]
+
+
+def _variable(parameter: str) -> str:
+    """The variable that holds what a request says in a parameter."""
+    return f"said_{parameter.encode().hex()}"
+
+
+def _calling(callback: Callback, number: int, root: str) -> list[Route]:
+    """Send a script that calls the function the request names; a request that names none is a miss."""
+    variable = _variable(callback.parameter)
+    rendering = {
+        "handler": "templates",
+        "file_root": literal(root),
+        "mime_types": [""],
+        "delimiters": [callback.mark, callback.mark],
+    }
+    named = {
+        "match": [_matches(variable, NAME)],
+        "handle": [
+            _log(Match.CLOSEST),
+            _headers_handler(callback.headers),
+            rendering,
+            *_file(template_name(number), root, 200),
+        ],
+        "terminal": True,
+    }
+    return [_subroute([named, _miss()])]
+
+
+def _tree(variable: str, answers: Sequence[Answer]) -> list[Route]:
+    """The routes for these answers. The first that fits must be the right one: the longest, whole before beginning."""
+    return _branches(variable, sorted(answers, key=lambda answer: answer.text))
+
+
+def _branches(variable: str, answers: Sequence[Answer]) -> list[Route]:
+    """`_tree` of answers sorted by text."""
     if len(answers) <= LEAF_ROUTES:
-        ranked = sorted(
-            answers, key=lambda each: (each.match is not Match.EXACT, -len(each.text), each.beginning)
-        )
-        return [_leaf(answer, handlers) for answer in ranked]
+        ranked = sorted(answers, key=lambda each: (-len(each.text), each.beginning))
+        return [_leaf(variable, answer) for answer in ranked]
     shared = _shared(answers[0].text, answers[-1].text)
     ends_here = [answer for answer in answers if len(answer.text) == shared]
-    branches: dict[str, list[Answer]] = {}
+    below: dict[str, list[Answer]] = {}
     for answer in answers[len(ends_here) :]:
-        branches.setdefault(answer.text[: shared + 1], []).append(answer)
-    if not branches:
-        return _tree_of_one(ends_here, handlers)
+        below.setdefault(answer.text[: shared + 1], []).append(answer)
     return [
-        *(_branch(beginning, _tree(below, handlers)) for beginning, below in branches.items()),
-        *_tree_of_one(ends_here, handlers),
+        *(_branch(variable, beginning, _branches(variable, each)) for beginning, each in below.items()),
+        *(_leaf(variable, answer) for answer in sorted(ends_here, key=lambda each: each.beginning)),
     ]
-
-
-def _tree_of_one(answers: Sequence[Answer], handlers: Sequence[list[Route]]) -> list[Route]:
-    """Those for one and the same text."""
-    ranked = sorted(answers, key=lambda each: (each.match is not Match.EXACT, each.beginning))
-    return [_leaf(answer, handlers) for answer in ranked]
 
 
 def _shared(first: str, last: str) -> int:
@@ -94,34 +167,50 @@ def _shared(first: str, last: str) -> int:
     return next((at for at, (one, other) in pairs if one != other), min(len(first), len(last)))
 
 
-def _branch(beginning: str, below: list[Route]) -> Route:
-    return {"match": [_begins(beginning)], "handle": [{"handler": "subroute", "routes": below}]}
+def _branch(variable: str, beginning: str, below: list[Route]) -> Route:
+    return {"match": [_begins(variable, beginning)], "handle": [_subroute(below)]}
 
 
-def _begins(beginning: str) -> Mapping[str, Any]:
-    return {"vars_regexp": {ASKED: {"pattern": f"^{re.escape(beginning)}"}}}
+def _begins(variable: str, beginning: str) -> Route:
+    return _matches(variable, f"^{re.escape(beginning)}")
 
 
-def _leaf(answer: Answer, handlers: Sequence[list[Route]]) -> Route:
-    matcher = _begins(answer.text) if answer.beginning else {"vars": {ASKED: [literal(answer.text)]}}
-    log = {"handler": "log_append", "key": "answer", "value": answer.match.value}
-    return {"match": [matcher], "handle": [log, *handlers[answer.number]], "terminal": True}
+def _matches(variable: str, pattern: str, name: str = "") -> Route:
+    return {"vars_regexp": {variable: {"pattern": pattern, **({"name": name} if name else {})}}}
+
+
+def _subroute(below: list[Route]) -> Route:
+    return {"handler": "subroute", "routes": below}
+
+
+def _log(match: Match) -> Route:
+    return {"handler": "log_append", "key": "answer", "value": match.value}
+
+
+def _leaf(variable: str, answer: Answer) -> Route:
+    exactly = {"vars": {variable: [literal(answer.text)]}}
+    matcher = _begins(variable, answer.text) if answer.beginning else exactly
+    return {"match": [matcher], "handle": list(answer.handle), "terminal": True}
 
 
 def _handlers(served: ServedObject, number: int, root: str) -> list[Route]:
     """Send one response: its headers replace all that the file server makes up."""
-    headers = _headers_handler(served)
+    headers = _headers_handler(served.headers)
     if served.status in BODILESS:
         return [headers, {"handler": "static_response", "status_code": served.status}]
+    return [headers, *_file(body_name(number), root, served.status)]
+
+
+def _file(name: str, root: str, status: int) -> list[Route]:
     file_server: dict[str, Any] = {"handler": "file_server", "root": literal(root), "index_names": []}
-    if served.status != 200:
-        file_server["status_code"] = served.status  # also for parts: only what was 200 can become 206
-    return [headers, {"handler": "rewrite", "uri": f"/{body_name(number)}"}, file_server]
+    if status != 200:
+        file_server["status_code"] = status  # also for parts: only what was 200 can become 206
+    return [{"handler": "rewrite", "uri": f"/{name}"}, file_server]
 
 
-def _headers_handler(served: ServedObject) -> Route:
+def _headers_handler(headers: Headers) -> Route:
     values: dict[str, list[str]] = {}
-    for name, value in served.headers:
+    for name, value in headers:
         values.setdefault(name.lower(), []).append(literal(_as_sent(value)))
     # Caddy joins several values when it sets them. Vary, which the file server sends, too, cannot be added.
     once = {
@@ -150,7 +239,7 @@ def _before() -> list[Route]:
         {
             "match": [preflight],
             "handle": [
-                {"handler": "log_append", "key": "answer", "value": Match.PREFLIGHT.value},
+                _log(Match.PREFLIGHT),
                 {"handler": "headers", "response": {"set": allowed}},
                 {"handler": "static_response", "status_code": 204},
             ],
@@ -164,10 +253,11 @@ def _before() -> list[Route]:
 def _miss() -> Route:
     headers = {name: [value] for name, value in MISS_HEADERS}
     return {
+        "terminal": True,
         "handle": [
-            {"handler": "log_append", "key": "answer", "value": Match.MISS.value},
+            _log(Match.MISS),
             {"handler": "static_response", "status_code": 404, "headers": headers},
-        ]
+        ],
     }
 
 

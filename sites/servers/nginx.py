@@ -17,6 +17,7 @@ from pathlib import Path
 
 from harness.command import Command
 from harness.process import run
+from sites.servers.closestfiles import scripts as closest_scripts
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import LOG_FORMAT, parse_line
 from sites.servers.serving import Listener, Program, Setup, rendered, required
@@ -40,8 +41,8 @@ SETTINGS = Settings()
 
 
 def configure(setup: Setup) -> dict[str, str]:
-    """nginx.conf and the script it runs."""
-    return {"nginx.conf": configuration(setup), "answers.lua": script()}
+    """nginx.conf and the scripts it runs."""
+    return {"nginx.conf": configuration(setup), **scripts(setup)}
 
 
 def configuration(
@@ -72,9 +73,10 @@ def configuration(
     )
 
 
-def script() -> str:
-    """The text of answers.lua."""
-    return (importlib.resources.files("sites.servers") / "answers.lua").read_text(encoding="utf-8")
+def scripts(setup: Setup) -> dict[str, str]:
+    """The texts of answers.lua and what it loads."""
+    answers = importlib.resources.files("sites.servers") / "answers.lua"
+    return {"answers.lua": answers.read_text(encoding="utf-8"), **closest_scripts(setup.sites.values())}
 
 
 def command(folder: Path) -> Command:

@@ -1,8 +1,7 @@
 """The files nginx answers from, found by a hash of what was asked for (answers.lua).
 
 `heads/` and `bodies/` hold the responses by host and target: the head is a line with status and microseconds to wait,
-then the headers. `closest/` holds the name of the response that answers the beginning of a target, for the search by
-halves of `sites.servers.apachefiles`.
+then the headers. How it finds those that answer for others: `sites.servers.closestfiles`.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from pathlib import Path
 
 from sites.materialise import Site
 from sites.servers import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS
-from sites.servers.apachefiles import beginnings, file_name
+from sites.servers.closestfiles import file_name, write_closest
 
 
 def write_answers(folder: Path, site: Site) -> None:
     """Every answer of a site, in a folder of its own for each scheme."""
-    for kind in ("heads", "bodies", "closest"):
+    for kind in ("heads", "bodies"):
         (folder / kind).mkdir(parents=True)
     for served in site.objects:
         body = b"" if served.status in BODILESS else served.body
@@ -32,9 +31,7 @@ def write_answers(folder: Path, site: Site) -> None:
         )
     _write(folder, "miss", 404, MISS_HEADERS)
     _write(folder, "preflight", 204, PREFLIGHT_HEADERS)
-    for each in site.closest:
-        for beginning, target in beginnings(each):
-            (folder / "closest" / file_name(each.host, beginning)).write_text(file_name(each.host, target))
+    write_closest(folder, site)
 
 
 def _write(

@@ -58,7 +58,7 @@ def configure(setup: Setup) -> dict[str, str]:
     return {
         CONFIGURATION: configuration(setup, backends),
         "nginx.conf": nginx.configuration(setup, listeners=list(backends.values()), is_backend=True),
-        "answers.lua": nginx.script(),
+        **nginx.scripts(setup),
     }
 
 

@@ -22,7 +22,7 @@ from sites.certificates import Authority
 from sites.materialise import Site, materialise
 from sites.servers import ServedRequest, Server, Service
 from sites.servers.serving import serving
-from tests.system.serverrecording import CLOSEST, MISSES, recording, site_of
+from tests.system.serverrecording import CLOSEST, MISSES, RENAMED, recording, site_of
 
 # Broken percent-encodings, and more that a server refuses before any rule: only Apache has a way round that.
 BROKEN = ("/100%", "/%zz")
@@ -71,6 +71,7 @@ class Seen:
     answers: dict[tuple[Protocol, str], Answer]
     closest: dict[tuple[Protocol, str], Answer]
     misses: dict[tuple[Protocol, str], Answer]
+    renamed: dict[tuple[Protocol, str], Answer]
     methods: dict[tuple[Protocol, str], Answer]
     other: dict[str, Answer]
     log: tuple[ServedRequest, ...]
@@ -277,8 +278,8 @@ def observe(name: str) -> Seen:
         watch = Observer(name, made, services, sites, authority)
         threads, cpu = _threads(server), server.cpu_seconds() or 0.0
         answers = watch.everything()
-        closest, misses = watch.all_of(CLOSEST), watch.all_of(MISSES)
-        log = logged(server, 0, len(answers) + len(closest) + len(misses))
+        closest, misses, renamed = watch.all_of(CLOSEST), watch.all_of(MISSES), watch.all_of(RENAMED)
+        log = logged(server, 0, len(answers) + len(closest) + len(misses) + len(renamed))
         return Seen(
             name=name,
             protocols=protocols,
@@ -286,6 +287,7 @@ def observe(name: str) -> Seen:
             answers=answers,
             closest=closest,
             misses=misses,
+            renamed=renamed,
             methods=watch.methods(),
             other=watch.other(WORKSPACE),
             log=tuple(log),

@@ -18,11 +18,32 @@ TARGETS = (
     "/x?y=1&y=%27%20",
     "/100%", "/%zz", "/%00x", "/%C3%A9", "/..%2f..%2fetc%2fpasswd", "/a\\b|^`", '/q"uote', "/.htaccess",
     "/miss", "/path/http://other.example/", LONG_TARGET,
+    "/t?a=1&_=16&b=%C3%A9+x", "/t?a=2&_=17&b=%C3%A9+x", "/t?a=%26&rnd=x&c=%7E-._*", "/t?1700000000000", "/t?c=1",
+    "/at/1700000000000/2000000000001/x", "/at/1/x",
 )  # fmt: skip
-MISSES = ("/nowhere", "/objects", "/..", "/a%2FB", "/100%25", "/x/", "/nowhere?y=1")
+MISSES = (
+    "/nowhere",
+    "/objects",
+    "/..",
+    "/a%2FB",
+    "/100%25",
+    "/x/",
+    "/nowhere?y=1",
+    "/jsonp?f=alert(1)//&u=1",
+    "/jsonp?u=1",
+    "/jsonp?f=a%22b&u=1",
+    "/jsonp?f=a&f=b&u=1",  # name nothing to call
+)
 CLOSEST = {  # what is asked for: whose answer is given
     "/x?y=3": "/x?y=1",
-    "/x?y=1&": "/x?y=1&y=%27%20",
+    "/x?y=1&": "/x?y=1",
+    "/x?y=1&y=%27+&_=17": "/x?y=1&y=%27%20",
+    "/t?b=%c3%a9%20x&a=2": "/t?a=2&_=17&b=%C3%A9+x",  # parameters in another order and spelling
+    "/t?_=17&a=1&b=%C3%A9+x": "/t?a=1&_=16&b=%C3%A9+x",
+    "/t?c=%7e-._%2A&a=%26": "/t?a=%26&rnd=x&c=%7E-._*",
+    "/t?1711111111111": "/t?1700000000000",
+    "/t?c=1&%zz&;": "/t?c=1",
+    "/at/1711111111111/2000000000009/x?": "/at/1700000000000/2000000000001/x",
     "/x?y=22": "/x?y=2",
     "/x?z": "/x?",
     "/a%2Fb?": "/a%2Fb",
@@ -31,12 +52,27 @@ CLOSEST = {  # what is asked for: whose answer is given
     "/q?" + "x" * 60_000: LONG_TARGET,
 }
 
+RENAMED = {  # scripts that call the function they are asked for (JSONP)
+    "/jsonp?f=new&u=1": b"/**/ typeof new === 'function' && new({'a': '\xe9{http.request.host}{{1}}'});",
+    "/jsonp?_=1&f=a.%24b%5B0%5D.c_&u=1": b"/**/ typeof a.$b[0].c_ === 'function' && "
+    b"a.$b[0].c_({'a': '\xe9{http.request.host}{{1}}'});",
+    "/jsonp?f=new&u=3": b"other(3)".replace(b"other", b"new"),
+}
+
 
 def recording() -> Iterator[Response]:
     page = b'<img src="https://cdn.example/i.png"><a href="https://elsewhere.example/">'
     yield Response(f"{SITE}/", 200, (*HTML, ("Content-Encoding", "gzip")), gzip.compress(page))
     for number, target in enumerate(TARGETS):
         yield Response(SITE + target, 200, (*TEXT, ("X-Number", str(number))), f"answer {number}".encode())
+    script = b"/**/ typeof old === 'function' && old({'a': '\xe9{http.request.host}{{1}}'});"
+    coded = (
+        ("Content-Type", "text/javascript; charset=latin1"),
+        ("Content-Encoding", "gzip"),
+        ("X-Number", "j"),
+    )
+    yield Response(f"{SITE}/jsonp?f=old&u=1", 200, coded, gzip.compress(script))
+    yield Response(f"{SITE}/jsonp?f=other&u=3", 200, coded[:1], b"other(3)")
     yield Response("https://cdn.example/i.png", 200, (("Content-Type", "image/png"),), LARGE_BODY)
     yield Response("https://under_score.example/", 200, TEXT, b"underscore")
     yield Response("https://cdn.example:8443/x", 200, TEXT, b"other port")

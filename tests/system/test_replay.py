@@ -23,6 +23,9 @@ START = "https://en.wikipedia.org/"
 SCRIPT = """
 const ask = url => { new Image().src = url };
 ask('/token.png?t=' + Date.now() + '-' + Math.random() + '-' + crypto.getRandomValues(new Uint8Array(8)).join());
+const name = 'jsonp_' + Math.floor(Math.random() * 1e8);
+window[name] = () => ask('/called.png');
+document.head.append(Object.assign(document.createElement('script'), {src: '/data?callback=' + name}));
 ask('/day.png?d=' + new Date().toISOString().slice(0, 10));
 ask(('https:' == document.location.protocol ? 'https://ssl.' : 'http://www.') + 'wikipedia.org/branch.png');
 if (isSecureContext) ask('/secure-' + crypto.randomUUID().length + '.png');
@@ -32,6 +35,7 @@ HTML = (
     ("Content-Type", "text/html"),
     ("Content-Security-Policy", "upgrade-insecure-requests; script-src 'none'"),
 )
+SCRIPTED = (("Content-Type", "text/javascript"),)
 
 
 def recording(root: Path) -> Archive:
@@ -57,6 +61,8 @@ def recording(root: Path) -> Archive:
                 response(START + name, picture(), png, own)
                 for name in ("token.png?t=1661947200000-0.1-1,2", "day.png?d=1970-01-01", "secure-36.png")
             ),
+            response(f"{START}data?callback=jsonp_70287273", b"jsonp_70287273({})", SCRIPTED, own),
+            response(f"{START}called.png", picture(), png, own),
             response("https://ssl.wikipedia.org/branch.png", picture(), png, "192.0.2.3"),
             response("https://frame.example/", frame.encode(), HTML[:1], others),
             response("https://frame.example/in-frame.png?r=0.123", picture(), png, others),
@@ -102,11 +108,12 @@ def test_the_page_loads_whole_over_every_scheme_under_its_own_name(twice: list[L
     for load in twice:
         assert (load.record.outcome, load.record.reason) == (Outcome.OK, None)
         seen = load.record.observation
-        assert (seen.requests, seen.missed, seen.failed_requests) == (8, (), 0), load.record
+        assert (seen.requests, seen.missed, seen.failed_requests) == (10, (), 0), load.record
         assert {
             "en.wikipedia.org/secure-36.png",
             "ssl.wikipedia.org/branch.png",
             "cdn.example/mixed.png",
+            "en.wikipedia.org/called.png",  # by a script that called the function it was asked for
         } <= set(load.asked)
 
 
@@ -119,10 +126,11 @@ def test_what_the_closest_response_answered_stands_in_the_record(twice: list[Loa
     for load in twice:
         fuzzy = {url for url, match in load.asked.items() if match is Match.CLOSEST}
         assert {url.partition("?")[0] for url in fuzzy} == {
-            "en.wikipedia.org/token.png", "en.wikipedia.org/day.png", "frame.example/in-frame.png",
+            "en.wikipedia.org/token.png", "en.wikipedia.org/day.png", "en.wikipedia.org/data",
+            "frame.example/in-frame.png",
         }  # fmt: skip
         assert {url.partition("://")[2] for url in load.record.observation.fuzzy} == fuzzy
-        assert load.record.observation.fuzzy_requests == 3
+        assert load.record.observation.fuzzy_requests == 4
         assert set(load.addresses.values()) == {
             "10.0.0." + load.addresses["frame.example"].rpartition(".")[2]
         }

@@ -25,7 +25,8 @@ START = "https://quality.example/"
 CDN = "https://static.quality.example/"
 BODY = """<!doctype html><html><head><meta name=viewport content="width=device-width">
 <link rel=icon href=/never-recorded.ico><link rel=stylesheet href="https://static.quality.example/s.css?v=1&amp;x="></head>
-<body style="font-family: face">text
+<body style="font-family: face">text &#x1200;&#x1208; &#x6f22;&#x3042;&#xd55c; &#x1f600; &#x627; &#x0d85; &#x0915;
+<p style="font-family: serif, own">&#x1210;</p>
 <picture><source media="(max-width: 600px)" srcset="narrow.png"><img src="wide.png"></picture>
 <img srcset="one.png 1x, two.png 2x"><script>
 const device = innerWidth > 500 ? 'desktop' : ['mobile', innerWidth, innerHeight, devicePixelRatio,
@@ -35,6 +36,8 @@ fetch('/answer.json?nonce=' + Math.random() + '&t=' + Date.now());
 fetch('https://static.quality.example/log', {method: 'POST', body: 'hello', headers: {'X-Ours': '1'}});
 </script></body></html>"""
 STYLE = "@font-face { font-family: face; src: url(font.woff2?#iefix) } body { color: #234 }"
+A_FONT = Path("/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf")
+OWN_FONT = "@font-face { font-family: Own; src: url(own.ttf); unicode-range: U+1210 }"
 
 
 def recording(root: Path) -> Archive:
@@ -51,8 +54,9 @@ def recording(root: Path) -> Archive:
             Response(START, 302, moved, b""),
             Response(f"{START}home?lang=en", 301, (("Location", "./page"),), b""),
             Response(f"{START}page", 200, html, BODY.encode()),
-            Response(f"{CDN}s.css?v=1&x=", 200, css, STYLE.encode()),
+            Response(f"{CDN}s.css?v=1&x=", 200, css, f"{STYLE}{OWN_FONT}".encode()),
             Response(f"{CDN}font.woff2?", 200, (("Content-Type", "font/woff2"),), b"wOF2"),
+            Response(f"{CDN}own.ttf", 200, (("Content-Type", "font/ttf"),), A_FONT.read_bytes()),
             Response(f"{START}answer.json?nonce=0.5&t=1", 200, (("Content-Type", "text/json"),), b"{}"),
             Response(f"{CDN}log", 204, (), b""),
             *(Response(f"{START}{name}.png", 200, png, picture()) for name in pictures),
@@ -81,11 +85,13 @@ def test_what_makes_replay_hard_is_answered_alike_by_every_protocol(tmp_path: Pa
     ]
     for quality in made:
         whole(quality)
-        assert (quality.asked, quality.exact) == (11, 9), quality
+        assert (quality.asked, quality.exact) == (12, 10), quality
         assert [url.partition("?")[0].partition("://")[2] for url in quality.closest] == [
             "quality.example/answer.json"
         ]
         assert [url.partition("://")[2] for url in quality.missed] == ["quality.example/never-recorded.ico"]
+        # No font but the page's own has Ethiopic; all the other scripts are there.
+        assert quality.without_glyph == ("Ethiopic: 2 characters, U+1200 and 1 more",)
 
 
 @pytest.mark.parametrize(("name", "protocols"), [("agency", PROTOCOLS), ("dummy-2012", (Protocol.HTTP1,))])

@@ -28,7 +28,17 @@ from sites.servers.serving import serving
 from sites.urls import canonical_url
 from tests.system.conftest import inside
 from tests.system.serverobserver import CLOSING, REFUSED, SERVERS_OWN, TLS, Seen, logged, observe, served
-from tests.system.serverrecording import CLOSEST, HTML, LARGE_BODY, SITE, TARGETS, TEXT, recording, site_of
+from tests.system.serverrecording import (
+    CLOSEST,
+    HTML,
+    LARGE_BODY,
+    RENAMED,
+    SITE,
+    TARGETS,
+    TEXT,
+    recording,
+    site_of,
+)
 
 
 @pytest.fixture(scope="module", params=list(SERVERS))
@@ -91,6 +101,19 @@ def test_a_query_that_was_not_recorded_gets_the_closest_answer(seen: Seen) -> No
         assert answer.header("x-number") == recorded.header("x-number")
 
 
+def test_a_script_calls_the_function_it_is_asked_for(seen: Seen) -> None:
+    for (protocol, target), answer in seen.renamed.items():
+        assert (target, answer.status, answer.body) == (target, 200, RENAMED[target])
+        recorded = seen.expected[
+            protocol, f"site.example/jsonp?f={'old&u=1' if 'u=1' in target else 'other&u=3'}"
+        ]
+        wanted = {name.lower(): value for name, value in recorded.headers}
+        assert wanted.pop("content-encoding", "gzip") == "gzip"
+        got = {name.lower(): value for name, value in answer.headers if name.lower() not in SERVERS_OWN}
+        assert got == wanted
+        assert answer.header("content-length") == str(len(answer.body))
+
+
 def test_what_is_not_archived_is_an_empty_404(seen: Seen) -> None:
     for key, answer in seen.misses.items():
         assert (key, answer.status, answer.body) == (key, 404, b"")
@@ -136,7 +159,8 @@ def test_parts_of_a_body_are_served(seen: Seen) -> None:
 
 def test_the_log_names_protocol_and_match_of_every_request(seen: Seen) -> None:
     requests = [request for request in seen.log if request.host != "coldload.invalid"]
-    assert len(requests) == len(seen.answers) + len(seen.closest) + len(seen.misses)
+    found = seen.closest | seen.renamed
+    assert len(requests) == len(seen.answers) + len(found) + len(seen.misses)
     addresses = {f"127.1.0.{number}": protocol for number, protocol in enumerate(seen.protocols, 1)}
     for request in requests:
         protocol = addresses[request.server_address]
@@ -148,8 +172,8 @@ def test_the_log_names_protocol_and_match_of_every_request(seen: Seen) -> None:
         if request.match is Match.EXACT:
             answer = seen.answers[key]
         else:
-            found = seen.closest if request.match is Match.CLOSEST else seen.misses
-            answer = found[protocol, request.target]
+            answers = found if request.match is Match.CLOSEST else seen.misses
+            answer = answers[protocol, request.target]
         assert (request.status, request.body_bytes) == (answer.status, len(answer.body)), request
         if seen.name != "caddy":  # it does not log them
             assert (request.bytes_sent or 0) > request.body_bytes

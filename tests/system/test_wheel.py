@@ -34,7 +34,8 @@ def test_it_holds_what_it_should(wheel: Path) -> None:
     assert {
         f"configs/servers/{server}.template" for server in ("apache", "caddy", "gateway", "nginx")
     } <= set(names)
-    assert "sites/servers/answers.lua" in names
+    scripts = {f"sites/servers/{name}.lua" for name in ("answers", "apache", "asked", "closest")}
+    assert scripts <= set(names)
     gateway = {"gateway.js", "spdy.js", "package.json", "package-lock.json"}
     assert {f"sites/servers/gateway/{name}" for name in gateway} <= set(names)
     assert "analysis/report.html.j2" in names

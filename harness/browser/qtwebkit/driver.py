@@ -34,6 +34,11 @@ class QtWebKitBrowser:
     def run_timers(self) -> None:
         self._asked_after_load({"run": RUN_TIMERS_SCRIPT}, "when its timers ran")
 
+    def text_without_glyph(self) -> Mapping[str, int]:
+        raise TrialFailed(
+            Outcome.PAGE_ERROR, "this engine does not tell which font shows a text; that takes Chromium"
+        )
+
     def load(self, url: str, timeout_s: float) -> float:
         self._deadline = time.monotonic() + timeout_s
         found = self._ask({"load": url}, timeout_s, f"no load event within {timeout_s:g} s")

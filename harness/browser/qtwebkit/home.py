@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.browser import hop
+from harness.browser import fonts, hop
 from harness.browser.browserlog import BrowserLog
 from harness.browser.qtwebkit import log
 from harness.browser.qtwebkit.driver import QtWebKitBrowser
@@ -140,6 +140,7 @@ def _surroundings(home: Path) -> dict[str, str]:
         "XDG_RUNTIME_DIR": str(home),
         "XDG_CACHE_HOME": str(home / ".cache"),
         "QT_QPA_PLATFORM": "offscreen",
+        **fonts.ENVIRONMENT,
         "LC_ALL": "C.UTF-8",  # Qt says at each start that it would rather have that
     }
 

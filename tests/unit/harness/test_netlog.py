@@ -31,6 +31,11 @@ def test_every_request_of_the_page_with_its_protocol(name: str, protocol: str, s
     assert not log.other_documents(document.url)
     assert not any(each.from_cache for each in log.page_requests)
     assert all(each.started_ms < (each.answered_ms or 0) for each in log.page_requests)
+    kinds = {
+        request.url.rpartition(".")[2]: (request.accepts[:6], request.mime) for request in log.page_requests
+    }
+    assert kinds["css"] == ("style" if scheme == "https" else "text/c", "text/css")
+    assert kinds["jpg"] == ("image" if scheme == "https" else "image/", "image/jpeg")
     assert document.started_ms == min(request.started_ms for request in log.page_requests)
 
 

@@ -55,8 +55,12 @@ def test_requests_fall_into_exact_closest_and_missed(tmp_path: Path) -> None:
         "https://site.example/i.png": Match.MISS,
         f"{CDN}m.json": Match.MISS,
         "https://cdn.example/favicon.ico": Match.MISS,
+        f"{CDN}get?img=3": Match.CLOSEST,
+        f"{CDN}get?css=3": Match.CLOSEST,
     }
     requests = [request(url) for url in urls]
+    requests[-2] = request(f"{CDN}get?img=3", accepts="image", mime="text/html")  # of another kind
+    requests[-1] = request(f"{CDN}get?css=3", accepts="text/css,*/*;q=0.1", mime="text/css")
     requests[1] = request(f"{CDN}p.png#part")
     requests += [
         request(f"{CDN}beacon", method="POST"),
@@ -68,17 +72,22 @@ def test_requests_fall_into_exact_closest_and_missed(tmp_path: Path) -> None:
     log = [served(url, match=match) for url, match in {**urls, f"{CDN}beacon": Match.MISS}.items()]
     seen = evidence(browser_log=BrowserLog(tuple(requests), ()), served=tuple(log), console_errors=("boo",))
     found = report(tmp_path, seen)
-    assert (found.asked, found.exact, found.closest) == (9, 2, (f"{CDN}a?x=1",))
+    assert (found.asked, found.exact, found.closest) == (11, 2, (f"{CDN}a?x=1", f"{CDN}get?css=3"))
     assert found.missed == (
         f"{CDN}gone.js",
         "https://site.example/i.png",
         f"{CDN}m.json",
         f"{CDN}favicon.ico",
+        f"{CDN}get?img=3 (answered with text/html)",
         f"{CDN}beacon (POST)",
         "https://nowhere.example/x.js (net error -105)",
     )
-    assert found.core_missed == (f"{CDN}gone.js", "https://nowhere.example/x.js (net error -105)")
-    assert (found.core_asked, found.core_percent) == (5, 60.0)
+    assert found.core_missed == (
+        f"{CDN}gone.js",
+        f"{CDN}get?img=3 (answered with text/html)",
+        "https://nowhere.example/x.js (net error -105)",
+    )
+    assert (found.core_asked, round(found.core_percent or 0)) == (7, 57)
     assert not found.ok
     assert (found.bytes_served, found.bytes_recorded) == (200, len(PAGE) + 90)
     assert (found.device, found.protocol, found.console_errors) == ("mobile", "h2", ("boo",))

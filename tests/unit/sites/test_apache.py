@@ -14,8 +14,9 @@ from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servers import Match
 from sites.servers.apache import SETTINGS, Settings, configuration
-from sites.servers.apachefiles import as_is, file_name
+from sites.servers.apachefiles import as_is
 from sites.servers.apachelog import FIELDS, parse_line
+from sites.servers.closestfiles import file_name
 from tests.unit.sites.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["apache"].protocols)

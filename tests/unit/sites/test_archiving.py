@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.browser import device
+from harness.browser.browserlog import ABORTED, Request
 from harness.errors import ArchiveError
 from harness.model import DESKTOP, MOBILE
-from sites.archiving import complete, device_of
+from sites.archiving import complete, device_of, not_found
 from sites.importers.recording import Recording
 from sites.response import Response
 
@@ -45,3 +46,21 @@ def test_a_desktop_is_left_alone_and_a_phone_is_one_in_all() -> None:
     metrics = commands["Emulation.setDeviceMetricsOverride"]
     assert (metrics["width"], metrics["height"], metrics["deviceScaleFactor"]) == (412, 915, 2.625)
     assert commands["Emulation.setTouchEmulationEnabled"]["enabled"] is True
+
+
+def test_what_a_load_did_not_get_is_noted(tmp_path: Path) -> None:
+    def asked(url: str, status: int | None, net_error: int | None, *, of_page: bool = True) -> Request:
+        return Request(url, "GET", of_page, False, 0.0, "h2", status, net_error, 0)
+
+    with Recording(tmp_path) as recording:
+        recording.add(A, 404, (), recording.keep(b""))
+        recording.add(B, 200, (), recording.keep(b"x"))
+        requests = [asked(B, 200, None), asked(C, None, -105), asked(A, None, ABORTED)]
+        notes = not_found(
+            recording, [*requests, asked("https://service.example/", None, -105, of_page=False)]
+        )
+        assert not_found(recording, requests[:1])[1:] == []
+    assert notes == [
+        "Asked for by the page and answered with an error: 1 (404 https://a.example/%c3%a9)",
+        f"Asked for by the page, but nobody answered: 1 ({C})",
+    ]

