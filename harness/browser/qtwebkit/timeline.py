@@ -1,8 +1,8 @@
 """A page's times out of what the engine answered to a load, or why they cannot be believed. Pure.
 
-Two clocks tell of each load: the document's own (`times`, whole ms, kept out of the page's reach) and that of the engine's
-network and signals, which are outside of every script. No event comes before the head of the document, nor after it was
-told. How far `loadFinished` is from the load event tells nothing: fonts that are asked for in the end put it off.
+Two clocks tell of each load: the document's own (`times`, whole ms, kept out of the page's reach) and that of the
+engine's network and signals, which are outside of every script. No event comes before the head of the document, nor
+after it was told. How far `loadFinished` is from the load event tells nothing: fonts that are asked for in the end put it off.
 """
 
 from __future__ import annotations
@@ -58,13 +58,12 @@ def _no_load(found: Mapping[str, Any]) -> str | None:
 def _not_believable(found: Mapping[str, Any]) -> str | None:
     """Where the document's own times contradict what was seen from outside."""
     times, start = found["times"], found["started_ms"]
-    load = times["loadEventEnd"] - times["navigationStart"]
-    dcl = times["domContentLoadedEventEnd"] and times["domContentLoadedEventEnd"] - times["navigationStart"]
     answered, told = found["document"][-1]["answered_ms"] - start, found["told_ms"] - start
-    for name, moment in (("load event", load), ("DOMContentLoaded", dcl)):
-        if moment < answered - WHOLE_MS and moment != 0:
+    for name, key in (("load event", "loadEventEnd"), ("DOMContentLoaded", "domContentLoadedEventEnd")):
+        moment = times[key] - times["navigationStart"]
+        if times[key] and moment < answered - WHOLE_MS:
             return _contradiction(name, moment, f"the head of the document after {answered:.0f} ms")
-        if moment > told + WHOLE_MS:
+        if times[key] and moment > told + WHOLE_MS:
             return _contradiction(name, moment, f"this after {told:.0f} ms")
     return None
 
