@@ -4,7 +4,7 @@ Runs in Debian's Python with PyQt, not in ours, as `python3 -m harness.browser.q
 nothing of the project but its own network. It says {"ready": ...} and then answers each line with one:
 
     {"load": URL}          after the load event, or when it is known that there will be none:
-                           {"ok", "navigate_ms", "started_ms", "finished_ms", "told_ms", "times", "document",
+                           {"ok", "navigate_ms", "started_ms", "told_ms", "times", "document",
                            "went_on": the other document the page went on to, "blank"}
     {"linger_s": SECONDS}  {} after so long
     {"console": true}      {"errors": the first ones, "count": of all}
@@ -94,9 +94,8 @@ class Engine:
         self._page.setNetworkAccessManager(self._network)
         self._page.setViewportSize(QSize(*settings["viewport"]))
         frame = self._page.mainFrame()
-        frame.evaluateJavaScript(
-            "0"
-        )  # without a window there is no signal when that of the document is cleared
+        # Without a window there is no signal when that of the document is cleared.
+        frame.evaluateJavaScript("0")
         frame.javaScriptWindowObjectCleared.connect(self._on_document)
         self._page.loadStarted.connect(self._on_load_started)
         self._page.loadFinished.connect(self._on_load_finished)
@@ -155,11 +154,7 @@ class Engine:
         """The load call has returned, so to speak. Frames that a page loads later end here, too."""
         if self._answer is None or "ok" in self._found:
             return
-        self._found |= {
-            "ok": good,
-            "navigate_ms": (time.perf_counter() - self._begun) * 1000,
-            "finished_ms": now_ms(),
-        }
+        self._found["ok"] = good
         self._tell_when_whole(LOAD_EVENT_TRIES)
 
     def _tell_when_whole(self, tries: int = 0) -> None:
@@ -183,7 +178,8 @@ class Engine:
             return
         times = self._times.latest if self._times else {}
         told = {"told_ms": now_ms(), "times": times, "document": self._log.document}
-        answer({"ok": False, **self._found, **told, "blank": self._blank()})
+        navigate_ms = (time.perf_counter() - self._begun) * 1000
+        answer({"ok": False, **self._found, **told, "navigate_ms": navigate_ms, "blank": self._blank()})
 
     def _blank(self) -> bool:
         """Whether the viewport shows one colour and nothing else."""

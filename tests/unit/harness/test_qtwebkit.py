@@ -89,7 +89,6 @@ HONEST: dict[str, Any] = {
     "went_on": None,
     "navigate_ms": 503.0,
     "started_ms": 1000.5,
-    "finished_ms": 1501.5,
     "told_ms": 1502.0,
     "times": {"navigationStart": 1000, "domContentLoadedEventEnd": 1400, "loadEventEnd": 1500},
     "document": [
