@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
-from harness.model import Outcome
+from harness.model import Engine, Outcome
 
 MEANINGS = {
     Outcome.PAGE_TIMEOUT: "the page did not finish loading in time",
@@ -55,6 +56,9 @@ LATE_MAX_LIMIT_US = 20_000
 # Browser and servers want the cores too: docs/methodology.md has what other programs' use of them did to load times.
 FOREIGN_CPU_LIMIT = 0.25
 
+# What is no page any more: of the median of the page's loads, in that variant, in all engines and by all protocols.
+LEAST_OF_THE_PAGE = 0.5
+
 
 def late(way: str) -> Rule:
     """Trials over a link that a starved machine made late."""
@@ -65,6 +69,41 @@ def late(way: str) -> Rule:
         f"the machine was starved: over 1 % of the packets {way} were delivered more than 1 ms late, or one over 20 ms",
         lambda records: often.applies(records) | badly.applies(records),
     )
+
+
+def _column(records: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """A column, without a value where the records do not have it."""
+    return records[name] if name in records else pd.Series(None, index=records.index, dtype="object")
+
+
+def _by_page(records: pd.DataFrame) -> list[pd.Series[Any]]:
+    return [_column(records, name) for name in ("page", "variant")]
+
+
+def _usual_requests(records: pd.DataFrame) -> pd.Series[Any]:
+    """Of each trial's page and variant: the median of what its loads that ended well asked for."""
+    requests = pd.to_numeric(_column(records, "requests"), errors="coerce")
+    counted = requests.where(records["outcome"] == Outcome.OK)
+    return counted.groupby(_by_page(records), dropna=False).transform("median")
+
+
+def little_of_the_page(records: pd.DataFrame) -> pd.Series[bool]:
+    """Loads that asked for less than half of what their page usually asks for."""
+    requests = pd.to_numeric(_column(records, "requests"), errors="coerce")
+    return requests < LEAST_OF_THE_PAGE * _usual_requests(records)
+
+
+def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
+    """Loads that showed nothing, of a page that other loads showed.
+
+    Chromium tells of a first paint, or of none: then it must also have asked for less than usual, since a small page
+    may have its load event before its first paint. QtWebKit tells whether its viewport is of one colour.
+    """
+    blank, painted = _column(records, "blank"), _column(records, "fcp_ms").notna()
+    shown = (painted | blank.eq(False)).groupby(_by_page(records), dropna=False).transform("any")
+    unpainted = ~painted & _column(records, "engine").eq(Engine.CHROMIUM.value)
+    fewer = pd.to_numeric(_column(records, "requests"), errors="coerce") < _usual_requests(records)
+    return shown & (blank.eq(True) | (unpainted & fewer))
 
 
 RULES: tuple[Rule, ...] = (
@@ -79,6 +118,12 @@ RULES: tuple[Rule, ...] = (
         "the load ended, but its page-load time was not observed",
         lambda records: ~(records["plt_ms"] > 0),
     ),
+    Rule(
+        "little-of-the-page",
+        f"the load asked for less than {LEAST_OF_THE_PAGE:.0%} of what the page usually asks for",
+        little_of_the_page,
+    ),
+    Rule("painted-nothing", "the load showed nothing of a page that other loads showed", painted_nothing),
     late("down"),
     late("up"),
     above(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,7 @@ class Run:
     records: pd.DataFrame
     condition_columns: tuple[str, ...]
     notes: tuple[str, ...]
+    requested: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def planned(self) -> int | None:
@@ -106,6 +107,10 @@ def load(directory: Path) -> Run:
         calibration=tuple(data for _, data in _json_lines(directory / "calibration.jsonl", notes)),
         records=_frame(rows, directory.resolve().name, environment),
         condition_columns=conditions,
+        requested={
+            str(each["digest"]): frozenset(map(str, each["urls"]))
+            for _, each in _json_lines(directory / "requested.jsonl", notes)
+        },
         notes=tuple(notes),
     )
 

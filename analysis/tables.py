@@ -11,6 +11,7 @@ from typing import Any
 from analysis import engines, protocols, words
 from analysis.calibration import calibration
 from analysis.compare import MOST_TRIALS_FORETOLD, Verdict
+from analysis.differing import loads_that_differ
 from analysis.effects import TOGETHER
 from analysis.results import IDS, Results
 from analysis.table import Shown, Table
@@ -342,6 +343,7 @@ TABLES: tuple[Callable[[Results], Table | None], ...] = (
     traffic,
     server_view,
     other_times,
+    loads_that_differ,
     exclusions,
     calibration,
 )

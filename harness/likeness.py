@@ -1,4 +1,4 @@
-"""Whether a variant of a page renders like its original: screenfuls, console errors, what is asked for. Pure."""
+"""Whether a page renders like another load of it: a variant like its original, an engine like another one. Pure."""
 
 from __future__ import annotations
 
@@ -15,6 +15,86 @@ from sites.optimise.similarity import similarity as similarity_of
 # Measured on the pages named in docs/methodology.md, which says what whole and broken variants have.
 LEAST_SIMILARITY = 0.95
 _VARYING = re.compile(r"https?://[^\s'\"<>)]+|\d+")
+
+
+# A page works in an engine that asks for as much of what the reference asks for; with script errors of its own, more.
+LEAST_REQUESTED = 0.5
+LEAST_REQUESTED_WITH_ERRORS = 0.75
+FONTS = re.compile(r"\.(woff2?|ttf|otf|eot)(\?|$)")
+
+
+@dataclass(frozen=True)
+class EngineFit:
+    """A load in an engine held against one of the same page in the reference engine.
+
+    `similarity` is that of the two screenshots, `more` and `missing` are URLs, `errors` those the reference has not.
+    """
+
+    engine: str
+    reference: str
+    reasons: tuple[str, ...]
+    similarity: float | None
+    more: tuple[str, ...]
+    missing: tuple[str, ...]
+    errors: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.reasons
+
+    def __str__(self) -> str:
+        alike = (
+            "" if self.similarity is None else f", similarity of the first screenful {self.similarity:.3f}"
+        )
+        verdict = "works" if self.ok else f"does NOT work ({'; '.join(self.reasons)})"
+        return (
+            f"the page {verdict} in {self.engine}: against {self.reference} {len(self.more)} more requests, "
+            f"{len(self.missing)} missing, {len(self.errors)} more errors in the console{alike}"
+        )
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The URLs and errors, a line each; fonts together."""
+        return (*_grouped("only here", self.more), *_grouped("missing", self.missing), *self._told_errors)
+
+    @property
+    def _told_errors(self) -> tuple[str, ...]:
+        return tuple(f"console: {text}" for text in self.errors)
+
+
+def engine_fit(here: Record, there: Record, shown: bytes | None, reference: bytes | None) -> EngineFit:
+    """Whether the page of `there`, a load in the reference engine, works in the engine of `here`; and screenshots."""
+    asked, expected = set(here.observation.requested), set(there.observation.requested)
+    known = {_bare(each) for each in there.observation.console_errors or ()}
+    errors = tuple(each for each in here.observation.console_errors or () if _bare(each) not in known)
+    share = len(asked & expected) / len(expected) if expected else 0.0
+    reasons = []
+    if there.reason is not None or here.reason is not None:
+        failed = here if here.reason is not None else there
+        reasons.append(f"{failed.planned.condition.engine}: {failed.outcome}, {failed.reason}")
+    elif here.observation.blank:
+        reasons.append("it shows nothing")
+    if not reasons and share < LEAST_REQUESTED:
+        reasons.append(f"it asks for {share:.0%} of what it should")
+    elif not reasons and errors and share < LEAST_REQUESTED_WITH_ERRORS:
+        reasons.append(f"a script stops: it asks for {share:.0%} of what it should, {errors[0]}")
+    return EngineFit(
+        engine=str(here.planned.condition.engine),
+        reference=str(there.planned.condition.engine),
+        reasons=tuple(reasons),
+        similarity=similarity_of(reference, shown) if reference and shown else None,
+        more=tuple(sorted(asked - expected)),
+        missing=tuple(sorted(expected - asked)),
+        errors=errors,
+    )
+
+
+def _grouped(what: str, urls: Sequence[str]) -> list[str]:
+    fonts = [url for url in urls if FONTS.search(url)]
+    said = [f"{what}: {url}" for url in urls if url not in fonts]
+    if len(fonts) > 1:
+        return [*said, f"{what}: {len(fonts)} fonts, such as {fonts[0]}"]
+    return [*said, *(f"{what}: {url}" for url in fonts)]
 
 
 @dataclass(frozen=True)

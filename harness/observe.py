@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable
 
 from harness.browser.browserlog import ABORTED, Connection
 from harness.judge import BROWSER, SPDY, Evidence
 from harness.records import Observation
+from harness.timeline import BLANK
+from sites.asked import normalised
 from sites.servers import Match, ServedRequest
 
 
@@ -19,6 +22,7 @@ def observe(evidence: Evidence) -> Observation:
     missed, fuzzy = missed_urls(evidence), asked_urls(evidence, Match.CLOSEST)
     reading = evidence.link_reading or {}
     served = evidence.served
+    requested = tuple(sorted({normalised(each.url) for each in requests}))
     seen = evidence.browser_log is not None
     return Observation(
         navigate_ms=evidence.navigate_ms,
@@ -59,6 +63,9 @@ def observe(evidence: Evidence) -> Observation:
         foreign_cpu_share=evidence.foreign_cpu_share,
         console_errors=evidence.console_errors,
         console_error_count=evidence.console_error_count,
+        blank=None if timeline.get(BLANK) is None else bool(timeline[BLANK]),
+        requested=requested if seen else (),
+        requested_digest=_digest(requested) if seen else None,
         **_lateness(evidence),
     )
 
@@ -75,6 +82,11 @@ def _lateness(evidence: Evidence) -> dict[str, float | None]:
         "server_late_ms": None if None in waits else round(sum(each or 0 for each in waits), 1),
         "client_stopped_ms": browser.stopped_ms if browser else None,
     }
+
+
+def _digest(requested: Iterable[str]) -> str:
+    """The same for loads that asked for the same."""
+    return hashlib.sha256("\n".join(requested).encode()).hexdigest()[:16]
 
 
 def _fastest(connections: Iterable[Connection]) -> float | None:

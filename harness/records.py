@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,9 @@ class Observation:
     server_stopped_ms: float | None = None
     server_late_ms: float | None = None
     client_stopped_ms: float | None = None
+    blank: bool | None = None
+    requested: tuple[str, ...] = ()  # stored beside the records, once for each digest
+    requested_digest: str | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class Record:
             "outcome": self.outcome.value,
             "reason": self.reason,
             "started_utc": self.started_utc,
-            **asdict(self.observation),
+            **{key: value for key, value in asdict(self.observation).items() if key != "requested"},
             "overhead_ms": self.overhead_ms,
             "archive_digest": self.archive_digest,
         }
@@ -108,6 +112,18 @@ class RunDirectory:
     @property
     def records_path(self) -> Path:
         return self.folder / "records.jsonl"
+
+    @property
+    def requested_path(self) -> Path:
+        return self.folder / "requested.jsonl"
+
+    @cached_property
+    def _requested_digests(self) -> set[str]:
+        """Those that are stored; a line cut off by a kill is removed first."""
+        _drop_cut_line(self.requested_path)
+        if not self.requested_path.exists():
+            return set()
+        return {str(jsontext.parse(line)["digest"]) for _, line, _ in jsontext.lines(self.requested_path)}
 
     @property
     def log_path(self) -> Path:
@@ -142,7 +158,11 @@ class RunDirectory:
         return Counter((str(record["outcome"]), str(record["reason"] or "")) for record in records)
 
     def append(self, record: Record) -> None:
-        """Store a record and flush it to disk before returning."""
+        """Store a record and flush it to disk before returning; before it, what its page asked for, if that is new."""
+        digest = record.observation.requested_digest
+        if digest is not None and digest not in self._requested_digests:
+            append_line(self.requested_path, {"digest": digest, "urls": record.observation.requested})
+            self._requested_digests.add(digest)
         append_line(self.records_path, record.to_json())
 
     def append_calibration(self, reading: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.calibrate import check_link
 from harness.enclosure import WORKSPACE
 from harness.errors import RecordsError
+from harness.likeness import EngineFit, engine_fit
 from harness.model import (
     DEFAULT_DRIVERS,
     DESKTOP,
@@ -23,7 +24,7 @@ from harness.model import (
     Protocol,
 )
 from harness.plan import PlannedTrial
-from harness.records import write_whole
+from harness.records import Record, write_whole
 from harness.replay import Replay
 from harness.replay_quality import ReplayQuality, replay_quality
 from harness.runner import bench
@@ -46,6 +47,11 @@ class Verification:
 
     quality: ReplayQuality
     screenshot: bytes | None
+    record: Record
+
+    def against(self, reference: Verification) -> EngineFit:
+        """Whether the page works here as it does in the engine of `reference`."""
+        return engine_fit(self.record, reference.record, self.screenshot, reference.screenshot)
 
 
 def verifications(
@@ -87,7 +93,12 @@ def verifications(
             screenshot.unlink(missing_ok=True)
             record, evidence = run_observed(opened.testbed, opened.drivers, planned, options, files)
             shown = screenshot.read_bytes() if screenshot.exists() else None
-            yield Verification(replay_quality(record, evidence, archive, replay), shown)
+            yield Verification(replay_quality(record, evidence, archive, replay), shown, record)
+
+
+def reference_load(archive: Archive, page: str, linger_s: float = LINGER_S) -> Verification:
+    """The page as Chromium loads it over plain HTTP/1.1: what other engines are held against."""
+    return next(verifications(archive, page, [Protocol.HTTP1], [DESKTOP], linger_s=linger_s))
 
 
 def store(verification: Verification, archive: Archive) -> Path:

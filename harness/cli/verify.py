@@ -18,7 +18,7 @@ from harness.replay import DEFAULT_TLS, Replay
 from harness.replay_quality import ReplayQuality
 from harness.servers import DEFAULT_SERVERS
 from harness.variants import Variant, parse_variant
-from harness.verification import USUAL_PROTOCOLS, store, verifications
+from harness.verification import USUAL_PROTOCOLS, reference_load, store, verifications
 from sites.archive import Archive, archives_root, open_archive
 from sites.importers.recording import printable
 from sites.optimise.switched import path_of, switch_off, switched_off
@@ -110,6 +110,7 @@ def _verify(
     browser = "" if engine is Engine.CHROMIUM else f" in {engine}"
     out.print(f"{archive.name}: {archive.start_url} over {protocol}{browser}", markup=False)
     ok = True
+    reference = None if engine is Engine.CHROMIUM else reference_load(archive, archive.name)
     for verification in verifications(
         archive, archive.name, [protocol], devices, replay=replay, engine=engine
     ):
@@ -118,6 +119,12 @@ def _verify(
             out.print(line, markup=False)
         if verification.screenshot is not None:
             out.print(f"  screenshot: {path.with_suffix('.png')}", markup=False)
+        if reference is not None:
+            fit = verification.against(reference)
+            out.print(f"  {fit}", markup=False)
+            for line in fit.details:
+                out.print(f"    {printable(line, 160)}", markup=False)
+            ok = ok and fit.ok
         ok = ok and verification.quality.ok
     return 0 if ok else 1
 

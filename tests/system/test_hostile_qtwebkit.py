@@ -135,7 +135,7 @@ def test_a_page_that_does_not_let_go_of_the_engine_ends_by_the_deadline(tmp_path
     deadline_s = 4.0
     pages = {
         "spins-after": page(
-            f"<script>onload = function () {{ setTimeout(function () {{ {SPIN} }}, 0) }}</script>"
+            f"<script>onload = function () {{ setTimeout(function () {{ {SPIN} }}, 30) }}</script>"
         ),
         "spins-in": page(f"<script>onload = function () {{ {SPIN} }}</script>"),
         "alerts": page("<script>onload = function () { for (;;) alert('again') }</script>"),

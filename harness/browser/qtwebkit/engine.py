@@ -4,7 +4,7 @@ Runs in Debian's Python with PyQt, not in ours, as `python3 -m harness.browser.q
 nothing of the project but its own network. It says {"ready": ...} and then answers each line with one:
 
     {"load": URL}          after the load event, or when it is known that there will be none:
-                           {"ok", "navigate_ms", "started_ms", "finished_ms", "told_ms", "times", "document",
+                           {"ok", "navigate_ms", "started_ms", "told_ms", "times", "document",
                            "went_on": the other document the page went on to, "blank"}
     {"linger_s": SECONDS}  {} after so long
     {"console": true}      {"errors": the first ones, "count": of all}
@@ -26,7 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from PyQt5.QtCore import QPoint, QSize, QSocketNotifier, QTimer, QUrl, qVersion
+from PyQt5.QtCore import QPoint, QSize, QSocketNotifier, Qt, QTimer, QUrl, qVersion
 from PyQt5.QtGui import QImage, QPainter
 from PyQt5.QtNetwork import QSslSocket
 from PyQt5.QtWebKit import QWebSettings, qWebKitVersion
@@ -36,9 +36,8 @@ from PyQt5.QtWidgets import QApplication
 from harness.browser.qtwebkit.native import Console, Times
 from harness.browser.qtwebkit.replies import Log, Manager, Ways, now_ms
 
-# loadFinished comes within 2 ms of the end of the load event, before or after it.
-TIMELINE_POLL_MS = 5
-TIMELINE_TRIES = 200
+LOAD_EVENT_POLL_MS = 5
+LOAD_EVENT_TRIES = 200
 # As scroll.js does it for Chromium: pictures get 2 s.
 SHOWN_POLL_MS, SHOWN_TRIES, SETTLE_MS = 50, 40, 150
 SHOWN_SCRIPT = """[].every.call(document.images, function (image) {
@@ -97,9 +96,8 @@ class Engine:
         self._page.setNetworkAccessManager(self._network)
         self._page.setViewportSize(QSize(*settings["viewport"]))
         frame = self._page.mainFrame()
-        frame.evaluateJavaScript(
-            "0"
-        )  # without a window there is no signal when that of the document is cleared
+        # Without a window there is no signal when that of the document is cleared.
+        frame.evaluateJavaScript("0")
         frame.javaScriptWindowObjectCleared.connect(self._on_document)
         self._page.loadStarted.connect(self._on_load_started)
         self._page.loadFinished.connect(self._on_load_finished)
@@ -140,6 +138,8 @@ class Engine:
         if self._times is None:
             self._network.awaits_document = False
             self._times = Times(self._page.mainFrame())
+            # By way of the queue, which comes before the page's timers: nothing is done within a script.
+            self._times.ended.connect(self._tell_when_whole, Qt.QueuedConnection)
         else:
             self._may_go_on(self._page.mainFrame().url())
 
@@ -147,7 +147,7 @@ class Engine:
         """Whether the main frame may load that: only redirects of the document itself."""
         if self._times is None:
             return True
-        if self._answer and not self._times.read().get("loadEventEnd"):
+        if self._answer and not self._times.latest:
             self._found |= {"went_on": url.toString()}
             self._tell()
         return False
@@ -156,28 +156,32 @@ class Engine:
         """The load call has returned, so to speak. Frames that a page loads later end here, too."""
         if self._answer is None or "ok" in self._found:
             return
-        self._found |= {
-            "ok": good,
-            "navigate_ms": (time.perf_counter() - self._begun) * 1000,
-            "finished_ms": now_ms(),
-        }
-        self._await_load_event(TIMELINE_TRIES)
+        self._found["ok"] = good
+        self._tell_when_whole(LOAD_EVENT_TRIES)
 
-    def _await_load_event(self, tries: int) -> None:
-        ended = self._times is not None and self._times.read().get("loadEventEnd")
-        if not ended and self._found["ok"] and tries:
-            QTimer.singleShot(TIMELINE_POLL_MS, lambda: self._await_load_event(tries - 1))
-        else:
+    def _tell_when_whole(self, tries: int = 0) -> None:
+        """The end of the load event is told some ms before or after the end of the load.
+
+        Without a load event, which is how the load of a page ends that goes elsewhere, give up after some tries.
+        """
+        if "ok" not in self._found:
+            return
+        if (self._times and self._times.latest.get("loadEventEnd")) or not self._found["ok"]:
             self._tell()
+        elif tries:
+            QTimer.singleShot(
+                LOAD_EVENT_POLL_MS, lambda: self._tell_when_whole(tries - 1) if tries > 1 else self._tell()
+            )
 
     def _tell(self) -> None:
         """Answer the load, once."""
         answer, self._answer = self._answer, None
         if answer is None:
             return
-        times = self._times.read() if self._times else {}
+        times = self._times.latest if self._times else {}
         told = {"told_ms": now_ms(), "times": times, "document": self._log.document}
-        answer({"ok": False, **self._found, **told, "blank": self._blank()})
+        navigate_ms = (time.perf_counter() - self._begun) * 1000
+        answer({"ok": False, **self._found, **told, "navigate_ms": navigate_ms, "blank": self._blank()})
 
     def _blank(self) -> bool:
         """Whether the viewport shows one colour and nothing else."""

@@ -59,6 +59,7 @@ def _request(entry: Mapping[str, Any]) -> Request:
         status=entry.get("status"),
         net_error=_net_error(entry.get("error", 0)),
         body_bytes=None,
+        answered_ms=entry.get("answered_ms"),
         tls=entry.get("tls"),
         pipelined=entry.get("pipelined"),
         ended_ms=entry.get("ended_ms"),

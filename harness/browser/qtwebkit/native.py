@@ -6,29 +6,38 @@ Runs in Debian's Python with PyQt, not in ours: it imports nothing of the projec
 from __future__ import annotations
 
 import ctypes
+import json
 from enum import IntEnum
 from typing import Any
 
 from PyQt5 import sip
 from PyQt5.QtCore import Q_ENUM, QObject, pyqtSignal, pyqtSlot
 
-TIMES = ("navigationStart", "domContentLoadedEventEnd", "loadEventEnd")
+TIMES = ("navigationStart", "domContentLoadedEventEnd", "loadEventStart", "loadEventEnd")
 # Runs before any script of a document. It keeps the engine's own getters, bound to the document's own timing, and the
-# way to call them needs nothing of the page's world afterwards: no name is left there, no property is looked up, and
-# what is handed over is a string made of numbers.
-CAPTURE = """(function () {
+# way to call them needs nothing of the page's world afterwards: no name is left there, nothing is looked up in what
+# scripts can change, and what is handed over is a string made of numbers. It speaks when the load event begins, as the
+# first of its listeners, and by way of a private channel when it has ended; a made-up load event has no start.
+# (Qt can also call a script's function by a signal: in this version that ends the process once the stack has changed.)
+CAPTURE = """(function (name, names) {
   "use strict";
-  var bridge = window.NAME, timing = performance.timing;
-  delete window.NAME;
+  var bridge = window[name], timing = performance.timing, channel = new MessageChannel();
+  delete window[name];
   var bound = Function.prototype.call.bind(Function.prototype.bind, Function.prototype.call);
-  function reader(name) {
+  function reader(of) {
     var holder = timing, found;
-    while (!(found = Object.getOwnPropertyDescriptor(holder, name))) holder = Object.getPrototypeOf(holder);
+    while (!(found = Object.getOwnPropertyDescriptor(holder, of))) holder = Object.getPrototypeOf(holder);
     return bound(found.get, timing);
   }
-  var first = reader("TIME0"), second = reader("TIME1"), third = reader("TIME2"), tell = bridge.told;
-  bridge.asked.connect(function () { tell(first() + " " + second() + " " + third()); });
-})()"""
+  var first = reader(names[0]), second = reader(names[1]), start = reader(names[2]), end = reader(names[3]);
+  var later = bound(channel.port2.postMessage, channel.port2);
+  function tell() {
+    bridge.told(first() + " " + second() + " " + start() + " " + end());
+    if (end() === 0) later(0);
+  }
+  channel.port1.onmessage = tell;
+  window.addEventListener("load", function () { if (start() > 0) tell(); });
+})("%s", %s)"""
 NAME = "coldload"
 MOST_ERRORS = 20
 MOST_CHARACTERS = 300
@@ -36,31 +45,26 @@ CONNECT_SLOTS_BY_NAME = "_ZN11QMetaObject18connectSlotsByNameEP7QObject"
 
 
 class Times(QObject):
-    """The times of one document; made when its window is empty, before its first script."""
+    """The times of one document, in ms since 1970; made when its window is empty, before its first script.
 
-    asked = pyqtSignal()
+    `latest` is empty until the load event begins; what has not happened then is 0. `ended` follows its end.
+    """
+
+    ended = pyqtSignal()
 
     def __init__(self, frame: Any) -> None:
         super().__init__()
-        self._told = ""
+        self.latest: dict[str, int] = {}
         frame.addToJavaScriptWindowObject(NAME, self)
-        script = CAPTURE.replace("NAME", NAME)
-        for number, time in enumerate(TIMES):
-            script = script.replace(f"TIME{number}", time)
-        frame.evaluateJavaScript(script)
+        frame.evaluateJavaScript(CAPTURE % (NAME, json.dumps(TIMES)))
 
     @pyqtSlot(str)
     def told(self, text: str) -> None:
-        self._told = text
-
-    def read(self) -> dict[str, int]:
-        """In ms since 1970, 0 for what has not happened; empty when nothing sensible was told."""
-        self._told = ""
-        self.asked.emit()
-        words = self._told.split(" ")
-        if len(words) != len(TIMES) or not all(word.isascii() and word.isdigit() for word in words):
-            return {}
-        return dict(zip(TIMES, map(int, words), strict=True))
+        words = text.split(" ")
+        if len(words) == len(TIMES) and all(word.isascii() and word.isdigit() for word in words):
+            self.latest = dict(zip(TIMES, map(int, words), strict=True))
+            if self.latest["loadEventEnd"]:
+                self.ended.emit()
 
 
 class MessageSource(IntEnum):

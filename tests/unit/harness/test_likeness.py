@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import BytesIO
 
 import pytest
 from PIL import Image
 
 from harness.browser.screens import Screenful
-from harness.likeness import Look, likeness
+from harness.likeness import Look, engine_fit, likeness
 from harness.model import Condition, Driver, Engine, Link, Origins, Outcome, Protocol
 from harness.plan import PlannedTrial
 from harness.records import Observation, Record
@@ -98,3 +99,47 @@ def test_the_page_counts_also_as_it_is_later() -> None:
     assert "in screenful 1 (later) of 2" in str(found)
     longer = likeness("core", [original], [look(TOP, BOTTOM, later=(BOTTOM, TOP, TOP))])
     assert longer.screenful == Screenful(3, later=True)
+
+
+def loaded(
+    engine: Engine,
+    *asked: str,
+    errors: tuple[str, ...] = (),
+    blank: bool | None = None,
+    reason: str | None = None,
+) -> Record:
+    cell = replace(CONDITION, engine=engine, protocol=Protocol.HTTP1)
+    outcome = Outcome.PAGE_ERROR if reason else Outcome.OK
+    seen = Observation(requested=asked, console_errors=errors, blank=blank)
+    return Record(PlannedTrial("1", 1, 1, cell), outcome, reason, "", seen, None)
+
+
+THERE = loaded(Engine.CHROMIUM, "a/", "a/1.png", "a/2.png", "a/3.png", errors=("x at https://a/1.js:1",))
+ALL = ("a/", "a/1.png", "a/2.png", "a/3.png")
+
+
+@pytest.mark.parametrize(
+    ("here", "reason"),
+    [
+        (loaded(Engine.QTWEBKIT, *ALL), None),
+        (loaded(Engine.QTWEBKIT, *ALL, errors=("x at https://a/1.js:7", "SyntaxError")), None),
+        (loaded(Engine.QTWEBKIT, *ALL[:2]), None),
+        (loaded(Engine.QTWEBKIT, *ALL, blank=True), "it shows nothing"),
+        (loaded(Engine.QTWEBKIT, *ALL[:1]), "it asks for 25% of what it should"),
+        (loaded(Engine.QTWEBKIT, *ALL[:2], errors=("SyntaxError",)), "a script stops"),
+        (loaded(Engine.QTWEBKIT, reason="no load event"), "qtwebkit: page-error, no load event"),
+    ],
+)
+def test_a_page_works_in_an_engine_that_shows_it_and_asks_for_what_another_asks_for(
+    here: Record, reason: str | None
+) -> None:
+    fit = engine_fit(here, THERE, TOP, TOP)
+    assert fit.ok == (reason is None)
+    assert (reason or "") in str(fit)
+    assert fit.similarity == pytest.approx(1.0)
+
+
+def test_fonts_of_one_engine_only_are_one_line() -> None:
+    fonts = tuple(f"a/{number}.woff2" for number in range(43))
+    fit = engine_fit(loaded(Engine.QTWEBKIT, *ALL, "a/4.png", *fonts), THERE, None, None)
+    assert fit.details == ("only here: a/4.png", "only here: 43 fonts, such as a/0.woff2")
