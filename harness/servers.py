@@ -47,6 +47,16 @@ ABILITIES = {
 }
 
 
+def refuse_unless_reached(engine: Engine, page: str, hosts: Iterable[str]) -> None:
+    """Raise StudyError when an engine does not reach one of a page's hosts: QtWebKit behind its hop, IPv6 addresses."""
+    found = [host for host in hosts if ":" in host]
+    if found and engine is Engine.QTWEBKIT:
+        raise StudyError(
+            f"page {page}: {engine} loads nothing from an IPv6 address here, and the page has [{found[0]}]; leave the "
+            'page out, choose engine = "chromium", or archive it anew under a name'
+        )
+
+
 def refuse_unless_able(server: str, protocols: Iterable[Protocol], replay: Replay) -> None:
     """Raise StudyError when a server cannot do one of the protocols or a setting, naming those that can."""
     ability = ABILITIES[server]

@@ -37,7 +37,7 @@ from harness.model import (
 )
 from harness.netns import NETNS_FOLDER, Host, host
 from harness.replay import Replay
-from harness.servers import DEFAULT_SERVER, refuse_unless_able
+from harness.servers import DEFAULT_SERVER, refuse_unless_able, refuse_unless_reached
 from harness.variants import served_name
 from sites.archive import Archive
 from sites.certificates import Authority, trust_database
@@ -173,6 +173,7 @@ class Testbed:
         """
         chosen = replay or Replay()
         refuse_unless_able(server, protocols, chosen)
+        refuse_unless_reached(engine, archive.name, archive.hosts)
         chosen.refuse_unless_for(protocols, engine)
         schemes = sorted({each.scheme for each in protocols})
         codings = CODINGS_OF_2012 if engine is Engine.QTWEBKIT else BROWSER_CODINGS[schemes[0]]
