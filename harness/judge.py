@@ -28,6 +28,10 @@ TRANSPORT_ERRORS = frozenset({-7, -21, *range(-399, -99)})
 # A handshake takes one round trip; NetLog's ticks are whole ms, and a packet may leave 30 us early each way.
 CONNECT_SLACK_MS = 2
 SPDY = "spdy/3"
+TOO_LONG = frozenset(
+    {414, 431}
+)  # servers answer these while they read the request, and log no request for it
+LONGEST_NAMED = 300
 BROWSER = "the browser"  # in `Evidence.lateness`; its processes come and go
 CONNECTIONS_PER_HOST = 6  # of QtWebKit (and Chromium): with more requests at once it pipelines
 
@@ -226,7 +230,9 @@ def _wrong_at_server(evidence: Evidence) -> str | None:
         request.url for request in evidence.served or () if request.resumed and not evidence.tls_resumption
     ]
     answered = Counter(
-        request.url.partition("#")[0] for request in evidence.load_requests if request.status is not None
+        request.url.partition("#")[0]
+        for request in evidence.load_requests
+        if request.status is not None and request.status not in TOO_LONG
     )
     logged = Counter(request.url for request in evidence.served_by_protocol)
     unseen = [url for url, count in answered.items() if logged[url] < count]
@@ -278,4 +284,9 @@ def _listed(what: str, items: Sequence[str] | Iterable[str]) -> str | None:
     if not found:
         return None
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    return f"{what} {', '.join(found[:3])}{more}"
+    return f"{what} {', '.join(map(_clipped, found[:3]))}{more}"
+
+
+def _clipped(text: str) -> str:
+    """A page can ask for a URL of a megabyte."""
+    return text if len(text) <= LONGEST_NAMED else f"{text[:LONGEST_NAMED]}…"

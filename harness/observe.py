@@ -13,6 +13,8 @@ from harness.timeline import BLANK
 from sites.asked import normalised
 from sites.servers import Match, ServedRequest
 
+LONGEST_URL = 2000  # characters; what real pages ask for is shorter
+
 
 def observe(evidence: Evidence) -> Observation:
     """The numbers of a record."""
@@ -44,9 +46,11 @@ def observe(evidence: Evidence) -> Observation:
         bytes_up=reading.get("up", {}).get("bytes_out"),
         bytes_body=_body_bytes(evidence) if seen else None,
         protocols=dict(Counter(request.protocol for request in requests if request.protocol)),
-        missed=tuple(missed),
-        fuzzy=tuple(fuzzy),
-        failed=tuple(f"{request.url} ({request.net_error or request.status})" for request in failed),
+        missed=tuple(map(_clipped, missed)),
+        fuzzy=tuple(map(_clipped, fuzzy)),
+        failed=tuple(
+            f"{_clipped(request.url)} ({request.net_error or request.status})" for request in failed
+        ),
         relayed_requests=sum(each.relayed for each in requests)
         if seen and evidence.protocol.scheme == "http"
         else None,
@@ -87,6 +91,11 @@ def _lateness(evidence: Evidence) -> dict[str, float | None]:
 def _digest(requested: Iterable[str]) -> str:
     """The same for loads that asked for the same."""
     return hashlib.sha256("\n".join(requested).encode()).hexdigest()[:16]
+
+
+def _clipped(url: str) -> str:
+    """A URL as a record holds it: a page can ask for one of a megabyte, a thousand times."""
+    return url if len(url) <= LONGEST_URL else f"{url[:LONGEST_URL]}…"
 
 
 def _fastest(connections: Iterable[Connection]) -> float | None:

@@ -195,6 +195,16 @@ def test_a_host_that_is_not_archived_is_missed_whatever_came_of_it(came_of_it: d
     assert (found.missed, found.failed_requests) == ((stranger.url,), 1)
 
 
+def test_a_url_of_a_megabyte_fills_no_record_and_blames_no_server() -> None:
+    long = request(f"https://site.example/?{'x' * 1_000_000}", status=431)
+    seen = evidence(browser_log=BrowserLog((request(START), long), ()), served=(served(START),))
+    assert verdict(seen) == (Outcome.OK, None)
+    (failed,) = observe(seen).failed
+    assert len(failed) < 2100
+    stray = request(f"http://site.example/?{'x' * 1_000_000}")
+    assert len(str(verdict(evidence(browser_log=BrowserLog((request(START), stray), ())))[1])) < 1000
+
+
 def test_a_miss_is_counted_but_counts() -> None:
     missing = "https://cdn.example/missing.png"
     seen = evidence(
