@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -16,6 +17,8 @@ from harness.errors import ColdloadError, TestbedFailed, TrialFailed
 from harness.model import Outcome
 from harness.processtree import kill_family, stopped
 
+LOOK_EVERY_S = 5.0  # most loads are over before the first look
+STAYS_S = 1.0
 RELEASE_S = 2.0  # a driver notices within milliseconds that its browser is gone
 
 
@@ -43,7 +46,7 @@ class Watchdog:
                 raise wait.verdict from error
             held = wait.held()
             if held:
-                raise TestbedFailed(f"{error}: {held}") from error
+                raise TestbedFailed(f"{held}: {error}") from error
             raise
         finally:
             wait.end()
@@ -80,14 +83,29 @@ class _Wait:
         return None
 
     def _watch(self) -> None:
-        if self._over.wait(self.seconds):
+        held = self._until_over()
+        if self._over.is_set():
             return
+        browser, driver = self.browser(), self.driver()
         text = f"no {self.what} within {self.seconds:g} s"
-        browser, driver, held = self.browser(), self.driver(), self.held()
-        self.verdict = TestbedFailed(f"{text}: {held}") if held else TrialFailed(Outcome.PAGE_TIMEOUT, text)
+        self.verdict = (
+            TestbedFailed(f"{held} while the trial waited for the {self.what}")
+            if held
+            else TrialFailed(Outcome.PAGE_TIMEOUT, text)
+        )
         if browser is not None:
             kill_family(browser)
         if driver is not None and not self._over.wait(RELEASE_S):
             kill_family(driver)
-            if isinstance(self.verdict, TrialFailed):
+            if not held:
                 self.verdict = TestbedFailed(f"{text}: the browser's driver hangs")
+
+    def _until_over(self) -> str | None:
+        """Wait until it is over or the limit is; not as long where one of the two is stopped and stays so."""
+        end = time.monotonic() + self.seconds
+        while (left := end - time.monotonic()) > 0:
+            if self._over.wait(min(left, LOOK_EVERY_S)):
+                return None
+            if self.held() and not self._over.wait(STAYS_S) and (held := self.held()):
+                return held
+        return self.held()
