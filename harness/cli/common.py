@@ -60,9 +60,7 @@ def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
         if arguments.verbose:
             traceback.print_exc()
         what = "no memory is left" if isinstance(error, MemoryError) else "no further thread can be started"
-        print(
-            f"coldload {arguments.command}: {what}; see `ulimit -a`, and what else runs here", file=sys.stderr
-        )
+        _say(arguments, EnvironmentLacks(f"{what}; see `ulimit -a`, and what else runs here"))
         return EnvironmentLacks.exit_code
     except KeyboardInterrupt:
         if inside():  # told once, by the process that waits for the enclosure
