@@ -70,7 +70,7 @@ def chromium(kind: str) -> Callable[[Sequence[str]], bool]:
 
 
 def module(name: str) -> Callable[[Sequence[str]], bool]:
-    return lambda words: f"harness.browser.qtwebkit.{name}" in words
+    return lambda words: f"harness.browser.{name}" in words
 
 
 def holding(text: str) -> Callable[[Sequence[str]], bool]:
@@ -113,7 +113,7 @@ PARTS = {
         browser("chromium-selenium", chromium(""), SELENIUM),
         browser("renderer", chromium("renderer"), PLAYWRIGHT),
         browser("renderer-selenium", chromium("renderer"), SELENIUM),
-        browser("qtwebkit", module("engine"), QTWEBKIT),
+        browser("qtwebkit", module("qtwebkit.engine"), QTWEBKIT),
     )
 }
 

@@ -14,8 +14,11 @@ from benchmarks.hostile.cases import HUNG, TRACEBACK, one_line
 from benchmarks.hostile.commands import Running
 from benchmarks.hostile.stage import TIMEOUT_S, Part
 from harness.model import Outcome
+from harness.trial import START_S
 
-SLACK_S = 40.0  # for a trial beside its load, a testbed made anew and its link measured again
+SLACK_S = (
+    START_S + 30.0
+)  # the longest start of a browser, then a testbed made anew and its link measured again
 POLL_S = 0.005
 
 Record = Mapping[str, Any]
