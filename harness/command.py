@@ -15,7 +15,8 @@ class Command:
     `environment` is added to the parent's. `network` is the namespace file of the host to run on; None is the
     caller's own. `unprivileged` gives the process a user namespace of its own in which it is an ordinary user
     (uid 1000): daemons that drop privileges and Chromium's sandbox then behave alike for root and for a user.
-    `dies_with_us` ends it also when we are killed; inside an enclosure everything does anyway.
+    `dies_with_us` ends it also when we are killed; inside an enclosure everything does anyway. `called` is its name in
+    what a person reads, where that of the program says nothing ("python3").
     """
 
     argv: tuple[str, ...]
@@ -23,10 +24,14 @@ class Command:
     network: Path | None = None
     unprivileged: bool = False
     dies_with_us: bool = False
+    called: str | None = None
 
     @classmethod
     def of(cls, *argv: str | Path | int | float) -> Command:
         return cls(tuple(str(word) for word in argv))
+
+    def named(self, called: str) -> Command:
+        return replace(self, called=called)
 
     def plus(self, *words: str | Path | int | float) -> Command:
         return replace(self, argv=(*self.argv, *(str(word) for word in words)))

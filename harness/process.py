@@ -104,8 +104,8 @@ class Process:
 
     @property
     def name(self) -> str:
-        """Its program, without the folder."""
-        return Path(self.command.program).name
+        """What the command is called; else its program, without the folder."""
+        return self.command.called or Path(self.command.program).name
 
     def check(self) -> None:
         """Raise TestbedFailed when the process has died."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 CORES = os.cpu_count() or 1
+ENDED = frozenset("ZXx")
 STOPPED = frozenset("Tt")  # states of proc(5): by a signal, by a debugger
 
 
@@ -54,6 +55,11 @@ def family(root: int) -> list[int]:
     for pid in found:
         found.extend(by_parent.get(pid, []))
     return found
+
+
+def running(root: int) -> list[int]:
+    """`family` without those that have ended and are only waited for."""
+    return [pid for pid in family(root) if (fields := _stat_fields(pid)) and fields[0] not in ENDED]
 
 
 def stopped(root: int) -> list[int]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from harness.errors import ColdloadError, TestbedFailed, TrialFailed
 from harness.model import Outcome
-from harness.processtree import kill_family, stopped
+from harness.processtree import kill_family, running, stopped
 
 LOOK_EVERY_S = 5.0  # most loads are over before the first look
 STAYS_S = 1.0
@@ -74,8 +74,10 @@ class _Wait:
         self._thread.join()
 
     def held(self) -> str | None:
-        """Which of the two somebody has stopped: no page can do that."""
+        """Which of the two somebody has stopped, or whether the driver is gone: no page can do that."""
         browser, driver = self.browser(), self.driver()
+        if driver is not None and driver not in running(driver):
+            return "the browser's driver died"
         if driver is not None and driver in stopped(driver):
             return "the browser's driver is stopped"
         if browser is not None and stopped(browser):
@@ -106,6 +108,12 @@ class _Wait:
         while (left := end - time.monotonic()) > 0:
             if self._over.wait(min(left, LOOK_EVERY_S)):
                 return None
-            if self.held() and not self._over.wait(STAYS_S) and (held := self.held()):
-                return held
+            if self._hopeless() and not self._over.wait(STAYS_S) and (why := self._hopeless()):
+                return why
         return self.held()
+
+    def _hopeless(self) -> str | None:
+        """Why there is no use in waiting on. A driver tells at once of a browser that dies, but for one that starts."""
+        browser = self.browser()
+        gone = browser is not None and browser not in running(browser)
+        return self.held() or ("the browser died" if gone else None)

@@ -55,8 +55,8 @@ class Relay:
             try:
                 yield process
             except TrialFailed:
-                if process.ends_within(HOP_END_S):
-                    process.check()
+                process.ends_within(HOP_END_S)
+                process.check_running()
                 raise
             process.check()
 
@@ -77,7 +77,7 @@ class Relay:
             "security": asdict(self.security) if self.security else None,
             "addresses": dict(self.addresses),
         }
-        return program(sys.executable, "hop", settings).on(self.network)
+        return program(sys.executable, "hop", settings).on(self.network).named("the hop")
 
 
 def program(python: str, name: str, settings: Mapping[str, object]) -> Command:

@@ -8,7 +8,16 @@ from harness import interruption
 def main() -> int:
     """Entry point; returns the exit code."""
     interruption.leave_at_once()
-    from harness.cli.main import main as run  # noqa: PLC0415  # takes a second, in which a signal may come
+    try:
+        from harness.cli.main import main as run  # noqa: PLC0415  # takes a second, in which a signal may come
+    except (ImportError, MemoryError, OSError) as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        print(
+            f"coldload: cannot start: {said[:300]}; run `make setup`, or see whether memory, processes or open files "
+            "are at a limit (`ulimit -a`)",
+            file=sys.stderr,
+        )
+        return 3
 
     interruption.unwind()
     return run()

@@ -80,3 +80,26 @@ def test_a_stopped_driver_is_named(sleeper: subprocess.Popen[bytes]) -> None:
         watch(None, sleeper).limit(0.1, "load event"),
     ):
         sleeper.wait()
+
+
+def test_a_driver_that_died_is_named(sleeper: subprocess.Popen[bytes]) -> None:
+    sleeper.kill()
+    os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)
+    with pytest.raises(TestbedFailed, match="the browser's driver died: refused"):
+        refused(watch(None, sleeper))
+
+
+def test_a_browser_that_dies_as_it_starts_is_not_waited_for(sleeper: subprocess.Popen[bytes]) -> None:
+    sleeper.kill()
+    said = "the browser died while the trial waited for the browser"
+    with (
+        subprocess.Popen(["sleep", "60"]) as driver,
+        pytest.raises(TestbedFailed, match=said),
+        watch(sleeper, driver).limit(60, "browser"),
+    ):
+        driver.wait()
+
+
+def refused(watchdog: Watchdog) -> None:
+    with watchdog.limit(5, "browser"):
+        raise TestbedFailed("refused")
