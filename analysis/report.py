@@ -57,6 +57,10 @@ def build(run_dirs: Sequence[Path], out: Path | None = None) -> Report:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         path = _write(results, directory)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise RecordsError(
+            f"cannot write the report to {directory}: {error.filename} is in the way; choose another place"
+        ) from error
     except OSError as error:
         raise StorageFailed(
             f"cannot write the report to {directory}: {error.strerror or error}; make room or choose another place"

@@ -11,6 +11,7 @@ from harness.judge import BROWSER, SPDY, Evidence
 from harness.records import Observation
 from harness.timeline import BLANK
 from sites.asked import normalised
+from sites.kinds import fits
 from sites.servers import Match, ServedRequest
 
 LONGEST_URL = 2000  # characters; what real pages ask for is shorter
@@ -21,7 +22,8 @@ def observe(evidence: Evidence) -> Observation:
     timeline = evidence.times
     requests = evidence.load_requests
     failed = [request for request in requests if request.failed and request.net_error != ABORTED]
-    missed, fuzzy = missed_urls(evidence), asked_urls(evidence, Match.CLOSEST)
+    missed = missed_urls(evidence)
+    fuzzy = [url for url in asked_urls(evidence, Match.CLOSEST) if url not in missed]
     reading = evidence.link_reading or {}
     served = evidence.served
     requested = tuple(sorted({normalised(each.url) for each in requests}))
@@ -141,11 +143,18 @@ def missed_urls(evidence: Evidence) -> list[str]:
     """The URLs the page asked for before its load event that the archive does not hold, each once.
 
     What is asked of a host the archive does not hold is missed, whatever came of it: without TLS the testbed answers
-    for every host, with TLS it has no certificate for one that is named nowhere in the archive.
+    for every host, with TLS it has no certificate for one that is named nowhere in the archive. So is what was answered
+    by the closest query with another kind of thing: a style sheet is no script.
     """
-    answered = set(asked_urls(evidence, Match.MISS))
-    urls = [(each.url.partition("#")[0], each.host) for each in evidence.load_requests]
-    return [url for url, host in dict.fromkeys(urls) if url in answered or host not in evidence.page_hosts]
+    answered, closest = set(asked_urls(evidence, Match.MISS)), set(asked_urls(evidence, Match.CLOSEST))
+    missed = {
+        url: None
+        for each in evidence.load_requests
+        if (url := each.url.partition("#")[0]) in answered
+        or each.host not in evidence.page_hosts
+        or (url in closest and not fits(each.accepts, each.mime))
+    }
+    return list(missed)
 
 
 def _cache_hits(evidence: Evidence) -> int | None:

@@ -37,8 +37,8 @@ SERVER_HEADERS = frozenset(
 )
 # Fonts, scripts' fetches and Resource Timing of other hosts need these; many recorders lost them.
 OPEN_HEADERS = ("Access-Control-Allow-Origin", "Timing-Allow-Origin")
-# Over https the testbed has no server of plain http, and a script may put a link to one together, which no rewriting
-# finds: the browser shall take it for https, before its own rules for mixed content.
+# Over https the testbed has no server of plain http, and a script of a page that was recorded over http may put a link
+# to one together, which no rewriting finds: the browser shall take it for https, before its rules for mixed content.
 UPGRADE_HEADER = ("Content-Security-Policy", "upgrade-insecure-requests")
 SCRIPTED_TYPES = rewrite.HTML_TYPES | rewrite.SCRIPT_TYPES
 CODINGS = {"gzip": "gzip", "brotli": "br", "zstd": "zstd"}
@@ -163,7 +163,7 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
     mime = response.mime or rewrite.sniffed_type(text or b"")
     coding, level = treatment.coding(mime, recorded_coding) if text else (recorded_coding, None)
     headers, added = _headers(response, treatment, changes)
-    if treatment.scheme == "https" and mime in rewrite.HTML_TYPES:
+    if treatment.scheme == "https" and treatment.other_scheme and mime in rewrite.HTML_TYPES:
         changes["documents told to ask for everything under https"] += 1
         added = (*added, UPGRADE_HEADER)
     made = Draft(

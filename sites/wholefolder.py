@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.syscalls import exchange
 
-_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.new")
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.new")
 
 
 @contextlib.contextmanager
@@ -45,7 +45,8 @@ def remove_leftovers(root: Path) -> None:
 def _made(root: Path, name: str, mode: int, stack: contextlib.ExitStack) -> Path:
     """A new locked folder. Somebody may take it for a leftover before it is locked, and then it is made again."""
     while True:
-        temporary = root / f".{name}.{uuid.uuid4().hex}.new"
+        # Short: Unix domain sockets in it must stay below 108 characters, Chromium's above all.
+        temporary = root / f".{name}.{uuid.uuid4().hex[:16]}.new"
         temporary.mkdir(mode)
         try:
             stack.enter_context(_locked(temporary))

@@ -238,7 +238,7 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
         assert "the browser died" in (bad.reason or "")
     else:
         assert bad.outcome is Outcome.TESTBED_FAILED
-        assert "python" in (bad.reason or "")
+        assert "the hop died" in (bad.reason or "")
     assert good.outcome is Outcome.OK
 
 

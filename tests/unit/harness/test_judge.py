@@ -195,6 +195,15 @@ def test_a_host_that_is_not_archived_is_missed_whatever_came_of_it(came_of_it: d
     assert (found.missed, found.failed_requests) == ((stranger.url,), 1)
 
 
+def test_a_style_sheet_is_no_answer_to_a_script() -> None:
+    script = request("https://cdn.example/load?a", accepts="script", mime="text/css")
+    sheet = request("https://cdn.example/load?b", accepts="style", mime="text/css")
+    closest = [served(each.url, match=Match.CLOSEST) for each in (script, sheet)]
+    log = BrowserLog((request(START), script, sheet), ())
+    seen = observe(evidence(browser_log=log, served=(served(START), *closest)))
+    assert (seen.missed, seen.fuzzy) == ((script.url,), (sheet.url,))
+
+
 def test_a_url_of_a_megabyte_fills_no_record_and_blames_no_server() -> None:
     long = request(f"https://site.example/?{'x' * 1_000_000}", status=431)
     seen = evidence(browser_log=BrowserLog((request(START), long), ()), served=(served(START),))

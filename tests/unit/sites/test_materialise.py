@@ -80,7 +80,6 @@ def test_headers_of_the_connection_and_of_policies_are_left_out(tmp_path: Path) 
         ("ETag", '"e"'),
         ("Access-Control-Allow-Origin", "*"),
         ("Timing-Allow-Origin", "*"),
-        ("Content-Security-Policy", "upgrade-insecure-requests"),
     )
     for what in (
         "strict-transport-security",
@@ -213,16 +212,21 @@ def test_what_cannot_be_decoded_is_served_as_recorded(tmp_path: Path) -> None:
     assert noted(made, "compress is not known")
 
 
-def test_policies_go_and_over_https_alone_documents_ask_for_everything_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("recorded", "served_by", "told"),
+    [("http", "https", True), ("http", "http", False), ("https", "https", False), ("https", "http", False)],
+)
+def test_policies_go_and_documents_recorded_over_http_ask_for_everything_under_https(
+    tmp_path: Path, recorded: str, served_by: str, told: bool
+) -> None:
     html = b'<meta http-equiv="Content-Security-Policy" content="script-src none">'
-    script = page(b"s", "https://site.example/s.js", (("Content-Type", "text/javascript"),))
-    stored = archive(tmp_path, page(html), script)
+    base = f"{recorded}://site.example/"
+    script = page(b"s", f"{base}s.js", (("Content-Type", "text/javascript"),))
+    made = materialise(archive(tmp_path, page(html, base), script, start=base), served_by)
     upgrade = ("Content-Security-Policy", "upgrade-insecure-requests")
-    for scheme, told in (("https", True), ("http", False)):
-        made = materialise(stored, scheme)
-        assert served(made).body == b""
-        assert (upgrade in served(made).headers) is told
-        assert upgrade not in served(made, "/s.js").headers
+    assert served(made).body == b""
+    assert (upgrade in served(made).headers) is told
+    assert upgrade not in served(made, "/s.js").headers
 
 
 def test_local_hosts_share_a_certificate_which_comes_first(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_an_archive_is_replaced_only_on_request(tmp_path: Path, kind: str) -> No
 
 def test_what_a_killed_import_leaves_is_no_archive_and_goes_with_the_next(tmp_path: Path) -> None:
     archive = import_recording(saved(tmp_path, WARC.data), tmp_path / "archives", "site")
-    left = archive.folder.with_name(f".site.{'0123' * 8}.new")
+    left = archive.folder.with_name(f".site.{'0123' * 4}.new")
     shutil.copytree(archive.folder, left)
     assert [each.name for each in list_archives(tmp_path / "archives")] == ["site"]
     import_recording(tmp_path / "recording", tmp_path / "archives", "site", replace=True)
@@ -76,7 +76,7 @@ def test_what_a_killed_import_leaves_is_no_archive_and_goes_with_the_next(tmp_pa
 
 
 def test_what_another_process_is_writing_is_left_alone(tmp_path: Path) -> None:
-    busy = tmp_path / "archives" / f".site.{'4567' * 8}.new"
+    busy = tmp_path / "archives" / f".site.{'4567' * 4}.new"
     busy.mkdir(parents=True)
     writer = os.open(busy, os.O_RDONLY)
     fcntl.flock(writer, fcntl.LOCK_EX)
