@@ -185,15 +185,14 @@ def test_a_page_that_never_finishes_is_a_timeout(tmp_path: Path, driver: Driver)
     assert good.outcome is Outcome.OK
 
 
-def test_a_request_over_another_scheme_is_the_wrong_protocol(tmp_path: Path) -> None:
-    """A script that builds an http:// URL by parts, which no rewriting of text can see."""
-    script = "<script>fetch('ht' + 'tp:' + '//site.example/x', {mode: 'no-cors'}).catch(() => 0)</script>"
-    bad, good = failing(tmp_path, script, Protocol.HTTP1)
-    assert bad.outcome is Outcome.OK  # the same scheme here
+def test_a_link_that_a_script_puts_together_travels_by_the_protocol_all_the_same(tmp_path: Path) -> None:
+    """No rewriting of text can see it; the page asks under https, and plain HTTP/1.1 is on the link."""
     script = "<script>new Image().src = 'ht' + 'tps:' + '//site.example/x'</script>"
-    bad, good = failing(tmp_path, script, Protocol.HTTP1)
-    assert bad.outcome is Outcome.MISSING_OBJECTS  # nothing answers https in a plain http condition
-    assert good.outcome is Outcome.OK
+    asked, good = failing(tmp_path, script, Protocol.HTTP1)
+    assert (asked.outcome, asked.observation.relayed_requests) == (Outcome.OK, 1)
+    assert asked.observation.missed == ("http://site.example/x",)
+    assert set(asked.observation.protocols) == {"http/1.1"}
+    assert (good.outcome, good.observation.relayed_requests) == (Outcome.OK, 0)
 
 
 def key(protocol: Protocol) -> Key:
