@@ -201,8 +201,7 @@ def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
     def run() -> Record:
         with bench(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
             authority = opened.testbed.authority
-            other = type(authority).create(opened.testbed.folder / "other")
-            authority.certificate_file.write_bytes(other.certificate_file.read_bytes())
+            opened.testbed.authority = type(authority).create(opened.testbed.folder / "other")
             return trial(opened, 1, cell("small", Protocol.HTTPS1, server="nginx"))
 
     record = inside(run)
@@ -274,7 +273,15 @@ def test_an_engine_that_waits_for_the_machine_takes_all_that_came_meanwhile(tmp_
             fast = cell("large", Protocol.SPDY, Link.of(100, 2))
             return [trial(opened, number, fast, timeout_s=8) for number in range(6)]
 
-    assert [record.outcome for record in inside(run)] == [Outcome.OK] * 6
+    records = inside(run)
+    stopped = [record.reason or "" for record in records if record.outcome is not Outcome.OK]
+    assert (
+        stopped
+    )  # a load in which the engine was seen to stand still does not count; nothing of its page is lost
+    assert all("stopped while the page loaded: the browser" in reason for reason in stopped)
+    for record in records:
+        assert record.observation.plt_ms is not None
+        assert (record.observation.requests, record.observation.failed_requests) == (13, 0)
 
 
 @pytest.mark.parametrize(
