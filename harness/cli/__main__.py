@@ -19,8 +19,14 @@ def main() -> int:
         )
         return 3
 
-    interruption.unwind()
-    return run()
+    try:
+        interruption.unwind()
+        return run()
+    except KeyboardInterrupt:  # outside of any command, as while the words are parsed
+        print("coldload: interrupted", file=sys.stderr)
+        return interruption.EXIT_CODE
+    finally:
+        interruption.leave_at_once()
 
 
 if __name__ == "__main__":
