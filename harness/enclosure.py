@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import signal
 import socket
 import struct
@@ -111,9 +112,11 @@ def _enter_and_supervise(command: Callable[[], int], outside: int, refusal: int)
         if os.getppid() != outside:
             os._exit(137)
         _unshare()
+        supervisor = os.pidfd_open(os.getpid())
         first = interruption.forked()
         if first == 0:
-            _be_first_process(command, refusal)
+            _be_first_process(command, refusal, supervisor)
+        os.close(supervisor)
         os.close(refusal)
         code = _wait_passing_signals(first)
     except OSError as error:
@@ -142,11 +145,14 @@ def _unshare() -> None:
     syscalls.unshare(flags)
 
 
-def _be_first_process(command: Callable[[], int], refusal: int) -> None:
+def _be_first_process(command: Callable[[], int], refusal: int, supervisor: int) -> None:
     """As process 1 inside: private mounts, fork the command, reap every orphan until the command ends."""
     code = 3
     try:
         syscalls.die_with_parent(signal.SIGKILL)
+        if select.select([supervisor], [], [], 0)[0]:  # it died before; its number is not known in here
+            os._exit(137)
+        os.close(supervisor)
         _private_mounts()
         _loopback_up()
         os.environ[MARK] = "1"
