@@ -26,7 +26,7 @@ from harness.browser.policy import Launch
 from harness.command import Command
 from harness.errors import TestbedFailed, TrialFailed
 from harness.model import Outcome
-from harness.process import Process, running
+from harness.process import Process, find_program, running
 
 # The enclosure has a network namespace of its own: nobody else can have this port.
 PORT = 9515
@@ -195,7 +195,9 @@ def selenium_driver(launcher: Path, log: Path) -> Iterator[SeleniumDriver]:
         except OSError:
             return False
 
-    with running(Command.of("chromedriver", f"--port={PORT}"), log, ready=ready) as chromedriver:
+    # It writes to its browser's pipe also when that was killed, and must hear of it by the error.
+    deaf = Command.of("env", "--ignore-signal=PIPE", find_program("chromedriver"), f"--port={PORT}")
+    with running(deaf.named("chromedriver"), log, ready=ready) as chromedriver:
         yield SeleniumDriver(chromedriver, launcher)
 
 
