@@ -102,6 +102,7 @@ class Engine:
         self._page.loadStarted.connect(self._on_load_started)
         self._page.loadFinished.connect(self._on_load_finished)
         self._times: Times | None = None
+        self._at_first: list[str] = []
         self._answer: Answer | None = None
         self._begun = 0.0
         self._found: dict[str, Any] = {"started_ms": None, "went_on": None}
@@ -114,7 +115,7 @@ class Engine:
         elif "linger_s" in command:
             QTimer.singleShot(round(command["linger_s"] * 1000), lambda: answer({}))
         elif "at_first" in command:
-            _run_at_first(self._page.mainFrame(), command["at_first"])
+            self._at_first.append(command["at_first"])
             answer({})
         elif "run" in command:
             self._page.mainFrame().evaluateJavaScript(command["run"])
@@ -140,6 +141,8 @@ class Engine:
             self._times = Times(self._page.mainFrame())
             # By way of the queue, which comes before the page's timers: nothing is done within a script.
             self._times.ended.connect(self._tell_when_whole, Qt.QueuedConnection)
+            for script in self._at_first:
+                self._page.mainFrame().evaluateJavaScript(script)
         else:
             self._may_go_on(self._page.mainFrame().url())
 
@@ -210,10 +213,6 @@ def _keep_within(home: str) -> None:
     settings.setLocalStoragePath(home)
     settings.setAttribute(QWebSettings.DnsPrefetchEnabled, False)
     settings.setAttribute(QWebSettings.WebAttribute(ALLOW_RUNNING_INSECURE_CONTENT), True)
-
-
-def _run_at_first(frame: Any, script: str) -> None:
-    frame.javaScriptWindowObjectCleared.connect(lambda: frame.evaluateJavaScript(script))
 
 
 def _when_shown(frame: Any, then: Callable[[], None], tries: int = SHOWN_TRIES) -> None:
