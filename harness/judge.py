@@ -6,6 +6,7 @@ the condition, nothing of the page was lost on the way, and nothing but the page
 
 from __future__ import annotations
 
+import ipaddress
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -107,6 +108,7 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
         (Outcome.TESTBED_FAILED, _foreign_traffic),
         (Outcome.TESTBED_FAILED, _lossy_testbed),
         (Outcome.TESTBED_FAILED, _shorter_link),
+        (Outcome.PAGE_ERROR, _reached_the_testbed),
         (Outcome.WRONG_PROTOCOL, _wrong_in_browser),
         (Outcome.WRONG_PROTOCOL, _wrong_at_server),
         (Outcome.WRONG_PROTOCOL, _not_pipelined),
@@ -162,6 +164,24 @@ def _shorter_link(evidence: Evidence) -> str | None:
 
 def _too_fast(connection: Connection, evidence: Evidence) -> bool:
     return connection.connect_ms is not None and connection.connect_ms < evidence.rtt_ms - CONNECT_SLACK_MS
+
+
+def _reached_the_testbed(evidence: Evidence) -> str | None:
+    """Answers from a bare address that the archive does not hold: another server of the testbed, of another page."""
+    reached = [
+        each.url
+        for each in evidence.page_requests
+        if each.status is not None and each.host not in evidence.page_hosts and _is_address(each.host)
+    ]
+    return _listed("the page asked for addresses that are the testbed's own:", reached)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _wrong_in_browser(evidence: Evidence) -> str | None:

@@ -195,6 +195,15 @@ def test_a_host_that_is_not_archived_is_missed_whatever_came_of_it(came_of_it: d
     assert (found.missed, found.failed_requests) == ((stranger.url,), 1)
 
 
+def test_a_page_that_asks_for_an_address_of_the_testbed_is_to_blame_itself() -> None:
+    there = request("https://10.0.0.2/x.png", status=404)
+    seen = evidence(browser_log=BrowserLog((request(START), there), ()))
+    outcome, reason = verdict(seen)
+    assert (outcome, "10.0.0.2" in str(reason)) == (Outcome.PAGE_ERROR, True)
+    nobody = request("https://192.0.2.1/x.png", status=None, protocol=None, net_error=-102)
+    assert verdict(evidence(browser_log=BrowserLog((request(START), nobody), ())))[0] is Outcome.OK
+
+
 def test_a_style_sheet_is_no_answer_to_a_script() -> None:
     script = request("https://cdn.example/load?a", accepts="script", mime="text/css")
     sheet = request("https://cdn.example/load?b", accepts="style", mime="text/css")
