@@ -85,7 +85,7 @@ def reported(folder: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_any_damage_is_reported_or_named(draw: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = SMALL.write(Path(folder) / "run")
