@@ -39,7 +39,8 @@ class PlainProgress:
 
     def calibrated(self, reading: LinkReading) -> None:
         said = ", ".join(f"{each.what} {each.measured:.4g} {each.unit}" for each in reading.figures.values())
-        self._console.print(f"  {said}: {'; '.join(reading.complaints) or 'ok'}")
+        verdict = f"off, {'; '.join(reading.complaints)}" if reading.complaints else "ok"
+        self._console.print(f"  {said}: {verdict}")
 
     def trial_started(self, planned: PlannedTrial) -> None:
         pass

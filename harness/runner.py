@@ -185,11 +185,10 @@ def _measure_links(testbed: Testbed, links: list[Link], run: RunDirectory, liste
     last = []
     for link in links:
         listener.preparing(f"measuring link {link.name}")
-        taken = readings(testbed, link)
-        for reading in taken:
+        for reading in readings(testbed, link):
             run.append_calibration(reading.to_json())
-        listener.calibrated(taken[-1])
-        last.append(taken[-1])
+            listener.calibrated(reading)
+        last.append(reading)
     refuse_if_off(last)
 
 

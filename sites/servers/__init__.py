@@ -28,7 +28,7 @@ BODILESS = frozenset({204, 304})
 # What is not archived is answered with 404, these headers and an empty body, which no browser takes for content.
 MISS_HEADERS = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*"))
 # A preflight gets these and, echoed, what it asks for: origin, method and headers.
-EXAMINATION_S = 1.0  # within which a server that runs answers, also on a busy machine
+EXAMINATION_S = 5.0  # within which a server that runs answers, also on a very busy machine
 PREFLIGHT_HEADERS = (("Access-Control-Allow-Credentials", "true"),)
 
 

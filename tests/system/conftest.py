@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ Result = TypeVar("Result")
 START_URL = "https://site.example/"
 OTHER_HOST = "cdn.example"
 MARK = "COLDLOAD_TEST_MARK"
+PATIENCE_S = 120
 
 CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
 
@@ -142,6 +144,14 @@ def trial(
     return run_trial(
         opened.testbed, opened.drivers, planned(number, cell), TrialOptions(timeout_s, tuple(keep)), files
     )
+
+
+def wait_until(happens: Callable[[], bool], what: str) -> None:
+    """Wait for what comes soon, on however busy a machine; a test that waits in vain fails and lets the next run."""
+    patience = time.monotonic() + PATIENCE_S
+    while not happens():
+        assert time.monotonic() < patience, f"waited in vain for {what}"
+        time.sleep(0.005)
 
 
 @dataclass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from harness.errors import TestbedFailed
 from harness.netns import host
 from harness.process import run
 from harness.processtree import family
-from tests.system.conftest import Coldload, inside
+from tests.system.conftest import Coldload, inside, wait_until
 
 SLEEPER = ("shell", "--rtt-ms", "10", "--", "sh", "-c", "echo up; sleep 600")
 
@@ -61,7 +60,7 @@ def started_family(coldload: Coldload) -> tuple[list[int], subprocess.Popen[str]
     """A command under way: its processes from the outermost on, once the inner program runs."""
     process = coldload.start(*SLEEPER)
     assert process.stdout is not None
-    assert process.stdout.readline() == "up\n"
+    assert process.stdout.readline() == "up\n", process.communicate()
     return family(process.pid), process
 
 
@@ -75,8 +74,11 @@ def test_nothing_remains_after_a_signal_to_any_of_its_processes(
     assert len(pids) >= 6
     os.kill(pids[position], number)
     process.communicate()
-    while any(Path(f"/proc/{pid}").exists() for pid in pids):
-        time.sleep(0.01)  # a test that hangs here says that something remained
+    wait_until(lambda: not any(map(exists, pids)), f"the end of {pids}")
+
+
+def exists(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
 
 
 def listens(process: subprocess.Popen[str], number: signal.Signals) -> bool:
@@ -94,8 +96,11 @@ def test_a_signal_ends_a_command_at_any_instant(
 ) -> None:
     """While Python imports, while the enclosure and the testbed are built, while the command runs."""
     process = coldload.start(*SLEEPER)
-    while not listens(process, signal.SIGTERM) or len(family(process.pid)) < processes:
-        time.sleep(0.001)
+    wait_until(lambda: process.poll() is not None or listens(process, signal.SIGTERM), "a handler")
+    wait_until(
+        lambda: process.poll() is not None or len(family(process.pid)) >= processes, f"{processes} processes"
+    )
+    assert process.poll() is None, process.communicate()
     process.send_signal(number)
     _, err = process.communicate()
     assert process.returncode == 130, err
@@ -110,5 +115,4 @@ def test_a_command_that_cannot_unwind_is_ended_all_the_same(coldload: Coldload) 
     _, err = process.communicate()
     assert process.returncode == 130
     assert err.splitlines() == ["coldload shell: interrupted"]
-    while any(Path(f"/proc/{pid}").exists() for pid in pids):
-        time.sleep(0.01)
+    wait_until(lambda: not any(map(exists, pids)), f"the end of {pids}")

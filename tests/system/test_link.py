@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.calibrate import PROBE_ADDRESS, calibrate, readings
+from harness.calibrate import PROBE_ADDRESS, readings
 from harness.direction import Discipline, GilbertElliott, Queue, RandomLoss
 from harness.errors import EnvironmentLacks, MeasurementRefused, TestbedFailed
 from harness.link import EmulatedLink
@@ -31,11 +31,11 @@ SERVER = "10.0.255.1"
 
 
 def reading(link: Link, backend: Backend, *, thorough: bool = False) -> LinkReading:
-    """Calibrate a link in a testbed of its own; a short reading as a run takes it."""
+    """Calibrate a link in a testbed of its own, as a run does."""
 
     def measure() -> LinkReading:
         with testbed(backend=backend) as made:
-            return calibrate(made, link, thorough=True) if thorough else readings(made, link)[-1]
+            return [*readings(made, link, thorough=thorough)][-1]
 
     return inside(measure)
 

@@ -1,0 +1,20 @@
+"""The plan of each study that ships, for one seed, is what it has been: a run that was begun goes on."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from harness.plan import make_plan
+from harness.study_file import read_study, shipped_studies
+
+PLANS = Path(__file__).parents[2] / "data" / "plans"
+SEED = 2012
+
+
+@pytest.mark.parametrize("name", sorted(shipped_studies()))
+def test_the_plan_is_what_it_has_been(name: str) -> None:
+    planned = make_plan(read_study(shipped_studies()[name]), SEED).to_lines()
+    assert planned.encode() == gzip.decompress((PLANS / f"{name}.jsonl.gz").read_bytes())
