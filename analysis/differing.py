@@ -14,7 +14,7 @@ import pandas as pd
 from analysis import engines, protocols, words
 from analysis.results import Results
 from analysis.table import Shown, Table
-from harness.model import Outcome
+from harness.outcome import Outcome
 
 DIGEST = "requested_digest"
 PAGE = ["page", "variant"]

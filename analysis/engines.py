@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.model import Engine
+from harness.model.engine import Engine
 
 LABELS = {Engine.CHROMIUM.value: "Chromium", Engine.QTWEBKIT.value: "QtWebKit"}
 NOT_COMPARED = (

@@ -13,7 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from harness.model import Engine, Outcome
+from harness.model.engine import Engine
+from harness.outcome import Outcome
 
 MEANINGS = {
     Outcome.PAGE_TIMEOUT: "the page did not finish loading in time",

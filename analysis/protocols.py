@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.model import Protocol
+from harness.model.protocol import Protocol
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 

@@ -12,8 +12,8 @@ import jinja2
 
 from analysis import facts, figures, plots, protocols, summary, table
 from analysis.estimate import RESAMPLES
-from analysis.load import load, write_parquet
 from analysis.results import IDS, Results, evaluate
+from analysis.rundirectory import load, write_parquet
 from analysis.tables import TABLES
 from harness.errors import RecordsError, StorageFailed
 

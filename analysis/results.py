@@ -13,7 +13,7 @@ from analysis.conditions import POINT, in_order, panel_columns, varying
 from analysis.effects import compression_effects, effects, single_filters
 from analysis.estimate import IntervalKind, estimates
 from analysis.exclude import RULES, Rule, Sifted, sift
-from analysis.load import Run
+from analysis.rundirectory import Run
 
 METRIC = "plt_ms"
 IDS = ("panel", "place", "cell")

@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from harness.enclosure import WORKSPACE, enclosed
-from harness.model import Protocol
-from harness.netns import host
+from harness.model.protocol import Protocol
+from harness.system.enclosure import WORKSPACE, enclosed
+from harness.system.netns import host
 from sites.archive import Response, open_archive, write_archive
 from sites.certificates import Authority
 from sites.materialise import materialise

@@ -16,11 +16,12 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from harness.enclosure import enclosed
 from harness.errors import ColdloadError
-from harness.model import DEVICES, Protocol
-from harness.replay_quality import ReplayQuality
-from harness.verification import store, verifications
+from harness.model.device import DEVICES
+from harness.model.protocol import Protocol
+from harness.system.enclosure import enclosed
+from harness.verify.replayquality import ReplayQuality
+from harness.verify.verification import store, verifications
 from sites.archive import Archive, list_archives, open_archive
 from sites.importers import import_recording
 from sites.recipes import RECIPES, package_cache

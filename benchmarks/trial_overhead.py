@@ -13,13 +13,17 @@ import os
 import statistics
 import sys
 
-from harness.enclosure import WORKSPACE, enclosed
-from harness.environment import describe_machine
-from harness.model import Condition, Driver, Engine, Link, Origins, Outcome, Protocol
-from harness.plan import PlannedTrial
+from harness.model.condition import Condition, Origins
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.runner import bench
-from harness.trial import TrialOptions, run_trial
+from harness.study.plan import PlannedTrial
+from harness.system.enclosure import WORKSPACE, enclosed
+from harness.testbed.environment import describe_machine
+from harness.trial.bench import bench
+from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import archives_root, open_archive
 
 PAGE = "dummy-2012"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.model import Outcome
+    pass
 
 
 class ColdloadError(Exception):
@@ -64,12 +64,3 @@ class MeasurementRefused(ColdloadError):
     """The measurement itself says no: it would not be trustworthy."""
 
     exit_code = 1
-
-
-class TrialFailed(ColdloadError):
-    """One trial failed. `outcome` says how; the runner records it and goes on."""
-
-    def __init__(self, outcome: Outcome, reason: str) -> None:
-        super().__init__(reason)
-        self.outcome = outcome
-        self.reason = reason

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.errors import ArchiveError
-from harness.model import NAME_PATTERN
+from harness.input.keys import NAME_PATTERN
 from sites import warc
 from sites.archive_index import (
     WARC_FILE,

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from harness.browser.browserlog import ABORTED, Request
 from harness.errors import ArchiveError
-from harness.model import DESKTOP, MOBILE, Device
+from harness.model.device import DESKTOP, MOBILE, Device
 from sites.archive import Archive, write_archive
 from sites.browse import browse
-from sites.capture import NOTES as HTTRACK_NOTES
-from sites.capture import USER_AGENTS, Progress, archive_with_httrack, mirror, responses_of
 from sites.htcache import url_key
+from sites.httrack import NOTES as HTTRACK_NOTES
+from sites.httrack import USER_AGENTS, Progress, archive_with_httrack, mirror, responses_of
 from sites.importers.recording import Recording
 from sites.importers.settle import MAX_REDIRECTS, responses, settle
 from sites.response import Response

@@ -16,8 +16,9 @@ from harness.browser.launcher import write_launcher
 from harness.browser.netlog import read_netlog
 from harness.browser.playwright_driver import playwright_driver
 from harness.browser.profile import fresh_home
-from harness.errors import ArchiveError, TestbedFailed, TrialFailed
-from harness.model import DESKTOP, Device, Outcome
+from harness.errors import ArchiveError, TestbedFailed
+from harness.model.device import DESKTOP, Device
+from harness.outcome import Outcome, TrialFailed
 from sites.importers.har import read_har
 from sites.importers.recording import Recording
 from sites.urls import canonical_url

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from harness.command import Command
 from harness.errors import TestbedFailed
-from harness.process import run
+from harness.system.command import Command
+from harness.system.process import run
 from sites.urls import ascii_host, is_local
 
 NAME = "coldload test authority"

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from harness.replay import Compression, ThinkTime
+from harness.model.settings import Compression, ThinkTime
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
 from sites.coding import BROWSER_CODINGS

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import ArchiveError, ColdloadError
-from harness.model import NAME_PATTERN
+from harness.input.keys import NAME_PATTERN
 from sites.archive import Archive, open_archive
 from sites.urls import canonical_url, parse_url
 

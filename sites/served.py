@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 
-from harness.replay import Compression, ThinkTime
+from harness.model.settings import Compression, ThinkTime
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
 from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, looks_coded

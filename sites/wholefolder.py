@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.syscalls import exchange
+from harness.system.syscalls import exchange
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.new")
 

@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.exclude import sift
 from benchmarks.hostile.stage import shortest_ms
 from benchmarks.hostile.watching import Record
-from harness.model import Outcome
+from harness.outcome import Outcome
 
 LONGER_MS, LONGER_SHARE = 200.0, 1.1  # what a pause of 300 ms adds at the least, if it adds anything
 

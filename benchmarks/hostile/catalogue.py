@@ -9,7 +9,7 @@ from functools import cache
 
 from benchmarks.hostile import answers, endless, forging, reaching
 from benchmarks.hostile.site import Page
-from harness.model import Driver
+from harness.model.engine import Driver
 
 HONEST = "honest"
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.processtree import family
+from harness.system.processtree import family
 
 MARK = "COLDLOAD_HOSTILE_MARK"
 GONE_WITHIN_S = 2.0

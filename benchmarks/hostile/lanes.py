@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.hostile.cases import Case
-from harness import syscalls
+from harness.system import syscalls
 
 Lane = Callable[[], Iterator[Case]]
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.enclosure import WORKSPACE
+from harness.system.enclosure import WORKSPACE
 
 SETTLE_S = 1.5  # a process that is being ended may take so long to go
 HOME = WORKSPACE / "home"  # a link that every browser of Chromium's drivers starts by, made by the first one

@@ -17,14 +17,17 @@ from benchmarks.hostile.leavings import left_behind, surroundings
 from benchmarks.hostile.site import LINK, Page
 from benchmarks.hostile.truth import ANSWER_S, SLACK_S, TIMEOUT_S, judged
 from benchmarks.hostile.worker import Begin, End, carried_out
-from harness.enclosure import WORKSPACE, enclosed
 from harness.errors import ArchiveError
-from harness.model import Condition, Driver, Engine, Origins, Outcome, Protocol, TcpSettings
-from harness.plan import PlannedTrial
-from harness.replay import DEFAULT_TLS, Replay
-from harness.runner import Bench, opened
-from harness.servers import DEFAULT_SERVERS
-from harness.trial import TrialOptions, run_trial
+from harness.model.condition import Condition, Origins
+from harness.model.engine import Driver, Engine
+from harness.model.protocol import Protocol
+from harness.model.settings import DEFAULT_TLS, Replay, TcpSettings
+from harness.outcome import Outcome
+from harness.study.abilities import DEFAULT_SERVERS
+from harness.study.plan import PlannedTrial
+from harness.system.enclosure import WORKSPACE, enclosed
+from harness.trial.bench import Bench, opened
+from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import write_archive
 
 BATCH = 36  # loads to a testbed

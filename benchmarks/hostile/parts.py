@@ -15,7 +15,7 @@ from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, C
 from benchmarks.hostile.commands import Place, send
 from benchmarks.hostile.stage import PARTS, TIMEOUT_S, Part, study, write_page
 from benchmarks.hostile.watching import POLL_S, SLACK_S, RunOverError, Watched
-from harness.model import Outcome
+from harness.outcome import Outcome
 
 KILLS_PER_PART = 5
 STOPPED_TWICE = ("caddy", "gateway", "dnsmasq", "linkem", "chromedriver", "playwright", "qtwebkit")

@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.hostile.cases import HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
 from benchmarks.hostile.commands import Place, Running, send
 from benchmarks.hostile.stage import PLAYWRIGHT, study, write_page
-from harness.processtree import family
+from harness.system.processtree import family
 
 TRIALS = 2
 ENDS_WITHIN_S, SLACK_S = 2.0, 1.0

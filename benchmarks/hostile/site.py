@@ -10,7 +10,8 @@ from io import BytesIO
 
 from PIL import Image
 
-from harness.model import Link, Outcome
+from harness.model.link import Link
+from harness.outcome import Outcome
 from sites.response import Response
 
 START = "http://site.example/"

@@ -11,7 +11,7 @@ from pathlib import Path
 from PIL import Image
 
 from benchmarks.hostile.site import START, html, text
-from harness.model import Outcome
+from harness.outcome import Outcome
 from sites.archive import write_archive
 from sites.response import Response
 

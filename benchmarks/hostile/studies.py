@@ -12,7 +12,7 @@ from benchmarks.hostile.cases import HUNG, TRACEBACK, Case, one_line
 from benchmarks.hostile.inprocess import bounded, called, faults_of
 from benchmarks.hostile.mutation import mutated_text
 from benchmarks.hostile.worker import Begin, End, carried_out
-from harness.study_file import shipped_studies
+from harness.study.studyfile import shipped_studies
 from sites.archive import archives_root
 
 COUNT = 500

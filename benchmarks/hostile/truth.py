@@ -10,7 +10,8 @@ from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, C
 from benchmarks.hostile.catalogue import catalogue
 from benchmarks.hostile.site import LINK, Page, picture_ms
 from benchmarks.hostile.worker import Told
-from harness.model import Driver, Outcome
+from harness.model.engine import Driver
+from harness.outcome import Outcome
 
 TIMEOUT_S = 8.0
 ANSWER_S = 4.0

@@ -13,8 +13,8 @@ from typing import Any
 from benchmarks.hostile.cases import HUNG, TRACEBACK, one_line
 from benchmarks.hostile.commands import Running
 from benchmarks.hostile.stage import TIMEOUT_S, Part
-from harness.model import Outcome
-from harness.trial import START_S
+from harness.outcome import Outcome
+from harness.trial.trial import START_S
 
 SLACK_S = (
     START_S + 30.0

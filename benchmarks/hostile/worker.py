@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import syscalls
+from harness.system import syscalls
 
 Begin = Callable[[str], None]
 End = Callable[[dict[str, Any]], None]

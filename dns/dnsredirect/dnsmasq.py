@@ -14,9 +14,9 @@ import dns.query
 import dns.rdatatype
 
 from dnsredirect.zone import Zone
-from harness.command import Command
 from harness.errors import TestbedFailed
-from harness.process import Process, running
+from harness.system.command import Command
+from harness.system.process import Process, running
 
 PROBE_NAME = "probe.coldload.invalid"
 EXAMINATION_S = 1.0  # within which it answers, also on a busy machine

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.model import Device
+from harness.model.device import Device
 
 TOUCH_POINTS = 5
 # What the client hints say beside brands and version, which Chromium fills in. Chrome's reduced user agent

@@ -13,8 +13,8 @@ from typing import Any
 
 from harness.browser import world
 from harness.browser.world import Send
-from harness.command import Command
-from harness.process import run
+from harness.system.command import Command
+from harness.system.process import run
 
 CONFIGURATION = Path(str(resources.files("configs").joinpath("fonts.conf")))
 ENVIRONMENT = {"FONTCONFIG_FILE": str(CONFIGURATION)}

@@ -9,8 +9,8 @@ import shlex
 from pathlib import Path
 
 from harness.browser.fonts import CONFIGURATION
-from harness.command import Command
-from harness.process import find_program
+from harness.system.command import Command
+from harness.system.process import find_program
 
 
 def write_launcher(path: Path, network: Path | None, current_home: Path) -> Path:

@@ -30,9 +30,9 @@ from harness.browser.driver import (
     one_line,
 )
 from harness.browser.policy import Launch
-from harness.errors import TestbedFailed, TrialFailed
-from harness.model import Outcome
-from harness.processtree import children
+from harness.errors import TestbedFailed
+from harness.outcome import Outcome, TrialFailed
+from harness.system.processtree import children
 
 START_TIMEOUT_MS = 60_000
 COLLECT_TIMEOUT_MS = 10_000

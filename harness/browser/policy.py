@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.browser import device
 from harness.browser.hop import LOOPBACK, PORT
-from harness.model import DESKTOP, Device
+from harness.model.device import DESKTOP, Device
 
 WINDOW = (1280, 800)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.browser.policy import Launch, preferences
-from harness.model import DESKTOP, Device
+from harness.model.device import DESKTOP, Device
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import Any
 import harness
 from harness.browser.browserlog import BrowserLog, Connection, Request
 from harness.browser.hop import LOOPBACK, PORT, Security
-from harness.command import Command
-from harness.errors import TrialFailed
-from harness.process import Process, running
+from harness.outcome import TrialFailed
+from harness.system.command import Command
+from harness.system.process import Process, running
 
 UNDER_HTTPS = "https://"
 HOP_END_S = 0.5  # its sockets close a little before the process is gone

@@ -23,10 +23,10 @@ from harness.browser.driver import (
     one_line,
 )
 from harness.browser.policy import Launch
-from harness.command import Command
-from harness.errors import TestbedFailed, TrialFailed
-from harness.model import Outcome
-from harness.process import Process, find_program, running
+from harness.errors import TestbedFailed
+from harness.outcome import Outcome, TrialFailed
+from harness.system.command import Command
+from harness.system.process import Process, find_program, running
 
 # The enclosure has a network namespace of its own: nobody else can have this port.
 PORT = 9515

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Any
 
-from harness.errors import TrialFailed
-from harness.model import Outcome
+from harness.outcome import Outcome, TrialFailed
 
 Send = Callable[[str, dict[str, Any]], Mapping[str, Any]]  # a command of the protocol, and its answer
 

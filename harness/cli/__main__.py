@@ -2,7 +2,7 @@
 
 import sys
 
-from harness import interruption
+from harness.system import interruption
 
 
 def main() -> int:

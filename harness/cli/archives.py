@@ -16,16 +16,18 @@ from rich.table import Table
 
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.verify import percent
-from harness.enclosure import WORKSPACE
 from harness.errors import UsageError
-from harness.model import NAME_PATTERN, Link, Protocol
-from harness.replay import AS_RECORDED
-from harness.testbed import testbed
-from harness.verification import stored
+from harness.input.keys import NAME_PATTERN
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.settings import AS_RECORDED
+from harness.system.enclosure import WORKSPACE
+from harness.testbed.testbed import testbed
+from harness.verify.verification import stored
 from sites.archive import Archive, archives_root, check_free, list_archives, open_archive
 from sites.archive_index import METADATA_FILE
 from sites.archiving import Tool, archive_page
-from sites.capture import archive_with_httrack
+from sites.httrack import archive_with_httrack
 from sites.importers import import_recording
 from sites.importers.recording import printable
 from sites.pagelist import Outcome, Wanted, archive_all, read_list

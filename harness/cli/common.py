@@ -11,9 +11,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from harness.enclosure import enclosed, inside
 from harness.errors import ColdloadError, EnvironmentLacks
-from harness.shown import one_line, printable
+from harness.input.shown import one_line, printable
+from harness.system.enclosure import enclosed, inside
 
 NO_THREAD = "can't start new thread"  # Python has no class for it
 Subcommands = Any  # argparse has no public type for what add_subparsers returns

@@ -8,34 +8,27 @@ import os
 import subprocess
 from pathlib import Path
 
-from harness.calibrate import check_link
 from harness.cli.common import Subcommands, in_enclosure
-from harness.cli.inspect import add_link_options, link_of
+from harness.cli.linkoptions import add_link_options, link_of
 from harness.cli.replay_options import add_replay_options, add_server_options, replay_of
-from harness.enclosure import WORKSPACE
 from harness.errors import TestbedFailed, UsageError
-from harness.model import (
-    DEFAULT_DRIVERS,
-    DESKTOP,
-    DEVICES,
-    Backend,
-    Condition,
-    Device,
-    Driver,
-    Engine,
-    Link,
-    Outcome,
-    Protocol,
-)
-from harness.plan import PlannedTrial
+from harness.input.shown import one_line
+from harness.model.condition import Condition
+from harness.model.device import DESKTOP, DEVICES, Device
+from harness.model.engine import DEFAULT_DRIVERS, Driver, Engine
+from harness.model.link import Backend, Link
+from harness.model.protocol import Protocol
+from harness.model.settings import Replay
+from harness.model.variant import PLAIN, parse_variant, served_name
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.replay import Replay
-from harness.runner import bench
-from harness.servers import ABILITIES, DEFAULT_SERVERS
-from harness.shown import one_line
-from harness.testbed import testbed
-from harness.trial import TrialOptions, run_trial
-from harness.variants import PLAIN, parse_variant, served_name
+from harness.study.abilities import ABILITIES, DEFAULT_SERVERS
+from harness.study.plan import PlannedTrial
+from harness.system.enclosure import WORKSPACE
+from harness.testbed.calibrate import check_link
+from harness.testbed.testbed import testbed
+from harness.trial.bench import bench
+from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import variant_of
 

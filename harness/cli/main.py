@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 import harness
-from harness.cli import archives, inspect, load, optimise, report, studies, verify
+from harness.cli import archives, calibrate, doctor, load, optimise, report, studies, verify
 from harness.cli.common import reported
 
 EPILOG = """exit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks something, 130 interrupted
@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"coldload {harness.__version__}")
     top.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (inspect, studies, archives, verify, optimise, load, report):
+    for module in (doctor, calibrate, studies, archives, verify, optimise, load, report):
         module.add_commands(commands)
     return top
 

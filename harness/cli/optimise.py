@@ -11,10 +11,12 @@ from rich.table import Table
 
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.errors import UsageError
-from harness.model import DESKTOP, Engine, Protocol
-from harness.replay import DEFAULT_TLS, Replay
-from harness.variants import FILTERS, SETS, parse_variant
-from harness.verification import USUAL_PROTOCOLS, asked_for, store, verifications
+from harness.model.device import DESKTOP
+from harness.model.engine import Engine
+from harness.model.protocol import Protocol
+from harness.model.settings import DEFAULT_TLS, Replay
+from harness.model.variant import FILTERS, SETS, parse_variant
+from harness.verify.verification import USUAL_PROTOCOLS, asked_for, store, verifications
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import Report, derive
 from sites.optimise.inventory import Inventory, Size

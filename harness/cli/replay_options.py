@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from harness.model import Engine, Origins, Protocol
-from harness.replay import DEFAULT_TLS, TLS_VERSIONS, Compression, Replay, ThinkTime
-from harness.servers import refuse_unless_able
+from harness.model.condition import Origins
+from harness.model.engine import Engine
+from harness.model.protocol import Protocol
+from harness.model.settings import DEFAULT_TLS, TLS_VERSIONS, Compression, Replay, ThinkTime
+from harness.study.abilities import refuse_unless_able
 
 
 def add_replay_options(parser: argparse.ArgumentParser) -> None:

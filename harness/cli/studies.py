@@ -21,14 +21,17 @@ from harness.cli.archives import make_shipped_archives
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.report import write as write_report
 from harness.errors import MeasurementRefused, StudyError
-from harness.model import RECORDED_COMPRESSION, Condition, Link, Outcome, Protocol
-from harness.plan import Plan, make_plan
-from harness.progress import progress
-from harness.records import RunDirectory, open_run
-from harness.runner import Summary, run_study
-from harness.study import Study
-from harness.study_file import read_study, shipped_studies
-from harness.variants import PLAIN
+from harness.model.condition import RECORDED_COMPRESSION, Condition
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.variant import PLAIN
+from harness.outcome import Outcome
+from harness.run.directory import RunDirectory, open_run
+from harness.run.progress import progress
+from harness.run.runner import Summary, run_study
+from harness.study.plan import Plan, make_plan
+from harness.study.study import Study
+from harness.study.studyfile import read_study, shipped_studies
 from sites.archive import archives_root, open_archive
 
 RUNS = Path("runs")

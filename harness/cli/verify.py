@@ -11,14 +11,16 @@ from rich.console import Console
 from harness.cli.common import Subcommands, console, in_enclosure
 from harness.cli.replay_options import add_replay_options, replay_of
 from harness.errors import UsageError
-from harness.mending import Where, check_variants
-from harness.model import DESKTOP, DEVICES, Device, Engine, Protocol
-from harness.preflight import debian_packages
-from harness.replay import DEFAULT_TLS, Replay
-from harness.replay_quality import ReplayQuality
-from harness.servers import DEFAULT_SERVERS
-from harness.variants import Variant, parse_variant
-from harness.verification import USUAL_PROTOCOLS, reference_load, store, verifications
+from harness.model.device import DESKTOP, DEVICES, Device
+from harness.model.engine import Engine
+from harness.model.protocol import Protocol
+from harness.model.settings import DEFAULT_TLS, Replay
+from harness.model.variant import Variant, parse_variant
+from harness.study.abilities import DEFAULT_SERVERS
+from harness.testbed.preflight import debian_packages
+from harness.verify.mending import Where, check_variants
+from harness.verify.replayquality import ReplayQuality
+from harness.verify.verification import USUAL_PROTOCOLS, reference_load, store, verifications
 from sites.archive import Archive, archives_root, open_archive
 from sites.importers.recording import printable
 from sites.optimise.switched import path_of, switch_off, switched_off

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import ArchiveError
-from sites.capture import NOTES, read_rounds, responses_of
 from sites.htcache import is_mirror
+from sites.httrack import NOTES, read_rounds, responses_of
 from sites.importers.recording import Recording
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import harness
 from harness.errors import ArchiveError
-from harness.model import Engine
-from harness.variants import Variant, served_name
+from harness.model.engine import Engine
+from harness.model.variant import Variant, served_name
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
 from sites.optimise.inventory import Inventory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from harness.variants import FILTERS
+from harness.model.variant import FILTERS
 from sites.optimise.document import Notes
 from sites.optimise.filters import (
     caching,

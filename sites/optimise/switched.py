@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.errors import ArchiveError
-from harness.model import Engine
+from harness.model.engine import Engine
 from sites.archive import Archive
 
 FILE, SCHEMA = "switched-off.json", 1

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.command import Command
 from harness.errors import ArchiveError, EnvironmentLacks
-from harness.process import run
+from harness.system.command import Command
+from harness.system.process import run
 
 FETCH_SECONDS = 600
 # Quiet, and soon convinced that there is no network.

@@ -16,9 +16,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from harness.errors import TestbedFailed
-from harness.model import Protocol
-from harness.process import Process
-from harness.processtree import cpu_seconds, stopped
+from harness.model.protocol import Protocol
+from harness.system.process import Process
+from harness.system.processtree import cpu_seconds, stopped
 from sites.materialise import Site
 
 # What logs call protocols, and what ALPN does.

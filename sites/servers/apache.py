@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.command import Command
-from harness.process import run
+from harness.system.command import Command
+from harness.system.process import run
 from sites.materialise import Site
 from sites.servers.apachefiles import write_answers
 from sites.servers.apachelog import LOG_FORMAT, parse_line

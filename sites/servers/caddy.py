@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.command import Command
-from harness.process import run
+from harness.system.command import Command
+from harness.system.process import run
 from sites.materialise import Site
 from sites.servers import BODILESS, names_at
 from sites.servers.caddylog import parse_line

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.command import Command
-from harness.process import run
+from harness.system.command import Command
+from harness.system.process import run
 from sites.servers.closestfiles import scripts as closest_scripts
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import LOG_FORMAT, parse_line

@@ -16,9 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness.command import Command
 from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed
-from harness.process import run
+from harness.system.command import Command
+from harness.system.process import run
 
 NODE_MODULES = Path(sys.prefix) / "share" / "coldload" / "node_modules"
 NEEDED = "spdy-transport"

@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 
 from harness.errors import TestbedFailed
-from harness.model import Protocol
+from harness.model.protocol import Protocol
 from sites.certificates import Authority
 from sites.materialise import Site
 from sites.servers import Service, names_at

@@ -11,11 +11,11 @@ from typing import Any
 
 import jinja2
 
-from harness.command import Command
 from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.model import Protocol
-from harness.process import running
-from harness.replay import TLS_VERSIONS, Compression
+from harness.model.protocol import Protocol
+from harness.model.settings import TLS_VERSIONS, Compression
+from harness.system.command import Command
+from harness.system.process import running
 from sites.certificates import Authority
 from sites.materialise import Site
 from sites.servers import ServedRequest, Server, Service, names_at

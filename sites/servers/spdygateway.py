@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.command import Command
-from harness.model import Protocol
+from harness.model.protocol import Protocol
+from harness.system.command import Command
 from sites.servers import nginx
 from sites.servers.gatewaylog import parse_line
 from sites.servers.nginxfiles import write_answers

@@ -18,23 +18,17 @@ from typing import TypeVar
 import pytest
 from PIL import Image
 
-from harness.enclosure import WORKSPACE, enclosed
-from harness.model import (
-    DESKTOP,
-    RECORDED_COMPRESSION,
-    Condition,
-    Device,
-    Driver,
-    Engine,
-    Link,
-    Origins,
-    Protocol,
-)
-from harness.plan import PlannedTrial
+from harness.model.condition import RECORDED_COMPRESSION, Condition, Origins
+from harness.model.device import DESKTOP, Device
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
 from harness.records import Record
-from harness.runner import Bench
-from harness.servers import DEFAULT_SERVER
-from harness.trial import TrialOptions, run_trial
+from harness.study.abilities import DEFAULT_SERVER
+from harness.study.plan import PlannedTrial
+from harness.system.enclosure import WORKSPACE, enclosed
+from harness.trial.bench import Bench
+from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 
 Result = TypeVar("Result")

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.enclosure import WORKSPACE
-from harness.model import Protocol
-from harness.netns import Host, host
-from harness.process import find_program
-from harness.processtree import family
-from harness.servers import ABILITIES
-from harness.testbed import SERVERS
+from harness.model.protocol import Protocol
+from harness.study.abilities import ABILITIES
+from harness.system.enclosure import WORKSPACE
+from harness.system.netns import Host, host
+from harness.system.process import find_program
+from harness.system.processtree import family
+from harness.testbed.testbed import SERVERS
 from sites.certificates import Authority
 from sites.materialise import Site, materialise
 from sites.servers import ServedRequest, Server, Service

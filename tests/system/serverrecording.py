@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable, Iterator
 
-from harness.enclosure import WORKSPACE
+from harness.system.enclosure import WORKSPACE
 from sites.archive import Archive, Response, write_archive
 
 SITE = "https://site.example"

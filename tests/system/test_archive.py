@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.enclosure import WORKSPACE
 from harness.errors import ArchiveError, TestbedFailed
-from harness.model import Link, Protocol
-from harness.replay import AS_RECORDED
-from harness.testbed import testbed
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.settings import AS_RECORDED
+from harness.system.enclosure import WORKSPACE
+from harness.testbed.testbed import testbed
 from sites.archive import Archive, open_archive, write_archive
-from sites.capture import archive_with_httrack
 from sites.coding import decode
+from sites.httrack import archive_with_httrack
 from sites.response import Response
 from tests.system.conftest import OTHER_HOST, START_URL, Coldload, inside, small_site
 

@@ -12,14 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.calibrate import calibrate
 from harness.errors import TestbedFailed
-from harness.model import Link, Outcome, Protocol
-from harness.netns import Host
-from harness.processtree import family
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.runner import Bench, bench
-from harness.testbed import testbed
+from harness.system.netns import Host
+from harness.system.processtree import family
+from harness.testbed.calibrate import calibrate
+from harness.testbed.testbed import testbed
+from harness.trial.bench import Bench, bench
 from tests.system.conftest import condition, inside, small_site, trial
 
 PAUSE_S = 0.3

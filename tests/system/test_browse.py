@@ -11,11 +11,12 @@ from pathlib import Path
 import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import pytest
 
-from harness.enclosure import WORKSPACE
 from harness.errors import ArchiveError
-from harness.model import Link, Protocol
-from harness.replay import Replay
-from harness.testbed import testbed
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.settings import Replay
+from harness.system.enclosure import WORKSPACE
+from harness.testbed.testbed import testbed
 from sites.archive import Archive, Response, open_archive, write_archive
 from sites.archiving import Tool, archive_page
 from sites.coding import encode

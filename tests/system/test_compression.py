@@ -6,13 +6,15 @@ from functools import partial
 
 import pytest
 
-from harness.enclosure import WORKSPACE
-from harness.model import DEFAULT_DRIVERS, Engine, Outcome, Protocol, TcpSettings
+from harness.model.engine import DEFAULT_DRIVERS, Engine
+from harness.model.protocol import Protocol
+from harness.model.settings import DYNAMIC, Compression, Replay, TcpSettings
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.replay import DYNAMIC, Compression, Replay
-from harness.runner import Bench, opened
-from harness.servers import ABILITIES, DEFAULT_SERVER
-from harness.study import EngineSetup
+from harness.study.abilities import ABILITIES, DEFAULT_SERVER
+from harness.study.study import EngineSetup
+from harness.system.enclosure import WORKSPACE
+from harness.trial.bench import Bench, opened
 from sites.archive import Response
 from sites.certificates import Authority
 from sites.coding import decode, encode

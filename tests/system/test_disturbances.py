@@ -17,11 +17,14 @@ import pandas as pd
 import pytest
 
 from analysis.exclude import FOREIGN_CPU_LIMIT, sift
-from harness.model import Driver, Link, Outcome, Protocol
-from harness.processtree import CORES, family
+from harness.model.engine import Driver
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.runner import Bench, bench
-from harness.testbed import Client
+from harness.system.processtree import CORES, family
+from harness.testbed.testbed import Client
+from harness.trial.bench import Bench, bench
 from tests.system.conftest import (
     CHROMIUMS,
     condition,

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.command import Command
-from harness.enclosure import WORKSPACE, enclosed
 from harness.errors import TestbedFailed
-from harness.netns import host
-from harness.process import run
-from harness.processtree import family
+from harness.system.command import Command
+from harness.system.enclosure import WORKSPACE, enclosed
+from harness.system.netns import host
+from harness.system.process import run
+from harness.system.processtree import family
 from tests.system.conftest import Coldload, inside, wait_until
 
 SLEEPER = ("shell", "--rtt-ms", "10", "--", "sh", "-c", "echo up; sleep 600")

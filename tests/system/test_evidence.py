@@ -12,15 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.command import Command
-from harness.enclosure import WORKSPACE
 from harness.errors import TestbedFailed
-from harness.link import DEVICE
-from harness.model import Link, Outcome, Protocol
-from harness.process import running
+from harness.link.emulated import DEVICE
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.runner import bench
-from harness.testbed import Client
+from harness.system.command import Command
+from harness.system.enclosure import WORKSPACE
+from harness.system.process import running
+from harness.testbed.testbed import Client
+from harness.trial.bench import bench
 from sites.certificates import Authority, trust_database
 from tests.system.conftest import condition, inside, small_site, trial
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.model import Driver, Outcome, Protocol
+from harness.model.engine import Driver
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.runner import bench
-from harness.trial import TrialOptions, run_trial
+from harness.trial.bench import bench
+from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, picture, planned
 

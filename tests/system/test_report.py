@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.load import load
 from analysis.report import build
 from analysis.results import evaluate
+from analysis.rundirectory import load
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 

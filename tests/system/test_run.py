@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StorageFailed
-from harness.records import append_line
-from harness.syscalls import mount
+from harness.system.files import append_line
+from harness.system.syscalls import mount
 from tests.system.conftest import Coldload, inside, small_site, wait_until
 
 STUDY = """

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.enclosure import WORKSPACE
-from harness.model import Protocol
-from harness.process import find_program
-from harness.processtree import family
-from harness.replay import ThinkTime
-from harness.testbed import SERVERS
+from harness.model.protocol import Protocol
+from harness.model.settings import ThinkTime
+from harness.system.enclosure import WORKSPACE
+from harness.system.process import find_program
+from harness.system.processtree import family
+from harness.testbed.testbed import SERVERS
 from sites.archive import Response
 from sites.certificates import Authority
 from sites.materialise import materialise

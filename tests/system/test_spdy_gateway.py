@@ -14,11 +14,11 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from harness.command import Command
-from harness.enclosure import WORKSPACE
-from harness.model import Protocol
-from harness.netns import Host
-from harness.process import run
+from harness.model.protocol import Protocol
+from harness.system.command import Command
+from harness.system.enclosure import WORKSPACE
+from harness.system.netns import Host
+from harness.system.process import run
 from sites.archive import Response
 from sites.certificates import Authority
 from sites.materialise import materialise

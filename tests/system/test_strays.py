@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.model import Driver, Engine, Outcome, Protocol
+from harness.model.engine import Driver, Engine
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.runner import bench
-from harness.servers import DEFAULT_SERVERS
-from harness.testbed import served_to
-from harness.trial import TrialOptions, run_trial
+from harness.study.abilities import DEFAULT_SERVERS
+from harness.testbed.testbed import served_to
+from harness.trial.bench import bench
+from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from tests.system.conftest import condition, inside, picture, planned
 

@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.enclosure import WORKSPACE
-from harness.model import RECORDED_COMPRESSION, Driver, Engine, Link, Outcome, Protocol
+from harness.model.condition import RECORDED_COMPRESSION
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.settings import Replay
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.replay import Replay
-from harness.runner import bench
-from harness.servers import ABILITIES, DEFAULT_SERVER, TODAY
-from harness.testbed import Key
+from harness.study.abilities import ABILITIES, DEFAULT_SERVER, TODAY
+from harness.system.enclosure import WORKSPACE
+from harness.testbed.testbed import Key
+from harness.trial.bench import bench
 from sites.archive import write_archive
 from tests.system.conftest import (
     CHROMIUMS,

@@ -12,15 +12,17 @@ from rich.console import Console
 
 from harness.browser.screens import taken
 from harness.cli.verify import verify_variants
-from harness.enclosure import WORKSPACE
-from harness.engines import AVIF, LAZY_IMAGES, PRELOAD, TAKES, WEBP
-from harness.mending import Where, check_variants
-from harness.model import DEFAULT_DRIVERS, DEVICES, Engine, Outcome, Protocol
+from harness.model.device import DEVICES
+from harness.model.engine import AVIF, DEFAULT_DRIVERS, LAZY_IMAGES, PRELOAD, TAKES, WEBP, Engine
+from harness.model.protocol import Protocol
+from harness.model.variant import parse_variant, served_name
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.runner import bench
-from harness.servers import DEFAULT_SERVERS
-from harness.trial import TrialOptions, run_observed
-from harness.variants import parse_variant, served_name
+from harness.study.abilities import DEFAULT_SERVERS
+from harness.system.enclosure import WORKSPACE
+from harness.trial.bench import bench
+from harness.trial.trial import TrialOptions, run_observed
+from harness.verify.mending import Where, check_variants
 from sites.archive import Archive, Response, write_archive
 from sites.optimise.derive import derive, variant_of
 from tests.system.conftest import condition, html, inside, picture, planned, trial

@@ -10,9 +10,8 @@ from typing import Any
 
 from harness.browser.driver import HOLD_TIMERS_SCRIPT, RUN_TIMERS_SCRIPT, one_line
 from harness.browser.qtwebkit.timeline import timeline
-from harness.errors import TrialFailed
-from harness.model import Outcome
-from harness.process import Conversation
+from harness.outcome import Outcome, TrialFailed
+from harness.system.process import Conversation
 
 COLLECT_TIMEOUT_S = 10.0
 LEAST_TIMEOUT_S = 1.0  # for a page whose load event came just in time

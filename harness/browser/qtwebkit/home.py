@@ -13,10 +13,10 @@ from harness.browser.browserlog import BrowserLog
 from harness.browser.qtwebkit import log
 from harness.browser.qtwebkit.driver import QtWebKitBrowser
 from harness.browser.relay import ROOT, Relay, program
-from harness.command import Command
 from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.netns import Host, host
-from harness.process import conversing, run
+from harness.system.command import Command
+from harness.system.netns import Host, host
+from harness.system.process import conversing, run
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring Qt
 SPDY = "spdy/3"  # the one version the engine speaks, as ALPN names it

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.browser.driver import one_line
-from harness.errors import TrialFailed
-from harness.model import Outcome
+from harness.outcome import Outcome, TrialFailed
 
 WHOLE_MS = 2.0  # differences of times that are told in whole ms
 

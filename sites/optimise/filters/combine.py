@@ -10,7 +10,10 @@ from urllib.parse import urljoin
 
 from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Edit, Element, Notes, Replacement, edit_documents, replaced
-from sites.optimise.links import (
+from sites.optimise.markup import Tag, Token, end_tag
+from sites.optimise.origin import origin
+from sites.optimise.page import Note, Page, Resource
+from sites.optimise.references import (
     FILE_ATTRIBUTES,
     SCRIPT_ATTRIBUTES,
     STYLE_ATTRIBUTES,
@@ -20,9 +23,6 @@ from sites.optimise.links import (
     media_of,
     only_idle,
 )
-from sites.optimise.markup import Tag, Token, end_tag
-from sites.optimise.origin import origin
-from sites.optimise.page import Note, Page, Resource
 from sites.optimise.settings import Settings
 from sites.optimise.text import UNREADABLE, Text, is_whole
 

@@ -16,9 +16,9 @@ from sites.optimise.document import (
     edit_elements,
     replaced,
 )
-from sites.optimise.links import is_style_element, is_style_sheet
 from sites.optimise.markup import Tag, Token, end_tag, start_tag
 from sites.optimise.page import Note, Page, Resource
+from sites.optimise.references import is_style_element, is_style_sheet
 from sites.optimise.settings import Settings
 from sites.optimise.text import Text, text_of
 

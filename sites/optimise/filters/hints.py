@@ -12,9 +12,9 @@ from sites.optimise.document import (
     open_document,
     replaced,
 )
-from sites.optimise.links import is_style_sheet, media_of
 from sites.optimise.markup import Tag
 from sites.optimise.page import Page
+from sites.optimise.references import is_style_sheet, media_of
 from sites.optimise.script import is_classic
 from sites.optimise.settings import Settings
 from sites.served import HEADER_LIMIT_CHARACTERS

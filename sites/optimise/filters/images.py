@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 from sites.optimise import picture
 from sites.optimise.document import Notes, open_document
-from sites.optimise.links import script_texts
 from sites.optimise.page import Note, Page, Resource
+from sites.optimise.references import script_texts
 from sites.optimise.settings import Settings
 
 WORKERS = 2

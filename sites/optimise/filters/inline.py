@@ -9,9 +9,9 @@ from urllib.parse import urldefrag
 
 from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Element, Notes, edit_elements
-from sites.optimise.links import FILE_ATTRIBUTES, has_handlers, is_named, is_style_sheet
 from sites.optimise.markup import Chars, Tag, Token, end_tag
 from sites.optimise.page import Note, Page, Resource
+from sites.optimise.references import FILE_ATTRIBUTES, has_handlers, is_named, is_style_sheet
 from sites.optimise.settings import Settings
 from sites.optimise.text import UNREADABLE
 

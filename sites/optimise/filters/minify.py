@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Element, Notes, edit_elements
-from sites.optimise.links import is_style_element
 from sites.optimise.markup import Token
 from sites.optimise.page import Note, Page, Resource
+from sites.optimise.references import is_style_element
 from sites.optimise.settings import Settings
 from sites.optimise.text import UNREADABLE, is_whole, text_of
 

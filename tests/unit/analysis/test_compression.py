@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from analysis import figures, plots
-from analysis.load import load
 from analysis.results import Results, evaluate
+from analysis.rundirectory import load
 from analysis.summary import tally
 from analysis.tables import compression_effects
 from tests.unit.analysis.synthetic import Synthetic

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis.differing import loads_that_differ
-from analysis.load import load
 from analysis.results import evaluate
+from analysis.rundirectory import load
 from tests.unit.analysis.synthetic import Synthetic
 
 SETS = {

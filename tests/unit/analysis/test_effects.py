@@ -12,8 +12,8 @@ import pytest
 from analysis import figures, plots
 from analysis.effectchart import rows
 from analysis.effects import ALONE, AMONG, TOGETHER, effects, factors, single_filters
-from analysis.load import load
 from analysis.results import evaluate
+from analysis.rundirectory import load
 from analysis.summary import by_panel, tally
 from analysis.tables import variant_effects
 from tests.unit.analysis.synthetic import Synthetic

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.exclude import RULES, above, sift
-from analysis.load import load
-from harness.model import Outcome
+from analysis.rundirectory import load
+from harness.outcome import Outcome
 from tests.unit.analysis.synthetic import Synthetic
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis import facts
-from analysis.load import load
 from analysis.results import evaluate
+from analysis.rundirectory import load
 from tests.unit.analysis.synthetic import Synthetic
 
 MADE = Synthetic(pages=("p",), protocols=("http1",), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=1)

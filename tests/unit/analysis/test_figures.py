@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from analysis import facts, figures, plots, protocols, summary
-from analysis.load import load
 from analysis.results import Results, evaluate
-from harness.model import Protocol
+from analysis.rundirectory import load
+from harness.model.protocol import Protocol
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 

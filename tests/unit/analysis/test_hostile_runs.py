@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis import facts, summary
-from analysis.load import load, write_parquet
 from analysis.report import build, render
 from analysis.results import IDS, evaluate
+from analysis.rundirectory import load, write_parquet
 from analysis.table import write
 from analysis.tables import TABLES
 from harness.cli.main import main

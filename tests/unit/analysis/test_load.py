@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysis.load import METRICS, load, write_parquet
+from analysis.rundirectory import METRICS, load, write_parquet
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 

@@ -11,8 +11,8 @@ import pytest
 from analysis import summary, tables
 from analysis.calibration import calibration
 from analysis.conditions import panel_columns
-from analysis.load import load
 from analysis.results import Results, evaluate
+from analysis.rundirectory import load
 from analysis.table import Shown, Table, escape_latex, to_csv, to_latex, to_markdown
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 

@@ -11,15 +11,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness import tomltext
 from harness.cli.common import console
 from harness.cli.studies import conditions_table
 from harness.errors import StudyError
-from harness.model import CONGESTION_CONTROLS, Driver, Engine, Protocol
-from harness.plan import Plan, make_plan
-from harness.study import Study
-from harness.study_file import STUDY_KEYS, TCP_KEYS, parse_study
-from harness.study_links import LINK_KEYS
+from harness.input import tomltext
+from harness.model.engine import Driver, Engine
+from harness.model.protocol import Protocol
+from harness.model.settings import CONGESTION_CONTROLS
+from harness.study.linkfile import LINK_KEYS
+from harness.study.plan import Plan, make_plan
+from harness.study.study import Study
+from harness.study.studyfile import STUDY_KEYS, TCP_KEYS, parse_study
 
 GOOD: dict[str, Any] = {
     "name": "mine",

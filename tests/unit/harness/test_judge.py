@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from harness.browser.browserlog import BrowserLog, Connection, Request
-from harness.judge import BROWSER, Evidence, verdict
-from harness.lateness import Lateness
-from harness.model import Outcome, Protocol
-from harness.observe import observe
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
+from harness.trial.evidence import BROWSER, Evidence
+from harness.trial.judge import verdict
+from harness.trial.lateness import Lateness
+from harness.trial.observe import observe
 from sites.servers import Match, ServedRequest
 
 START = "https://site.example/"

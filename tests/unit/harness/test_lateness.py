@@ -10,10 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.command import Command
-from harness.lateness import SAMPLE_S, SAMPLES_PER_SEARCH, Lateness, watching
-from harness.process import running
-from harness.processtree import CORES
+from harness.system.command import Command
+from harness.system.process import running
+from harness.system.processtree import CORES
+from harness.trial.lateness import SAMPLE_S, SAMPLES_PER_SEARCH, Lateness, watching
 
 PARENT = (
     "import subprocess, sys, time, pathlib\n"

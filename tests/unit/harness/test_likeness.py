@@ -9,10 +9,14 @@ import pytest
 from PIL import Image
 
 from harness.browser.screens import Screenful
-from harness.likeness import Look, engine_fit, likeness
-from harness.model import Condition, Driver, Engine, Link, Origins, Outcome, Protocol
-from harness.plan import PlannedTrial
+from harness.model.condition import Condition, Origins
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
 from harness.records import Observation, Record
+from harness.study.plan import PlannedTrial
+from harness.verify.likeness import Look, engine_fit, likeness
 
 CONDITION = Condition(
     "page", "core", Protocol.H2, Link.of(20, 20), Engine.CHROMIUM, Driver.PLAYWRIGHT, Origins.SINGLE, "caddy"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.command import Command
-from harness.direction import Direction, Discipline, GilbertElliott, Queue, RandomLoss, Way
-from harness.link import linkem_program, specification
-from harness.netem import disciplines
-from harness.process import run
-from harness.rates import ConstantRate, RateFormat, RecordedRate
+from harness.link.emulated import linkem_program, specification
+from harness.link.netem import disciplines
+from harness.model.direction import Direction, Discipline, GilbertElliott, Queue, RandomLoss, Way
+from harness.model.rate import ConstantRate, RateFormat, RecordedRate
+from harness.system.command import Command
+from harness.system.process import run
 
 PLAIN = Direction(Way.DOWN, ConstantRate(1.6), Queue(Discipline.DROP_TAIL, 45_000))
 TRACE = RecordedRate.of(RateFormat.TRACE, "t", "1\n2\n")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.browser.screens import Screenful
-from harness.likeness import Likeness
-from harness.mending import Finding, breaking
+from harness.verify.likeness import Likeness
+from harness.verify.mending import Finding, breaking
 from sites.optimise.switched import SwitchedOff
 
 FILTERS = tuple("abcdefghij")

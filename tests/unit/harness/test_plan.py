@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from harness.errors import RecordsError
-from harness.plan import Plan, make_plan
-from harness.study import Study
-from harness.study_file import parse_study
+from harness.study.plan import Plan, make_plan
+from harness.study.study import Study
+from harness.study.studyfile import parse_study
 
 STUDY = """
 name = "mine"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.command import Command
 from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.process import conversing, find_program, run, running
-from harness.processtree import family, stopped
+from harness.system.command import Command
+from harness.system.process import conversing, find_program, run, running
+from harness.system.processtree import family, stopped
 
 
 def _runs(pid: int) -> bool:

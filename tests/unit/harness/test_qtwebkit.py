@@ -10,8 +10,7 @@ import pytest
 
 from harness.browser.qtwebkit.log import parse
 from harness.browser.qtwebkit.timeline import timeline
-from harness.errors import TrialFailed
-from harness.model import Outcome
+from harness.outcome import Outcome, TrialFailed
 
 PAGE = "https://site.example/"
 SECURE = {"pipelined": False, "spdy": False, "h2": False, "tls": "TLS 1.2", "cipher": "x", "alpn": ""}

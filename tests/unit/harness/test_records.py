@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from harness.errors import RecordsError
-from harness.model import Outcome
-from harness.plan import Plan, make_plan
-from harness.records import Observation, Record, open_run
-from harness.study_file import parse_study
+from harness.outcome import Outcome
+from harness.records import Observation, Record
+from harness.run.directory import open_run
+from harness.study.plan import Plan, make_plan
+from harness.study.studyfile import parse_study
 
 STUDY = """
 name = "mine"

@@ -6,12 +6,17 @@ import json
 from pathlib import Path
 
 from harness.browser.browserlog import ABORTED, BrowserLog
-from harness.judge import Evidence
-from harness.model import MOBILE, Condition, Driver, Engine, Link, Origins, Outcome, Protocol
-from harness.observe import observe
-from harness.plan import PlannedTrial
+from harness.model.condition import Condition, Origins
+from harness.model.device import MOBILE
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
 from harness.records import Record
-from harness.replay_quality import ReplayQuality, replay_quality
+from harness.study.plan import PlannedTrial
+from harness.trial.evidence import Evidence
+from harness.trial.observe import observe
+from harness.verify.replayquality import ReplayQuality, replay_quality
 from sites.archive import Archive, Response, write_archive
 from sites.servers import Match
 from tests.unit.harness.test_judge import START, evidence, request, served

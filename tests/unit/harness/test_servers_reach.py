@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import StudyError
-from harness.model import Engine
-from harness.servers import refuse_unless_reached
+from harness.model.engine import Engine
+from harness.study.abilities import refuse_unless_reached
 
 
 def test_a_page_from_an_ipv6_address_is_refused_for_qtwebkit_with_the_ways_out() -> None:

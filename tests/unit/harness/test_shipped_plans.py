@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.plan import make_plan
-from harness.study_file import read_study, shipped_studies
+from harness.study.plan import make_plan
+from harness.study.studyfile import read_study, shipped_studies
 
 PLANS = Path(__file__).parents[2] / "data" / "plans"
 SEED = 2012

@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StudyError
-from harness.model import DESKTOP, MOBILE, Condition, Driver, Engine, Link, Origins, Protocol
-from harness.replay import Compression, Replay, ThinkTime
-from harness.study_file import parse_study, read_study, shipped_studies
+from harness.model.condition import Condition, Origins
+from harness.model.device import DESKTOP, MOBILE
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.settings import Compression, Replay, ThinkTime
+from harness.study.studyfile import parse_study, read_study, shipped_studies
 
 GOOD = """
 name = "mine"

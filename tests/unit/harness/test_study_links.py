@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from harness.direction import Discipline, GilbertElliott, Queue, RandomLoss
 from harness.errors import StudyError
-from harness.model import Link
-from harness.rates import ConstantRate, RateFormat, RecordedRate
-from harness.study_links import links_of, named_links, shipped_links
+from harness.model.direction import Discipline, GilbertElliott, Queue, RandomLoss
+from harness.model.link import Link
+from harness.model.rate import ConstantRate, RateFormat, RecordedRate
+from harness.study.linkfile import links_of, named_links, shipped_links
 
 PLAIN: dict[str, Any] = {"down_mbps": 10, "rtt_ms": 50}
 

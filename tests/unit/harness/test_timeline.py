@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import TrialFailed
-from harness.model import Outcome
-from harness.timeline import parsed
+from harness.outcome import Outcome, TrialFailed
+from harness.trial.timeline import parsed
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from harness import variants
-from harness.engines import TAKES
 from harness.errors import StudyError
-from harness.model import NAME_PATTERN, Engine
-from harness.study_file import parse_study
-from harness.variants import FILTERS, NEEDS, SETS, factorial, parse_variant, served_name
+from harness.input.keys import NAME_PATTERN
+from harness.model import variant as variants
+from harness.model.engine import TAKES, Engine
+from harness.model.variant import FILTERS, NEEDS, SETS, factorial, parse_variant, served_name
+from harness.study.studyfile import parse_study
 from sites.optimise.registry import REGISTRY
 
 

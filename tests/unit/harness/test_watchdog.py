@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.errors import TestbedFailed, TrialFailed
-from harness.model import Outcome
-from harness.watchdog import Watchdog
+from harness.errors import TestbedFailed
+from harness.outcome import Outcome, TrialFailed
+from harness.trial.watchdog import Watchdog
 
 
 @pytest.fixture

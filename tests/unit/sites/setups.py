@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.model import Protocol
+from harness.model.protocol import Protocol
 from sites.materialise import Site
 from sites.servers import Service
 from sites.servers.serving import Setup

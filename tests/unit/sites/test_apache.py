@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import TestbedFailed
-from harness.model import Protocol
-from harness.servers import ABILITIES
+from harness.model.protocol import Protocol
+from harness.study.abilities import ABILITIES
 from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servers import Match

@@ -9,7 +9,7 @@ import pytest
 from harness.browser import device
 from harness.browser.browserlog import ABORTED, Request
 from harness.errors import ArchiveError
-from harness.model import DESKTOP, MOBILE
+from harness.model.device import DESKTOP, MOBILE
 from sites.archiving import complete, device_of, not_found
 from sites.importers.recording import Recording
 from sites.response import Response

@@ -20,7 +20,8 @@ from cryptography.x509.oid import NameOID
 
 from harness.errors import ArchiveError, EnvironmentLacks
 from sites.archive import Response
-from sites.capture import (
+from sites.htcache import url_key
+from sites.httrack import (
     LONGEST_USER_AGENT,
     NOTES,
     USER_AGENTS,
@@ -29,7 +30,6 @@ from sites.capture import (
     mirror,
     responses_of,
 )
-from sites.htcache import url_key
 from sites.requisites import missing
 
 DATA = Path(__file__).parents[2] / "data" / "httrack"

@@ -11,9 +11,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
-from harness.command import Command
 from harness.errors import TestbedFailed
-from harness.process import run
+from harness.system.command import Command
+from harness.system.process import run
 from sites.certificates import Authority, trust_database
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from harness.errors import TestbedFailed
-from harness.model import Protocol
-from harness.servers import ABILITIES
+from harness.model.protocol import Protocol
+from harness.study.abilities import ABILITIES
 from sites.materialise import Site
 from sites.servers import Match
 from sites.servers.gatewaylog import parse_line

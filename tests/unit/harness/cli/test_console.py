@@ -6,7 +6,7 @@ import pytest
 from rich.table import Table
 
 from harness.cli.common import console
-from harness.shown import one_line, printable, shown
+from harness.input.shown import one_line, printable, shown
 
 HOSTILE = "[/red] [link=http://a]b[/link] :smile: [bold]c"
 

@@ -8,8 +8,10 @@ import pytest
 
 from harness.cli.replay_options import add_replay_options, add_server_options, replay_of
 from harness.errors import StudyError
-from harness.model import Engine, Origins, Protocol
-from harness.replay import Compression, Replay, ThinkTime
+from harness.model.condition import Origins
+from harness.model.engine import Engine
+from harness.model.protocol import Protocol
+from harness.model.settings import Compression, Replay, ThinkTime
 
 
 def replay(*words: str, protocol: Protocol = Protocol.H2, server: str = "nginx") -> Replay:

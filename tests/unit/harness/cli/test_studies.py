@@ -10,7 +10,7 @@ import pytest
 from analysis.reach import clear_ones_needed, least_trials
 from harness.cli.main import main
 from harness.cli.studies import comparisons_of, new_folder
-from harness.study_file import parse_study
+from harness.study.studyfile import parse_study
 from tests.unit.harness.test_study_file import GOOD
 
 

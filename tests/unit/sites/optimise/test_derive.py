@@ -9,8 +9,8 @@ import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import pytest
 
 from harness.errors import ArchiveError
-from harness.model import Engine
-from harness.variants import FILTERS, parse_variant
+from harness.model.engine import Engine
+from harness.model.variant import FILTERS, parse_variant
 from sites.archive import Archive, list_archives, write_archive
 from sites.optimise.derive import REPORT, derive, variant_of
 from sites.optimise.inventory import Size

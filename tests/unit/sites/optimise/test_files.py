@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from harness.variants import parse_variant
+from harness.model.variant import parse_variant
 from sites.optimise.derive import optimise
 from sites.optimise.page import Page
 from tests.unit.sites.optimise.pages import START, html_of, page, photo

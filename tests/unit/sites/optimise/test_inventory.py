@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.variants import parse_variant
+from harness.model.variant import parse_variant
 from sites.optimise.derive import optimise
 from sites.optimise.inventory import Inventory, Size
 from sites.optimise.page import Page, Resource

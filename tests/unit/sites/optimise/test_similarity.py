@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
-from sites.optimise.similarity import similarity, structure
+from harness.verify.similarity import similarity, structure
 
 
 def png(image: Image.Image) -> bytes:

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from harness.variants import FILTERS
+from harness.model.variant import FILTERS
 from sites.optimise.derive import optimise
 from sites.optimise.page import Page
 from tests.unit.sites.optimise.pages import START, html_of, page, photo

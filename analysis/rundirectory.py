@@ -1,0 +1,301 @@
+"""A run directory as one value: the plan's header, the calibration and one row per trial.
+
+Reading is tolerant where a run may still be going on (a truncated last line, a missing plan) and says so in
+`Run.notes`; it is strict where numbers could silently change (a damaged line, a trial recorded twice).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from harness.errors import RecordsError
+from harness.input import jsontext, tomltext
+from harness.input.shown import one_line, shown
+
+SCHEMA = 1
+TIMES = ("navigate_ms", "plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "cls", "tbt_ms", "speed_index_ms")
+COUNTS = ("requests", "failed_requests", "missed_requests", "fuzzy_requests", "connections")
+BYTES = ("bytes_down", "bytes_up", "bytes_body")
+COSTS = ("client_cpu_s", "server_cpu_s", "overhead_ms")
+METRICS = TIMES + COUNTS + BYTES + COSTS
+LINK_COLUMNS = {
+    "name": "link",
+    "down_mbps": "down_mbps",
+    "up_mbps": "up_mbps",
+    "rtt_ms": "rtt_ms",
+    "queue_down_bytes": "queue_down_bytes",
+    "queue_up_bytes": "queue_up_bytes",
+}
+LARGEST = 1e12  # of a metric or a link: what is beyond was not measured, and could not be reckoned with
+SMALLEST_MS = 1e-3  # of a load
+OF_A_RECORD = ("schema", "trial", "block", "order", "outcome", "reason", *METRICS)  # not of its condition
+TAKEN = ("run", "panel", "place", "cell", "excluded_by")  # the analysis' own columns
+PLAN_NUMBERS = ("seed", "blocks", "conditions")
+CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "driver", "origins", "server")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What plan.jsonl promises. Everything is None when the file is missing."""
+
+    study: str | None = None
+    seed: int | None = None
+    blocks: int | None = None
+    conditions: int | None = None
+    planned: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of a study, as its directory tells it."""
+
+    directory: Path
+    study: str
+    title: str
+    study_text: str
+    plan: Plan
+    environment: Mapping[str, Any]
+    calibration: tuple[Mapping[str, Any], ...]
+    records: pd.DataFrame
+    condition_columns: tuple[str, ...]
+    notes: tuple[str, ...]
+    requested: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def planned(self) -> int | None:
+        """The number of trials the plan holds."""
+        if self.plan.planned:
+            return len(self.plan.planned)
+        if self.plan.blocks is None or self.plan.conditions is None:
+            return None
+        return self.plan.blocks * self.plan.conditions
+
+
+def load(directory: Path) -> Run:
+    """Read a run directory. Raises RecordsError when it holds no record or a damaged one."""
+    path = directory / "records.jsonl"
+    if not path.is_file():
+        raise RecordsError(
+            f"{directory} is not a run directory: it has no records.jsonl; give the path of a run"
+        )
+    notes: list[str] = []
+    plan = _read_plan(directory / "plan.jsonl", notes)
+    rows, conditions = _read_records(path, notes)
+    if not rows:
+        raise RecordsError(f"{path} holds no complete record yet; run the study first, or wait for one trial")
+    study_text = _read_text(directory / "study.toml")
+    described = _read_study(study_text, notes)
+    environment = _read_environment(directory / "environment.json", notes)
+    name = plan.study or described.get("name") or directory.resolve().name
+    strangers = sum(row["trial"] not in plan.planned for row in rows) if plan.planned else 0
+    if strangers:
+        notes.append(f"{strangers} of {len(rows)} records are of trials that plan.jsonl does not hold.")
+    return Run(
+        directory=directory,
+        study=str(name),
+        title=str(described.get("title") or name),
+        study_text=study_text,
+        plan=plan,
+        environment=environment,
+        calibration=tuple(data for _, data in _json_lines(directory / "calibration.jsonl", notes)),
+        records=_frame(rows, directory.resolve().name, environment),
+        condition_columns=conditions,
+        requested={
+            str(each["digest"]): frozenset(map(str, each["urls"]))
+            for _, each in _json_lines(directory / "requested.jsonl", notes)
+        },
+        notes=tuple(notes),
+    )
+
+
+def write_parquet(records: pd.DataFrame, path: Path) -> None:
+    """The flat records for other tools: one row per trial, the columns of `Run.records`."""
+    records.to_parquet(path, index=False)
+
+
+def _read_records(path: Path, notes: list[str]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Flat rows, and the columns that together name a condition."""
+    rows: list[dict[str, Any]] = []
+    conditions: dict[str, None] = {}
+    seen: dict[str, int] = {}
+    newer = 0
+    for number, data in _json_lines(path, notes):
+        where = f"{path}:{number}"
+        condition = _flat_condition(data, where)
+        trial = _required(data, "trial", str, where)
+        if trial in seen:
+            raise RecordsError(
+                f"{where}: trial {trial} is already on line {seen[trial]}; a trial is recorded once"
+            )
+        seen[trial] = number
+        _required(data, "block", int, where)
+        _required(data, "outcome", str, where)
+        newer += data.get("schema") != SCHEMA
+        rows.append(_flat_record(data, where) | condition)
+        conditions.update(dict.fromkeys(condition))
+    if newer:
+        notes.append(
+            f"{newer} of {len(rows)} records do not say schema {SCHEMA}; they are read as if they did."
+        )
+    return rows, tuple(conditions)
+
+
+def _flat_condition(data: Mapping[str, Any], where: str) -> dict[str, Any]:
+    condition = _required(data, "condition", dict, where)
+    link = _required(condition, "link", dict, where)
+    for key in ("page", "protocol"):
+        _required(condition, key, str, where)
+    for key in CONDITION_COLUMNS:
+        _optional(condition, key, str, where)
+    _optional(link, "name", str, where)
+    for key in ("down_mbps", "rtt_ms"):
+        _required(link, key, (int, float), where)
+    for key in LINK_COLUMNS:
+        if key != "name":
+            _number(link, key, where)
+    flat = {key: condition.get(key) for key in CONDITION_COLUMNS}
+    flat |= {column: link.get(key) for key, column in LINK_COLUMNS.items()}
+    flat |= {f"link_{key}": _scalar(value) for key, value in link.items() if key not in LINK_COLUMNS}
+    others = condition.keys() - {"link", *flat, *OF_A_RECORD}
+    return flat | {_free(key): _scalar(value) for key, value in condition.items() if key in others}
+
+
+def _flat_record(data: Mapping[str, Any], where: str) -> dict[str, Any]:
+    flat = {_free(key): value for key, value in data.items() if not isinstance(value, dict | list)}
+    for key in METRICS:
+        _number(data, key, where)
+    load = data.get("plt_ms")
+    if load is not None and 0 < load < SMALLEST_MS:
+        raise RecordsError(f"{where}: plt_ms is {shown(load)}; no page loads in less than {SMALLEST_MS:g} ms")
+    if isinstance(data.get("protocols"), dict):
+        flat["protocols"] = ", ".join(f"{name} {count}" for name, count in sorted(data["protocols"].items()))
+    if isinstance(data.get("link_reading"), dict):
+        flat |= dict(_leaves(data["link_reading"], "link_reading"))
+    return flat
+
+
+def _frame(rows: list[dict[str, Any]], run: str, environment: Mapping[str, Any]) -> pd.DataFrame:
+    """One row per trial; every metric is a float column, NaN where it was not observed.
+
+    A column that holds values of several types becomes text, so that it sorts and can be stored.
+    """
+    frame = pd.DataFrame(rows)
+    if frame["compression"].isna().all():  # in runs of older versions it was one for the whole study
+        replay = environment.get("replay")
+        known = replay.get("compression") if isinstance(replay, dict) else None
+        frame["compression"] = known if isinstance(known, str) else None
+    for column in METRICS:
+        frame[column] = frame[column].astype(float) if column in frame else math.nan
+    frame.insert(0, "run", run)
+    for name in list(frame):
+        if pd.api.types.is_object_dtype(frame[name]) and frame[name].dropna().map(type).nunique() > 1:
+            frame[name] = frame[name].map(str, na_action="ignore")
+    return frame.copy()
+
+
+def _read_plan(path: Path, notes: list[str]) -> Plan:
+    if not path.is_file():
+        notes.append("plan.jsonl is missing, so the number of planned trials is not known.")
+        return Plan()
+    header: Mapping[str, Any] = {}
+    planned: set[str] = set()
+    for number, data in _json_lines(path, notes):
+        if "trial" in data:
+            planned.add(_required(data, "trial", str, f"{path}:{number}"))
+        else:
+            header = data
+            _optional(header, "study", str, f"{path}:{number}")
+            for key in PLAN_NUMBERS:
+                _optional(header, key, int, f"{path}:{number}")
+    numbers = {key: header.get(key) for key in PLAN_NUMBERS}
+    return Plan(study=header.get("study"), planned=frozenset(planned), **numbers)
+
+
+def _read_environment(path: Path, notes: list[str]) -> Mapping[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        return jsontext.parse(path.read_bytes())
+    except ValueError as error:
+        notes.append(f"environment.json cannot be read ({one_line(str(error))}).")
+        return {}
+
+
+def _read_text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+def _read_study(text: str, notes: list[str]) -> Mapping[str, Any]:
+    try:
+        return tomltext.parse(text)
+    except tomltext.TomlRefusedError as error:
+        notes.append(f"study.toml cannot be read ({error}).")
+        return {}
+
+
+def _json_lines(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number, object) of each line; a last line without its newline may be torn and is then noted."""
+    if not path.is_file():
+        return
+    try:
+        for number, line, ended in jsontext.lines(path):
+            try:
+                yield number, jsontext.parse(line)
+            except ValueError as error:
+                if not ended and len(line) <= jsontext.MAX_LINE_BYTES:
+                    notes.append(
+                        f"The last line of {path.name} is incomplete and was left out (line {number})."
+                    )
+                    return
+                raise RecordsError(
+                    f"{path}:{number} is damaged ({one_line(str(error))}); mend or remove that line"
+                ) from error
+    except OSError as error:
+        raise RecordsError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _required(data: Mapping[str, Any], key: str, kind: type | tuple[type, ...], where: str) -> Any:
+    value = data.get(key)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise RecordsError(f"{where}: {key} is {shown(value)}; the record is damaged or not one of ours")
+    return value
+
+
+def _optional(data: Mapping[str, Any], key: str, kind: type | tuple[type, ...], where: str) -> Any:
+    return None if data.get(key) is None else _required(data, key, kind, where)
+
+
+def _number(data: Mapping[str, Any], key: str, where: str) -> None:
+    """RecordsError for what is neither null nor a number that can be reckoned with."""
+    value = data.get(key)
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RecordsError(f"{where}: {key} is {shown(value)}; it must be a number or null")
+    if abs(value) > LARGEST:
+        raise RecordsError(f"{where}: {key} is {shown(value)}; it may be {LARGEST:g}")
+
+
+def _free(key: str) -> str:
+    """A name for the column of a field."""
+    return f"record_{key}" if key in TAKEN else key
+
+
+def _scalar(value: Any) -> Any:
+    """A nested value of a condition as text, so that it still tells two conditions apart."""
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
+
+
+def _leaves(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, value in data.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}_{key}")
+        elif not isinstance(value, list):
+            yield f"{prefix}_{key}", value

@@ -1,0 +1,92 @@
+"""`coldload calibrate`: whether a link does what it should."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from harness.cli.common import Subcommands, console, in_enclosure
+from harness.cli.linkoptions import add_link_options, link_of
+from harness.model.link import Backend, Link
+from harness.study.linkfile import named_links, shipped_links
+from harness.study.studyfile import read_study
+from harness.testbed.calibrate import calibrate
+from harness.testbed.calibration import LinkReading, refuse_if_off
+from harness.testbed.testbed import testbed
+
+
+def add_commands(commands: Subcommands) -> None:
+    check = commands.add_parser(
+        "calibrate",
+        help="a link's round-trip time, rates, queues and loss, configured against measured",
+        description="Measures links from client to server host: 300 echoes; each way a train of packets, a TCP stream, "
+        "a full queue, and loss. A link takes half a minute and as long as its queues take to drain.",
+    )
+    check.add_argument(
+        "--link",
+        action="append",
+        metavar="NAME",
+        help="a link of configs/links, or all of one of its files (may be repeated)",
+    )
+    check.add_argument("--all", action="store_true", help="every link of configs/links")
+    check.add_argument("--study", metavar="STUDY.toml", help="the links of a study")
+    check.add_argument(
+        "--short",
+        action="store_true",
+        help="only what every run does before its first trial: a second per link",
+    )
+    add_link_options(check)
+    check.set_defaults(run=run_calibrate)
+
+
+def run_calibrate(arguments: argparse.Namespace) -> int:
+    links = [link for name in arguments.link or () for link in named_links(name)]
+    if arguments.all:
+        links.extend(shipped_links())
+    if arguments.study:
+        links.extend(read_study(Path(arguments.study)).links)
+    if not links:
+        links = [link_of(arguments)]
+    return in_enclosure(arguments, lambda: _calibrate(links, arguments.backend, thorough=not arguments.short))
+
+
+def _calibrate(links: list[Link], backend: Backend | None, *, thorough: bool) -> int:
+    out = console()
+    readings: list[LinkReading] = []
+    with testbed(backend=backend) as made:
+        for link in links:
+            with out.status(Text(f"measuring {link.name} ({len(readings) + 1} of {len(links)})")):
+                readings.append(calibrate(made, link, thorough=thorough))
+            out.print(_table(readings[-1]))
+            out.print()
+    out.print(
+        f"{readings[0].backend} devices, {readings[0].scheduling} scheduling; RTT is the full round trip, "
+        "rates are 10^6 bit/s of IP packets"
+    )
+    refuse_if_off(readings)
+    return 0
+
+
+def _table(reading: LinkReading) -> Table:
+    """Configured against measured, a line per figure."""
+    table = Table("", title=reading.link.name, title_justify="left", box=None, pad_edge=False)
+    for column in ("configured", "measured", "error", "", "p99", "n"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for figure in reading.figures.values():
+        places = 2 if figure.unit in ("ms", "%") else 3
+        share = f"{figure.error / figure.configured:+.2%}" if figure.configured and figure.unit != "%" else ""
+        table.add_row(
+            f"{figure.what}, {figure.unit}",
+            f"{figure.configured:.{places}f}",
+            f"{figure.measured:.{places}f}",
+            f"{figure.error:+.{places}f}",
+            share,
+            "" if figure.p99 is None else f"{figure.p99:.{places}f}",
+            str(figure.n),
+            "OFF" if figure.off else "ok",
+        )
+    return table

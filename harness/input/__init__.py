@@ -1,0 +1,1 @@
+"""What others wrote: TOML, JSON and their values, checked key by key."""

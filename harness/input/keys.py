@@ -1,0 +1,162 @@
+"""Values of a TOML table, checked one by one: every mistake becomes one line that names the key and what was found."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from harness.errors import StudyError
+from harness.input.shown import shown
+
+Kind = TypeVar("Kind", bound=StrEnum)
+MAX_ENTRIES = 1000
+NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+UNSHOWABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines
+UNITS = {"_mbps": "Mbit/s", "_ms": "ms", "_s": "s", "_bytes": "bytes", "_percent": "%", "think_time": "ms"}
+
+
+def nearest(key: str, known: Iterable[str]) -> str:
+    """` (did you mean x?)` when one of the known words is like the key."""
+    near = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def refuse_unknown(data: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    """StudyError that names the first key that is not known."""
+    for key in data:
+        if key not in known:
+            raise StudyError(
+                f"unknown key {shown(key)} in {where}{nearest(key, known)}; known: {', '.join(known)}"
+            )
+
+
+def text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
+    """A text of one line that is not empty."""
+    value = data.get(key, default)
+    if not isinstance(value, str) or not value.strip():
+        raise StudyError(f"{key} must be a text, found {shown(value)}")
+    if any(unicodedata.category(character) in UNSHOWABLE for character in value):
+        raise StudyError(f"{key} must be a text of one line without control characters, found {shown(value)}")
+    return value
+
+
+def table(key: str, value: Any, known: tuple[str, ...]) -> Mapping[str, Any]:
+    """A table that says something, and nothing but what is known."""
+    if not isinstance(value, dict) or not value:
+        raise StudyError(
+            f"{key} must be a table with some of {', '.join(known)}, found {shown(value)}; or leave {key} out"
+        )
+    refuse_unknown(value, known, f"[{key}]")
+    return value
+
+
+def truth(data: Mapping[str, Any], key: str, *, default: bool) -> bool:
+    """True or false."""
+    value = data.get(key, default)
+    if not isinstance(value, bool):
+        raise StudyError(f"{key} must be true or false, found {value!r}")
+    return value
+
+
+def number(
+    data: Mapping[str, Any],
+    key: str,
+    default: float | None,
+    least: float,
+    most: float,
+    *,
+    whole: bool = False,
+) -> float:
+    """A number within a range, from a table that may lack it."""
+    value = data.get(key, default)
+    return checked_number(key, value, least, most, whole=whole)
+
+
+def checked_number(key: str, value: Any, least: float, most: float, *, whole: bool = False) -> float:
+    """A number within a range of two finite bounds. NaN is in none; a truth is no number."""
+    _refuse_unless_number(key, value, whole=whole)
+    if not least <= value <= most:
+        raise _out_of_range(key, value, least, most)
+    return float(value) if not whole else value
+
+
+def positive(key: str, value: Any, least: float, most: float, *, zero: bool = False) -> float:
+    """A number within a range above 0, or 0 itself if that is allowed.
+
+    `least` is what still has an effect: what is smaller would be rounded to nothing without a word.
+    """
+    _refuse_unless_number(key, value)
+    if not (least <= value <= most or (zero and value == 0)):
+        raise _out_of_range(key, value, least, most, "0, or " if zero else "")
+    return float(value)
+
+
+def _refuse_unless_number(key: str, value: Any, *, whole: bool = False) -> None:
+    kinds = (int,) if whole else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds):
+        hint = " (write the bare number; the unit stands in the key)" if isinstance(value, str) else ""
+        raise StudyError(f"{key} must be a {'whole ' if whole else ''}number, found {shown(value)}{hint}")
+
+
+def _out_of_range(key: str, value: float, least: float, most: float, also: str = "") -> StudyError:
+    return StudyError(
+        f"{key} is {shown(value)}; it must be {also}{_plain(least)} to {_plain(most)}{_unit(key)}"
+    )
+
+
+def _plain(bound: float) -> str:
+    """A bound without exponent: 0.0001, 10000000."""
+    return str(bound) if isinstance(bound, int) else f"{bound:.6f}".rstrip("0").rstrip(".")
+
+
+def _unit(key: str) -> str:
+    """The unit that the key ends with."""
+    return next((f" {unit}" for end, unit in UNITS.items() if key.endswith(end)), "")
+
+
+def entries(data: Mapping[str, Any], key: str, default: list[Any] | None = None) -> list[Any]:
+    """A list without repetitions; empty only by default."""
+    value = data.get(key, default)
+    if not isinstance(value, list) or (not value and key in data):
+        raise StudyError(f"{key} must be a list with at least one entry, found {shown(value)}")
+    if len(value) > MAX_ENTRIES:
+        raise StudyError(f"{key} holds {len(value):,} entries; it may hold {MAX_ENTRIES:,}")
+    for entry in value:
+        if value.count(entry) > 1:
+            raise StudyError(f"{key} holds {shown(entry)} twice")
+    return value
+
+
+def choice(key: str, value: Any, known: tuple[str, ...]) -> str:
+    """One of the known words."""
+    if value not in known:
+        raise StudyError(f"{key}: unknown {shown(value)}; known: {', '.join(known)}")
+    return str(value)
+
+
+def choices(
+    data: Mapping[str, Any], key: str, known: tuple[str, ...], default: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Some of the known words."""
+    return tuple(choice(key, value, known) for value in entries(data, key, list(default)))
+
+
+def enum(key: str, value: Any, kind: type[Kind]) -> Kind:
+    """A member of `kind` by its value."""
+    try:
+        return kind(value)
+    except ValueError as error:
+        known = [member.value for member in kind]
+        near = nearest(value, known) if isinstance(value, str) else ""
+        raise StudyError(f"{key}: unknown {shown(value)}{near}; known: {', '.join(known)}") from error
+
+
+def enums(
+    data: Mapping[str, Any], key: str, kind: type[Kind], default: list[Kind] | None = None
+) -> list[Kind]:
+    """Members of `kind` by their values."""
+    return [enum(key, value, kind) for value in entries(data, key, default)]

@@ -1,0 +1,1 @@
+"""The emulated access link between two hosts, and probes that measure it."""

@@ -1,0 +1,290 @@
+"""The emulated access link: one `linkem` process between two hosts, its device, and its own counters.
+
+The emulator counts IP bytes (no link-layer headers). Its model is described in harness/linkem/README.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from typing import Protocol as Interface
+
+from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
+from harness.link.netem import netem_link, refuse_without_netem
+from harness.model.direction import MTU_BYTES, Direction, GilbertElliott
+from harness.model.link import Backend, Link
+from harness.model.rate import ConstantRate
+from harness.model.settings import TcpSettings
+from harness.system.command import Command
+from harness.system.netns import Host, host
+from harness.system.process import Process, running
+
+LINKEM_FOLDER = Path(__file__).parents[1] / "linkem"
+TUN_DEVICE = Path("/dev/net/tun")
+DEVICE = "link0"
+EXAMINATION_S = 5.0  # within which it tells its counters, also on a very busy machine
+DEVICE_PACKETS = 10_000  # room for a burst while the emulator waits for a core; the emulated queue is its own
+# Both ends of the veth path share one hardware address and do no ARP: no packet but the traffic itself
+# crosses the link, and the first one waits for nobody.
+SHARED_MAC = "02:00:00:00:00:01"
+
+
+def route_options(tcp: TcpSettings) -> str:
+    """The options of a route that give its connections these settings, also where sysctls may not be set."""
+    return f"congctl {tcp.congestion_control} initcwnd {tcp.initial_window} mtu {MTU_BYTES}"
+
+
+def kernel_settings(tcp: TcpSettings) -> dict[str, str | int]:
+    """Sysctls below net. No metrics are kept between connections; IPv6 would add its own chatter."""
+    return {
+        "ipv4.tcp_no_metrics_save": 1,
+        "ipv4.tcp_slow_start_after_idle": int(tcp.slow_start_after_idle),
+        "ipv6.conf.all.disable_ipv6": 1,
+        "ipv6.conf.default.disable_ipv6": 1,
+    }
+
+
+def linkem_program() -> Path:
+    """The emulator that the package's build made."""
+    for place in (LINKEM_FOLDER / "bin" / "linkem", LINKEM_FOLDER / "target" / "release" / "linkem"):
+        if place.is_file():
+            return place
+    raise EnvironmentLacks(f"the link emulator is not built (looked in {LINKEM_FOLDER}); run `make setup`")
+
+
+def usable_backend(wanted: Backend | None = None) -> Backend:
+    """The wanted backend, or EnvironmentLacks; by default TUN where its device may be opened, else veth."""
+    if wanted is Backend.NETEM:
+        refuse_without_netem()
+    if wanted not in (None, Backend.TUN):
+        return wanted
+    try:
+        os.close(os.open(TUN_DEVICE, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        if wanted is Backend.TUN:
+            raise EnvironmentLacks(
+                f"cannot open {TUN_DEVICE} ({error.strerror}); run as root, or use the backend veth"
+            ) from error
+        return Backend.VETH
+    return Backend.TUN
+
+
+def specification(direction: Direction, delay_ms: float, seed: int, folder: Path) -> str:
+    """One direction in the emulator's words; a trace or step list is written to `folder` for it."""
+    words = [f"{_rate(direction, folder)},delay_ms={delay_ms:.6f},jitter_ms={direction.jitter_ms:.6f}"]
+    queue, loss = direction.queue, direction.loss
+    size = "" if queue.limit_bytes is None else f":{queue.limit_bytes}"
+    words.append(f"queue={queue.discipline}{size}")
+    if isinstance(loss, GilbertElliott):
+        words.append("loss_ge=" + ":".join(f"{each:.6f}" for each in (loss.p, loss.r, loss.h, loss.k)))
+    else:
+        words.append(f"loss={loss.percent / 100:.6f}")
+    return ",".join([*words, f"seed={seed}"])
+
+
+def _rate(direction: Direction, folder: Path) -> str:
+    if isinstance(direction.rate, ConstantRate):
+        return f"rate_mbps={direction.rate.mean_mbps:.6f}"
+    file = folder / f"{direction.way}.{direction.rate.format}"
+    file.write_text(direction.rate.text, encoding="ascii")
+    return f"{direction.rate.format}={file}"
+
+
+class RunningLink(Interface):
+    """A link between two hosts, whatever emulates it."""
+
+    @property
+    def backend(self) -> Backend: ...
+
+    @property
+    def epoch_ns(self) -> int:
+        """Time zero of traces and step lists, CLOCK_MONOTONIC."""
+        ...
+
+    @property
+    def alive(self) -> bool: ...
+
+    def check(self) -> None:
+        """Raise TestbedFailed when the link has died or is stopped."""
+        ...
+
+    def examine(self) -> None:
+        """`check`, and TestbedFailed when it does not tell its counters at once."""
+        ...
+
+    def reading(self) -> dict[str, Any]:
+        """The counters now: packets, IP bytes, drops and lateness per direction."""
+        ...
+
+
+class EmulatedLink:
+    """A link of our own emulator. `seed` is what its random losses and jitter were drawn with."""
+
+    def __init__(self, process: Process, backend: Backend, seed: int) -> None:
+        self._process = process
+        self.backend = backend
+        self.seed = seed
+        self.ready: Mapping[str, Any] = {}
+
+    @property
+    def epoch_ns(self) -> int:
+        return int(self.ready["epoch_ns"])
+
+    def is_ready(self) -> bool:
+        lines = self._events("ready")
+        if lines:
+            self.ready = lines[-1]
+        return bool(lines)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.alive
+
+    def check(self) -> None:
+        """Raise TestbedFailed when the emulator has died or is stopped."""
+        with self._named():
+            self._process.check_running()
+
+    def examine(self) -> None:
+        """`check`, and TestbedFailed when it does not tell its counters at once."""
+        self.check()
+        self.reading(timeout_s=EXAMINATION_S)
+
+    def reading(self, timeout_s: float = 5.0) -> dict[str, Any]:
+        """The counters now: packets, IP bytes, drops and lateness per direction."""
+        before = len(self._events("stats"))
+        self._process.signal(signal.SIGUSR1)
+        with self._named():
+            self._process.wait_until(
+                lambda: len(self._events("stats")) > before, timeout_s, "did not tell its counters"
+            )
+        return self._described(self._events("stats")[-1])
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except TestbedFailed as failure:
+            raise TestbedFailed(f"the link emulator {failure}") from failure
+
+    def _described(self, counters: Mapping[str, Any]) -> dict[str, Any]:
+        kept = {key: value for key, value in counters.items() if key != "event"}
+        scheduling = self.ready.get("scheduling")
+        arrivals = self.ready.get("arrivals")
+        told = {"backend": self.backend.value, "scheduling": scheduling, "arrivals": arrivals}
+        return {**told, "seed": self.seed, **kept}
+
+    def _events(self, kind: str) -> list[dict[str, Any]]:
+        found = []
+        for line in self._process.log.read_text(errors="replace").splitlines():
+            with contextlib.suppress(ValueError):
+                event = json.loads(line)
+                if isinstance(event, dict) and event.get("event") == kind:
+                    found.append(event)
+        return found
+
+
+@dataclass(frozen=True)
+class Address:
+    """The client's address, unique per trial: no packet of an earlier trial finds its way to a later one."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"10.{64 + self.number // 65536 % 64}.{self.number // 256 % 256}.{self.number % 256}"
+
+
+@contextlib.contextmanager
+def joined(
+    link: Link,
+    client: Host,
+    server: Host,
+    folder: Path,
+    *,
+    address: str,
+    tcp: TcpSettings,
+    backend: Backend,
+    block: int = 0,
+    pcap: Path | None = None,
+    times: Path | None = None,
+) -> Iterator[RunningLink]:
+    """Join client and server by the link; the client has `address`, its default route crosses the link.
+
+    `block` moves the link's seed on, so that blocks differ in their random losses and conditions of a block do not.
+    `pcap` and `times` are files for the emulator to write: the packets, and when each of them came, was due and left.
+    """
+    with contextlib.ExitStack() as undo:
+        made: RunningLink
+        if backend is Backend.NETEM:
+            if pcap is not None or times is not None:
+                raise StudyError("netem captures no packets; leave pcap out of `keep`")
+            made = undo.enter_context(netem_link(link, client, server, DEVICE, SHARED_MAC))
+        else:
+            seed = link.seed + block
+            command = Command.of(linkem_program())
+            for direction in link.directions:
+                said = specification(direction, link.rtt_ms / 2, seed, folder)
+                command = command.plus(f"--{direction.way}", said)
+            if pcap is not None:
+                command = command.plus("--pcap", pcap)
+            if times is not None:
+                command = command.plus("--times", times)
+            made = undo.enter_context(_emulated_link(command, client, server, folder, backend, seed=seed))
+        try:
+            _route(client, server, address, tcp)
+        except TestbedFailed:
+            made.examine()  # its device goes with it
+            raise
+        yield made
+
+
+@contextlib.contextmanager
+def _emulated_link(
+    command: Command, client: Host, server: Host, folder: Path, backend: Backend, *, seed: int
+) -> Iterator[EmulatedLink]:
+    with contextlib.ExitStack() as undo:
+        full = command.plus("--backend", backend.value, "--device", DEVICE)
+        full = full.plus("--client-ns", client.path, "--server-ns", server.path)
+        if backend is Backend.VETH:
+            middle = undo.enter_context(_veth_pairs(client, server))
+            full = full.plus("--middle-ns", middle.path, "--client-peer", "client", "--server-peer", "server")
+        process = undo.enter_context(running(full, folder / "link.log"))
+        emulated = EmulatedLink(process, backend, seed)
+        process.wait_until(emulated.is_ready)
+        yield emulated
+
+
+@contextlib.contextmanager
+def _veth_pairs(client: Host, server: Host) -> Iterator[Host]:
+    """A middle host with a cable to each side; removing the server's end at once frees its name."""
+    with host("middle") as middle:
+        for side in (client, server):
+            near = f"{DEVICE} address {SHARED_MAC} mtu {MTU_BYTES} arp off netns {side.name}"
+            middle.configure(f"link add {near} type veth peer name {side.name}")
+        try:
+            yield middle
+        finally:
+            with contextlib.suppress(TestbedFailed):  # gone already when making it failed
+                server.configure(f"link del {DEVICE}")
+
+
+def _route(client: Host, server: Host, address: str, tcp: TcpSettings) -> None:
+    client.configure(
+        f"link set {DEVICE} up mtu {MTU_BYTES} txqueuelen {DEVICE_PACKETS}",
+        f"addr add {address}/32 dev {DEVICE}",
+        f"route add default dev {DEVICE} src {address} {route_options(tcp)}",
+    )
+    server.configure(
+        f"link set {DEVICE} up mtu {MTU_BYTES} txqueuelen {DEVICE_PACKETS}",
+        f"route add {address}/32 dev {DEVICE} {route_options(tcp)}",
+    )

@@ -1,0 +1,218 @@
+"""What is sent over a link to find out what it does: echoes, trains of packets, streams of TCP.
+
+Everything is stamped by the kernel on arrival, echoes also when they are sent: a prober who waits for a core adds
+nothing to what the link took. All hosts share the machine's clock, and what was lost shows as such.
+Times are nanoseconds of CLOCK_REALTIME.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.errors import TestbedFailed
+from harness.system.netns import Host
+
+ICMP_HEADER = struct.Struct("!BBHHH")
+SEQUENCE = struct.Struct("!I")
+IP_HEADER_BYTES = 20
+UDP_OVERHEAD_BYTES = 28
+ECHO_BYTES = IP_HEADER_BYTES + ICMP_HEADER.size
+PORT = 5201
+SO_TIMESTAMPNS = 35
+SO_TIMESTAMPING = 37
+# linux/net_tstamp.h: a stamp on entering the device's queue, without the packet, read from the error queue.
+STAMP_SENDING = 1 << 8 | 1 << 4 | 1 << 11  # TX_SCHED, SOFTWARE, OPT_TSONLY
+RECEIVE_BUFFER_BYTES = 16 << 20
+NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One packet that arrived: its number in the order of sending, when it was sent and when it was there."""
+
+    number: int
+    sent_ns: int
+    arrived_ns: int
+
+    @property
+    def ms(self) -> float:
+        return (self.arrived_ns - self.sent_ns) / 1e6
+
+
+@dataclass(frozen=True)
+class Echo(Passage):
+    """An echo that was answered. Besides the kernel's stamps: when the prober asked for it, and saw the answer."""
+
+    asked_ns: int
+    seen_ns: int
+
+
+def echoes(client: Host, address: str, count: int, gap_s: float, patience_s: float) -> list[Echo]:
+    """ICMP echoes answered by the kernel at `address`, one every `gap_s`; lost ones are left out.
+
+    Waits up to `patience_s` after the last one for answers that are still due.
+    """
+    sent: list[tuple[int, int]] = []
+    received: dict[int, tuple[int, int]] = {}
+    with client.entered(), socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, STAMP_SENDING)
+        probe.connect((address, 0))
+        start = time.monotonic()
+        end = start + count * gap_s + patience_s
+        while len(received) < count and (now := time.monotonic()) < end:
+            due = start + len(sent) * gap_s
+            if len(sent) < count and now >= due:
+                request = _echo_request(len(sent))
+                asked = time.time_ns()
+                probe.send(request)
+                sent.append((asked, _sending_time(probe)))
+            elif select.select([probe], [], [], (due if len(sent) < count else end) - now)[0]:
+                number, stamp = _answer(probe)
+                received.setdefault(number, (stamp, time.time_ns()))
+    return [
+        Echo(number, sent_ns=sent[number][1], arrived_ns=stamp, asked_ns=sent[number][0], seen_ns=seen)
+        for number, (stamp, seen) in sorted(received.items())
+    ]
+
+
+def train(
+    sender: Host,
+    receiver: Host,
+    address: str,
+    count: int,
+    *,
+    size_bytes: int,
+    gap_s: float = 0.0,
+    patience_s: float,
+) -> list[Passage]:
+    """UDP packets of `size_bytes` IP bytes, back to back or one every `gap_s`; lost ones are left out.
+
+    Waits up to `patience_s` without an arrival for what is still under way.
+    """
+    with receiver.entered():
+        sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with sender.entered():
+        source = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sent: list[int] = []
+
+    def send() -> None:
+        padding = bytes(size_bytes - UDP_OVERHEAD_BYTES - SEQUENCE.size)
+        start = time.monotonic()
+        for number in range(count):
+            if gap_s and (wait := start + number * gap_s - time.monotonic()) > 0:
+                time.sleep(wait)
+            sent.append(time.time_ns())
+            try:
+                source.sendto(SEQUENCE.pack(number) + padding, (address, PORT))
+            except OSError:  # the link has gone with its device; what is sent no more counts as lost
+                return
+
+    with sink, source:
+        sink.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        sink.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        sink.bind((address, PORT))
+        thread = threading.Thread(target=send)
+        thread.start()
+        arrivals: dict[int, int] = {}
+        quiet_since = time.monotonic()
+        while len(arrivals) < count and (thread.is_alive() or time.monotonic() < quiet_since + patience_s):
+            if select.select([sink], [], [], 0.05)[0]:
+                data, extra, _, _ = sink.recvmsg(2048, 128)
+                arrivals.setdefault(SEQUENCE.unpack_from(data)[0], time_stamp(extra))
+                quiet_since = time.monotonic()
+            elif thread.is_alive():
+                quiet_since = time.monotonic()
+        thread.join()
+    return [Passage(number, sent[number], stamp) for number, stamp in sorted(arrivals.items())]
+
+
+def goodput_mbps(sender: Host, receiver: Host, address: str, *, settle_s: float, seconds: float) -> float:
+    """Payload rate of one TCP stream over `seconds`, after `settle_s` for it to fill the link."""
+    with receiver.entered():
+        listener = socket.create_server((address, PORT))
+    with sender.entered():
+        near = socket.create_connection((address, PORT), timeout=60)
+    far, _ = listener.accept()
+    stop = threading.Event()
+
+    def send() -> None:
+        block = bytes(256 << 10)
+        near.settimeout(1)
+        while not stop.is_set():
+            try:
+                near.send(block)
+            except TimeoutError:  # the link is slow; ask again whether to stop
+                continue
+            except OSError:  # the receiver has closed: the measurement is over
+                return
+
+    with listener, near, far:
+        far.settimeout(60)
+        thread = threading.Thread(target=send)
+        thread.start()
+        try:
+            return _received_mbps(far, settle_s, seconds)
+        finally:
+            stop.set()
+            far.close()
+            thread.join()
+
+
+def _received_mbps(far: socket.socket, settle_s: float, seconds: float) -> float:
+    """From the first arrival after settling to the first one `seconds` later."""
+    buffer = bytearray(1 << 20)
+    begin = time.monotonic() + settle_s
+    first: float | None = None
+    count = 0
+    while True:
+        size = far.recv_into(buffer)
+        now = time.monotonic()
+        if size == 0:
+            raise TestbedFailed("the TCP stream over the link broke off")
+        if first is None:
+            if now >= begin:
+                first = now
+            continue
+        count += size
+        if now >= first + seconds:
+            return count * 8 / (now - first) / 1e6
+
+
+def _echo_request(number: int) -> bytes:
+    identity = os.getpid() & 0xFFFF
+    total = 0x0800 + identity + number
+    total = (total & 0xFFFF) + (total >> 16)
+    return ICMP_HEADER.pack(8, 0, ~total & 0xFFFF, identity, number)
+
+
+def _answer(probe: socket.socket) -> tuple[int, int]:
+    """The number of the echo that the next packet answers, and the kernel's receive time."""
+    data, extra, _, _ = probe.recvmsg(2048, 128)
+    _, _, _, _, number = ICMP_HEADER.unpack_from(data, IP_HEADER_BYTES)
+    return number, time_stamp(extra)
+
+
+def _sending_time(probe: socket.socket) -> int:
+    """When the packet sent last entered the device's queue; the kernel has noted it before the send returns."""
+    try:
+        _, extra, _, _ = probe.recvmsg(0, 256, socket.MSG_ERRQUEUE)
+    except BlockingIOError as error:
+        raise TestbedFailed("the kernel gave no time stamp of sending") from error
+    return time_stamp(extra)
+
+
+def time_stamp(extra: Sequence[tuple[int, int, bytes]]) -> int:
+    """The kernel's stamp that came with a packet, from a socket with SO_TIMESTAMPNS."""
+    for level, kind, value in extra:
+        if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
+            seconds, nanoseconds = struct.unpack("qq", value[:16])
+            return int(seconds * NS + nanoseconds)
+    raise TestbedFailed("the kernel gave no receive time stamp")

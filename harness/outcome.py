@@ -1,0 +1,27 @@
+"""How a trial ends."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from harness.errors import ColdloadError
+
+
+class Outcome(StrEnum):
+    """How a trial ended. Only `ok` trials enter an estimate; the others are counted by name."""
+
+    OK = "ok"
+    PAGE_TIMEOUT = "page-timeout"
+    PAGE_ERROR = "page-error"
+    WRONG_PROTOCOL = "wrong-protocol"
+    MISSING_OBJECTS = "missing-objects"
+    TESTBED_FAILED = "testbed-failed"
+
+
+class TrialFailed(ColdloadError):
+    """One trial failed. `outcome` says how; the runner records it and goes on."""
+
+    def __init__(self, outcome: Outcome, reason: str) -> None:
+        super().__init__(reason)
+        self.outcome = outcome
+        self.reason = reason

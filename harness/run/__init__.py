@@ -1,0 +1,1 @@
+"""A plan, run trial by trial into a directory."""

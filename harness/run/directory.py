@@ -1,0 +1,177 @@
+"""A run directory: plan, environment, calibration and the append-only records. The layout is the contract of
+docs/record-format.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from harness.errors import RecordsError
+from harness.input import jsontext
+from harness.input.shown import one_line, shown
+from harness.model.rate import RecordedRate
+from harness.records import Record
+from harness.study.plan import Plan
+from harness.system.files import append_line, drop_cut_line, write_whole
+
+# What a run that was killed before its plan was written may have left.
+BEFORE_THE_PLAN = {".lock", "study.toml", "study.toml.new", "plan.jsonl.new", "rates"}
+
+
+class RunDirectory:
+    """The files of one run. `open_run` gives one that nobody else writes to."""
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self.folder = folder
+        self.plan = plan
+
+    @property
+    def records_path(self) -> Path:
+        return self.folder / "records.jsonl"
+
+    @property
+    def requested_path(self) -> Path:
+        return self.folder / "requested.jsonl"
+
+    @cached_property
+    def _requested_digests(self) -> set[str]:
+        """Those that are stored; a line cut off by a kill is removed first."""
+        drop_cut_line(self.requested_path)
+        if not self.requested_path.exists():
+            return set()
+        return {str(jsontext.parse(line)["digest"]) for _, line, _ in jsontext.lines(self.requested_path)}
+
+    @property
+    def log_path(self) -> Path:
+        return self.folder / "run.log"
+
+    def trial_folder(self, trial: str) -> Path:
+        return self.folder / "trials" / trial
+
+    def recorded_trials(self) -> set[str]:
+        """The ids of the trials that have a record; a last line cut off by a kill is removed first."""
+        drop_cut_line(self.records_path)
+        known = {trial.trial for trial in self.plan.trials}
+        seen: set[str] = set()
+        for number, line, _ in jsontext.lines(self.records_path) if self.records_path.exists() else ():
+            try:
+                trial = str(jsontext.parse(line)["trial"])
+            except (ValueError, KeyError) as error:
+                raise RecordsError(
+                    f"{self.records_path} line {number} is damaged ({one_line(str(error))}); mend or remove it"
+                ) from error
+            if trial not in known or trial in seen:
+                what = "is recorded twice" if trial in seen else "is not in plan.jsonl"
+                raise RecordsError(f"{self.records_path} line {number}: trial {shown(trial)} {what}")
+            seen.add(trial)
+        return seen
+
+    def endings(self) -> Counter[tuple[str, str]]:
+        """How often a trial ended with each outcome for each reason."""
+        if not self.records_path.exists():
+            return Counter()
+        records = (jsontext.parse(line) for _, line, _ in jsontext.lines(self.records_path))
+        return Counter((str(record["outcome"]), str(record["reason"] or "")) for record in records)
+
+    def append(self, record: Record) -> None:
+        """Store a record and flush it to disk before returning; before it, what its page asked for, if that is new."""
+        digest = record.observation.requested_digest
+        if digest is not None and digest not in self._requested_digests:
+            append_line(self.requested_path, {"digest": digest, "urls": record.observation.requested})
+            self._requested_digests.add(digest)
+        append_line(self.records_path, record.to_json())
+
+    def append_calibration(self, reading: Mapping[str, Any]) -> None:
+        append_line(self.folder / "calibration.jsonl", reading)
+
+    def write_environment(self, environment: Mapping[str, Any]) -> None:
+        """Store the environment; a continued run keeps the first one and lists each later one below it.
+
+        Raises RecordsError when link, browser or archives are others than the run was begun with: they do not mix.
+        """
+        path = self.folder / "environment.json"
+        if path.exists():
+            now = _must_not_mix(environment)
+            try:
+                stored = jsontext.parse(path.read_bytes())
+                begun = _must_not_mix(stored)
+                later = [*stored.get("continued", ()), dict(environment)]
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                raise RecordsError(
+                    f"{path} is damaged ({one_line(repr(error))}), so that nobody knows what the run was begun with; "
+                    "choose another --out"
+                ) from error
+            for what in begun:
+                if begun[what] != now.get(what):
+                    raise RecordsError(
+                        f"{self.folder} was begun with {what} {begun[what]} and cannot go on with {now.get(what)}; "
+                        "choose another --out"
+                    )
+            stored["continued"] = later
+        else:
+            stored = dict(environment)
+        write_whole(path, json.dumps(stored, indent=1) + "\n")
+
+
+def _must_not_mix(environment: Mapping[str, Any]) -> dict[str, str | None]:
+    """What a run must have only one of, by name."""
+    archives = {f"archive {name}": each["digest"] for name, each in environment["archives"].items()}
+    backend, browser = environment["link"]["backend"], environment["programs"]["chromium"]
+    return {"link devices": backend, "browser": browser, **archives}
+
+
+@contextlib.contextmanager
+def open_run(folder: Path, study_text: str, plan: Plan) -> Iterator[RunDirectory]:
+    """Start or continue the run in `folder`, locked against a second writer.
+
+    A folder that holds a run of the same study goes on with the plan it has; that of another study is refused.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        study_path, plan_path = folder / "study.toml", folder / "plan.jsonl"
+        if plan_path.exists():
+            if not study_path.exists() or study_path.read_bytes() != study_text.encode():
+                raise RecordsError(
+                    f"{folder} holds a run of another study (see its study.toml); choose another --out"
+                )
+            stored = Plan.from_lines(plan_path.read_text(errors="replace"), str(plan_path))
+            if {trial.condition for trial in stored.trials} != {trial.condition for trial in plan.trials}:
+                raise RecordsError(
+                    f"{folder} was planned with other options (conditions differ); choose another --out"
+                )
+            plan = stored.with_conditions_of(plan)
+        else:
+            if any(path.name not in BEFORE_THE_PLAN for path in folder.iterdir()):
+                raise RecordsError(f"{folder} is not empty and holds no run; choose another --out")
+            _keep_rates(folder / "rates", plan)
+            write_whole(study_path, study_text)
+            write_whole(plan_path, plan.to_lines())
+        yield RunDirectory(folder, plan)
+
+
+def _keep_rates(folder: Path, plan: Plan) -> None:
+    """Copies of the links' traces and step lists, so that the run can be understood by itself."""
+    rates = [direction.rate for link in plan.links for direction in link.directions]
+    for rate in rates:
+        if isinstance(rate, RecordedRate):
+            folder.mkdir(exist_ok=True)
+            write_whole(folder / f"{rate.sha256[:12]}-{rate.file}", rate.text)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with (folder / ".lock").open("a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RecordsError(
+                f"another coldload is writing to {folder}; wait for it or choose another --out"
+            ) from error
+        yield

@@ -1,0 +1,172 @@
+"""The links of a study: tables of their own, or the names of those that ship in configs/links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from harness.errors import StudyError
+from harness.input import keys, tomltext
+from harness.input.shown import shown
+from harness.model.direction import (
+    LEAST_CHANCE,
+    LEAST_DELAY_MS,
+    LOSS_PERCENT,
+    MAX_DELAY_MS,
+    Direction,
+    Discipline,
+    GilbertElliott,
+    Loss,
+    Queue,
+    RandomLoss,
+    Way,
+)
+from harness.model.link import MAX_RTT_MS, Link, default_name, default_queue
+from harness.model.rate import MAX_RATE_MBPS, MIN_RATE_MBPS, ConstantRate, Rate, RateFormat, RecordedRate
+
+WAY_KEYS = tuple(
+    key.format(way=way)
+    for way in Way
+    for key in (
+        "{way}_mbps",
+        "trace_{way}",
+        "steps_{way}",
+        "queue_{way}",
+        "queue_{way}_bytes",
+        "loss_{way}_percent",
+        "gilbert_elliott_{way}",
+        "jitter_{way}_ms",
+    )
+)
+LINK_KEYS = ("name", "rtt_ms", *WAY_KEYS, "seed", "source")
+GILBERT_ELLIOTT_KEYS = tuple(field.name for field in fields(GilbertElliott))
+
+
+def links_of(data: Mapping[str, Any], folder: Path) -> tuple[Link, ...]:
+    """The links of a study; files that they name are looked for in `folder`."""
+    links: list[Link] = []
+    entries = keys.entries(data, "links")
+    for number, entry in enumerate(entries, start=1):
+        if isinstance(entry, str):
+            links.extend(named_links(entry))
+        elif isinstance(entry, dict):
+            try:
+                links.extend(_links_of_table(entry, folder))
+            except StudyError as error:
+                which = f"link {number}: " if len(entries) > 1 else ""
+                raise StudyError(f"{which}{error}") from error
+        else:
+            raise StudyError(f"links holds {shown(entry)}; an entry is a table or the name of a link")
+    names = [link.name for link in links]
+    for name in names:
+        if names.count(name) > 1:
+            raise StudyError(f"two links are named {name!r}")
+    return tuple(links)
+
+
+def named_links(name: str) -> tuple[Link, ...]:
+    """A link of configs/links, or all those of a file with several round-trip times (`2012-10mbps`)."""
+    by_file = {path.stem: _read(path) for path in _files()}
+    by_name = {link.name: (link,) for links in by_file.values() for link in links}
+    known = by_file | by_name
+    if name not in known:
+        raise StudyError(
+            f"no link is named {shown(name)}{keys.nearest(name, known)}; there are: {', '.join(by_file)}"
+        )
+    return known[name]
+
+
+def shipped_links() -> tuple[Link, ...]:
+    """Every link of configs/links."""
+    return tuple(link for path in _files() for link in _read(path))
+
+
+def _files() -> list[Path]:
+    return sorted((Path(str(resources.files("configs"))) / "links").glob("*.toml"))
+
+
+def _read(path: Path) -> tuple[Link, ...]:
+    table = {"name": path.stem, **tomltext.parse(tomltext.read_text(path))}
+    return tuple(_links_of_table(table, path.parent))
+
+
+def _links_of_table(table: Mapping[str, Any], folder: Path) -> list[Link]:
+    """One link per round-trip time of the table; each of several bears it in its name."""
+    keys.refuse_unknown(table, LINK_KEYS, "a link")
+    if "rtt_ms" not in table:
+        raise StudyError("a link needs rtt_ms")
+    times = keys.entries(table, "rtt_ms") if isinstance(table["rtt_ms"], list) else [table["rtt_ms"]]
+    name = keys.text(table, "name") if "name" in table else None
+    if "source" in table:
+        keys.text(table, "source")
+    rates = {way: _rate(table, way, folder) for way in Way}
+    down = rates[Way.DOWN]
+    if down is None:
+        raise StudyError("a link needs down_mbps (or trace_down, steps_down)")
+    seed = keys.number(table, "seed", 1, 0, 2**32, whole=True)
+    links = []
+    for time in times:
+        rtt = keys.positive("rtt_ms", time, LEAST_DELAY_MS, MAX_RTT_MS, zero=True)
+        to, fro = (_direction(table, way, rates[way] or down, rtt) for way in Way)
+        called = default_name(to, fro, rtt) if name is None else name
+        if name is not None and len(times) > 1:
+            called = f"{name}-{rtt:g}ms"
+        links.append(Link(called, rtt, to, fro, int(seed)))
+    return links
+
+
+def _rate(table: Mapping[str, Any], way: Way, folder: Path) -> Rate | None:
+    """The rate of a direction by the one key that gives it; None when none does."""
+    given = [key for key in (f"{way}_mbps", *(f"{form}_{way}" for form in RateFormat)) if key in table]
+    if len(given) > 1:
+        raise StudyError(f"a link has both {' and '.join(given)}; a direction has one rate")
+    if not given:
+        return None
+    if given[0] == f"{way}_mbps":
+        return ConstantRate(keys.positive(given[0], table[given[0]], MIN_RATE_MBPS, MAX_RATE_MBPS))
+    return RecordedRate.read(
+        RateFormat(given[0].removesuffix(f"_{way}")), folder / keys.text(table, given[0])
+    )
+
+
+def _direction(table: Mapping[str, Any], way: Way, rate: Rate, rtt_ms: float) -> Direction:
+    return Direction(
+        way,
+        rate,
+        _queue(table, way, rate.mean_mbps, rtt_ms),
+        _loss(table, way),
+        keys.positive(
+            f"jitter_{way}_ms", table.get(f"jitter_{way}_ms", 0), LEAST_DELAY_MS, MAX_DELAY_MS, zero=True
+        ),
+    )
+
+
+def _queue(table: Mapping[str, Any], way: Way, rate_mbps: float, rtt_ms: float) -> Queue:
+    size_key = f"queue_{way}_bytes"
+    discipline = keys.enum(f"queue_{way}", table.get(f"queue_{way}", Discipline.DROP_TAIL), Discipline)
+    if size_key in table:
+        size = int(keys.checked_number(size_key, table[size_key], 1, 2**40, whole=True))
+        return Queue(discipline, size)
+    if discipline is Discipline.UNLIMITED:
+        return Queue(discipline, None)
+    return Queue(discipline, default_queue(rate_mbps, rtt_ms).limit_bytes)
+
+
+def _loss(table: Mapping[str, Any], way: Way) -> Loss:
+    percent_key, bursty_key = f"loss_{way}_percent", f"gilbert_elliott_{way}"
+    if bursty_key not in table:
+        return RandomLoss(keys.positive(percent_key, table.get(percent_key, 0), *LOSS_PERCENT, zero=True))
+    if percent_key in table:
+        raise StudyError(f"a link has both {percent_key} and {bursty_key}; a direction has one kind of loss")
+    bursty = keys.table(bursty_key, table[bursty_key], GILBERT_ELLIOTT_KEYS)
+    if not {"p", "r"} <= bursty.keys():
+        raise StudyError(f"{bursty_key} must be a table with at least p and r, found {shown(bursty)}")
+    return GilbertElliott(
+        **{
+            key: keys.positive(f"{bursty_key}: {key}", value, LEAST_CHANCE, 1, zero=True)
+            for key, value in bursty.items()
+        }
+    )

@@ -1,0 +1,122 @@
+"""The plan of a run: every trial, in blocks over all conditions, each block in its own random order."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harness.errors import RecordsError, StudyError
+from harness.input import jsontext, keys
+from harness.input.keys import NAME_PATTERN
+from harness.input.shown import shown
+from harness.model.condition import Condition
+from harness.model.link import Link
+from harness.study.study import MAX_PLANNED, Study
+
+PLAN_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """One trial to come. `trial` is its id; `order` its position in the whole run, from 1."""
+
+    trial: str
+    block: int
+    order: int
+    condition: Condition
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "trial": self.trial,
+            "block": self.block,
+            "order": self.order,
+            "condition": self.condition.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PlannedTrial:
+        trial, block, order = data["trial"], data["block"], data["order"]
+        if not NAME_PATTERN.fullmatch(trial):  # it names a folder
+            raise StudyError(f"trial is {shown(trial)}")
+        for key, value in (("block", block), ("order", order)):
+            keys.checked_number(key, value, 1, MAX_PLANNED, whole=True)
+        return cls(trial, block, order, Condition.from_json(data["condition"]))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The trials of a run with the seed that ordered them. The same study and seed give the same plan."""
+
+    study: str
+    seed: int
+    trials: tuple[PlannedTrial, ...]
+
+    @property
+    def conditions(self) -> int:
+        return len({trial.condition for trial in self.trials})
+
+    @property
+    def blocks(self) -> int:
+        return max((trial.block for trial in self.trials), default=0)
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """Every link of the plan, once."""
+        return tuple(dict.fromkeys(trial.condition.link for trial in self.trials))
+
+    def with_conditions_of(self, other: Plan) -> Plan:
+        """The same trials with the equal conditions of another plan, which hold the text of their traces."""
+        known = {trial.condition: trial.condition for trial in other.trials}
+        return replace(
+            self, trials=tuple(replace(trial, condition=known[trial.condition]) for trial in self.trials)
+        )
+
+    def to_lines(self) -> str:
+        """The text of plan.jsonl: a header line, then a line per trial."""
+        header = {
+            "schema": PLAN_SCHEMA,
+            "study": self.study,
+            "seed": self.seed,
+            "trials": len(self.trials),
+            "blocks": self.blocks,
+            "conditions": self.conditions,
+        }
+        rows = [header, *(trial.to_json() for trial in self.trials)]
+        return "".join(json.dumps(row) + "\n" for row in rows)
+
+    @classmethod
+    def from_lines(cls, text: str, where: str) -> Plan:
+        """Inverse of `to_lines`; raises RecordsError when the text is not a whole plan."""
+        try:
+            header, *rows = (jsontext.parse(line.encode()) for line in text.splitlines())
+            trials = tuple(PlannedTrial.from_json(row) for row in rows)
+            seed = keys.checked_number("seed", header["seed"], 0, jsontext.MAX_WHOLE, whole=True)
+            plan = cls(keys.text(header, "study"), int(seed), trials)
+            complete = header["schema"] == PLAN_SCHEMA and header["trials"] == len(trials)
+        except (ValueError, KeyError, TypeError, StudyError) as error:
+            raise RecordsError(
+                f"{where} is not a plan ({error}); start the study in a new directory"
+            ) from error
+        if not complete:
+            raise RecordsError(f"{where} is not a complete plan; start the study in a new directory")
+        return plan
+
+
+def make_plan(study: Study, seed: int) -> Plan:
+    """Order the trials of a study: as many blocks as trials per condition, shuffled each by itself."""
+    source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
+    planned: list[PlannedTrial] = []
+    for block in range(1, study.trials + 1):
+        for condition in _shuffled(study.conditions, source):
+            order = len(planned) + 1
+            planned.append(PlannedTrial(f"{order:05d}", block, order, condition))
+    return Plan(study.name, seed, tuple(planned))
+
+
+def _shuffled(conditions: Sequence[Condition], source: random.Random) -> list[Condition]:
+    order = list(conditions)
+    source.shuffle(order)
+    return order

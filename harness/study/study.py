@@ -1,0 +1,116 @@
+"""A study as one frozen value: what is measured, and the conditions that makes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from harness.errors import StudyError
+from harness.model.condition import Condition
+from harness.model.device import Device
+from harness.model.engine import Driver, Engine
+from harness.model.link import Backend, Link
+from harness.model.protocol import Protocol
+from harness.model.settings import Compression, Replay, TcpSettings
+
+MAX_TRIALS = 10_000  # of a condition
+MAX_CONDITIONS = 10_000
+MAX_PLANNED = 1_000_000  # at a second each: 12 days
+
+
+@dataclass(frozen=True)
+class EngineSetup:
+    """One engine of a study: the protocols it speaks there, what steers it and what serves it.
+
+    `replays` differ in their compression alone.
+    """
+
+    engine: Engine
+    protocols: tuple[Protocol, ...]
+    drivers: tuple[Driver, ...]
+    server: str
+    replays: tuple[Replay, ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is measured: the conditions are the product of pages, variants, compressions, links, protocols and drivers.
+
+    A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
+    `replays` hold what each engine gets, these with each of the compressions. StudyError when that makes more trials
+    than anybody can mean.
+    """
+
+    name: str
+    title: str
+    pages: tuple[str, ...]
+    variants: tuple[str, ...]
+    compressions: tuple[Compression, ...]
+    protocols: tuple[Protocol, ...]
+    links: tuple[Link, ...]
+    link_backend: Backend | None
+    engines: tuple[Engine, ...]
+    drivers: tuple[Driver, ...]
+    device: Device
+    replays: Mapping[Engine, Replay]
+    servers: Mapping[Engine, str]
+    tcp: TcpSettings
+    trials: int
+    seed: int | None
+    timeout_s: float
+    keep: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.trials <= MAX_TRIALS:
+            raise StudyError(f"trials is {self.trials}; it must be 1 to {MAX_TRIALS}")
+        each = sum(len(setup.protocols) * len(setup.drivers) for setup in self.setups)
+        conditions = len(self.pages) * len(self.variants) * len(self.compressions) * len(self.links) * each
+        if conditions > MAX_CONDITIONS:
+            raise StudyError(
+                f"the study has {conditions:,} conditions; it may have {MAX_CONDITIONS:,}: leave some out"
+            )
+        if conditions * self.trials > MAX_PLANNED:
+            raise StudyError(
+                f"the study has {conditions:,} conditions x {self.trials:,} trials; "
+                f"all may be {MAX_PLANNED:,}: lower trials"
+            )
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Every cell, in the order of the file."""
+        cells = itertools.product(
+            self.pages, self.variants, self.compressions, self.links, self.protocols, self.setups
+        )
+        return tuple(
+            Condition(
+                page,
+                variant,
+                protocol,
+                link,
+                setup.engine,
+                driver,
+                self.replays[setup.engine].origins,
+                setup.server,
+                self.device,
+                str(compression),
+            )
+            for page, variant, compression, link, protocol, setup in cells
+            if protocol in setup.protocols
+            for driver in setup.drivers
+        )
+
+    @property
+    def setups(self) -> tuple[EngineSetup, ...]:
+        """The engines that have something to do."""
+        found = (
+            EngineSetup(
+                engine,
+                tuple(protocol for protocol in self.protocols if engine in protocol.engines),
+                tuple(driver for driver in self.drivers if driver.engine is engine),
+                self.servers[engine],
+                tuple(replace(self.replays[engine], compression=each) for each in self.compressions),
+            )
+            for engine in self.engines
+        )
+        return tuple(setup for setup in found if setup.protocols and setup.drivers)

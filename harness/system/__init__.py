@@ -1,0 +1,1 @@
+"""The operating system: processes, namespaces, signals, files."""

@@ -1,0 +1,217 @@
+"""The enclosure: private user, process, mount and network namespaces around everything a command does.
+
+    coldload (outside) ── waits, passes signals on
+      └── first process of the enclosure ── only reaps; when it goes, the kernel kills all that is inside
+            └── the command itself ── servers, link, drivers, browsers are its children
+
+Whatever ends any of the three, also kill -9, ends all of it: processes by the process namespace, network
+namespaces and mounts with their last user, temporary files because they lie on a private tmpfs. Root and an
+ordinary user differ only in the user namespace the latter needs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.errors import EnvironmentLacks
+from harness.system import interruption, syscalls
+
+PRIVATE_RUN = Path("/run")
+WORKSPACE = PRIVATE_RUN / "coldload"
+MARK = "COLDLOAD_ENCLOSED"
+SIOCSIFFLAGS = 0x8914
+IFF_UP = 0x1
+IFF_RUNNING = 0x40
+
+
+def inside() -> bool:
+    """Whether this process runs in an enclosure."""
+    return os.environ.get(MARK) == "1"
+
+
+def enclosed(command: Callable[[], int]) -> int:
+    """Run `command` in a fresh enclosure and return its exit code; nothing of it remains afterwards.
+
+    Raises EnvironmentLacks when there can be none, and KeyboardInterrupt when a signal ended it.
+
+    Must be called before the process has started threads. The command runs in a forked child: what it changes
+    in memory is not seen by the caller.
+    """
+    if inside():
+        return command()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    outside = os.getpid()
+    refusal_read, refusal_write = os.pipe()
+    child = interruption.forked()
+    if child == 0:
+        os.close(refusal_read)
+        _enter_and_supervise(command, outside, refusal_write)
+    os.close(refusal_write)
+    with os.fdopen(refusal_read) as pipe:
+        code = _wait_until_interrupted(child)
+        refusal = pipe.read()
+    if refusal:
+        raise EnvironmentLacks(refusal)
+    if code == interruption.EXIT_CODE:
+        raise KeyboardInterrupt
+    return code
+
+
+def _wait_until_interrupted(child: int) -> int:
+    """Wait for the enclosure. After a signal it has a moment to end in order, and is killed with all that is inside."""
+    killed = False
+
+    def kill() -> None:
+        nonlocal killed
+        killed = True
+        os.kill(child, signal.SIGKILL)
+
+    try:
+        code = _wait_passing_signals(child, lambda: interruption.after_patience(kill))
+    finally:
+        interruption.calm()
+    return interruption.EXIT_CODE if killed else code
+
+
+def _wait_passing_signals(child: int, passed: Callable[[], None] = lambda: None) -> int:
+    """Wait for the child and pass signals on to it (it ignores those the terminal sent it already)."""
+
+    def pass_on(number: int, _frame: object) -> None:
+        os.kill(child, number)
+        passed()
+
+    previous = {number: signal.signal(number, pass_on) for number in interruption.SIGNALS}
+    try:
+        _, status = os.waitpid(child, 0)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    return _exit_code(status)
+
+
+def _exit_code(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _enter_and_supervise(command: Callable[[], int], outside: int, refusal: int) -> None:
+    """In the forked child: make the namespaces, then fork the first process inside and wait for it."""
+    code = 3
+    try:
+        syscalls.die_with_parent(signal.SIGKILL)
+        if os.getppid() != outside:
+            os._exit(137)
+        _unshare()
+        supervisor = os.pidfd_open(os.getpid())
+        first = interruption.forked()
+        if first == 0:
+            _be_first_process(command, refusal, supervisor)
+        os.close(supervisor)
+        os.close(refusal)
+        code = _wait_passing_signals(first)
+    except OSError as error:
+        os.write(refusal, _why_not(error).encode())
+    except KeyboardInterrupt:  # before it passes signals on
+        code = interruption.EXIT_CODE
+    finally:
+        os._exit(code)
+
+
+def _why_not(error: OSError) -> str:
+    remedy = "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1) or run as root"
+    if os.geteuid() == 0:
+        remedy = "this root lacks CAP_SYS_ADMIN, as in a container: give it that capability"
+    return f"cannot make the private namespaces of the testbed ({error}); {remedy}"
+
+
+def _unshare() -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    flags = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNET
+    if uid != 0:
+        syscalls.unshare(syscalls.CLONE_NEWUSER)
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+    syscalls.unshare(flags)
+
+
+def _be_first_process(command: Callable[[], int], refusal: int, supervisor: int) -> None:
+    """As process 1 inside: private mounts, fork the command, reap every orphan until the command ends."""
+    code = 3
+    try:
+        syscalls.die_with_parent(signal.SIGKILL)
+        if select.select([supervisor], [], [], 0)[0]:  # it died before; its number is not known in here
+            os._exit(137)
+        os.close(supervisor)
+        _private_mounts()
+        _loopback_up()
+        os.environ[MARK] = "1"
+        worker = interruption.forked()
+        if worker == 0:
+            os.close(refusal)
+            _work(command)
+        os.close(refusal)
+        code = _reap_until(worker)
+    except OSError as error:
+        os.write(refusal, _why_not(error).encode())
+    except KeyboardInterrupt:  # before it passes signals on
+        code = interruption.EXIT_CODE
+    finally:
+        os._exit(code)
+
+
+def _private_mounts() -> None:
+    """Nothing mounted here is seen outside; /proc shows the enclosure's own processes."""
+    private = syscalls.MS_REC | syscalls.MS_PRIVATE
+    safe = syscalls.MS_NOSUID | syscalls.MS_NODEV
+    syscalls.mount("none", "/", "", private)
+    syscalls.mount("proc", "/proc", "proc", safe)
+    syscalls.mount("tmpfs", str(PRIVATE_RUN), "tmpfs", safe, "mode=755")
+    syscalls.mount("tmpfs", "/dev/shm", "tmpfs", safe, "mode=1777")  # noqa: S108  # Chromium's shared memory
+    for folder in (WORKSPACE / "tmp", PRIVATE_RUN / "netns"):
+        folder.mkdir(parents=True)
+    os.environ["TMPDIR"] = str(WORKSPACE / "tmp")
+
+
+def _loopback_up() -> None:
+    """The enclosure's own network is its loopback alone: drivers talk to their helpers over it."""
+    request = struct.pack("16sH14x", b"lo", IFF_UP | IFF_RUNNING)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, SIOCSIFFLAGS, request)
+
+
+def _reap_until(worker: int) -> int:
+    for passed in interruption.SIGNALS:
+        signal.signal(passed, lambda number, _frame: os.kill(worker, number))
+    while True:
+        pid, status = os.wait()
+        if pid == worker:
+            return _exit_code(status)
+
+
+def _work(command: Callable[[], int]) -> None:
+    """The command's own process."""
+    interruption.unwind()
+    code = 1
+    try:
+        code = command()
+    except KeyboardInterrupt:
+        code = interruption.EXIT_CODE
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

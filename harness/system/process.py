@@ -1,0 +1,280 @@
+"""The one door to external programs: `run` to completion, `running` in the background, `conversing` by lines.
+
+Every process gets its own session, so that Ctrl-C reaches coldload alone, which then ends its children in
+order. Standard output and error of a background process go to a log file whose last lines stand in the error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.system.command import Command
+from harness.system.processtree import is_stopped
+
+POLL_SECONDS = 0.002
+SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/chromium")
+
+
+def find_program(name: str) -> str:
+    """Absolute path of a program, also from the system folders an ordinary user's PATH leaves out."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), *SYSTEM_PATHS])
+    found = shutil.which(name, path=path)
+    if found is None:
+        raise EnvironmentLacks(f"the program {name} is not installed; `coldload doctor` tells how to get it")
+    return found
+
+
+def _popen_arguments(command: Command) -> tuple[list[str], dict[str, str]]:
+    words = list(command.full_argv)
+    prefix = len(words) - len(command.argv)
+    words[prefix] = find_program(command.program)
+    if prefix:
+        words[0] = find_program(words[0])
+    return words, {**os.environ, **command.environment}
+
+
+def run(
+    command: Command,
+    *,
+    stdin: str | None = None,
+    timeout_s: float | None = None,
+    cwd: Path | None = None,
+    ok_codes: Sequence[int] = (0,),
+    with_stderr: bool = False,
+) -> str:
+    """Run a command to its end and return its standard output (and error, if asked); TestbedFailed when it fails."""
+    words, environment = _popen_arguments(command)
+    try:
+        done = subprocess.run(
+            words,
+            env=environment,
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            cwd=cwd,
+            start_new_session=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TestbedFailed(f"{command.program} did not end within {timeout_s:g} s: {command}") from error
+    except OSError as error:
+        raise TestbedFailed(f"cannot start {command.program}: {error}") from error
+    if done.returncode not in ok_codes:
+        said = " | ".join((done.stderr or done.stdout).strip().splitlines()[-3:]) or "it printed nothing"
+        raise TestbedFailed(f"`{command}` failed with exit code {done.returncode}: {said}")
+    return done.stdout + done.stderr if with_stderr else done.stdout
+
+
+class Process:
+    """A background process of ours. Made by `running`; ended there too."""
+
+    def __init__(self, command: Command, popen: subprocess.Popen[bytes], log: Path) -> None:
+        self.command = command
+        self.log = log
+        self._popen = popen
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._popen.poll() is None
+
+    def last_lines(self, count: int = 3) -> str:
+        """The end of the log, on one line."""
+        try:
+            lines = self.log.read_text(errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return " | ".join(lines[-count:]) or "it printed nothing"
+
+    @property
+    def name(self) -> str:
+        """What the command is called; else its program, without the folder."""
+        return self.command.called or Path(self.command.program).name
+
+    def check(self) -> None:
+        """Raise TestbedFailed when the process has died."""
+        if not self.alive:
+            code = self._popen.returncode
+            raise TestbedFailed(f"{self.name} died (exit code {code}): {self.last_lines()}")
+
+    def check_running(self) -> None:
+        """Raise TestbedFailed when the process has died or is stopped."""
+        self.check()
+        if is_stopped(self.pid):
+            raise TestbedFailed(f"{self.name} is stopped: somebody sent it SIGSTOP, or debugs it")
+
+    def wait_until(
+        self, ready: Callable[[], bool], timeout_s: float = 20.0, missing: str = "was not ready"
+    ) -> None:
+        """Wait until `ready()` is true, which must be a real probe of the service, never a guess.
+
+        `missing` says in the error what did not come.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            self.check()
+            if time.monotonic() > deadline:
+                self.check_running()
+                raise TestbedFailed(f"{self.name} {missing} after {timeout_s:g} s: {self.last_lines()}")
+            time.sleep(POLL_SECONDS)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process itself."""
+        if self.alive:
+            self._popen.send_signal(number)
+
+    def end(self, grace_s: float = 3.0) -> int:
+        """TERM to the process, KILL to its whole group after `grace_s`; returns the exit code.
+
+        What is stopped goes on first: it could not hear the signal.
+        """
+        if self.alive:
+            self._popen.terminate()
+            self._signal_group(signal.SIGCONT)
+            self.ends_within(grace_s)
+        self.kill()
+        return self._popen.returncode
+
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for its end, at most so long; whether it has come."""
+        if self.alive:
+            descriptor = os.pidfd_open(self.pid)  # tells the end at once; Popen.wait looks every 50 ms
+            try:
+                select.select([descriptor], [], [], seconds)
+            finally:
+                os.close(descriptor)
+        return not self.alive
+
+    def kill(self) -> None:
+        """KILL to the whole group, at once, and wait for the process."""
+        self._signal_group(signal.SIGKILL)
+        self._popen.wait()
+
+    def _signal_group(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+
+class Conversation(Process):
+    """A background process that answers a line on its standard input with one on its standard output."""
+
+    def __init__(self, command: Command, popen: subprocess.Popen[bytes], log: Path) -> None:
+        super().__init__(command, popen, log)
+        self._unread = b""
+
+    def ask(self, line: str, timeout_s: float) -> str:
+        """Say a line and hear the answer; TimeoutError, or EOFError when the process has gone."""
+        try:
+            os.write(self._descriptor(self._popen.stdin), line.encode() + b"\n")
+        except BrokenPipeError as error:
+            raise EOFError(self.last_lines()) from error
+        return self.hear(timeout_s)
+
+    def hear(self, timeout_s: float) -> str:
+        """The next line it says; raises like `ask`."""
+        deadline = time.monotonic() + timeout_s
+        source = self._descriptor(self._popen.stdout)
+        while b"\n" not in self._unread:
+            ready, _, _ = select.select([source], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise TimeoutError(f"{self.command.program} said nothing for {timeout_s:g} s")
+            data = os.read(source, 65536)
+            if not data:
+                raise EOFError(self.last_lines())
+            self._unread += data
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode()
+
+    def close(self) -> None:
+        """Say no more: a process that reads its input to the end then ends by itself."""
+        for pipe in (self._popen.stdin, self._popen.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    @staticmethod
+    def _descriptor(pipe: IO[bytes] | None) -> int:
+        if pipe is None:
+            raise AssertionError("a conversation is started with pipes")
+        return pipe.fileno()
+
+
+@contextlib.contextmanager
+def running(
+    command: Command,
+    log: Path,
+    *,
+    ready: Callable[[], bool] | None = None,
+    ready_timeout_s: float = 20.0,
+    cwd: Path | None = None,
+    stdin: int = subprocess.DEVNULL,
+    descriptors: Sequence[int] = (),
+) -> Iterator[Process]:
+    """A background process for the length of the block, ready when the block starts, gone when it ends.
+
+    `stdin` is what it gets as its standard input: a descriptor, such as the socket that inetd gives a server.
+    `descriptors` it gets besides, under the same numbers.
+    """
+    process = Process(command, _started(command, log, cwd, stdin=stdin, descriptors=descriptors), log)
+    try:
+        if ready is not None:
+            process.wait_until(ready, ready_timeout_s)
+        yield process
+    finally:
+        process.end()
+
+
+@contextlib.contextmanager
+def conversing(command: Command, log: Path) -> Iterator[Conversation]:
+    """A background process to talk to for the length of the block; its standard error goes to the log."""
+    started = _started(command, log, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = Conversation(command, started, log)
+    try:
+        yield process
+    finally:
+        process.close()
+        process.end()
+
+
+def _started(
+    command: Command,
+    log: Path,
+    cwd: Path | None = None,
+    *,
+    stdin: int,
+    stdout: int | None = None,
+    descriptors: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """A session of its own; standard error goes to the log, and standard output unless there is a place for it."""
+    words, environment = _popen_arguments(command)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        try:
+            return subprocess.Popen(
+                words,
+                env=environment,
+                stdin=stdin,
+                stdout=output if stdout is None else stdout,
+                stderr=output,
+                bufsize=0,
+                cwd=cwd,
+                start_new_session=True,
+                pass_fds=descriptors,
+            )
+        except OSError as error:
+            raise TestbedFailed(f"cannot start {command.program}: {error}") from error

@@ -1,0 +1,1 @@
+"""Hosts, link, names and servers together, and whether they are what they should be."""

@@ -1,0 +1,148 @@
+"""What a run was made on and with: machine, kernel, versions, settings. Stored as environment.json."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.browser import fonts
+from harness.browser.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
+from harness.browser.qtwebkit import home as qtwebkit
+from harness.errors import EnvironmentLacks
+from harness.link.emulated import linkem_program
+from harness.model.engine import Engine
+from harness.study.study import Study
+from harness.system.command import Command
+from harness.system.process import run
+from harness.testbed.testbed import SERVERS, Testbed
+from sites.archive import Archive
+
+PROGRAMS = {
+    "chromium": ("chromium", "--version"),
+    "chromedriver": ("chromedriver", "--version"),
+    "dnsmasq": ("dnsmasq", "--version"),
+}
+PACKAGES = ("selenium", "playwright", "warcio", "cryptography", "numpy", "pandas", "scipy", "matplotlib")
+
+
+def describe_environment(
+    testbed: Testbed, archives: Mapping[Engine, Mapping[str, Archive]], study: Study
+) -> dict[str, Any]:
+    """Everything that may change a figure and is not in the study itself; `archives` are those of each engine."""
+    replays = study.setups[0].replays  # the engines differ in TLS alone
+    return {
+        "taken_utc": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "coldload": harness.__version__,
+        "machine": describe_machine(),
+        "programs": program_versions(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "link": {"backend": testbed.backend.value, "tcp": asdict(testbed.tcp)},
+        "fonts": fonts.described(),
+        "browser": {
+            "flags": list(FLAGS),
+            "preferences": FIRST_PREFERENCES,
+            "unresolved": list(SERVICE_NAMES),
+        },
+        "replay": {
+            "origins": replays[0].origins.value,
+            "determinism": replays[0].determinism,
+            "compression": [str(replay.compression) for replay in replays],
+            "think_time": str(replays[0].think_time),
+        },
+        "servers": {
+            setup.engine.value: {
+                "name": setup.server,
+                "tls": setup.replays[0].tls,
+                "tls_resumption": setup.replays[0].tls_resumption,
+                "settings": testbed.server_settings(setup.engine),
+            }
+            for setup in study.setups
+        },
+        "archives": {
+            name: {
+                "digest": archive.digest,
+                "start_url": archive.start_url,
+                "with": archive.captured_with,
+                "addresses": [list(hosts) for hosts in testbed.groups(archive.name)],
+                "notes": list(archive.notes),
+                "changed_for_replay": testbed.replay_notes(archive.name),
+            }
+            for name, archive in _distinct(archives).items()
+        },
+        "study": {"timeout_s": study.timeout_s, "keep": list(study.keep)},
+    }
+
+
+def _distinct(archives: Mapping[Engine, Mapping[str, Archive]]) -> dict[str, Archive]:
+    """The archives by name; where engines get other bytes, one for each, as in `agency--core, qtwebkit`."""
+    found: dict[str, Archive] = {}
+    for engine, made in archives.items():
+        for name, archive in made.items():
+            others = {each[name].digest for each in archives.values()}
+            found.setdefault(name if len(others) == 1 else f"{name}, {engine}", archive)
+    return found
+
+
+def describe_machine() -> dict[str, Any]:
+    """Hardware and kernel."""
+    return {
+        "system": _os_name(),
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "processor": _proc_value("/proc/cpuinfo", "model name"),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_kib": int((_proc_value("/proc/meminfo", "MemTotal") or "0 kB").split()[0]),
+        "load_average": list(os.getloadavg()),
+        "python": platform.python_version(),
+        "as_root": _real_root(),
+    }
+
+
+def program_versions() -> dict[str, str | None]:
+    """Name and version of each program as it says them; None where it is missing."""
+    asked: dict[str, Callable[[], str]] = {
+        name: partial(_first_line, *words) for name, words in PROGRAMS.items()
+    }
+    asked["linkem"] = partial(_first_line, str(linkem_program()), "--version")
+    asked["qtwebkit"] = qtwebkit.version
+    asked.update((name, program.version) for name, program in SERVERS.items())
+    return {name: _unless_missing(ask) for name, ask in asked.items()}
+
+
+def _first_line(*words: str) -> str:
+    return run(Command.of(*words), timeout_s=30).partition("\n")[0].strip()
+
+
+def _unless_missing(ask: Callable[[], str]) -> str | None:
+    try:
+        return ask()
+    except EnvironmentLacks:
+        return None
+
+
+def _os_name() -> str | None:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        return None
+
+
+def _proc_value(path: str, key: str) -> str | None:
+    for line in Path(path).read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == key:
+            return value.strip()
+    return None
+
+
+def _real_root() -> bool:
+    """Whether uid 0 here is the machine's root and not an ordinary user's own namespace."""
+    return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]

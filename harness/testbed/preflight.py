@@ -1,0 +1,149 @@
+"""What is ready and what is missing on this machine, each with the command that mends it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from harness.errors import ColdloadError, EnvironmentLacks
+from harness.link.emulated import linkem_program, usable_backend
+from harness.model.link import Backend
+from harness.system.process import find_program
+from sites.servers.nodepackages import NEEDED, GatewayLacks, node_version, refuse_unless_loadable
+
+MODULES = (
+    "selenium",
+    "playwright",
+    "warcio",
+    "cryptography",
+    "pandas",
+    "scipy",
+    "matplotlib",
+    "jinja2",
+    "rich",
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing coldload needs. `remedy` is the command that mends it; a failed `optional` one only limits."""
+
+    what: str
+    ok: bool
+    found: str
+    remedy: str = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class DebianPackage:
+    """A line of configs/debian-packages.txt."""
+
+    name: str
+    sign: str
+    purpose: str
+
+    def is_there(self) -> bool:
+        if self.sign.startswith("/"):
+            return Path(self.sign).exists()
+        if self.sign.startswith("python:"):
+            return importlib.util.find_spec(self.sign.removeprefix("python:")) is not None
+        try:
+            find_program(self.sign)
+        except EnvironmentLacks:
+            return False
+        return True
+
+
+def debian_packages() -> list[DebianPackage]:
+    """The one list of Debian packages."""
+    text = resources.files("configs").joinpath("debian-packages.txt").read_text(encoding="utf-8")
+    rows = (line.split(None, 2) for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    return [DebianPackage(name, sign, purpose) for name, sign, purpose in rows]
+
+
+def checks() -> list[Check]:
+    """Everything, in the order in which it should be mended."""
+    return [*_package_checks(), *_module_checks(), _linkem_check(), _gateway_check(), *_kernel_checks()]
+
+
+def missing(found: list[Check]) -> list[Check]:
+    """The checks that keep coldload from working."""
+    return [check for check in found if not check.ok and not check.optional]
+
+
+def _package_checks() -> Iterator[Check]:
+    for package in debian_packages():
+        there = package.is_there()
+        yield Check(
+            f"{package.name}: {package.purpose}",
+            there,
+            "installed" if there else "missing",
+            f"apt-get install {package.name}",
+        )
+
+
+def _module_checks() -> Iterator[Check]:
+    absent = [name for name in MODULES if importlib.util.find_spec(name) is None]
+    yield Check(
+        "Python packages",
+        not absent,
+        f"missing: {', '.join(absent)}" if absent else "installed",
+        "make setup",
+    )
+
+
+def _linkem_check() -> Check:
+    try:
+        return Check("link emulator", True, f"built ({linkem_program().name})")
+    except ColdloadError:
+        return Check("link emulator", False, "not built", "make setup")
+
+
+def _gateway_check() -> Check:
+    what = "spdy-gateway: the server of the protocols of 2012"
+    try:
+        refuse_unless_loadable()
+        return Check(what, True, f"Node {node_version()} and {NEEDED}", optional=True)
+    except GatewayLacks as lack:
+        return Check(what, False, lack.found, lack.remedy, optional=True)
+
+
+def _kernel_checks() -> Iterator[Check]:
+    yield _namespaces_check()
+    backend = usable_backend()
+    yield Check(
+        "link device",
+        backend is Backend.TUN,
+        "TUN"
+        if backend is Backend.TUN
+        else "/dev/net/tun may not be opened: veth with packet sockets is used",
+        "run as root for TUN",
+        optional=True,
+    )
+    real_time = os.geteuid() == 0
+    yield Check(
+        "real-time scheduling of the link",
+        real_time,
+        "permitted" if real_time else "not permitted: deliveries are less punctual, the calibration decides",
+        "run as root",
+        optional=True,
+    )
+
+
+def _namespaces_check() -> Check:
+    if os.geteuid() == 0:
+        return Check("private namespaces", True, "root may make them")
+    switch = Path("/proc/sys/kernel/unprivileged_userns_clone")
+    allowed = not switch.exists() or switch.read_text().strip() == "1"
+    most = int(Path("/proc/sys/user/max_user_namespaces").read_text())
+    return Check(
+        "private namespaces",
+        allowed and most > 0,
+        "permitted to ordinary users" if allowed and most > 0 else "not permitted to ordinary users",
+        "sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000",
+    )

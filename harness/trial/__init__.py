@@ -1,0 +1,1 @@
+"""One cold load: run, observed, judged."""

@@ -1,0 +1,79 @@
+"""All that was seen of one trial, before anything is said of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.browser.browserlog import BrowserLog, Request
+from harness.model.protocol import Protocol
+from harness.trial.lateness import Lateness
+from harness.trial.timeline import Timeline, misfit
+from sites.servers import ServedRequest
+
+BROWSER = "the browser"  # in `Evidence.lateness`; its processes come and go
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that one trial left behind; None for what it did not get to."""
+
+    protocol: Protocol
+    start_url: str
+    page_hosts: frozenset[str]
+    rtt_ms: float
+    tls: str = "1.3"
+    tls_resumption: bool = False
+    navigate_ms: float | None = None
+    timeline: Timeline | None = None
+    browser_log: BrowserLog | None = None
+    served: tuple[ServedRequest, ...] | None = None
+    link_reading: Mapping[str, Any] | None = None
+    client_cpu_s: float | None = None
+    server_cpu_s: float | None = None
+    foreign_cpu_share: float | None = None
+    lateness: Mapping[str, Lateness] | None = None
+    without_glyph: Mapping[str, int] | None = None
+    console_errors: tuple[str, ...] | None = None
+    console_error_count: int | None = None
+
+    @property
+    def served_by_protocol(self) -> tuple[ServedRequest, ...]:
+        """What the server answered by the protocol of the condition: all but WebSockets."""
+        return tuple(request for request in self.served or () if not request.websocket)
+
+    @property
+    def pipelining_depth(self) -> int | None:
+        """The most requests of a connection that were at the server at once; None where no server tells."""
+        return max((each.depth for each in self.served_by_protocol if each.depth is not None), default=None)
+
+    @property
+    def page_requests(self) -> tuple[Request, ...]:
+        return self.browser_log.page_requests if self.browser_log else ()
+
+    @property
+    def load_requests(self) -> tuple[Request, ...]:
+        """The page's requests that started before its load event ended; all when there was none."""
+        end = self.load_end_ms
+        return tuple(each for each in self.page_requests if each.started_ms <= end)
+
+    @property
+    def load_end_ms(self) -> float:
+        """The end of the load event on the clock of the browser's log; infinite when there was none."""
+        begin, took = (self.times.get(name) for name in ("navigation_start_ms", "plt_ms"))
+        return math.inf if begin is None or took is None else begin + took
+
+    @property
+    def misfit(self) -> str | None:
+        """Why the timeline is not that of the page asked for; None when it is."""
+        log = self.browser_log
+        document = log.document(self.start_url) if log else ()
+        others = log.other_documents(self.start_url) if log else ()
+        return misfit(self.timeline, self.navigate_ms, document, others)
+
+    @property
+    def times(self) -> Timeline:
+        """The timeline where it is that of the page; else none."""
+        return self.timeline if self.timeline is not None and self.misfit is None else {}

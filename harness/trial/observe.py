@@ -1,0 +1,176 @@
+"""From the evidence of a trial to the numbers of its record. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+
+from harness.browser.browserlog import ABORTED, Connection
+from harness.records import Observation
+from harness.trial.evidence import BROWSER, Evidence
+from harness.trial.judge import SPDY
+from harness.trial.timeline import BLANK
+from sites.asked import normalised
+from sites.kinds import fits
+from sites.servers import Match, ServedRequest
+
+LONGEST_URL = 2000  # characters; what real pages ask for is shorter
+
+
+def observe(evidence: Evidence) -> Observation:
+    """The numbers of a record."""
+    timeline = evidence.times
+    requests = evidence.load_requests
+    failed = [request for request in requests if request.failed and request.net_error != ABORTED]
+    missed = missed_urls(evidence)
+    fuzzy = [url for url in asked_urls(evidence, Match.CLOSEST) if url not in missed]
+    reading = evidence.link_reading or {}
+    served = evidence.served
+    requested = tuple(sorted({normalised(each.url) for each in requests}))
+    seen = evidence.browser_log is not None
+    return Observation(
+        navigate_ms=evidence.navigate_ms,
+        **{
+            name: timeline.get(name)
+            for name in ("plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "cls", "tbt_ms")
+        },
+        requests=len(requests) if seen else None,
+        requests_after_load=len(evidence.page_requests) - len(requests) if seen else None,
+        failed_requests=len(failed) if seen else None,
+        cache_hits=_cache_hits(evidence),
+        missed_requests=len(missed) if seen else None,
+        fuzzy_requests=len(fuzzy) if seen else None,
+        connections=len(evidence.browser_log.connections) if evidence.browser_log else None,
+        connect_ms=_fastest(evidence.browser_log.connections) if evidence.browser_log else None,
+        tls=dict(Counter(_tls_of_connections(evidence))),
+        tls_resumed=_resumed(evidence.browser_log.connections) if evidence.browser_log else None,
+        bytes_down=reading.get("down", {}).get("bytes_out"),
+        bytes_up=reading.get("up", {}).get("bytes_out"),
+        bytes_body=_body_bytes(evidence) if seen else None,
+        protocols=dict(Counter(request.protocol for request in requests if request.protocol)),
+        missed=tuple(map(_clipped, missed)),
+        fuzzy=tuple(map(_clipped, fuzzy)),
+        failed=tuple(
+            f"{_clipped(request.url)} ({request.net_error or request.status})" for request in failed
+        ),
+        relayed_requests=sum(each.relayed for each in requests)
+        if seen and evidence.protocol.scheme == "http"
+        else None,
+        service_requests=sum(1 for each in evidence.browser_log.service_requests if each.protocol)
+        if evidence.browser_log
+        else None,
+        server_requests=None if served is None else len(served),
+        server_connections=None if served is None else len({request.connection for request in served}),
+        pipelining_depth=evidence.pipelining_depth if evidence.protocol.wire == "http/1.1" else None,
+        spdy_streams=_streams(served) if evidence.protocol.wire == SPDY else None,
+        link_reading=evidence.link_reading,
+        client_cpu_s=evidence.client_cpu_s,
+        server_cpu_s=evidence.server_cpu_s,
+        foreign_cpu_share=evidence.foreign_cpu_share,
+        console_errors=evidence.console_errors,
+        console_error_count=evidence.console_error_count,
+        blank=None if timeline.get(BLANK) is None else bool(timeline[BLANK]),
+        requested=requested if seen else (),
+        requested_digest=_digest(requested) if seen else None,
+        **_lateness(evidence),
+    )
+
+
+def _lateness(evidence: Evidence) -> dict[str, float | None]:
+    """Of a program with the longest stop; the waits for a core are those of all programs that serve."""
+    if evidence.lateness is None:
+        return {}
+    serving = [each for name, each in evidence.lateness.items() if name != BROWSER]
+    waits = [each.waiting_ms for each in serving]
+    browser = evidence.lateness.get(BROWSER)
+    return {
+        "server_stopped_ms": max((each.stopped_ms for each in serving), default=None),
+        "server_late_ms": None if None in waits else round(sum(each or 0 for each in waits), 1),
+        "client_stopped_ms": browser.stopped_ms if browser else None,
+    }
+
+
+def _digest(requested: Iterable[str]) -> str:
+    """The same for loads that asked for the same."""
+    return hashlib.sha256("\n".join(requested).encode()).hexdigest()[:16]
+
+
+def _clipped(url: str) -> str:
+    """A URL as a record holds it: a page can ask for one of a megabyte, a thousand times."""
+    return url if len(url) <= LONGEST_URL else f"{url[:LONGEST_URL]}…"
+
+
+def _fastest(connections: Iterable[Connection]) -> float | None:
+    return min((each.connect_ms for each in connections if each.connect_ms is not None), default=None)
+
+
+def _resumed(connections: Iterable[Connection]) -> int | None:
+    """How many connections resumed a session; None where the browser tells of none whether it did."""
+    told = [each.resumed for each in connections if each.resumed is not None]
+    return sum(told) if told else None
+
+
+def _tls_of_connections(evidence: Evidence) -> list[str]:
+    """The version of TLS of each secure connection: as the browser tells or, where it does not, the server."""
+    told = [
+        each.tls for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls
+    ]
+    by_connection = {each.connection: each.tls for each in evidence.served or () if each.tls}
+    return told or [version.replace("TLSv", "TLS ") for version in by_connection.values()]
+
+
+def _body_bytes(evidence: Evidence) -> int | None:
+    """Of the requests before the load event: as the browser counts or, where it does not, the server."""
+    counted = [request.body_bytes for request in evidence.load_requests]
+    if None not in counted:
+        return sum(each or 0 for each in counted)
+    if evidence.served is None:
+        return None
+    asked = {request.url.partition("#")[0] for request in evidence.load_requests}
+    return sum(request.body_bytes for request in evidence.served if request.url in asked)
+
+
+def _streams(served: Iterable[ServedRequest] | None) -> int | None:
+    """The SYN_STREAM frames the server got, over all connections."""
+    streams: dict[object, int] = {}
+    for each in served or ():
+        if each.protocol == SPDY and each.requests_before is not None:
+            streams[each.connection] = max(streams.get(each.connection, 0), each.requests_before + 1)
+    return sum(streams.values()) if streams else None
+
+
+def missed_urls(evidence: Evidence) -> list[str]:
+    """The URLs the page asked for before its load event that the archive does not hold, each once.
+
+    What is asked of a host the archive does not hold is missed, whatever came of it: without TLS the testbed answers
+    for every host, with TLS it has no certificate for one that is named nowhere in the archive. So is what was answered
+    by the closest query with another kind of thing: a style sheet is no script.
+    """
+    answered, closest = set(asked_urls(evidence, Match.MISS)), set(asked_urls(evidence, Match.CLOSEST))
+    missed = {
+        url: None
+        for each in evidence.load_requests
+        if (url := each.url.partition("#")[0]) in answered
+        or each.host not in evidence.page_hosts
+        or (url in closest and not fits(each.accepts, each.mime))
+    }
+    return list(missed)
+
+
+def _cache_hits(evidence: Evidence) -> int | None:
+    """Requests before the load event that were answered by what the load had fetched before."""
+    asked = [each for each in evidence.browser_log.requests if each.of_page] if evidence.browser_log else []
+    told = [each for each in asked if each.from_cache is not None]
+    return (
+        sum(bool(each.from_cache) and each.started_ms <= evidence.load_end_ms for each in told)
+        if told
+        else None
+    )
+
+
+def asked_urls(evidence: Evidence, match: Match) -> list[str]:
+    """The URLs the page asked for before its load event that the server answered in that way, each once."""
+    asked = {request.url.partition("#")[0] for request in evidence.load_requests}
+    answered = [request.url for request in evidence.served or () if request.match is match]
+    return [url for url in dict.fromkeys(answered) if url in asked]

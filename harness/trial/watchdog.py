@@ -1,0 +1,119 @@
+"""Bounds every wait of a trial from outside: what does not end in time is made to end, whatever it hangs in.
+
+A call into a driver can hang where no time-out of its own reaches: the page spins, the browser or the driver is
+stopped. The watchdog is a thread. When a wait is over its limit it kills the browser, and the call returns with an
+error; when it does not, the driver itself hangs and is killed as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from harness.errors import ColdloadError, TestbedFailed
+from harness.outcome import Outcome, TrialFailed
+from harness.system.processtree import kill_family, running, stopped
+
+LOOK_EVERY_S = 5.0  # most loads are over before the first look
+STAYS_S = 1.0
+RELEASE_S = 2.0  # a driver notices within milliseconds that its browser is gone
+
+
+@dataclass(frozen=True)
+class Watchdog:
+    """Watches over the waits of one trial. `browser` and `driver` tell the process of each, None without one."""
+
+    browser: Callable[[], int | None]
+    driver: Callable[[], int | None]
+
+    @contextlib.contextmanager
+    def limit(self, seconds: float, what: str) -> Iterator[None]:
+        """The block waits for `what`, at most so long.
+
+        Over the limit it ends with TrialFailed and `page-timeout` or, where it was not the page that kept it waiting
+        (browser or driver are stopped, the driver does not notice the end of its browser), with TestbedFailed.
+        """
+        wait = _Wait(self.browser, self.driver, seconds, what)
+        wait.start()
+        try:
+            yield
+        except Exception as error:
+            wait.end()
+            if wait.verdict is not None:
+                raise wait.verdict from error
+            held = wait.held()
+            if held:
+                raise TestbedFailed(f"{held}: {error}") from error
+            raise
+        finally:
+            wait.end()
+        if wait.verdict is not None:
+            raise wait.verdict
+
+
+@dataclass
+class _Wait:
+    """One wait; `verdict` is what it ends with when it was over its limit."""
+
+    browser: Callable[[], int | None]
+    driver: Callable[[], int | None]
+    seconds: float
+    what: str
+    verdict: ColdloadError | None = None
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def held(self) -> str | None:
+        """Which of the two somebody has stopped, or whether the driver is gone: no page can do that."""
+        browser, driver = self.browser(), self.driver()
+        if driver is not None and driver not in running(driver):
+            return "the browser's driver died"
+        if driver is not None and driver in stopped(driver):
+            return "the browser's driver is stopped"
+        if browser is not None and stopped(browser):
+            return "the browser is stopped"
+        return None
+
+    def _watch(self) -> None:
+        held = self._until_over()
+        if self._over.is_set():
+            return
+        browser, driver = self.browser(), self.driver()
+        text = f"no {self.what} within {self.seconds:g} s"
+        self.verdict = (
+            TestbedFailed(f"{held} while the trial waited for the {self.what}")
+            if held
+            else TrialFailed(Outcome.PAGE_TIMEOUT, text)
+        )
+        if browser is not None:
+            kill_family(browser)
+        if driver is not None and not self._over.wait(RELEASE_S):
+            kill_family(driver)
+            if not held:
+                self.verdict = TestbedFailed(f"{text}: the browser's driver hangs")
+
+    def _until_over(self) -> str | None:
+        """Wait until it is over or the limit is; not as long where one of the two is stopped and stays so."""
+        end = time.monotonic() + self.seconds
+        while (left := end - time.monotonic()) > 0:
+            if self._over.wait(min(left, LOOK_EVERY_S)):
+                return None
+            if self._hopeless() and not self._over.wait(STAYS_S) and (why := self._hopeless()):
+                return why
+        return self.held()
+
+    def _hopeless(self) -> str | None:
+        """Why there is no use in waiting on. A driver tells at once of a browser that dies, but for one that starts."""
+        browser = self.browser()
+        gone = browser is not None and browser not in running(browser)
+        return self.held() or ("the browser died" if gone else None)

@@ -1,0 +1,220 @@
+"""Whether a page renders like another load of it: a variant like its original, an engine like another one. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.browser.screens import Screenful
+from harness.records import Record
+from harness.verify.similarity import similarity as similarity_of
+from sites.asked import normalised
+
+# Measured on the pages named in docs/methodology.md, which says what whole and broken variants have.
+LEAST_SIMILARITY = 0.95
+_VARYING = re.compile(r"https?://[^\s'\"<>)]+|\d+")
+
+
+# A page works in an engine that asks for as much of what the reference asks for; with script errors of its own, more.
+LEAST_REQUESTED = 0.5
+LEAST_REQUESTED_WITH_ERRORS = 0.75
+FONTS = re.compile(r"\.(woff2?|ttf|otf|eot)(\?|$)")
+
+
+@dataclass(frozen=True)
+class EngineFit:
+    """A load in an engine held against one of the same page in the reference engine.
+
+    `similarity` is that of the two screenshots, `more` and `missing` are URLs, `errors` those the reference has not.
+    """
+
+    engine: str
+    reference: str
+    reasons: tuple[str, ...]
+    similarity: float | None
+    more: tuple[str, ...]
+    missing: tuple[str, ...]
+    errors: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.reasons
+
+    def __str__(self) -> str:
+        alike = (
+            "" if self.similarity is None else f", similarity of the first screenful {self.similarity:.3f}"
+        )
+        verdict = "works" if self.ok else f"does NOT work ({'; '.join(self.reasons)})"
+        return (
+            f"the page {verdict} in {self.engine}: against {self.reference} {len(self.more)} more requests, "
+            f"{len(self.missing)} missing, {len(self.errors)} more errors in the console{alike}"
+        )
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The URLs and errors, a line each; fonts together."""
+        return (*_grouped("only here", self.more), *_grouped("missing", self.missing), *self._told_errors)
+
+    @property
+    def _told_errors(self) -> tuple[str, ...]:
+        return tuple(f"console: {text}" for text in self.errors)
+
+
+def engine_fit(here: Record, there: Record, shown: bytes | None, reference: bytes | None) -> EngineFit:
+    """Whether the page of `there`, a load in the reference engine, works in the engine of `here`; and screenshots."""
+    asked, expected = set(here.observation.requested), set(there.observation.requested)
+    known = {_bare(each) for each in there.observation.console_errors or ()}
+    errors = tuple(each for each in here.observation.console_errors or () if _bare(each) not in known)
+    share = len(asked & expected) / len(expected) if expected else 0.0
+    reasons = []
+    if there.reason is not None or here.reason is not None:
+        failed = here if here.reason is not None else there
+        reasons.append(f"{failed.planned.condition.engine}: {failed.outcome}, {failed.reason}")
+    elif here.observation.blank:
+        reasons.append("it shows nothing")
+    if not reasons and share < LEAST_REQUESTED:
+        reasons.append(f"it asks for {share:.0%} of what it should")
+    elif not reasons and errors and share < LEAST_REQUESTED_WITH_ERRORS:
+        reasons.append(f"a script stops: it asks for {share:.0%} of what it should, {errors[0]}")
+    return EngineFit(
+        engine=str(here.planned.condition.engine),
+        reference=str(there.planned.condition.engine),
+        reasons=tuple(reasons),
+        similarity=similarity_of(reference, shown) if reference and shown else None,
+        more=tuple(sorted(asked - expected)),
+        missing=tuple(sorted(expected - asked)),
+        errors=errors,
+    )
+
+
+def _grouped(what: str, urls: Sequence[str]) -> list[str]:
+    fonts = [url for url in urls if FONTS.search(url)]
+    said = [f"{what}: {url}" for url in urls if url not in fonts]
+    if len(fonts) > 1:
+        return [*said, f"{what}: {len(fonts)} fonts, such as {fonts[0]}"]
+    return [*said, *(f"{what}: {url}" for url in fonts)]
+
+
+@dataclass(frozen=True)
+class Look:
+    """One load: its record, the screenfuls of the page (PNG), and the errors in its console."""
+
+    record: Record
+    screens: Mapping[Screenful, bytes]
+    console: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A variant held against its original on one device.
+
+    `similarity` is that of the least alike screenful (`screenful` of so many `screens`; None: there is no comparison).
+    `unsteady` are those that differ, but also from one load of the original to the next: they tell nothing. `missing`
+    was asked for and is not archived, unlike anything the original asked for; `console` are errors that the original
+    does not write; `reason` why the load failed.
+    """
+
+    variant: str
+    device: str
+    similarity: float | None = None
+    screenful: Screenful | None = None
+    screens: int = 0
+    unsteady: tuple[Screenful, ...] = ()
+    missing: tuple[str, ...] = ()
+    console: tuple[str, ...] = ()
+    reason: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        alike = self.similarity is not None and self.similarity >= LEAST_SIMILARITY
+        return alike and not self.console and not self.missing
+
+    def __str__(self) -> str:
+        return f"{self.variant}, {self.device}: {'like the original' if self.ok else 'DIFFERS'}, {self.described}"
+
+    @property
+    def described(self) -> str:
+        """What was seen."""
+        seen = []
+        if self.reason is not None:
+            seen.append(self.reason)
+        if self.similarity is not None:
+            where = f"in screenful {self.screenful} of {self.screens}"
+            seen.append(f"similarity {self.similarity:.3f} {where} (at least {LEAST_SIMILARITY})")
+        if self.unsteady:
+            numbers = ", ".join(map(str, self.unsteady))
+            seen.append(f"screenful {numbers} not compared: the original changes there by itself")
+        if self.console:
+            seen.append(f"new console errors: {' | '.join(self.console)}")
+        if self.missing:
+            seen.append(f"asks for what is not archived: {', '.join(self.missing)}")
+        return "; ".join(seen)
+
+
+def likeness(variant: str, originals: Sequence[Look], looks: Sequence[Look]) -> Likeness:
+    """Loads of the original and of the variant; a page may look otherwise each time.
+
+    Each screenful counts by its most alike pair; errors and misses count that every load of the variant has and no
+    load of the original.
+    """
+    device = looks[0].record.planned.condition.device.name
+    whole = [each for each in looks if each.screens and each.record.reason is None]
+    known = [each for each in originals if each.screens]
+    if not whole or not known:
+        failed = (looks if known else originals)[-1].record
+        return Likeness(variant, device, reason=f"{failed.outcome}: {failed.reason or 'no screenshot'}")
+    alike = _alike(itertools.product(known, whole))
+    own = _alike(itertools.combinations(known, 2))
+    steady = {
+        each: value for each, value in alike.items() if max(value, own.get(each, 1.0)) >= LEAST_SIMILARITY
+    }
+    screenful = min(steady, key=lambda each: (steady[each], each), default=None)
+    return Likeness(
+        variant=variant,
+        device=device,
+        similarity=None if screenful is None else steady[screenful],
+        screenful=screenful,
+        screens=max(number for each in whole for number, _ in each.screens),
+        unsteady=tuple(sorted(alike.keys() - steady.keys())),
+        missing=_new(known, whole, lambda look: look.record.observation.missed, _path),
+        console=_new(known, whole, lambda look: look.console, _bare),
+    )
+
+
+def _alike(pairs: Iterable[tuple[Look, Look]]) -> dict[Screenful, float]:
+    """The similarity of each screenful by its most alike pair; 0 for one that the other load does not have."""
+    best: dict[Screenful, float] = {}
+    for one, other in pairs:
+        for each in one.screens.keys() | other.screens.keys():
+            first, second = one.screens.get(each), other.screens.get(each)
+            alike = similarity_of(first, second) if first and second else 0.0
+            best[each] = max(alike, best.get(each, 0.0))
+    return best
+
+
+def _new(
+    originals: Sequence[Look],
+    looks: Sequence[Look],
+    texts: Callable[[Look], Iterable[str]],
+    essence: Callable[[str], str],
+) -> tuple[str, ...]:
+    """What all looks have and no original has, by their essence."""
+    known = {essence(text) for each in originals for text in texts(each)}
+    always = set.intersection(*({essence(text) for text in texts(each)} for each in looks))
+    return tuple(
+        dict.fromkeys(
+            text for text in texts(looks[0]) if essence(text) in always and essence(text) not in known
+        )
+    )
+
+
+def _bare(message: str) -> str:
+    """A message without URLs and numbers: lines and file names are others once files are joined."""
+    return _VARYING.sub("", message)
+
+
+def _path(url: str) -> str:
+    """A variant joins scripts, which then draw other random numbers for the queries of their beacons."""
+    return normalised(url).partition("?")[0]

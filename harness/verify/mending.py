@@ -1,0 +1,224 @@
+"""Holds variants of a page against the original in the browser, and finds the filters that break the page."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.browser.screens import Screenful, taken
+from harness.errors import TestbedFailed
+from harness.model.condition import Condition, Origins
+from harness.model.device import Device
+from harness.model.engine import DEFAULT_DRIVERS, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.settings import DEFAULT_TLS, Replay
+from harness.model.variant import PASSTHROUGH, PLAIN, Variant, parse_variant, served_name
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.study.abilities import DEFAULT_SERVERS
+from harness.study.plan import PlannedTrial
+from harness.system.enclosure import WORKSPACE
+from harness.testbed.calibrate import check_link
+from harness.trial.bench import Bench, bench
+from harness.trial.evidence import Evidence
+from harness.trial.trial import TrialOptions, run_observed
+from harness.verify.likeness import Likeness, Look, likeness
+from sites.archive import Archive
+from sites.optimise.derive import Derived, derive
+from sites.optimise.switched import SwitchedOff
+
+LINK = Link.of(20, 20)
+OPTIONS = TrialOptions(timeout_s=60.0, keep=("screens",), linger_s=1.0)
+LOADS = 3  # of each, as long as no pair is alike
+
+
+@dataclass(frozen=True)
+class Where:
+    """In which engine variants are held against their original, on which devices, by which protocol."""
+
+    protocol: Protocol
+    devices: tuple[Device, ...]
+    engine: Engine = Engine.CHROMIUM
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A variant on each device, and the filters that break it: `mended` is what is left, if anything, without them.
+
+    `by_itself` is the original held against itself, when that differs as well: then no filter is blamed.
+    """
+
+    asked: tuple[Likeness, ...]
+    broken_by: tuple[SwitchedOff, ...] = ()
+    mended: tuple[Likeness, ...] = ()
+    by_itself: tuple[Likeness, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the variant, without what breaks it, renders like its original."""
+        return all(each.ok for each in (self.mended if self.broken_by else self.asked))
+
+
+def check_variants(
+    archive: Archive,
+    variants: Sequence[Variant],
+    where: Where,
+    *,
+    mend: bool = True,
+    keep: Path | None = None,
+) -> Iterator[Finding]:
+    """Load original and variants on each device and compare them; `keep` is a folder for all screenshots.
+
+    Must run inside an enclosure. Raises MeasurementRefused when the link is off.
+    """
+    with bench({archive.name: archive}, [where.protocol], engine=where.engine) as opened:
+        check_link(opened.testbed, LINK)
+        comparison = _Comparison(opened, archive, where, keep)
+        for variant in variants:
+            asked = tuple(comparison.of(variant, device) for device in where.devices)
+            if mend and not all(each.ok for each in asked):
+                yield _mended(comparison, variant, where.devices, asked)
+            else:
+                yield Finding(asked)
+
+
+def _mended(
+    comparison: _Comparison,
+    variant: Variant,
+    devices: Sequence[Device],
+    asked: tuple[Likeness, ...],
+) -> Finding:
+    filters = tuple(step.filter for step in comparison.derived(variant).report.steps)
+    seen = {filters: asked}
+
+    def check(some: Sequence[str]) -> bool:
+        """Whether the page is whole with some of the filters; the devices where it was not come first."""
+        if tuple(some) not in seen:
+            part = parse_variant(",".join(some) or PASSTHROUGH)
+            seen[tuple(some)] = tuple(_until_broken(comparison, part, order))
+        return all(each.ok for each in seen[tuple(some)])
+
+    broken = {each.device for each in asked if not each.ok}
+    order = sorted(devices, key=lambda each: each.name not in broken)
+    if not check(()):
+        return Finding(asked, by_itself=seen[()])
+    found = []
+    for name, together in breaking(filters, check):
+        why = next(each for each in seen[together] if not each.ok)
+        with_others = f" with {', '.join(together[:-1])}" if len(together) > 1 else ""
+        reason = f"{why.device}{with_others}: {why.described}"
+        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        found.append(SwitchedOff(name, reason, variant.name, now, comparison.engine.value))
+    gone = {each.filter for each in found}
+    left = tuple(name for name in filters if name not in gone)
+    return Finding(asked, tuple(found), seen.get(left, ()) if found else ())
+
+
+def _until_broken(comparison: _Comparison, variant: Variant, devices: Iterable[Device]) -> Iterator[Likeness]:
+    """The variant on one device after the other, up to the first where it is broken."""
+    for device in devices:
+        found = comparison.of(variant, device)
+        yield found
+        if not found.ok:
+            return
+
+
+def breaking(
+    filters: Sequence[str], is_whole: Callable[[Sequence[str]], bool]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The filters to leave out so that the rest is whole, each with the filters it was found to break the page with.
+
+    Filters join in their order: the one with which the page is no longer whole is found by halving, left out, and
+    the search goes on with the rest. Of two that break the page only together it is the later one.
+    """
+    left = list(filters)
+    while left and not is_whole(left):
+        whole, broken = 0, len(left)
+        while broken - whole > 1:
+            middle = (whole + broken) // 2
+            if is_whole(left[:middle]):
+                whole = middle
+            else:
+                broken = middle
+        yield left[whole], tuple(left[:broken])
+        del left[whole]
+
+
+class _Comparison:
+    """Loads of one page on one bench; the original's are made once for all variants."""
+
+    def __init__(self, opened: Bench, archive: Archive, where: Where, keep: Path | None) -> None:
+        self._bench = opened
+        self._archive = archive
+        self._where = where
+        self._keep = keep
+        self._originals: dict[str, list[Look]] = {}
+        self._served = {PLAIN}
+
+    @property
+    def engine(self) -> Engine:
+        return self._where.engine
+
+    def of(self, variant: Variant, device: Device) -> Likeness:
+        """The variant against the original on a device, by as many loads as it takes."""
+        if variant.name not in self._served:
+            self._bench.testbed.serve(
+                self.derived(variant).archive,
+                [self._where.protocol],
+                Replay(tls=DEFAULT_TLS[self._where.engine]),
+                DEFAULT_SERVERS[self._where.engine],
+                self._where.engine,
+            )
+            self._served.add(variant.name)
+        originals = self._originals.setdefault(device.name, [])
+        if not originals:
+            originals.append(self._look(PLAIN, device))
+        looks = [self._look(variant.name, device)]
+        found = likeness(variant.name, originals, looks)
+        while not found.ok and len(looks) < LOADS:
+            if len(originals) < LOADS:
+                originals.append(self._look(PLAIN, device))
+            looks.append(self._look(variant.name, device))
+            found = likeness(variant.name, originals, looks)
+        return found
+
+    def derived(self, variant: Variant) -> Derived:
+        """The variant as the engine gets it."""
+        return derive(self._archive, variant, self._where.engine)
+
+    def _look(self, variant: str, device: Device) -> Look:
+        condition = Condition(
+            self._archive.name,
+            variant,
+            self._where.protocol,
+            LINK,
+            self._where.engine,
+            DEFAULT_DRIVERS[self._where.engine],
+            Origins.SINGLE,
+            DEFAULT_SERVERS[self._where.engine],
+            device,
+        )
+        record, evidence, screens = self._load(condition)
+        if self._keep is not None:
+            kept = self._keep / f"{served_name(self._archive.name, variant)}-{device.name}"
+            shutil.rmtree(kept, ignore_errors=True)
+            kept.mkdir(parents=True)
+            for path in screens.values():
+                shutil.copy(path, kept)
+        console = evidence.console_errors if evidence else None
+        return Look(record, {each: path.read_bytes() for each, path in screens.items()}, console or ())
+
+    def _load(self, condition: Condition) -> tuple[Record, Evidence | None, dict[Screenful, Path]]:
+        """One load and its screenshots; TestbedFailed when it is not the page's fault, several times in a row."""
+        planned = PlannedTrial("00001", 1, 1, condition)
+        files = WORKSPACE / "look"
+        for _ in range(LOADS):
+            shutil.rmtree(files, ignore_errors=True)
+            record, evidence = run_observed(self._bench.testbed, self._bench.drivers, planned, OPTIONS, files)
+            if record.outcome is not Outcome.TESTBED_FAILED:
+                return record, evidence, taken(files / "screens")
+        raise TestbedFailed(f"the testbed failed {LOADS} times in a row, last: {record.reason}")

@@ -1,0 +1,174 @@
+"""How faithfully an archive was replayed to one load: what the page asked for, and how it was answered. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import Any
+
+from harness.browser.browserlog import ABORTED, Request
+from harness.browser.fonts import by_script
+from harness.model.engine import Engine
+from harness.model.settings import Replay
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.trial.evidence import Evidence
+from sites.archive import Archive, Entry
+from sites.kinds import fits
+from sites.peripheral import peripheral_urls
+from sites.servers import Match
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class ReplayQuality:
+    """The requests of a page until the browser was closed, a while after its load event; each counts.
+
+    Left out are requests that the page took back, and CORS questions. Of the others `exact` were answered by the
+    response recorded for their URL, `closest` by that of the closest query, `missed` not at all or, by the closest
+    query, with something of another kind. Core requests are
+    those to GET that are no favicon or manifest. `bytes_served` are the bodies of the exact answers as they
+    travelled, `bytes_recorded` the same as recorded. `failed` were answered, but the browser refused the answer.
+    `without_glyph` is the text that no font could show, by script.
+    `determinism` and `compression` are the settings it was served with; reports of older versions have the default,
+    as they have of `engine`. `answered` are the URLs that were answered; older reports do not tell.
+    """
+
+    page: str
+    variant: str
+    device: str
+    protocol: str
+    taken_utc: str
+    archive_digest: str | None
+    outcome: str
+    reason: str | None
+    plt_ms: float | None
+    asked: int
+    exact: int
+    closest: tuple[str, ...]
+    missed: tuple[str, ...]
+    core_asked: int
+    core_missed: tuple[str, ...]
+    failed: tuple[str, ...]
+    bytes_served: int
+    bytes_recorded: int
+    console_errors: tuple[str, ...] | None
+    determinism: bool = Replay.determinism
+    compression: str = str(Replay.compression)
+    engine: str = Engine.CHROMIUM.value
+    answered: tuple[str, ...] | None = None
+    without_glyph: tuple[str, ...] = ()
+
+    @property
+    def answered_percent(self) -> float | None:
+        """Answered of all requests; None when there was none."""
+        return _percent(self.asked - len(self.missed), self.asked)
+
+    @property
+    def core_percent(self) -> float | None:
+        """Answered of the core requests; None when there was none."""
+        return _percent(self.core_asked - len(self.core_missed), self.core_asked)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the page loaded and nothing of its core is missing."""
+        return self.outcome == Outcome.OK and not self.core_missed
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ReplayQuality:
+        """Inverse of `to_json`; raises KeyError when a field is missing."""
+        values: dict[str, Any] = {}
+        for field in fields(cls):
+            value = data[field.name] if field.default is MISSING else data.get(field.name, field.default)
+            values[field.name] = tuple(value) if isinstance(value, list) else value
+        return cls(**values)
+
+
+def replay_quality(
+    record: Record, evidence: Evidence | None, archive: Archive, replay: Replay | None = None
+) -> ReplayQuality:
+    """The quality of the replay in one trial of an archive, which was served with the settings `replay`."""
+    settings = replay or Replay()
+    asked = list(_asked(evidence)) if evidence else []
+    peripheral = peripheral_urls(archive)
+    recorded = _recorded(archive)
+    core = [(r, m) for r, m in asked if r.method == "GET" and _bare(r.url) not in peripheral]
+    exact = [request for request, match in asked if match is Match.EXACT]
+    answered = [request for request, match in asked if match is not Match.MISS]
+    condition = record.planned.condition
+    return ReplayQuality(
+        page=condition.page,
+        variant=condition.variant,
+        device=condition.device.name,
+        protocol=condition.protocol.value,
+        taken_utc=record.started_utc,
+        archive_digest=record.archive_digest,
+        outcome=record.outcome.value,
+        reason=record.reason,
+        plt_ms=record.observation.plt_ms,
+        asked=len(asked),
+        exact=len(exact),
+        closest=tuple(request.url for request, match in asked if match is Match.CLOSEST),
+        missed=tuple(_missed(request) for request, match in asked if match is Match.MISS),
+        core_asked=len(core),
+        core_missed=tuple(_missed(request) for request, match in core if match is Match.MISS),
+        failed=tuple(_named(request) for request in answered if request.net_error),
+        bytes_served=sum(request.body_bytes or 0 for request in exact),
+        bytes_recorded=sum(recorded[_bare(r.url)].body_bytes for r in exact if _bare(r.url) in recorded),
+        console_errors=evidence.console_errors if evidence else None,
+        determinism=settings.determinism,
+        compression=str(settings.compression),
+        engine=condition.engine.value,
+        answered=tuple(dict.fromkeys(request.url.partition("#")[0] for request in answered)),
+        without_glyph=tuple(by_script(evidence.without_glyph or {})) if evidence else (),
+    )
+
+
+def _asked(evidence: Evidence) -> Iterator[tuple[Request, Match]]:
+    """The requests that count, each with how it was answered."""
+    answers = {request.url: request.match for request in evidence.served or ()}
+    for request in evidence.page_requests:
+        match = answers.get(request.url.partition("#")[0])
+        if request.method == "OPTIONS" or match is Match.PREFLIGHT:
+            continue
+        if match is None and request.net_error in (None, ABORTED):
+            continue
+        if match is Match.CLOSEST and not fits(request.accepts, request.mime):
+            match = Match.MISS
+        yield request, match or Match.MISS
+
+
+def _recorded(archive: Archive) -> dict[str, Entry]:
+    """The response of each URL that is served: of several the last with status 200, else the last."""
+    found: dict[str, Entry] = {}
+    for entry in archive.entries:
+        before = found.get(_bare(entry.url))
+        if before is None or entry.status == 200 or before.status != 200:
+            found[_bare(entry.url)] = entry
+    return found
+
+
+def _bare(url: str) -> str:
+    """A URL without scheme and fragment: the scheme is that of the replay."""
+    return url.partition("://")[2].partition("#")[0]
+
+
+def _named(request: Request) -> str:
+    """The URL, with what else is to be said."""
+    method = "" if request.method == "GET" else f" ({request.method})"
+    error = f" (net error {request.net_error})" if request.net_error else ""
+    return f"{request.url}{method}{error}"
+
+
+def _missed(request: Request) -> str:
+    """The URL of what was not answered, or by another kind of thing."""
+    other = f" (answered with {request.mime})" if request.mime and not request.failed else ""
+    return f"{_named(request)}{other}"
+
+
+def _percent(part: int, whole: int) -> float | None:
+    return 100 * part / whole if whole else None

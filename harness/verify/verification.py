@@ -1,0 +1,137 @@
+"""Loads an archived page to tell how faithfully it is replayed; the reports are kept beside the recording."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import RecordsError
+from harness.model.condition import Condition, Origins
+from harness.model.device import DESKTOP, Device
+from harness.model.engine import DEFAULT_DRIVERS, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.settings import Replay
+from harness.model.variant import PLAIN, Variant, parse_variant, served_name
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.study.abilities import DEFAULT_SERVERS
+from harness.study.plan import PlannedTrial
+from harness.system.enclosure import WORKSPACE
+from harness.system.files import write_whole
+from harness.testbed.calibrate import check_link
+from harness.trial.bench import bench
+from harness.trial.trial import TrialOptions, run_observed
+from harness.verify.likeness import EngineFit, engine_fit
+from harness.verify.replayquality import ReplayQuality, replay_quality
+from sites.archive import Archive
+
+FOLDER = "verify"
+# What the page is loaded by unless another protocol is named.
+USUAL_PROTOCOLS = {Engine.CHROMIUM: Protocol.H2, Engine.QTWEBKIT: Protocol.HTTP1}
+LINK = Link.of(100, 10)
+TIMEOUT_S = 60.0
+LINGER_S = 4.0  # real pages go on asking after their load event
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One load: its report, and the screenshot if it came to that."""
+
+    quality: ReplayQuality
+    screenshot: bytes | None
+    record: Record
+
+    def against(self, reference: Verification) -> EngineFit:
+        """Whether the page works here as it does in the engine of `reference`."""
+        return engine_fit(self.record, reference.record, self.screenshot, reference.screenshot)
+
+
+def verifications(
+    archive: Archive,
+    page: str,
+    protocols: Iterable[Protocol],
+    devices: Sequence[Device],
+    *,
+    variant: Variant | None = None,
+    replay: Replay | None = None,
+    linger_s: float = LINGER_S,
+    engine: Engine = Engine.CHROMIUM,
+) -> Iterator[Verification]:
+    """Load the page `page`, which `archive` holds (in that variant), once by each protocol on each device.
+
+    Must run inside an enclosure. Raises MeasurementRefused when the link is off.
+    """
+    name = (variant or parse_variant(PLAIN)).name
+    options = TrialOptions(TIMEOUT_S, ("screenshot", "glyphs"), linger_s)
+    files = WORKSPACE / "verification"
+    screenshot = files / "screenshot.png"
+    protocols = tuple(protocols)
+    with bench({served_name(page, name): archive}, protocols, replay=replay, engine=engine) as opened:
+        check_link(opened.testbed, LINK)
+        for number, (device, protocol) in enumerate(itertools.product(devices, protocols), 1):
+            condition = Condition(
+                page,
+                name,
+                protocol,
+                LINK,
+                engine,
+                DEFAULT_DRIVERS[engine],
+                Origins.SINGLE,
+                DEFAULT_SERVERS[engine],
+                device,
+                str((replay or Replay()).compression),
+            )
+            planned = PlannedTrial(f"{number:05d}", 1, number, condition)
+            screenshot.unlink(missing_ok=True)
+            record, evidence = run_observed(opened.testbed, opened.drivers, planned, options, files)
+            shown = screenshot.read_bytes() if screenshot.exists() else None
+            yield Verification(replay_quality(record, evidence, archive, replay), shown, record)
+
+
+def reference_load(archive: Archive, page: str, linger_s: float = LINGER_S) -> Verification:
+    """The page as Chromium loads it over plain HTTP/1.1: what other engines are held against."""
+    return next(verifications(archive, page, [Protocol.HTTP1], [DESKTOP], linger_s=linger_s))
+
+
+def store(verification: Verification, archive: Archive) -> Path:
+    """Keep a report and its screenshot with the archive, in place of the last of its kind; the report's path."""
+    quality = verification.quality
+    folder = archive.folder / FOLDER
+    folder.mkdir(exist_ok=True)
+    browser = "" if quality.engine == Engine.CHROMIUM else f"-{quality.engine}"
+    report = folder / f"{quality.device}-{quality.protocol}{browser}.json"
+    picture = report.with_suffix(".png")
+    picture.unlink(missing_ok=True)
+    if verification.screenshot is not None:
+        picture.write_bytes(verification.screenshot)
+    write_whole(report, json.dumps(quality.to_json(), indent=1) + "\n")
+    return report
+
+
+def stored(archive: Archive) -> list[ReplayQuality]:
+    """The reports kept with an archive, by device and protocol; RecordsError when one is damaged."""
+    found = []
+    for path in sorted((archive.folder / FOLDER).glob("*.json")):
+        try:
+            found.append(ReplayQuality.from_json(json.loads(path.read_text(encoding="utf-8"))))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RecordsError(
+                f"{path} is damaged ({error}); remove it, or `coldload verify {archive.name}`"
+            ) from error
+    return found
+
+
+def asked_for(archive: Archive, engine: Engine) -> tuple[str, ...] | None:
+    """What a real load of the page in an engine asked for and got, on a desktop; None when no kept report tells."""
+    reports = [
+        each
+        for each in stored(archive)
+        if each.outcome == Outcome.OK
+        and each.answered is not None
+        and (each.engine, each.device, each.archive_digest) == (engine, DESKTOP.name, archive.digest)
+    ]
+    return max(reports, key=lambda each: each.taken_utc).answered if reports else None
