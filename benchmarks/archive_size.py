@@ -22,8 +22,8 @@ from harness.system.netns import host
 from sites.archive import Response, open_archive, write_archive
 from sites.certificates import Authority
 from sites.materialise import materialise
-from sites.servers import Service
 from sites.servers.apache import APACHE
+from sites.servers.server import Service
 from sites.servers.serving import serving
 
 Result = TypeVar("Result")

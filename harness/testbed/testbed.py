@@ -38,10 +38,11 @@ from sites.certificates import Authority, trust_database
 from sites.coding import BROWSER_CODINGS, CODINGS_OF_2012
 from sites.materialise import Site, materialise
 from sites.origins import address_groups
-from sites.servers import ServedRequest, Server, Service
+from sites.servedrequest import ServedRequest
 from sites.servers.apache import APACHE
 from sites.servers.caddy import CADDY
 from sites.servers.nginx import NGINX
+from sites.servers.server import Server, Service
 from sites.servers.serving import serving
 from sites.servers.spdygateway import SPDY_GATEWAY
 from sites.urls import is_local, loopback_address, parse_url

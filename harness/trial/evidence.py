@@ -11,7 +11,7 @@ from harness.browser.browserlog import BrowserLog, Request
 from harness.model.protocol import Protocol
 from harness.trial.lateness import Lateness
 from harness.trial.timeline import Timeline, misfit
-from sites.servers import ServedRequest
+from sites.servedrequest import ServedRequest
 
 BROWSER = "the browser"  # in `Evidence.lateness`; its processes come and go
 

@@ -13,7 +13,7 @@ from harness.trial.judge import SPDY
 from harness.trial.timeline import BLANK
 from sites.asked import normalised
 from sites.kinds import fits
-from sites.servers import Match, ServedRequest
+from sites.servedrequest import Match, ServedRequest
 
 LONGEST_URL = 2000  # characters; what real pages ask for is shorter
 

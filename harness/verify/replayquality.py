@@ -16,7 +16,7 @@ from harness.trial.evidence import Evidence
 from sites.archive import Archive, Entry
 from sites.kinds import fits
 from sites.peripheral import peripheral_urls
-from sites.servers import Match
+from sites.servedrequest import Match
 
 SCHEMA = 1
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from sites.materialise import Site
 from sites.served import ServedObject
-from sites.servers import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS
 from sites.servers.closestfiles import file_name, write_closest
+from sites.servers.server import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS
 
 WAIT_SUFFIX = ".us"
 

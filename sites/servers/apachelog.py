@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from harness.errors import TestbedFailed
-from sites.servers import WIRE_NAMES, Match, ServedRequest
+from sites.servedrequest import Match, ServedRequest
+from sites.servers.server import WIRE_NAMES
 
 # One per field of a line; tabs between them. %O and %I count bytes on the socket: the first request of a TLS
 # connection also has its handshake, and those of HTTP/2 their frames.

@@ -18,9 +18,9 @@ from typing import Any
 from harness.system.command import Command
 from harness.system.process import run
 from sites.materialise import Site
-from sites.servers import BODILESS, names_at
 from sites.servers.caddylog import parse_line
 from sites.servers.caddyroutes import body_name, routes, template, template_name
+from sites.servers.server import BODILESS, names_at
 from sites.servers.serving import LOG_NAME, Program, Setup, in_url, rendered, required
 from sites.urls import DEFAULT_PORTS
 

@@ -19,7 +19,8 @@ from sites.jsonp import NAME, Callback
 from sites.match import Closest, Key
 from sites.materialise import Site
 from sites.served import Headers, ServedObject
-from sites.servers import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS, Match
+from sites.servedrequest import Match
+from sites.servers.server import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS
 
 Route = Mapping[str, Any]
 # Variables of a request: Host and request target, and what sites.match.asked_keys makes of them.

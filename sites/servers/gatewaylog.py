@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from harness.errors import TestbedFailed
-from sites.servers import Match, ServedRequest
+from sites.servedrequest import Match, ServedRequest
 
 # Those that the log names as we do; `host`, `answer` and `upgrade` are read below.
 AS_LOGGED = (

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sites.materialise import Site
-from sites.servers import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS
 from sites.servers.closestfiles import file_name, write_closest
+from sites.servers.server import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS
 
 
 def write_answers(folder: Path, site: Site) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from harness.errors import TestbedFailed
-from sites.servers import WIRE_NAMES, Match, ServedRequest
+from sites.servedrequest import Match, ServedRequest
+from sites.servers.server import WIRE_NAMES
 
 FIELDS = {
     "ended_s": "$msec",

@@ -11,7 +11,7 @@ from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from sites.certificates import Authority
 from sites.materialise import Site
-from sites.servers import Service, names_at
+from sites.servers.server import Service, names_at
 from sites.urls import DEFAULT_PORTS
 
 TIMEOUT_S = 2.0

@@ -18,8 +18,9 @@ from harness.system.command import Command
 from harness.system.process import running
 from sites.certificates import Authority
 from sites.materialise import Site
-from sites.servers import ServedRequest, Server, Service, names_at
+from sites.servedrequest import ServedRequest
 from sites.servers.probe import all_answer
+from sites.servers.server import Server, Service, names_at
 from sites.urls import DEFAULT_PORTS
 
 READY_TIMEOUT_S = 60.0  # enough to read thousands of certificates

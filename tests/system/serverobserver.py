@@ -20,7 +20,8 @@ from harness.system.processtree import family
 from harness.testbed.testbed import SERVERS
 from sites.certificates import Authority
 from sites.materialise import Site, materialise
-from sites.servers import ServedRequest, Server, Service
+from sites.servedrequest import ServedRequest
+from sites.servers.server import Server, Service
 from sites.servers.serving import serving
 from tests.system.serverrecording import CLOSEST, MISSES, RENAMED, recording, site_of
 

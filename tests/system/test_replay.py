@@ -17,7 +17,7 @@ from harness.records import Record
 from harness.testbed.testbed import served_to
 from harness.trial.bench import bench
 from sites.archive import Archive, Response, write_archive
-from sites.servers import Match
+from sites.servedrequest import Match
 from tests.system.conftest import condition, inside, picture, trial
 
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)

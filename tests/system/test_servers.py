@@ -22,7 +22,7 @@ from harness.testbed.testbed import SERVERS
 from sites.archive import Response
 from sites.certificates import Authority
 from sites.materialise import materialise
-from sites.servers import Match, ServedRequest
+from sites.servedrequest import Match, ServedRequest
 from sites.servers.apache import APACHE
 from sites.servers.serving import serving
 from sites.urls import canonical_url

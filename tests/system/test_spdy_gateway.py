@@ -22,8 +22,9 @@ from harness.system.process import run
 from sites.archive import Response
 from sites.certificates import Authority
 from sites.materialise import materialise
-from sites.servers import Match, ServedRequest, Service
+from sites.servedrequest import Match, ServedRequest
 from sites.servers.nodepackages import NODE_MODULES, node
+from sites.servers.server import Service
 from tests.system.conftest import inside
 from tests.system.serverobserver import logged, served
 from tests.system.serverrecording import HTML, LARGE_BODY, SITE, TEXT, site_of

@@ -14,7 +14,7 @@ from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.judge import verdict
 from harness.trial.lateness import Lateness
 from harness.trial.observe import observe
-from sites.servers import Match, ServedRequest
+from sites.servedrequest import Match, ServedRequest
 
 START = "https://site.example/"
 PICTURE = "https://cdn.example/p.png"

@@ -18,7 +18,7 @@ from harness.trial.evidence import Evidence
 from harness.trial.observe import observe
 from harness.verify.replayquality import ReplayQuality, replay_quality
 from sites.archive import Archive, Response, write_archive
-from sites.servers import Match
+from sites.servedrequest import Match
 from tests.unit.harness.test_judge import START, evidence, request, served
 
 CDN = "https://cdn.example/"

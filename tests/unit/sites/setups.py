@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.model.protocol import Protocol
 from sites.materialise import Site
-from sites.servers import Service
+from sites.servers.server import Service
 from sites.servers.serving import Setup
 
 

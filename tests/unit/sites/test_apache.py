@@ -12,7 +12,7 @@ from harness.model.protocol import Protocol
 from harness.study.abilities import ABILITIES
 from sites.materialise import Site
 from sites.served import ServedObject
-from sites.servers import Match
+from sites.servedrequest import Match
 from sites.servers.apache import SETTINGS, Settings, configuration
 from sites.servers.apachefiles import as_is
 from sites.servers.apachelog import FIELDS, parse_line

@@ -18,7 +18,7 @@ from harness.study.abilities import TODAY
 from sites.match import asked_keys, closest_rules
 from sites.materialise import Site
 from sites.served import Headers, ServedObject
-from sites.servers import Match
+from sites.servedrequest import Match
 from sites.servers.caddy import Settings, configuration
 from sites.servers.caddylog import parse_line
 from sites.servers.caddyroutes import ASKED, LEAF_ROUTES, PATH, TARGET, routes

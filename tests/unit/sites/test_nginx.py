@@ -13,7 +13,7 @@ from harness.study.abilities import ABILITIES
 from sites.match import closest_rules
 from sites.materialise import Site
 from sites.served import ServedObject
-from sites.servers import Match
+from sites.servedrequest import Match
 from sites.servers.closestfiles import file_name
 from sites.servers.nginx import Settings, configuration
 from sites.servers.nginxfiles import write_answers

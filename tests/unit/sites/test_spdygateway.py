@@ -13,7 +13,7 @@ from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.study.abilities import ABILITIES
 from sites.materialise import Site
-from sites.servers import Match
+from sites.servedrequest import Match
 from sites.servers.gatewaylog import parse_line
 from sites.servers.spdygateway import Settings, configure
 from tests.unit.sites.setups import setup_of

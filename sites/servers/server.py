@@ -1,0 +1,111 @@
+"""Production web servers that serve a materialised site, one module each: what they share.
+
+A server's module describes it as a `serving.Program`, which `serving.serving` starts. What it must do with a request:
+
+    recorded under its host and target              the response as recorded          Match.EXACT
+    else `Site.closest` has rules for host and path  the response of the first that fits   Match.CLOSEST
+    else a CORS preflight (also before the above)   204 with yes to everything        Match.PREFLIGHT
+    else                                            404, MISS_HEADERS, no body        Match.MISS
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import TestbedFailed
+from harness.model.protocol import Protocol
+from harness.system.process import Process
+from harness.system.processtree import cpu_seconds, stopped
+from sites.materialise import Site
+from sites.servedrequest import ServedRequest
+
+# What logs call protocols, and what ALPN does.
+WIRE_NAMES = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2", "HTTP/3.0": "h3"}
+# Statuses whose answers have neither body nor Content-Length.
+BODILESS = frozenset({204, 304})
+# What is not archived is answered with 404, these headers and an empty body, which no browser takes for content.
+MISS_HEADERS = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*"))
+EXAMINATION_S = 5.0  # within which a server that runs answers, also on a very busy machine
+# A preflight gets these and, echoed, what it asks for: origin, method and headers.
+PREFLIGHT_HEADERS = (("Access-Control-Allow-Credentials", "true"),)
+
+
+@dataclass(frozen=True)
+class Service:
+    """One protocol on one address of the server host.
+
+    `hosts` are the names that resolve to the address and need a certificate there, at least one; None: all names
+    of the site.
+    """
+
+    protocol: Protocol
+    address: str
+    hosts: tuple[str, ...] | None = None
+
+
+def names_at(service: Service, site: Site) -> tuple[str, ...]:
+    """The names that need a certificate at a service; the first one's also serves unknown names, and none at all."""
+    return (
+        site.names if service.hosts is None else tuple(name for name in site.names if name in service.hosts)
+    )
+
+
+class Server:
+    """A running server. `settings` are those that may change a figure; `parse` reads a line of its log.
+
+    `answers` asks it by a protocol and tells whether it has answered within so many seconds.
+    """
+
+    def __init__(
+        self,
+        processes: Sequence[Process],
+        log: Path,
+        settings: Mapping[str, object],
+        parse: Callable[[str], ServedRequest],
+        answers: Callable[[Protocol, float], bool],
+    ) -> None:
+        self.processes = tuple(processes)
+        self.log = log
+        self.settings = settings
+        self._parse = parse
+        self._answers = answers
+
+    def check(self) -> None:
+        """Raise TestbedFailed when one of the processes has died, or one of them or of their workers is stopped."""
+        for process in self.processes:
+            process.check_running()
+            if stopped(process.pid):
+                raise TestbedFailed(
+                    f"a worker of {process.name} is stopped: somebody sent it SIGSTOP, or debugs it"
+                )
+
+    def examine(self, protocol: Protocol) -> None:
+        """`check`, and TestbedFailed when it does not answer a request of the protocol at once."""
+        self.check()
+        if not self._answers(protocol, EXAMINATION_S):
+            names = " and ".join(self.programs)
+            raise TestbedFailed(f"{names} did not answer a request by {protocol} within {EXAMINATION_S:g} s")
+
+    @property
+    def programs(self) -> dict[str, int]:
+        """The main process of each of its programs, by name."""
+        return {process.name: process.pid for process in self.processes}
+
+    @property
+    def log_offset(self) -> int:
+        """The present end of the request log, to read from later."""
+        return self.log.stat().st_size
+
+    def requests(self, since: int = 0) -> list[ServedRequest]:
+        """The requests logged from the byte offset `since` on, in the order in which they ended."""
+        with self.log.open("rb") as log:
+            log.seek(since)
+            return [self._parse(line.decode("latin-1")) for line in log if line.endswith(b"\n")]
+
+    def cpu_seconds(self) -> float | None:
+        """User and system CPU seconds of the whole server since its start, in steps of 10 ms."""
+        found = [cpu_seconds(process.pid) for process in self.processes]
+        known = [seconds for seconds in found if seconds is not None]
+        return sum(known) if len(known) == len(found) else None
