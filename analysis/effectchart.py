@@ -20,7 +20,7 @@ IDLE = "#8A8A8A"
 
 
 @dataclass(frozen=True)
-class Way:
+class SeriesStyle:
     """How one way of looking at a filter is drawn: `shift` rows below the middle of its row."""
 
     label: str
@@ -29,10 +29,10 @@ class Way:
     shift: float
 
 
-WAYS: Mapping[str, Way] = {
-    TOGETHER: Way("all together, against plain", "#000000", "s", 0.0),
-    ALONE: Way("the filter alone, against plain", "#0072B2", "o", -0.19),
-    AMONG: Way("all together, against all without it", "#D55E00", "D", 0.19),
+WAYS: Mapping[str, SeriesStyle] = {
+    TOGETHER: SeriesStyle("all together, against plain", "#000000", "s", 0.0),
+    ALONE: SeriesStyle("the filter alone, against plain", "#0072B2", "o", -0.19),
+    AMONG: SeriesStyle("all together, against all without it", "#D55E00", "D", 0.19),
 }
 
 

@@ -26,7 +26,7 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Rule:
+class ExclusionRule:
     """A reason to leave a trial out. `applies` maps records to one boolean per trial."""
 
     name: str
@@ -34,11 +34,11 @@ class Rule:
     applies: Callable[[pd.DataFrame], pd.Series[bool]]
 
 
-def outcome_is(outcome: str, meaning: str) -> Rule:
-    return Rule(outcome, meaning, lambda records: records["outcome"] == outcome)
+def outcome_is(outcome: str, meaning: str) -> ExclusionRule:
+    return ExclusionRule(outcome, meaning, lambda records: records["outcome"] == outcome)
 
 
-def above(name: str, meaning: str, column: str, limit: float) -> Rule:
+def above(name: str, meaning: str, column: str, limit: float) -> ExclusionRule:
     """Trials whose `column` is above `limit`; where it was not observed, the rule does not apply."""
 
     def applies(records: pd.DataFrame) -> pd.Series[bool]:
@@ -46,7 +46,7 @@ def above(name: str, meaning: str, column: str, limit: float) -> Rule:
             return pd.Series(False, index=records.index)
         return pd.to_numeric(records[column], errors="coerce") > limit
 
-    return Rule(name, meaning, applies)
+    return ExclusionRule(name, meaning, applies)
 
 
 # The emulator's own lateness. With real-time scheduling the 99th percentile is some 0.05 ms and the worst packet of a
@@ -61,11 +61,11 @@ FOREIGN_CPU_LIMIT = 0.25
 LEAST_OF_THE_PAGE = 0.5
 
 
-def late(way: str) -> Rule:
+def late(way: str) -> ExclusionRule:
     """Trials over a link that a starved machine made late."""
     often = above("", "", f"link_reading_{way}_lateness_p99_us", LATE_P99_LIMIT_US)
     badly = above("", "", f"link_reading_{way}_lateness_max_us", LATE_MAX_LIMIT_US)
-    return Rule(
+    return ExclusionRule(
         f"late-packets-{way}",
         f"the machine was starved: over 1 % of the packets {way} were delivered more than 1 ms late, or one over 20 ms",
         lambda records: often.applies(records) | badly.applies(records),
@@ -107,24 +107,26 @@ def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
     return shown & (blank.eq(True) | (unpainted & fewer))
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[ExclusionRule, ...] = (
     *(outcome_is(outcome, meaning) for outcome, meaning in MEANINGS.items()),
-    Rule(
+    ExclusionRule(
         "unknown-outcome",
         "the record's outcome is not one this version knows",
         lambda records: ~records["outcome"].isin([outcome.value for outcome in Outcome]),
     ),
-    Rule(
+    ExclusionRule(
         "no-load-time",
         "the load ended, but its page-load time was not observed",
         lambda records: ~(records["plt_ms"] > 0),
     ),
-    Rule(
+    ExclusionRule(
         "little-of-the-page",
         f"the load asked for less than {LEAST_OF_THE_PAGE:.0%} of what the page usually asks for",
         little_of_the_page,
     ),
-    Rule("painted-nothing", "the load showed nothing of a page that other loads showed", painted_nothing),
+    ExclusionRule(
+        "painted-nothing", "the load showed nothing of a page that other loads showed", painted_nothing
+    ),
     late("down"),
     late("up"),
     above(
@@ -142,7 +144,7 @@ class Sifted:
 
     kept: pd.DataFrame
     excluded: pd.DataFrame
-    rules: tuple[Rule, ...]
+    rules: tuple[ExclusionRule, ...]
 
     def by_rule(self) -> dict[str, int]:
         """Every rule with its count, also when it is 0."""
@@ -158,7 +160,7 @@ class Sifted:
         return reasons.agg(excluded="size", recorded="first").reset_index()
 
 
-def sift(records: pd.DataFrame, rules: Sequence[Rule] = RULES) -> Sifted:
+def sift(records: pd.DataFrame, rules: Sequence[ExclusionRule] = RULES) -> Sifted:
     """Split records into kept and excluded; the first rule that applies names the reason."""
     reason = pd.Series("", index=records.index, dtype="str")
     for rule in rules:

@@ -12,7 +12,7 @@ from analysis.compare import MARGIN, comparisons
 from analysis.conditions import POINT, in_order, panel_columns, varying
 from analysis.effects import compression_effects, effects, single_filters
 from analysis.estimate import IntervalKind, estimates
-from analysis.exclude import RULES, Rule, Sifted, sift
+from analysis.exclude import RULES, ExclusionRule, Sifted, sift
 from analysis.rundirectory import Run
 
 METRIC = "plt_ms"
@@ -68,7 +68,7 @@ class Results:
         return bool(((self.cells["interval"] != IntervalKind.BOOTSTRAP) & (self.cells["n"] > 0)).any())
 
 
-def evaluate(runs: Sequence[Run], rules: Sequence[Rule] = RULES, margin: float = MARGIN) -> Results:
+def evaluate(runs: Sequence[Run], rules: Sequence[ExclusionRule] = RULES, margin: float = MARGIN) -> Results:
     """Pool the records of the runs, sift them, estimate every condition and compare the protocols.
 
     Blocks pair within their own run only. `margin` (> 0) is the difference that is declared not to matter.

@@ -42,7 +42,7 @@ CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "dr
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlanHeader:
     """What plan.jsonl promises. Everything is None when the file is missing."""
 
     study: str | None = None
@@ -60,7 +60,7 @@ class Run:
     study: str
     title: str
     study_text: str
-    plan: Plan
+    plan: PlanHeader
     environment: Mapping[str, Any]
     calibration: tuple[Mapping[str, Any], ...]
     records: pd.DataFrame
@@ -200,10 +200,10 @@ def _frame(rows: list[dict[str, Any]], run: str, environment: Mapping[str, Any])
     return frame.copy()
 
 
-def _read_plan(path: Path, notes: list[str]) -> Plan:
+def _read_plan(path: Path, notes: list[str]) -> PlanHeader:
     if not path.is_file():
         notes.append("plan.jsonl is missing, so the number of planned trials is not known.")
-        return Plan()
+        return PlanHeader()
     header: Mapping[str, Any] = {}
     planned: set[str] = set()
     for number, data in _json_lines(path, notes):
@@ -215,7 +215,7 @@ def _read_plan(path: Path, notes: list[str]) -> Plan:
             for key in PLAN_NUMBERS:
                 _optional(header, key, int, f"{path}:{number}")
     numbers = {key: header.get(key) for key in PLAN_NUMBERS}
-    return Plan(study=header.get("study"), planned=frozenset(planned), **numbers)
+    return PlanHeader(study=header.get("study"), planned=frozenset(planned), **numbers)
 
 
 def _read_environment(path: Path, notes: list[str]) -> Mapping[str, Any]:

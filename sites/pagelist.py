@@ -24,7 +24,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PageResult:
     """What became of a page. Without `archive` it failed, for the reason in `said`."""
 
     wanted: Wanted
@@ -76,7 +76,7 @@ def archive_all(
     *,
     jobs: int,
     replace: bool = False,
-) -> Iterator[Outcome]:
+) -> Iterator[PageResult]:
     """Archive each page, `jobs` at a time; yields what became of each as soon as that is known.
 
     A page that is archived already is not archived again unless `replace` is given, so that the same call goes on
@@ -89,12 +89,12 @@ def archive_all(
         if stopping.is_set():
             raise ArchiveError("stopped")
 
-    def archived(page: Wanted) -> Outcome:
+    def archived(page: Wanted) -> PageResult:
         try:
             go_on()
-            return Outcome(page, archive_one(page, go_on))
+            return PageResult(page, archive_one(page, go_on))
         except (ColdloadError, OSError) as error:
-            return Outcome(page, None, str(error))
+            return PageResult(page, None, str(error))
 
     todo = []
     for page in wanted:
@@ -111,19 +111,19 @@ def archive_all(
             stopping.set()
 
 
-def _before(page: Wanted, root: Path) -> Outcome | None:
+def _before(page: Wanted, root: Path) -> PageResult | None:
     """What an earlier call left of a page; None when it is still to be archived."""
     if not (root / page.name).exists():
         return None
     try:
         archive = open_archive(root, page.name)
     except ArchiveError as error:
-        return Outcome(page, None, str(error))
+        return PageResult(page, None, str(error))
     if archive.start_url != page.url:
-        return Outcome(
+        return PageResult(
             page, None, f"the name {page.name} is taken by {archive.start_url}; write another name"
         )
-    return Outcome(page, archive, "archived already")
+    return PageResult(page, archive, "archived already")
 
 
 def _wanted(words: list[str]) -> Wanted:

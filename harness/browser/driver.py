@@ -80,7 +80,7 @@ class Browser(Protocol):
         """End the browser in order, so that its NetLog is whole."""
 
 
-class Driver(Protocol):
+class BrowserDriver(Protocol):
     """Steers Chromium. One instance serves all trials of a run, one browser at a time."""
 
     @property

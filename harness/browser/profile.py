@@ -13,7 +13,7 @@ from harness.model.device import DESKTOP, Device
 
 
 @dataclass(frozen=True)
-class Home:
+class ChromiumHome:
     """The folder one Chromium process lives in; thrown away with the trial."""
 
     folder: Path
@@ -70,9 +70,9 @@ def fresh_home(
     quic: bool = False,
     relayed: bool = False,
     local: Mapping[str, str] | None = None,
-) -> Home:
+) -> ChromiumHome:
     """Make the home; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""
-    home = Home(folder, page_hosts, secure_origins, device, quic, relayed, local or {})
+    home = ChromiumHome(folder, page_hosts, secure_origins, device, quic, relayed, local or {})
     (home.profile / "Default").mkdir(parents=True)
     (home.profile / "Default" / "Preferences").write_text(json.dumps(preferences(page_hosts or ())))
     if trust is not None:

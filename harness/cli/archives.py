@@ -30,7 +30,7 @@ from sites.archiving import Tool, archive_page
 from sites.httrack import archive_with_httrack
 from sites.importers import import_recording
 from sites.importers.recording import printable
-from sites.pagelist import Outcome, Wanted, archive_all, read_list
+from sites.pagelist import PageResult, Wanted, archive_all, read_list
 from sites.recipes import RECIPES, package_cache
 from sites.wholefolder import temporary_folder
 
@@ -126,7 +126,7 @@ def _archive_list(arguments: argparse.Namespace, out: Console) -> int:
     if arguments.jobs < 1:
         raise UsageError(f"--jobs {arguments.jobs} makes no sense; give 1 or more")
     wanted = read_list(arguments.list)
-    failed: list[Outcome] = []
+    failed: list[PageResult] = []
     outcomes = archive_all(
         wanted,
         archives_root(),

@@ -14,7 +14,7 @@ from harness.model.link import Backend, Link
 from harness.study.linkfile import named_links, shipped_links
 from harness.study.studyfile import read_study
 from harness.testbed.calibrate import calibrate
-from harness.testbed.calibration import LinkReading, refuse_if_off
+from harness.testbed.calibration import Calibration, refuse_if_off
 from harness.testbed.testbed import testbed
 
 
@@ -55,7 +55,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
 
 def _calibrate(links: list[Link], backend: Backend | None, *, thorough: bool) -> int:
     out = console()
-    readings: list[LinkReading] = []
+    readings: list[Calibration] = []
     with testbed(backend=backend) as made:
         for link in links:
             with out.status(Text(f"measuring {link.name} ({len(readings) + 1} of {len(links)})")):
@@ -70,7 +70,7 @@ def _calibrate(links: list[Link], backend: Backend | None, *, thorough: bool) ->
     return 0
 
 
-def _table(reading: LinkReading) -> Table:
+def _table(reading: Calibration) -> Table:
     """Configured against measured, a line per figure."""
     table = Table("", title=reading.link.name, title_justify="left", box=None, pad_edge=False)
     for column in ("configured", "measured", "error", "", "p99", "n"):

@@ -18,7 +18,7 @@ from harness.model.settings import DEFAULT_TLS, Replay
 from harness.model.variant import FILTERS, SETS, parse_variant
 from harness.verify.verification import USUAL_PROTOCOLS, asked_for, store, verifications
 from sites.archive import Archive, archives_root, open_archive
-from sites.optimise.derive import Report, derive
+from sites.optimise.derive import VariantReport, derive
 from sites.optimise.inventory import Inventory, Size
 from sites.optimise.page import Note
 from sites.optimise.registry import REGISTRY
@@ -137,7 +137,7 @@ def _print_filters(out: Console) -> None:
     )
 
 
-def _steps(report: Report, weigh: Weigh) -> Table:
+def _steps(report: VariantReport, weigh: Weigh) -> Table:
     table = Table("filter", "changed", "requests", "kB", "saved kB", "left alone", box=None, pad_edge=False)
     before = weigh(report.before)
     table.add_row("(as archived)", "", str(before.requests), f"{before.bytes / 1000:,.1f}", "", "")
@@ -156,7 +156,7 @@ def _steps(report: Report, weigh: Weigh) -> Table:
     return table
 
 
-def _print_notes(out: Console, report: Report, *, every_url: bool) -> None:
+def _print_notes(out: Console, report: VariantReport, *, every_url: bool) -> None:
     for step in report.steps:
         for reason, urls in _by_reason(step.notes).items():
             shown = urls if every_url else urls[:URLS_SHOWN]

@@ -12,7 +12,7 @@ from harness.input.shown import printable
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.plan import PlannedTrial
-from harness.testbed.calibration import LinkReading
+from harness.testbed.calibration import Calibration
 
 
 def figure_of(record: Record) -> str:
@@ -37,7 +37,7 @@ class PlainProgress:
     def warned(self, what: str) -> None:
         self._console.print(f"warning: {what}", markup=False)
 
-    def calibrated(self, reading: LinkReading) -> None:
+    def calibrated(self, reading: Calibration) -> None:
         said = ", ".join(f"{each.what} {each.measured:.4g} {each.unit}" for each in reading.figures.values())
         verdict = f"off, {'; '.join(reading.complaints)}" if reading.complaints else "ok"
         self._console.print(f"  {said}: {verdict}")
@@ -66,7 +66,7 @@ class BarProgress:
     def warned(self, what: str) -> None:
         self._progress.console.print(f"warning: {what}", markup=False)
 
-    def calibrated(self, reading: LinkReading) -> None:
+    def calibrated(self, reading: Calibration) -> None:
         if reading.complaints:
             self._progress.console.print(f"link {reading.link.name}: {'; '.join(reading.complaints)}")
 

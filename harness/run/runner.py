@@ -19,7 +19,7 @@ from harness.run.directory import RunDirectory
 from harness.study.plan import PlannedTrial
 from harness.study.study import Study
 from harness.testbed.calibrate import readings
-from harness.testbed.calibration import LinkReading, refuse_if_off
+from harness.testbed.calibration import Calibration, refuse_if_off
 from harness.testbed.environment import describe_environment
 from harness.testbed.testbed import Testbed
 from harness.trial.bench import Bench, opened
@@ -37,7 +37,7 @@ class Listener(Interface):
 
     def warned(self, what: str) -> None: ...
 
-    def calibrated(self, reading: LinkReading) -> None: ...
+    def calibrated(self, reading: Calibration) -> None: ...
 
     def trial_started(self, planned: PlannedTrial) -> None: ...
 

@@ -24,7 +24,7 @@ from harness.model.direction import MTU_BYTES, Direction, Discipline, Way
 from harness.model.link import Link
 from harness.model.rate import ConstantRate
 from harness.system.netns import Host
-from harness.testbed.calibration import Figure, LinkReading, refuse_if_off
+from harness.testbed.calibration import CalibratedFigure, Calibration, refuse_if_off
 from harness.testbed.testbed import SERVER_NETWORK, Client, Testbed
 
 PROBE_ADDRESS = f"{SERVER_NETWORK}.255.254"
@@ -54,14 +54,14 @@ LOSS_SIGMAS = 4.0  # a link that is right is refused once in 16,000 readings
 PAUSES_S = (0.0, 0.0, 1.0, 3.0, 6.0, 10.0, 20.0)  # before each attempt
 
 
-def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> LinkReading:
+def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> Calibration:
     """Measure a link that was made for this purpose, exactly as one for a trial is made."""
     testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
     with testbed.client(link) as client, _blamed(testbed, client):
         bench = _Bench(link, client, testbed.server, thorough)
         figures = dict(bench.figures())
         scheduling = client.link.reading()["scheduling"]
-    return LinkReading(
+    return Calibration(
         link=link,
         backend=testbed.backend.value,
         scheduling=scheduling,
@@ -91,7 +91,7 @@ def _check_parts(testbed: Testbed, client: Client) -> None:
         raise TestbedFailed(f"while a link was measured: {failure}") from failure
 
 
-def readings(testbed: Testbed, link: Link, *, thorough: bool = False) -> Iterator[LinkReading]:
+def readings(testbed: Testbed, link: Link, *, thorough: bool = False) -> Iterator[Calibration]:
     """Measurements until the link is right, at most seven; the last one counts.
 
     A spell in which other work on the machine delays packets passes; a link that is not what it should be stays so.
@@ -118,7 +118,7 @@ class _Bench:
     server: Host
     thorough: bool
 
-    def figures(self) -> Iterator[tuple[str, Figure]]:
+    def figures(self) -> Iterator[tuple[str, CalibratedFigure]]:
         yield "rtt_ms", self._round_trip()
         for direction in self.link.directions:
             yield f"{direction.way}_mbps", self._rate(direction)
@@ -134,7 +134,7 @@ class _Bench:
                 ):
                     yield f"queue_{direction.way}_ms", self._full_queue(direction)
 
-    def _round_trip(self) -> Figure:
+    def _round_trip(self) -> CalibratedFigure:
         """The first echo is not counted. What the probe's own bits and the trace's gaps cost is taken off."""
         count = (LONG_PROBES if self.thorough else SHORT_PROBES) + 1
         seen = echoes(self.client.host, PROBE_ADDRESS, count, PROBE_GAP_S, self._patience_s(ECHO_BYTES))
@@ -153,7 +153,7 @@ class _Bench:
             error - sum(jitters) / 2 for each, error in zip(seen, errors, strict=True) if each.number
         )
         spread = math.sqrt(sum(jitter**2 / 12 for jitter in jitters) / len(counted))
-        return Figure(
+        return CalibratedFigure(
             what="round-trip time",
             unit="ms",
             configured=self.link.rtt_ms,
@@ -163,7 +163,7 @@ class _Bench:
             p99=self.link.rtt_ms + of_counted[math.ceil(0.99 * len(of_counted)) - 1],
         )
 
-    def _rate(self, direction: Direction) -> Figure:
+    def _rate(self, direction: Direction) -> CalibratedFigure:
         """The rate at which trains of full packets leave the link; the median of several where they must be short.
 
         A starved sender leaves gaps in its train; the oracle has them, too, and they are taken off. Where the rate
@@ -180,7 +180,7 @@ class _Bench:
         ]
         configured = direction.rate.mean_mbps if isinstance(direction.rate, ConstantRate) else expected
         duration_ms = statistics.median(times[-1] - times[0] for times in due) / 1e6
-        return Figure(
+        return CalibratedFigure(
             what=f"{direction.way} rate",
             unit="Mbit/s",
             configured=configured,
@@ -206,7 +206,7 @@ class _Bench:
             raise TestbedFailed(f"link {self.link.name} {lost}")
         return seen
 
-    def _loss(self, direction: Direction) -> Figure:
+    def _loss(self, direction: Direction) -> CalibratedFigure:
         """Of small packets at half the rate; the tolerance is that of a binomial, wider for losses in bursts."""
         count = LOSS_PACKETS["long" if self.thorough else "short"]
         gap_s = LOSS_PACKET_BYTES * 8 / (direction.rate.mean_mbps * 1e6 * LOSS_LOAD)
@@ -214,7 +214,7 @@ class _Bench:
         chance = direction.loss.mean_percent / 100
         correlation = min(direction.loss.correlation, 0.999)
         independent = count * (1 - correlation) / (1 + correlation)
-        return Figure(
+        return CalibratedFigure(
             what=f"loss {direction.way}",
             unit="%",
             configured=100 * chance,
@@ -233,16 +233,16 @@ class _Bench:
                 raise TestbedFailed(f"link {self.link.name} does not get empty")
             time.sleep(DRAIN_POLL_S)
 
-    def _goodput(self, direction: Direction) -> Figure:
+    def _goodput(self, direction: Direction) -> CalibratedFigure:
         self._drain()
         expected = direction.rate.mean_mbps * TCP_SHARE
         settle_s = 1.0 + 20 * self.link.rtt_ms / 1e3
         sender, receiver, address = self._ends(direction)
         got = goodput_mbps(sender, receiver, address, settle_s=settle_s, seconds=TCP_SECONDS)
         tolerance = RATE_TOLERANCE_SHARE * expected + MTU_BYTES * 8 / TCP_SECONDS / 1e6
-        return Figure(f"TCP goodput {direction.way}", "Mbit/s", expected, got, 1, tolerance)
+        return CalibratedFigure(f"TCP goodput {direction.way}", "Mbit/s", expected, got, 1, tolerance)
 
-    def _full_queue(self, direction: Direction) -> Figure:
+    def _full_queue(self, direction: Direction) -> CalibratedFigure:
         """What a full queue adds to the delay of the last packet that it takes."""
         self._drain()
         limit = direction.queue.limit_bytes or 0
@@ -256,7 +256,7 @@ class _Bench:
         longest = max(each.ms for each in seen) - self.link.rtt_ms / 2 - direction.jitter_ms - packet_ms
         expected = waiting * packet_ms
         tolerance = packet_ms + QUEUE_TOLERANCE_MS + RATE_TOLERANCE_SHARE * expected + direction.jitter_ms
-        return Figure(f"full queue {direction.way}", "ms", expected, longest, len(seen), tolerance)
+        return CalibratedFigure(f"full queue {direction.way}", "ms", expected, longest, len(seen), tolerance)
 
     def _train(
         self, direction: Direction, count: int, *, size_bytes: int, gap_s: float = 0.0

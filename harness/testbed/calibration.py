@@ -13,7 +13,7 @@ CALIBRATION_SCHEMA = 2
 
 
 @dataclass(frozen=True)
-class Figure:
+class CalibratedFigure:
     """One configured figure and its measurement, from `n` observations, with what it may be off by.
 
     `p99` is the 99th percentile where single observations are meaningful, else None.
@@ -43,14 +43,14 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class LinkReading:
+class Calibration:
     """What one calibration saw. `figures` are by name, as in calibration.jsonl; times are without serialisation."""
 
     link: Link
     backend: str
     scheduling: str | None
     taken_utc: str
-    figures: dict[str, Figure] = field(hash=False)
+    figures: dict[str, CalibratedFigure] = field(hash=False)
 
     @property
     def complaints(self) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ class LinkReading:
         }
 
 
-def refuse_if_off(readings: Sequence[LinkReading]) -> None:
+def refuse_if_off(readings: Sequence[Calibration]) -> None:
     """Raise MeasurementRefused when any link is out of tolerance; says which and by how much."""
     off = [
         f"{reading.link.name}: {'; '.join(reading.complaints)}" for reading in readings if reading.complaints

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Protocol as Interface
 
 from harness.browser.browserlog import BrowserLog
-from harness.browser.driver import Browser
-from harness.browser.driver import Driver as BrowserDriver
+from harness.browser.driver import Browser, BrowserDriver
 from harness.browser.hop import HTTP, LOOPBACK, PORT, Security
 from harness.browser.launcher import write_launcher
 from harness.browser.netlog import read_netlog
 from harness.browser.playwright_driver import playwright_driver
-from harness.browser.profile import Home, fresh_home
+from harness.browser.profile import ChromiumHome, fresh_home
 from harness.browser.qtwebkit import home as qtwebkit
 from harness.browser.relay import Relay, as_travelled
 from harness.browser.selenium_driver import selenium_driver
@@ -56,7 +55,7 @@ class Chromium:
     """A Chromium by one of its drivers; `relay` takes its https requests, where the page is loaded over plain http."""
 
     driver: BrowserDriver
-    home: Home
+    home: ChromiumHome
     relay: Relay | None = None
 
     @property
@@ -130,7 +129,7 @@ class Drivers:
     @contextlib.contextmanager
     def fresh_home(
         self, name: str, trust: Path, endpoint: Endpoint, device: Device = DESKTOP
-    ) -> Iterator[Home]:
+    ) -> Iterator[ChromiumHome]:
         """A home for the next Chromium to start, for the page of `endpoint`; removed afterwards."""
         hosts = tuple(sorted(endpoint.hosts))
         home = fresh_home(
@@ -153,12 +152,12 @@ class Drivers:
             home.remove()
 
     @contextlib.contextmanager
-    def _qtwebkit(self, name: str, testbed: Testbed, endpoint: Endpoint) -> Iterator[qtwebkit.Home]:
+    def _qtwebkit(self, name: str, testbed: Testbed, endpoint: Endpoint) -> Iterator[qtwebkit.QtWebKitHome]:
         folder = self._folder / f"home-{name}"
         folder.mkdir()
         protocol = endpoint.protocol
         try:
-            yield qtwebkit.Home(
+            yield qtwebkit.QtWebKitHome(
                 folder,
                 client_network_path(),
                 testbed.authority.certificate_file,
@@ -174,7 +173,7 @@ class Drivers:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _relay(testbed: Testbed, endpoint: Endpoint, home: Home) -> Relay | None:
+def _relay(testbed: Testbed, endpoint: Endpoint, home: ChromiumHome) -> Relay | None:
     """The hop of a Chromium, where it needs one."""
     if not home.relayed:
         return None

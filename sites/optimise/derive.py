@@ -23,7 +23,7 @@ from sites.archive import Archive, open_archive, write_archive
 from sites.optimise.inventory import Inventory
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.registry import REGISTRY
-from sites.optimise.settings import DEFAULTS, Settings
+from sites.optimise.settings import DEFAULTS, FilterSettings
 from sites.optimise.switched import SwitchedOff, switched_off
 from sites.wholefolder import remove_leftovers
 
@@ -55,7 +55,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Report:
+class VariantReport:
     """What became of a page: what there was before, each step, and the filters that were not applied.
 
     `off` break the page; `unserved` cannot serve the engine, each with the reason.
@@ -71,7 +71,7 @@ class Report:
         return self.steps[-1].inventory if self.steps else self.before
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Report:
+    def from_json(cls, data: Mapping[str, Any]) -> VariantReport:
         """Inverse of `asdict`; KeyError or TypeError when it is something else."""
         steps = tuple(
             Step(
@@ -95,7 +95,7 @@ class Derived:
     """A variant of a page: its archive, how it came about, and whether it was made just now."""
 
     archive: Archive
-    report: Report
+    report: VariantReport
     fresh: bool
 
 
@@ -108,7 +108,7 @@ def derive(
     archive: Archive,
     variant: Variant,
     engine: Engine = Engine.CHROMIUM,
-    settings: Settings = DEFAULTS,
+    settings: FilterSettings = DEFAULTS,
 ) -> Derived:
     """The derived archive for an engine, made if it is not there.
 
@@ -144,7 +144,9 @@ def derive(
     return Derived(made, report, fresh=True)
 
 
-def optimise(page: Page, filters: Iterable[str], settings: Settings = DEFAULTS) -> tuple[Page, Report]:
+def optimise(
+    page: Page, filters: Iterable[str], settings: FilterSettings = DEFAULTS
+) -> tuple[Page, VariantReport]:
     """Apply filters in the order given. Pure."""
     before = Inventory.of(page)
     steps = []
@@ -154,7 +156,7 @@ def optimise(page: Page, filters: Iterable[str], settings: Settings = DEFAULTS) 
         page = _follow_digests(old, page)
         changed = sum(1 for url, each in page.resources.items() if old.resources.get(url) is not each)
         steps.append(Step(name, Inventory.of(page), changed, notes))
-    return page, Report(before, tuple(steps))
+    return page, VariantReport(before, tuple(steps))
 
 
 def _follow_digests(old: Page, new: Page) -> Page:
@@ -183,7 +185,7 @@ def _follow_digests(old: Page, new: Page) -> Page:
     return new
 
 
-def _described(archive: Archive, variant: Variant, report: Report) -> Iterator[str]:
+def _described(archive: Archive, variant: Variant, report: VariantReport) -> Iterator[str]:
     """The notes of a derived archive."""
     yield f"variant {variant.name} of {archive.name} ({archive.digest[:16]})"
     for each in report.off:
@@ -204,7 +206,7 @@ def _described(archive: Archive, variant: Variant, report: Report) -> Iterator[s
 def _key(
     archive: Archive,
     variant: Variant,
-    settings: Settings,
+    settings: FilterSettings,
     off: Iterable[SwitchedOff],
     unserved: Mapping[str, str],
 ) -> str:
@@ -222,10 +224,10 @@ def _key(
     return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _stored_report(folder: Path) -> Report | None:
+def _stored_report(folder: Path) -> VariantReport | None:
     """What stands beside a derived archive; None when it was never finished."""
     try:
-        return Report.from_json(json.loads((folder / REPORT).read_text(encoding="utf-8")))
+        return VariantReport.from_json(json.loads((folder / REPORT).read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -20,9 +20,9 @@ from sites.optimise.filters import (
     minify,
 )
 from sites.optimise.page import Page
-from sites.optimise.settings import Settings
+from sites.optimise.settings import FilterSettings
 
-Apply = Callable[[Page, Settings], tuple[Page, Notes]]
+Apply = Callable[[Page, FilterSettings], tuple[Page, Notes]]
 
 
 @dataclass(frozen=True)

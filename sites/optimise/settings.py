@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Settings:
+class FilterSettings:
     """Sizes are bytes of decoded bodies. Where no other source is given, a default is that of mod_pagespeed,
     net/instaweb/rewriter/rewrite_options.cc (`kDefault...`) of apache/incubator-pagespeed-mod.
     """
@@ -30,4 +30,4 @@ class Settings:
     shards: int = 2
 
 
-DEFAULTS = Settings()
+DEFAULTS = FilterSettings()

@@ -41,7 +41,7 @@ CODERS = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class ApacheSettings:
     """What may be set; the template says what each is for."""
 
     workers: int = 256
@@ -53,7 +53,7 @@ class Settings:
     h2_workers: int = 64
 
 
-SETTINGS = Settings()
+SETTINGS = ApacheSettings()
 
 
 def configure(setup: Setup) -> dict[str, str]:

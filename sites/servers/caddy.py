@@ -29,14 +29,14 @@ LISTENED = {"http/1.1": ["h1"], "h2": ["h1", "h2"], "h3": ["h3"]}
 
 
 @dataclass(frozen=True)
-class Settings:
+class CaddySettings:
     """What may be set; the template says what each is for. The rest is what Caddy and quic-go have built in."""
 
     timeout_s: int = 300
     header_bytes: int = 131072
 
 
-SETTINGS = Settings()
+SETTINGS = CaddySettings()
 
 
 def configure(setup: Setup) -> dict[str, str]:

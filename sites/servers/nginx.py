@@ -20,14 +20,14 @@ from harness.system.process import run
 from sites.servers.closestfiles import scripts as closest_scripts
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import LOG_FORMAT, parse_line
-from sites.servers.serving import Listener, Program, Setup, rendered, required
+from sites.servers.serving import ListeningAddress, Program, Setup, rendered, required
 
 MODULE_FOLDER = Path("/usr/lib/nginx/modules")
 ANSWER_HEADER = "Coldload-Answer"
 
 
 @dataclass(frozen=True)
-class Settings:
+class NginxSettings:
     """What may be set; the template says what each is for."""
 
     workers: int = 2
@@ -37,7 +37,7 @@ class Settings:
     h2_chunk_bytes: int = 8192
 
 
-SETTINGS = Settings()
+SETTINGS = NginxSettings()
 
 
 def configure(setup: Setup) -> dict[str, str]:
@@ -46,7 +46,7 @@ def configure(setup: Setup) -> dict[str, str]:
 
 
 def configuration(
-    setup: Setup, *, listeners: Sequence[Listener] | None = None, is_backend: bool = False
+    setup: Setup, *, listeners: Sequence[ListeningAddress] | None = None, is_backend: bool = False
 ) -> str:
     """The text of nginx.conf, by default for the listeners of the set-up.
 

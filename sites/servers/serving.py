@@ -28,7 +28,7 @@ LOG_NAME = "access.log"
 
 
 @dataclass(frozen=True)
-class Listener:
+class ListeningAddress:
     """Where a server listens and what it serves there, as configurations need it.
 
     `address` is as in a URL (IPv6 in brackets), `scheme` names the site, `certificates` are files by host name: the
@@ -72,13 +72,13 @@ class Setup:
                 )
 
     @property
-    def listeners(self) -> list[Listener]:
+    def listeners(self) -> list[ListeningAddress]:
         """One per service, on the default port and those that the archive has, too."""
         return [self._listener(service, self.sites[service.protocol.scheme]) for service in self.services]
 
-    def _listener(self, service: Service, site: Site) -> Listener:
+    def _listener(self, service: Service, site: Site) -> ListeningAddress:
         names = names_at(service, site) if service.protocol.encrypted else ()
-        return Listener(
+        return ListeningAddress(
             protocol=service.protocol,
             address=in_url(service.address),
             scheme=site.scheme,

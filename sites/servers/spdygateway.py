@@ -22,14 +22,14 @@ from sites.servers import nginx
 from sites.servers.gatewaylog import parse_line
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nodepackages import NODE_MODULES, node, node_version, refuse_unless_loadable
-from sites.servers.serving import LOG_NAME, Listener, Program, Setup, in_url, rendered
+from sites.servers.serving import LOG_NAME, ListeningAddress, Program, Setup, in_url, rendered
 
 CONFIGURATION = "gateway.json"
 FIRST_BACKEND_PORT = 8001
 
 
 @dataclass(frozen=True)
-class Settings:
+class GatewaySettings:
     """What may be set; the template says what each is for."""
 
     timeout_s: int = 300
@@ -45,11 +45,11 @@ class Settings:
 class AllSettings:
     """The gateway's settings, and nginx's behind it."""
 
-    gateway: Settings
-    nginx: nginx.Settings
+    gateway: GatewaySettings
+    nginx: nginx.NginxSettings
 
 
-SETTINGS = AllSettings(Settings(), nginx.SETTINGS)
+SETTINGS = AllSettings(GatewaySettings(), nginx.SETTINGS)
 
 
 def configure(setup: Setup) -> dict[str, str]:
@@ -62,18 +62,18 @@ def configure(setup: Setup) -> dict[str, str]:
     }
 
 
-def backends_of(setup: Setup) -> dict[str, Listener]:
+def backends_of(setup: Setup) -> dict[str, ListeningAddress]:
     """Where nginx listens, by the scheme of the site: on the scheme's first address, on a port that no page uses."""
-    found: dict[str, Listener] = {}
+    found: dict[str, ListeningAddress] = {}
     for service in setup.services:
         scheme = service.protocol.scheme
         taken = setup.sites[scheme].ports
         port = next(port for port in itertools.count(FIRST_BACKEND_PORT) if port not in taken)
-        found.setdefault(scheme, Listener(Protocol.HTTP1, in_url(service.address), scheme, (port,)))
+        found.setdefault(scheme, ListeningAddress(Protocol.HTTP1, in_url(service.address), scheme, (port,)))
     return found
 
 
-def configuration(setup: Setup, backends: Mapping[str, Listener]) -> str:
+def configuration(setup: Setup, backends: Mapping[str, ListeningAddress]) -> str:
     """The text of gateway.json."""
     return rendered(
         "gateway.template",

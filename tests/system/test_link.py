@@ -24,17 +24,17 @@ from harness.model.settings import TcpSettings
 from harness.system.netns import host
 from harness.system.processtree import family
 from harness.testbed.calibrate import PROBE_ADDRESS, readings
-from harness.testbed.calibration import LinkReading, refuse_if_off
+from harness.testbed.calibration import Calibration, refuse_if_off
 from harness.testbed.testbed import testbed
 from tests.system.conftest import inside
 
 SERVER = "10.0.255.1"
 
 
-def reading(link: Link, backend: Backend, *, thorough: bool = False) -> LinkReading:
+def reading(link: Link, backend: Backend, *, thorough: bool = False) -> Calibration:
     """Calibrate a link in a testbed of its own, as a run does."""
 
-    def measure() -> LinkReading:
+    def measure() -> Calibration:
         with testbed(backend=backend) as made:
             return [*readings(made, link, thorough=thorough)][-1]
 

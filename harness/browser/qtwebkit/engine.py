@@ -50,7 +50,7 @@ ALLOW_RUNNING_INSECURE_CONTENT = 38
 Answer = Callable[[dict[str, Any]], None]
 
 
-class Page(QWebPage):
+class QuietPage(QWebPage):
     """A page nobody sits before: dialogs answer themselves. `going_on` is asked before its main frame may leave."""
 
     def __init__(self, going_on: Callable[[QUrl], bool]) -> None:
@@ -80,7 +80,7 @@ class Page(QWebPage):
         return False
 
 
-class Engine:
+class EngineProgram:
     """One page with a network of its own, and the commands for it.
 
     The first document that comes after `load` is the one that was asked for, redirects and all. The page stays there:
@@ -91,7 +91,7 @@ class Engine:
         self._log = Log(Path(settings["log"]))
         _keep_within(settings["home"])
         self._network = Manager(Ways(**settings["ways"]), self._log)
-        self._page = Page(self._may_go_on)
+        self._page = QuietPage(self._may_go_on)
         self._console = Console(self._page)
         self._page.setNetworkAccessManager(self._network)
         self._page.setViewportSize(QSize(*settings["viewport"]))
@@ -259,7 +259,7 @@ def main() -> None:
         found = versions()
         print(f"QtWebKit {found['qtwebkit']}, Qt {found['qt']}, {found['tls']}")
         return
-    engine = Engine(json.loads(sys.argv[1]))
+    engine = EngineProgram(json.loads(sys.argv[1]))
     commands = Commands(engine.perform)
     say({"ready": versions()})
     application.exec_()

@@ -27,7 +27,7 @@ RECEIVE_BUFFER = "4096 16384 16384"
 
 
 @dataclass(frozen=True)
-class Home:
+class QtWebKitHome:
     """The folder one engine lives in, thrown away with the trial, and what its requests may use.
 
     `security` ends TLS in the hop: what travels has none. `tls` is the one version of it. Whatever a page asks for is

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sites.optimise.document import Notes
 from sites.optimise.page import Page, Resource
-from sites.optimise.settings import Settings
+from sites.optimise.settings import FilterSettings
 
 
-def extend_cache(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def extend_cache(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Images, style sheets and scripts get a year; what must not be stored, or not be shared, stays."""
     value = f"max-age={settings.cache_seconds}"
     changed = [

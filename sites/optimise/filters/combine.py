@@ -23,14 +23,14 @@ from sites.optimise.references import (
     media_of,
     only_idle,
 )
-from sites.optimise.settings import Settings
+from sites.optimise.settings import FilterSettings
 from sites.optimise.text import UNREADABLE, Text, is_whole
 
 # Elements that neither load nor run anything may stand between two style sheets that are combined.
 _HARMLESS = frozenset({"meta", "title"})
 
 
-class _Unfit(Exception):  # control flow within this module: why a file cannot be combined
+class _UncombinableError(Exception):  # control flow within this module: why a file cannot be combined
     pass
 
 
@@ -38,11 +38,12 @@ Part = tuple[Element, Resource, str]
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _Combinable:
     """How one kind of file is combined.
 
     `part` makes a part of an element (None: it is no such file), parts with the same `key` may be joined, `joined`
-    gives URL and text of the joint file, `refer` the tokens that refer to it. `part` and `joined` raise _Unfit.
+    gives URL and text of the joint file, `refer` the tokens that refer to it. `part` and `joined` raise
+    _UncombinableError.
     """
 
     element: str
@@ -52,20 +53,20 @@ class _Kind:
     refer: Callable[[Tag, str], list[Token]]
 
 
-def combine_css(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+def combine_css(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """<link>s of one host and one media query with nothing between them become one."""
-    kind = _Kind("link", _style_part, _style_key, _joined_css, _link_to)
+    kind = _Combinable("link", _style_part, _style_key, _joined_css, _link_to)
     return edit_documents(page, lambda document: _combine(document, kind))
 
 
-def combine_javascript(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def combine_javascript(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """<script src>s of one host with nothing between them become one, up to the size limit."""
     joined = partial(_joined_scripts, settings.max_combined_js_bytes)
-    kind = _Kind("script", _script_part, _script_key, joined, _script_at)
+    kind = _Combinable("script", _script_part, _script_key, joined, _script_at)
     return edit_documents(page, lambda document: _combine(document, kind))
 
 
-def _combine(document: Document, kind: _Kind) -> Edit:
+def _combine(document: Document, kind: _Combinable) -> Edit:
     """Group what may be combined, join each group, and refer to the joint file where the first part was."""
     notes: list[Note] = []
     changes: list[Replacement] = []
@@ -79,13 +80,13 @@ def _combine(document: Document, kind: _Kind) -> Edit:
     return Edit(replaced(document.tokens, changes), tuple(files), tuple(notes))
 
 
-def _groups(document: Document, kind: _Kind, notes: list[Note]) -> Iterator[list[Part]]:
+def _groups(document: Document, kind: _Combinable, notes: list[Note]) -> Iterator[list[Part]]:
     """Runs of parts with the same key and nothing between that loads, runs or shows."""
     group: list[Part] = []
     for element in document.named(kind.element):
         try:
             made = kind.part(document, element)
-        except _Unfit as why:
+        except _UncombinableError as why:
             notes.append(Note(document.reference_of(element.tag), str(why)))
             made = None
         alike = made is not None and group and kind.key(group[0]) == kind.key(made)
@@ -111,13 +112,13 @@ def _adjacent(document: Document, one: Element, other: Element) -> bool:
     return only_idle(token for index, token in enumerate(between, one.end) if index not in covered)
 
 
-def _longest(group: list[Part], kind: _Kind, notes: list[Note]) -> Iterator[list[Part]]:
+def _longest(group: list[Part], kind: _Combinable, notes: list[Note]) -> Iterator[list[Part]]:
     """Split a group into the longest runs that can be joined; runs of one are left alone."""
     run: list[Part] = []
     for part in group:
         try:
             kind.joined([*run, part])
-        except _Unfit as why:
+        except _UncombinableError as why:
             notes.append(Note(part[1].url, str(why)))
             if len(run) > 1:
                 yield run
@@ -136,9 +137,9 @@ def _style_part(document: Document, element: Element) -> Part | None:
     _check_tag(document, tag, STYLE_ATTRIBUTES)
     text = _checked(document.text_of(found, "css"))
     if not stylesheet.is_well_formed(text.text):
-        raise _Unfit("a style sheet is not well formed")
+        raise _UncombinableError("a style sheet is not well formed")
     if "@namespace" in text.text.lower():
-        raise _Unfit("a style sheet declares a namespace")
+        raise _UncombinableError("a style sheet declares a namespace")
     return element, found, stylesheet.without_charset(text.text)
 
 
@@ -150,26 +151,26 @@ def _script_part(document: Document, element: Element) -> Part | None:
     _check_tag(document, tag, SCRIPT_ATTRIBUTES)
     text = _checked(document.text_of(found, "javascript"))
     if not script.parses(text.text):
-        raise _Unfit("the minifier rejects the script")
+        raise _UncombinableError("the minifier rejects the script")
     reason = script.why_not_movable(text.text)
     if reason:
-        raise _Unfit(reason)
+        raise _UncombinableError(reason)
     if script.is_strict(text.text):
-        raise _Unfit("a script is in strict mode as a whole")
+        raise _UncombinableError("a script is in strict mode as a whole")
     return element, found, text.text
 
 
 def _checked(text: Text | None) -> Text:
     if text is None or not is_whole(text.text):
-        raise _Unfit(UNREADABLE)
+        raise _UncombinableError(UNREADABLE)
     return text
 
 
 def _check_tag(document: Document, tag: Tag, known: frozenset[str]) -> None:
     if has_handlers(tag) or tag.names - known:
-        raise _Unfit("an element has attributes of its own that the joint one could not keep")
+        raise _UncombinableError("an element has attributes of its own that the joint one could not keep")
     if is_named(tag.get("id"), document):
-        raise _Unfit("a script may ask for the element by its id")
+        raise _UncombinableError("a script may ask for the element by its id")
 
 
 def _style_key(part: Part) -> object:
@@ -186,10 +187,10 @@ def _joined_css(parts: Sequence[Part]) -> tuple[str, str]:
     texts = []
     for number, (_, resource, text) in enumerate(parts):
         if number and "@import" in text.lower():
-            raise _Unfit("a style sheet with @import can only be the first")
+            raise _UncombinableError("a style sheet with @import can only be the first")
         moved = stylesheet.rebased(text, resource.url, folder)
         if moved is None:
-            raise _Unfit("a style sheet is not well formed")
+            raise _UncombinableError("a style sheet is not well formed")
         texts.append(moved)
     return _address(folder, texts, "css"), "\n".join(texts)
 
@@ -200,11 +201,11 @@ def _joined_scripts(limit: int, parts: Sequence[Part]) -> tuple[str, str]:
     if any(
         script.writes(text) for text in texts[:-1]
     ):  # what it writes may be a script, which then runs too late
-        raise _Unfit("a script that writes into the document can only be the last")
+        raise _UncombinableError("a script that writes into the document can only be the last")
     if len(parts) > 1 and len(joint.encode()) > limit:
-        raise _Unfit(f"the joint script would be larger than {limit} bytes")
+        raise _UncombinableError(f"the joint script would be larger than {limit} bytes")
     if len(parts) > 1 and not script.parses(joint):
-        raise _Unfit("the scripts declare the same name")
+        raise _UncombinableError("the scripts declare the same name")
     return _address(urljoin(parts[0][1].url, "."), texts, "js"), joint
 
 

@@ -19,7 +19,7 @@ from sites.optimise.document import (
 from sites.optimise.markup import Tag, Token, end_tag, start_tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import is_style_element, is_style_sheet
-from sites.optimise.settings import Settings
+from sites.optimise.settings import FilterSettings
 from sites.optimise.text import Text, text_of
 
 MAX_IMPORT_DEPTH = 10
@@ -29,7 +29,7 @@ def _text(resource: Resource) -> Text | None:
     return text_of(resource.body, resource.header("Content-Type"), "css")
 
 
-def flatten_css_imports(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Each @import at the head of a style sheet is replaced by the sheet, its relative URLs and media kept."""
     notes: list[Note] = []
     changed = []
@@ -79,7 +79,7 @@ def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int
     return "\n".join([*parts, rest]) if imports else css
 
 
-def inline_import_to_link(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+def inline_import_to_link(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """A <style> that holds nothing but @import becomes one <link> per import."""
     return edit_elements(page, ["style"], lambda _document, element: _linked(element))
 
@@ -103,7 +103,7 @@ def _linked(element: Element) -> list[Token] | None:
     return links
 
 
-def move_css_to_head(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+def move_css_to_head(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """Style sheets of the body move to the end of the head, in their order."""
     return edit_documents(page, _move)
 

@@ -11,10 +11,10 @@ from sites.optimise.markup import Tag
 from sites.optimise.origin import same_origin
 from sites.optimise.page import Page, Resource
 from sites.optimise.script import is_classic
-from sites.optimise.settings import Settings
+from sites.optimise.settings import FilterSettings
 
 
-def shard(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def shard(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Images and scripts of the document's own host, where <img src> and <script src> name them, on other names.
 
     A file always lands on the same name. It also stays where it was, for style sheets and scripts that ask for it.

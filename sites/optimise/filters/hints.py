@@ -16,12 +16,12 @@ from sites.optimise.markup import Tag
 from sites.optimise.page import Page
 from sites.optimise.references import is_style_sheet, media_of
 from sites.optimise.script import is_classic
-from sites.optimise.settings import Settings
+from sites.optimise.settings import FilterSettings
 from sites.served import HEADER_LIMIT_CHARACTERS
 from sites.urls import resolve
 
 
-def hint_preload_subresources(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+def hint_preload_subresources(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """A Link header on each document names the style sheets and scripts that hold up its display."""
     changed = []
     for document in filter(None, (open_document(page, url) for url in page.documents)):
@@ -56,7 +56,7 @@ def _hints(document: Document) -> list[str]:
     return hints
 
 
-def lazyload_images(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def lazyload_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Images behind the first few get loading="lazy"; those that say how they load stay."""
 
     def change(document: Document) -> Edit:

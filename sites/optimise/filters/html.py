@@ -9,7 +9,7 @@ from dataclasses import replace
 from sites.optimise.document import Document, Edit, Notes, edit_documents
 from sites.optimise.markup import SPACE, Attribute, Chars, Comment, Tag, Token, words
 from sites.optimise.page import Page
-from sites.optimise.settings import Settings
+from sites.optimise.settings import FilterSettings
 
 _RUN = re.compile(r"[\t\n\f\r ]{2,}|[\t\f\r]")
 _PREFORMATTED = frozenset({"pre", "listing"})
@@ -46,7 +46,7 @@ _BOOLEAN = words(
 )
 
 
-def remove_comments(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+def remove_comments(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """Comments go, but for conditional ones and those that mark places for scripts."""
 
     def change(document: Document) -> Edit:
@@ -59,7 +59,7 @@ def _is_idle(token: Token) -> bool:
     return isinstance(token, Comment) and not token.is_conditional and not _MARKS.match(token.source)
 
 
-def collapse_whitespace(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+def collapse_whitespace(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """Runs of white space become one space, or one line break where they held one; not in preformatted text."""
     return edit_documents(page, lambda document: Edit(list(_collapsed(document.tokens))))
 
@@ -75,7 +75,7 @@ def _collapsed(tokens: tuple[Token, ...]) -> Iterator[Token]:
             yield token
 
 
-def elide_attributes(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+def elide_attributes(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """Default values go, boolean attributes lose their value; not where a selector may ask for them."""
     asked = _selectors(page)
 
@@ -120,7 +120,7 @@ def _is_boolean(tag: Tag, attribute: Attribute) -> bool:
     return attribute.name in _BOOLEAN and attribute.value is not None and not says
 
 
-def remove_quotes(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+def remove_quotes(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """Quotes go where the value holds nothing that would end it."""
 
     def change(document: Document) -> Edit:

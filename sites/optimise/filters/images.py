@@ -14,7 +14,7 @@ from sites.optimise import picture
 from sites.optimise.document import Notes, open_document
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import script_texts
-from sites.optimise.settings import Settings
+from sites.optimise.settings import FilterSettings
 
 WORKERS = 2
 JPEG, PNG, WEBP, AVIF = "image/jpeg", "image/png", "image/webp", "image/avif"
@@ -22,12 +22,12 @@ MIN_GAIN_BYTES = 1
 _WHOLE = re.compile(r"\s*([1-9][0-9]{0,4})(?:px)?\s*")
 
 
-def strip_image_meta_data(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def strip_image_meta_data(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Comments, EXIF, XMP, thumbnails out of JPEG and PNG files; colour profiles stay, they change how it looks."""
     return _each(page, settings, (JPEG, PNG), lambda image: (picture.stripped(image.body), image.mime))
 
 
-def recompress_jpeg(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def recompress_jpeg(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """JPEG files whose quality is above the limit, encoded anew at it with 4:2:0 chroma."""
 
     def change(image: Resource) -> tuple[bytes, str]:
@@ -36,14 +36,14 @@ def recompress_jpeg(page: Page, settings: Settings) -> tuple[Page, Notes]:
     return _each(page, settings, (JPEG,), change, lossy=True)
 
 
-def recompress_png(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def recompress_png(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """PNG files packed better; every pixel stays."""
     return _each(
         page, settings, (PNG,), lambda image: (picture.packed_png(image.body, settings.png_effort), PNG)
     )
 
 
-def convert_jpeg_to_progressive(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def convert_jpeg_to_progressive(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """JPEG files from the size limit on, as progressive ones; every coefficient stays."""
 
     def change(image: Resource) -> tuple[bytes, str]:
@@ -54,7 +54,7 @@ def convert_jpeg_to_progressive(page: Page, settings: Settings) -> tuple[Page, N
     return _each(page, settings, (JPEG,), change)
 
 
-def convert_jpeg_to_webp(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def convert_jpeg_to_webp(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """JPEG files as WebP, at the quality limit or that of the file if it is lower."""
 
     def change(image: Resource) -> tuple[bytes, str]:
@@ -63,7 +63,7 @@ def convert_jpeg_to_webp(page: Page, settings: Settings) -> tuple[Page, Notes]:
     return _each(page, settings, (JPEG,), change, lossy=True)
 
 
-def convert_png_to_webp(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def convert_png_to_webp(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """PNG files as lossless WebP."""
     return _each(
         page,
@@ -74,7 +74,7 @@ def convert_png_to_webp(page: Page, settings: Settings) -> tuple[Page, Notes]:
     )
 
 
-def convert_to_avif(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def convert_to_avif(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """JPEG and PNG files (also those made WebP before) as AVIF."""
 
     def change(image: Resource) -> tuple[bytes, str]:
@@ -85,7 +85,7 @@ def convert_to_avif(page: Page, settings: Settings) -> tuple[Page, Notes]:
     return _each(page, settings, (JPEG, PNG, WEBP), change, lossy=True)
 
 
-def resize_images(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def resize_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Images shrink to the largest size that width and height attributes display them at.
 
     Left alone: an image that anything else refers to (a link, srcset, a style sheet, a script), which may show it
@@ -144,7 +144,7 @@ def _source(image: Resource) -> bytes:
 
 def _each(
     page: Page,
-    settings: Settings,
+    settings: FilterSettings,
     kinds: tuple[str, ...],
     change: Callable[[Resource], tuple[bytes, str]],
     *,

@@ -12,7 +12,7 @@ from sites.optimise.document import Document, Element, Notes, edit_elements
 from sites.optimise.markup import Chars, Tag, Token, end_tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import FILE_ATTRIBUTES, has_handlers, is_named, is_style_sheet
-from sites.optimise.settings import Settings
+from sites.optimise.settings import FilterSettings
 from sites.optimise.text import UNREADABLE
 
 INLINED_IMAGES = frozenset(
@@ -20,16 +20,16 @@ INLINED_IMAGES = frozenset(
 )
 
 
-class _Unfit(Exception):  # control flow within this module: why a file stays outside
+class _UninlinableError(Exception):  # control flow within this module: why a file stays outside
     pass
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _Inlinable:
     """How one kind of file moves into the document.
 
     `reference` is what an element refers to (None: it is no such element), `content` the text that takes the
-    place of the file, `start` the tag it then stands in. `content` raises _Unfit.
+    place of the file, `start` the tag it then stands in. `content` raises _UninlinableError.
     """
 
     element: str
@@ -40,17 +40,17 @@ class _Kind:
     start: Callable[[Tag], Tag]
 
 
-def inline_css(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def inline_css(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Style sheets up to the size limit become <style> elements; their relative URLs follow."""
     return _inline(page, _CSS, settings.css_inline_max_bytes)
 
 
-def inline_javascript(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def inline_javascript(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Scripts up to the size limit that the parser waits for move into their elements."""
     return _inline(page, _JAVASCRIPT, settings.js_inline_max_bytes)
 
 
-def _inline(page: Page, kind: _Kind, limit_bytes: int) -> tuple[Page, Notes]:
+def _inline(page: Page, kind: _Inlinable, limit_bytes: int) -> tuple[Page, Notes]:
     def change(document: Document, element: Element) -> list[Token] | Note | None:
         found = document.referred(kind.reference(element.tag))
         if found is None or not kind.is_file(found) or len(found.body) > limit_bytes:
@@ -58,7 +58,7 @@ def _inline(page: Page, kind: _Kind, limit_bytes: int) -> tuple[Page, Notes]:
         try:
             _check_element(document, element.tag, kind)
             content = kind.content(document, found)
-        except _Unfit as why:
+        except _UninlinableError as why:
             return Note(found.url, str(why))
         start = kind.start(element.tag)
         return [start, Chars(content, start.name), end_tag(start.name)]
@@ -66,22 +66,22 @@ def _inline(page: Page, kind: _Kind, limit_bytes: int) -> tuple[Page, Notes]:
     return edit_elements(page, [kind.element], change)
 
 
-def _check_element(document: Document, tag: Tag, kind: _Kind) -> None:
+def _check_element(document: Document, tag: Tag, kind: _Inlinable) -> None:
     if has_handlers(tag):
-        raise _Unfit(f"a script waits for the {kind.name} to load")
+        raise _UninlinableError(f"a script waits for the {kind.name} to load")
     if is_named(tag.get("id"), document):
-        raise _Unfit("a script may ask for the element by its id")
+        raise _UninlinableError("a script may ask for the element by its id")
 
 
 def _style_content(document: Document, found: Resource) -> str:
     text = document.text_of(found, "css")
     if text is None:
-        raise _Unfit(UNREADABLE)
+        raise _UninlinableError(UNREADABLE)
     moved = stylesheet.rebased(text.text, found.url, document.base)
     if moved is None or not stylesheet.is_well_formed(moved):
-        raise _Unfit("the style sheet is not well formed")
+        raise _UninlinableError("the style sheet is not well formed")
     if "</style" in moved.lower() or document.text.encoded(moved) is None:
-        raise _Unfit("the style sheet cannot stand in the document")
+        raise _UninlinableError("the style sheet cannot stand in the document")
     return stylesheet.without_charset(moved)
 
 
@@ -99,16 +99,16 @@ def _script_reference(tag: Tag) -> str | None:
 def _script_content(document: Document, found: Resource) -> str:
     text = document.text_of(found, "javascript")
     if text is None:
-        raise _Unfit(UNREADABLE)
+        raise _UninlinableError(UNREADABLE)
     if document.text.encoded(text.text) is None or script.breaks_out(text.text):
-        raise _Unfit("the script cannot stand in the document")
+        raise _UninlinableError("the script cannot stand in the document")
     reason = script.why_not_movable(text.text)
     if reason:
-        raise _Unfit(reason)
+        raise _UninlinableError(reason)
     return text.text
 
 
-_CSS = _Kind(
+_CSS = _Inlinable(
     element="link",
     name="style sheet",
     reference=lambda tag: tag.get("href") if is_style_sheet(tag) else None,
@@ -116,7 +116,7 @@ _CSS = _Kind(
     content=_style_content,
     start=_style_tag,
 )
-_JAVASCRIPT = _Kind(
+_JAVASCRIPT = _Inlinable(
     element="script",
     name="script",
     reference=_script_reference,
@@ -126,7 +126,7 @@ _JAVASCRIPT = _Kind(
 )
 
 
-def inline_images(page: Page, settings: Settings) -> tuple[Page, Notes]:
+def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Images up to the size limit become data URLs, where the document shows them once."""
 
     def change(document: Document, element: Element) -> list[Token] | Note | None:

@@ -7,11 +7,11 @@ import base64
 from sites.optimise import script
 from sites.optimise.document import Document, Edit, Element, Notes, Replacement, edit_documents, replaced
 from sites.optimise.page import Note, Page
-from sites.optimise.settings import Settings
+from sites.optimise.settings import FilterSettings
 from sites.optimise.text import UNREADABLE, is_whole
 
 
-def defer_javascript(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+def defer_javascript(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """Every classic script of a document runs, in order, after it is parsed; inline ones become data URLs for it."""
     return edit_documents(page, _defer)
 

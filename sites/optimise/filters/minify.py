@@ -10,7 +10,7 @@ from sites.optimise.document import Document, Element, Notes, edit_elements
 from sites.optimise.markup import Token
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import is_style_element
-from sites.optimise.settings import Settings
+from sites.optimise.settings import FilterSettings
 from sites.optimise.text import UNREADABLE, is_whole, text_of
 
 
@@ -27,12 +27,12 @@ class _Language:
     rejected: str
 
 
-def rewrite_css(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+def rewrite_css(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """Style sheets and the content of <style> elements, minified where that makes them shorter."""
     return _rewrite(page, _CSS)
 
 
-def rewrite_javascript(page: Page, _settings: Settings) -> tuple[Page, Notes]:
+def rewrite_javascript(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """Scripts and the content of <script> elements, minified where that makes them shorter."""
     return _rewrite(page, _JAVASCRIPT)
 

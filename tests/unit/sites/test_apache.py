@@ -13,7 +13,7 @@ from harness.study.abilities import ABILITIES
 from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servedrequest import Match
-from sites.servers.apache import SETTINGS, Settings, configuration
+from sites.servers.apache import SETTINGS, ApacheSettings, configuration
 from sites.servers.apachefiles import as_is
 from sites.servers.apachelog import FIELDS, parse_line
 from sites.servers.closestfiles import file_name
@@ -70,7 +70,7 @@ def test_settings_reach_the_configuration() -> None:
 
 def test_every_setting_is_explained_in_the_template() -> None:
     template = (Path(__file__).parents[3] / "configs" / "servers" / "apache.template").read_text()
-    for name in Settings.__dataclass_fields__:
+    for name in ApacheSettings.__dataclass_fields__:
         assert f"settings.{name}" in template, name
 
 

@@ -15,7 +15,7 @@ from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servedrequest import Match
 from sites.servers.closestfiles import file_name
-from sites.servers.nginx import Settings, configuration
+from sites.servers.nginx import NginxSettings, configuration
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import FIELDS, parse_line
 from tests.unit.sites.setups import setup_of
@@ -53,7 +53,7 @@ def test_tls_is_one_version_and_never_resumed() -> None:
 
 def test_every_setting_is_explained_in_the_template() -> None:
     template = (Path(__file__).parents[3] / "configs" / "servers" / "nginx.template").read_text()
-    for name in Settings.__dataclass_fields__:
+    for name in NginxSettings.__dataclass_fields__:
         assert f"settings.{name}" in template, name
 
 

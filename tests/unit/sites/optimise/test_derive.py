@@ -15,7 +15,7 @@ from sites.archive import Archive, list_archives, write_archive
 from sites.optimise.derive import REPORT, derive, variant_of
 from sites.optimise.inventory import Size
 from sites.optimise.page import Page
-from sites.optimise.settings import Settings
+from sites.optimise.settings import FilterSettings
 from sites.optimise.switched import SwitchedOff, path_of, switch_off, switched_off
 from sites.response import Response
 from tests.unit.sites.optimise.pages import photo
@@ -61,7 +61,7 @@ def test_what_changes_the_bytes_makes_another_variant(tmp_path: Path) -> None:
     made = [
         derive(archive, parse_variant("inline_css")),
         derive(archive, parse_variant("rewrite_css")),
-        derive(archive, parse_variant("inline_css"), settings=Settings(css_inline_max_bytes=1)),
+        derive(archive, parse_variant("inline_css"), settings=FilterSettings(css_inline_max_bytes=1)),
         derive(archived(tmp_path, CSS + b"x{}"), parse_variant("inline_css")),
     ]
     assert len({each.archive.folder for each in made}) == 4

@@ -10,7 +10,7 @@ from PIL import Image, ImageChops
 from sites.optimise import picture
 from sites.optimise.derive import optimise
 from sites.optimise.page import Page
-from sites.optimise.settings import DEFAULTS, Settings
+from sites.optimise.settings import DEFAULTS, FilterSettings
 from tests.unit.sites.optimise.pages import START, page, photo
 
 
@@ -24,7 +24,7 @@ def same_pixels(one: bytes, other: bytes) -> bool:
 
 
 def applied(
-    names: str, html: str, settings: Settings = DEFAULTS, **files: bytes | str
+    names: str, html: str, settings: FilterSettings = DEFAULTS, **files: bytes | str
 ) -> tuple[Page, list[str]]:
     made = page(html, {name.replace("_", "."): data for name, data in files.items()})
     result, report = optimise(made, names.split(), settings)
@@ -97,7 +97,7 @@ def test_what_cannot_be_handled_is_left_alone() -> None:
     everything = (
         "strip_image_meta_data recompress_jpeg recompress_png convert_jpeg_to_webp convert_png_to_webp"
     )
-    made, reasons = applied(everything, "<p>", Settings(image_resolution_limit_bytes=500_000), **files)
+    made, reasons = applied(everything, "<p>", FilterSettings(image_resolution_limit_bytes=500_000), **files)
     for name in ("a.png", "b.png", "c.jpg", "f.png"):
         assert (
             body(made, name)
