@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 from pathlib import Path
 
 from harness.cli.common import Subcommands, in_enclosure
@@ -25,6 +24,7 @@ from harness.records import Record
 from harness.study.abilities import ABILITIES, DEFAULT_SERVERS
 from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE
+from harness.system.process import in_foreground
 from harness.testbed.calibrate import check_link
 from harness.testbed.testbed import testbed
 from harness.trial.bench import bench
@@ -169,7 +169,4 @@ def _shell(link: Link, backend: Backend | None, words: list[str]) -> int:
     with testbed(backend=backend) as made:
         check_link(made, link)
         with made.client(link) as client, client.host.entered():
-            try:
-                return subprocess.run(words, check=False).returncode
-            except FileNotFoundError as error:
-                raise UsageError(f"cannot run {words[0]}: there is no such program") from error
+            return in_foreground(words)

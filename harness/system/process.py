@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.errors import EnvironmentLacks, TestbedFailed, UsageError
 from harness.system.command import Command
 from harness.system.processtree import is_stopped
 
@@ -76,6 +76,14 @@ def run(
         said = " | ".join((done.stderr or done.stdout).strip().splitlines()[-3:]) or "it printed nothing"
         raise TestbedFailed(f"`{command}` failed with exit code {done.returncode}: {said}")
     return done.stdout + done.stderr if with_stderr else done.stdout
+
+
+def in_foreground(words: Sequence[str]) -> int:
+    """Run a user's command on our terminal to its end; its exit code. UsageError when there is no such program."""
+    try:
+        return subprocess.run(words, check=False).returncode
+    except FileNotFoundError as error:
+        raise UsageError(f"cannot run {words[0]}: there is no such program") from error
 
 
 class Process:

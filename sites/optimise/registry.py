@@ -27,7 +27,7 @@ Apply = Callable[[Page, FilterSettings], tuple[Page, Notes]]
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter: its name and meaning as `harness.variants` has them, its family, and what it does."""
+    """A filter: its name and meaning as `harness.model.variant` has them, its family, and what it does."""
 
     name: str
     meaning: str

@@ -11,7 +11,7 @@ import pytest
 from harness.browser.netlog import parse_netlog
 from harness.errors import TestbedFailed
 
-DATA = Path(__file__).parents[2] / "data" / "netlog"
+DATA = Path(__file__).parents[3] / "data" / "netlog"
 
 
 def text_of(name: str) -> str:

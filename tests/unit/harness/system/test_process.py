@@ -110,7 +110,7 @@ def test_a_process_can_die_with_its_parent(tmp_path: Path) -> None:
         f"import os, pathlib, time; pathlib.Path({str(pids)!r}).write_text(str(os.getpid())); time.sleep(60)"
     )
     code = (
-        "import pathlib, time\nfrom harness.command import Command\nfrom harness.process import running\n"
+        "import pathlib, time\nfrom harness.system.command import Command\nfrom harness.system.process import running\n"
         f"asleep = Command.of({sys.executable!r}, '-c', {asleep!r}).dying_with_us()\n"
         f"with running(asleep, pathlib.Path({str(tmp_path / 'log')!r})): time.sleep(60)"
     )

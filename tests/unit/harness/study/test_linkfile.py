@@ -170,7 +170,7 @@ def test_every_shipped_link_is_valid_and_has_a_source() -> None:
     assert len(set(names)) == len(names)
     for name in names:
         assert [link.name for link in named_links(name)] == [name]
-    for path in (Path(__file__).parents[3] / "configs" / "links").glob("*.toml"):
+    for path in (Path(__file__).parents[4] / "configs" / "links").glob("*.toml"):
         assert "\nsource = " in path.read_text()
 
 

@@ -10,7 +10,7 @@ import pytest
 from harness.study.plan import make_plan
 from harness.study.studyfile import read_study, shipped_studies
 
-PLANS = Path(__file__).parents[2] / "data" / "plans"
+PLANS = Path(__file__).parents[3] / "data" / "plans"
 SEED = 2012
 
 
