@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.unit.harness.study.test_studyfile import GOOD
 
 from analysis.reach import clear_ones_needed, least_trials
 from harness.cli.main import main
 from harness.cli.studies import comparisons_of, new_folder
 from harness.study.studyfile import parse_study
+from tests.unit.harness.study.test_studyfile import GOOD
 
 
 def test_runs_begun_in_one_second_get_a_folder_each(tmp_path: Path) -> None:

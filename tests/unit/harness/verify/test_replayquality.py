@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.unit.harness.trial.test_judge import START, evidence, request, served
-
 from harness.browser.browserlog import ABORTED, BrowserLog
 from harness.model.condition import Condition, Origins
 from harness.model.device import MOBILE
@@ -21,6 +19,7 @@ from harness.trial.observe import observe
 from harness.verify.replayquality import ReplayQuality, replay_quality
 from sites.archive import Archive, Response, write_archive
 from sites.servedrequest import Match
+from tests.unit.harness.trial.test_judge import START, evidence, request, served
 
 CDN = "https://cdn.example/"
 PAGE = b'<link rel="shortcut icon" href="/i.png"><link rel=manifest href="https://cdn.example/m.json">'
