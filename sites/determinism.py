@@ -22,34 +22,14 @@ import codecs
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from importlib import resources
+
+import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 
 UNDATED_MS = 1_704_067_200_000  # 2024-01-01: for an archive that does not know when it was recorded
 PRESCAN_BYTES = 1024  # where browsers look for <meta charset>
-# Without "<" and "&", so that it is good XML, too. The generator is mulberry32 (Tommy Ettinger, public domain).
-_SCRIPT = """<script>(function(w,t,s){var M=Math,r=function(){s=s+0x6D2B79F5|0;\
-var x=M.imul(s^s>>>15,s|1);x=x+M.imul(x^x>>>7,x|61)^x;return((x^x>>>14)>>>0)/4294967296};\
-if(M.random.coldload)return;r.coldload=1;M.random=r;\
-var O=Object,C=O.getPrototypeOf(w.crypto),g=C.getRandomValues;C.getRandomValues=function(a){g.call(this,a);\
-for(var b=new Uint8Array(a.buffer,a.byteOffset,a.byteLength),i=b.length;i--;)b[i]=r()*256;return a};\
-if(C.randomUUID)C.randomUUID=function(){return"10000000-1000-4000-8000-100000000000".replace(/[018]/g,\
-function(c){return(c^r()*16>>c/4).toString(16)})};\
-var D=w.Date,N=D.now,P=w.performance,b=P.now(),l=-1,o=0,m=0,q=0,V=0,X=0,\
-n=function(){var e=P.now()-b;if(e-l>=1){V+=o;o=0;q=e}l=e;o=M.floor((e-q)/10)*10;V=M.max(V,e-3e4);\
-return m=M.max(m,t+M.floor(V/100)*100+o)},S=function(){return new D(n()).toString()},F=function(y,o,d,h,i,s,f){\
-var e=new.target;return e?O.setPrototypeOf(new D(...(arguments.length?arguments:[n()])),e.prototype):S()};\
-D.now=n;F.prototype=D.prototype;O.setPrototypeOf(F,D);w.Date=D.prototype.constructor=w.Proxy?new Proxy(D,{apply:S,\
-construct:function(d,a,e){return Reflect.construct(d,a.length?a:[n()],e)}}):F;\
-["setTimeout","setInterval"].forEach(function(k){var f=w[k];w[k]=function(h,d){var a=[].slice.call(arguments),\
-j=d>0?+d:0,u=V+j;if(typeof h=="function")a[0]=function(){V=M.max(V,u);u+=j;return h.apply(this,arguments)};\
-return f.apply(w,a)}});\
-var A=w.requestAnimationFrame;if(A)w.requestAnimationFrame=function(h){return A.call(w,typeof h=="function"?\
-function(x){if(x!=X){X=x;V+=16}return h.call(w,x)}:h)};\
-if("timeOrigin"in P)O.defineProperty(w.Performance.prototype,"timeOrigin",\
-{get:function(){return t},configurable:true});\
-var k=O.getOwnPropertyDescriptor(w.Document.prototype,"cookie"),K=k.set;k.set=function(v){\
-K.call(this,(v+"").replace(/(;\\s*expires=)([^;]+)/i,function(a,e,d){d=D.parse(d)+N()-n();\
-return d?e+new D(d).toUTCString():a}))};O.defineProperty(w.Document.prototype,"cookie",k)\
-})(window,%d,%d)</script>"""
+_SOURCE = resources.files("sites").joinpath("determinism.js")
 _SEED = 2012
 
 _MISC = r"(?:\s|<!--(?:-?>|.*?--!?>)|<\?[^>]*>)*+"
@@ -72,7 +52,16 @@ class Pinned:
 
 def script(recorded: datetime | None) -> str:
     """The script element for an archive recorded at that time."""
-    return _SCRIPT % (round(recorded.timestamp() * 1000) if recorded else UNDATED_MS, _SEED)
+    recorded_ms = round(recorded.timestamp() * 1000) if recorded else UNDATED_MS
+    code = _code().replace("RECORDED_MS", str(recorded_ms)).replace("SEED", str(_SEED))
+    return f"<script>{code}</script>"
+
+
+@cache
+def _code() -> str:
+    """`determinism.js` in one line, as short as it can be without other names."""
+    short: str = rjsmin.jsmin(_SOURCE.read_text(encoding="utf-8"))
+    return "".join(short.splitlines())  # rjsmin keeps the line after a "}", where a semicolon may be missing
 
 
 def pin(document: bytes, element: str, *, xml: bool) -> Pinned | None:

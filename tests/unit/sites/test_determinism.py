@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from datetime import UTC, datetime
@@ -186,3 +187,22 @@ def test_a_character_set_pushed_out_of_sight_is_told() -> None:
     near = pin(head, "<S>", xml=False)
     assert near is not None
     assert near.charset is None
+
+
+@pytest.mark.parametrize(
+    ("recorded", "length", "digest"),
+    [
+        (None, 1973, "76a04ae2101d3c506204c3966ade0d9271867306efff340c0df7907544396a4e"),
+        (
+            datetime(2012, 5, 17, 12, 30, tzinfo=UTC),
+            1973,
+            "8cdb52d2e69c0ea69b0a75d6e5735c7b82954da34554d256e37f76791f6a1a55",
+        ),
+    ],
+)
+def test_the_bytes_are_those_of_every_earlier_run(
+    recorded: datetime | None, length: int, digest: str
+) -> None:
+    """Digests of the time when the script was text in the module: another length changes what is measured."""
+    element = script(recorded).encode()
+    assert (len(element), hashlib.sha256(element).hexdigest()) == (length, digest)
