@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import logging
 import os
 import tempfile
 import time
@@ -176,6 +177,7 @@ class PlaywrightDriver:
 def playwright_driver(launcher: Path) -> Iterator[PlaywrightDriver]:
     """Start Playwright; `launcher` is the program it takes for Chromium."""
     before = set(children(os.getpid()))
+    logging.getLogger("asyncio").addFilter(_unless_never_retrieved)
     starting: contextlib.AbstractContextManager[Playwright] = sync_playwright()
     try:
         # What its process says in place of starting; else it would say it to the user, in many lines.
@@ -185,6 +187,11 @@ def playwright_driver(launcher: Path) -> Iterator[PlaywrightDriver]:
         yield PlaywrightDriver(playwright, launcher, pid)
     finally:
         starting.__exit__(None, None, None)
+
+
+def _unless_never_retrieved(message: logging.LogRecord) -> bool:
+    """Drop the complaints of asyncio that waits inside Playwright failed: its process died, and we report that."""
+    return "was never retrieved" not in message.getMessage()
 
 
 def _started(starting: contextlib.AbstractContextManager[Playwright], said: IO[str]) -> Playwright:
