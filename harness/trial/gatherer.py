@@ -7,11 +7,12 @@ from typing import Any
 
 from harness.browser.browserlog import BrowserLog
 from harness.system.processtree import ForeignCpu
-from harness.testbed.testbed import Client, Endpoint, served_to
+from harness.testbed.endpoint import Endpoint
+from harness.testbed.testbed import Client
 from harness.trial.evidence import Evidence
 from harness.trial.lateness import Lateness
 from harness.trial.timeline import Timeline
-from sites.servedrequest import ServedRequest
+from sites.servedrequest import ServedRequest, served_to
 
 
 class Gatherer:
@@ -53,14 +54,14 @@ class Gatherer:
 
     def evidence(self) -> Evidence:
         """All that was seen."""
-        endpoint = self._endpoint
+        endpoint, replay = self._endpoint, self._endpoint.replay
         return Evidence(
             protocol=endpoint.protocol,
             start_url=endpoint.start_url,
             page_hosts=endpoint.hosts,
             rtt_ms=self._rtt_ms,
-            tls=endpoint.tls,
-            tls_resumption=endpoint.tls_resumption,
+            tls=replay.tls,
+            tls_resumption=replay.tls_resumption,
             navigate_ms=self.navigate_ms,
             timeline=self.timeline,
             browser_log=self.browser_log,

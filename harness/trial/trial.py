@@ -17,7 +17,8 @@ from harness.outcome import Outcome, TrialFailed
 from harness.records import Observation, Record
 from harness.study.plan import PlannedTrial
 from harness.system.processtree import ForeignCpu, cpu_seconds, kill_family
-from harness.testbed.testbed import Client, Endpoint, Testbed
+from harness.testbed.endpoint import Endpoint
+from harness.testbed.testbed import Client, Testbed
 from harness.trial.browsers import Drivers, FreshBrowser
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.gatherer import Gatherer
