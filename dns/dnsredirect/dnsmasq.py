@@ -24,8 +24,7 @@ EXAMINATION_S = 1.0  # within which it answers, also on a busy machine
 class NameServer:
     """A running dnsmasq that answers one zone on one address. `answers` asks it a real query."""
 
-    def __init__(self, address: str, process: Process, answers: Callable[[float], bool]) -> None:
-        self.address = address
+    def __init__(self, process: Process, answers: Callable[[float], bool]) -> None:
         self.process = process
         self._answers = answers
 
@@ -66,7 +65,7 @@ def name_server(zone: Zone, address: str, log: Path, host: Host) -> Iterator[Nam
         return answers(0.2)
 
     with running(command.on(host.path).as_ordinary_user(), log, ready=ready) as process:
-        yield NameServer(address, process, answers)
+        yield NameServer(process, answers)
 
 
 def resolve(name: str, server: str, *, timeout_s: float = 2.0) -> str | None:
