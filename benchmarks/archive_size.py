@@ -24,7 +24,7 @@ from sites.certificates import Authority
 from sites.materialise import materialise
 from sites.servers.apache import APACHE
 from sites.servers.server import Service
-from sites.servers.serving import serving
+from sites.servers.serving import Deployment, serving
 
 Result = TypeVar("Result")
 ADDRESS = "127.1.0.1"
@@ -72,12 +72,10 @@ def measure(count: int) -> dict[str, float]:
         made.set_kernel({"ipv4.ip_unprivileged_port_start": 0})
         server = serving(
             APACHE,
-            {"http": site},
-            [Service(Protocol.HTTP1, ADDRESS)],
+            Deployment({"http": site}, [Service(Protocol.HTTP1, ADDRESS)]),
             authority,
             WORKSPACE / f"server-{count}",
-            network=made.path,
-            on_host=made.entered,
+            made,
         )
         timed(seconds, "serve", lambda: stack.enter_context(server))
         stack.enter_context(made.entered())

@@ -14,11 +14,6 @@ ColdloadError                 one line: what was tried, what was found, what to 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
 
 class ColdloadError(Exception):
     """Base of all errors that are reported as one line, without a traceback."""

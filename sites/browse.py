@@ -68,11 +68,10 @@ def browse(
     *,
     network: Path | None = None,
     trust: Path | None = None,
-    quiet_s: float = QUIET_S,
 ) -> Browsed:
     """Load a page with an empty profile in our own Chromium, sandboxed, and record it in the new folder.
 
-    The page may go on for `quiet_s` after its load event, and then until it asks for nothing, at most
+    The page may go on for QUIET_S after its load event, and then until it asks for nothing, at most
     QUIET_LIMIT_S. `network` is the namespace file of the host to work on, `trust` a folder with an NSS database of
     certificate authorities to trust besides the public ones. ArchiveError when the page cannot be loaded.
     """
@@ -95,7 +94,7 @@ def browse(
                     f"Chromium could not load {url}: {why}; check the address and the network"
                 ) from failure
             late = failure.reason
-        browser.linger(quiet_s)
+        browser.linger(QUIET_S)
         browser.wait_for_quiet(QUIET_LIMIT_S)
     try:
         requests = read_netlog(home.netlog).page_requests

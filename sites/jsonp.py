@@ -22,7 +22,6 @@ NAME = r"^[A-Za-z_$](?:[A-Za-z0-9_$.]|\[[0-9]+\])*$"
 HEAD_BYTES = 2000  # comments and tests for the function may come before the call
 LIMIT_BYTES = 4_000_000
 _NAME = re.compile(NAME)
-_PARAMETER = re.compile(r"[A-Za-z0-9_.-]{1,64}")  # what needs no escape in a server's configuration
 _TYPES = SCRIPT_TYPES | HTML_TYPES | {"application/json", "text/json", "text/plain", ""}
 # What may stand before the call: comments, and questions whether there is such a function.
 _CALL = (
@@ -43,10 +42,6 @@ class Callback:
     mark: str
     marked: bytes
     headers: Headers
-
-    def calling(self, name: str) -> bytes | None:
-        """The body that calls another function; None for what is no name."""
-        return self.marked.replace(self.mark.encode(), name.encode()) if _NAME.match(name) else None
 
 
 def callback_of(served: ServedObject) -> Callback | None:

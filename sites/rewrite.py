@@ -182,11 +182,6 @@ def exchange_scheme_names(body: bytes) -> tuple[bytes, int]:
     return _counted(_SCHEME_NAME, exchange, body)
 
 
-def rewrite_scheme(body: bytes, mime: str, scheme: str, hosts: Collection[str]) -> bytes:
-    """A decoded body with its links moved to `scheme`; anything but text comes back as it is."""
-    return rewrite_links(body, scheme, hosts)[0] if is_text(mime) else body
-
-
 def rewrite_value(value: str, scheme: str, hosts: Collection[str]) -> str:
     """A header value, or the target of a request, with the links in it moved to `scheme`."""
     return rewrite_links(value.encode("latin-1", "replace"), scheme, hosts)[0].decode("latin-1")

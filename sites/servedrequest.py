@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -58,3 +59,8 @@ class ServedRequest:
     @property
     def connection(self) -> tuple[str, int, str, int]:
         return self.client_address, self.client_port, self.server_address, self.server_port
+
+
+def served_to(requests: Iterable[ServedRequest], client: str) -> tuple[ServedRequest, ...]:
+    """The requests of one client: of one trial, as each has an address of its own."""
+    return tuple(request for request in requests if request.client_address == client)

@@ -20,9 +20,6 @@ TRIALS = 2
 ENDS_WITHIN_S, SLACK_S = 2.0, 1.0
 LONGEST_S = 9.0  # of such a run, roughly
 STARTING_S = 0.8  # Python imports
-INTERPRETER_S = (
-    0.15  # before that nothing of ours runs yet, and the signal's own way of ending a process holds
-)
 INTERRUPTED = 130
 
 # What is struck: the depth in the tree of processes (the command, its supervisor, the enclosure's first, the work).

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import dns.exception
@@ -16,27 +14,17 @@ import dns.rdatatype
 from dnsredirect.zone import Zone
 from harness.errors import TestbedFailed
 from harness.system.command import Command
+from harness.system.netns import Host
 from harness.system.process import Process, running
 
 PROBE_NAME = "probe.coldload.invalid"
 EXAMINATION_S = 1.0  # within which it answers, also on a busy machine
-QUERY_LINE = re.compile(r" query\[(?P<type>[^\]]+)\] (?P<name>\S+) from (?P<client>\S+)")
-
-
-@dataclass(frozen=True)
-class Query:
-    """One query the name server got."""
-
-    name: str
-    type: str
-    client: str
 
 
 class NameServer:
     """A running dnsmasq that answers one zone on one address. `answers` asks it a real query."""
 
-    def __init__(self, address: str, process: Process, answers: Callable[[float], bool]) -> None:
-        self.address = address
+    def __init__(self, process: Process, answers: Callable[[float], bool]) -> None:
         self.process = process
         self._answers = answers
 
@@ -50,29 +38,10 @@ class NameServer:
         if not self._answers(EXAMINATION_S):
             raise TestbedFailed(f"{self.process.name} did not answer a query within {EXAMINATION_S:g} s")
 
-    @property
-    def offset(self) -> int:
-        """The present end of the query log, to read from later."""
-        return self.process.log.stat().st_size
-
-    def queries(self, since: int = 0) -> list[Query]:
-        """The queries logged from the byte offset `since` on."""
-        with self.process.log.open(encoding="utf-8", errors="replace") as log:
-            log.seek(since)
-            found = (QUERY_LINE.search(line) for line in log)
-            return [Query(match["name"], match["type"], match["client"]) for match in found if match]
-
 
 @contextlib.contextmanager
-def name_server(
-    zone: Zone,
-    address: str,
-    log: Path,
-    *,
-    network: Path | None,
-    on_host: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
-) -> Iterator[NameServer]:
-    """Serve `zone` on `address`, port 53. `on_host` moves the calling thread to that host for the probe."""
+def name_server(zone: Zone, address: str, log: Path, host: Host) -> Iterator[NameServer]:
+    """Serve `zone` on `address` of a host, port 53."""
     command = Command.of(
         "dnsmasq",
         "--keep-in-foreground",
@@ -89,14 +58,14 @@ def name_server(
     )
 
     def answers(timeout_s: float) -> bool:
-        with on_host():
+        with host.entered():
             return resolve(PROBE_NAME, address, timeout_s=timeout_s) == zone.default
 
     def ready() -> bool:
         return answers(0.2)
 
-    with running(command.on(network).as_ordinary_user(), log, ready=ready) as process:
-        yield NameServer(address, process, answers)
+    with running(command.on(host.path).as_ordinary_user(), log, ready=ready) as process:
+        yield NameServer(process, answers)
 
 
 def resolve(name: str, server: str, *, timeout_s: float = 2.0) -> str | None:

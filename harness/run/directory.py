@@ -48,10 +48,6 @@ class RunDirectory:
             return set()
         return {str(jsontext.parse(line)["digest"]) for _, line, _ in jsontext.lines(self.requested_path)}
 
-    @property
-    def log_path(self) -> Path:
-        return self.folder / "run.log"
-
     def trial_folder(self, trial: str) -> Path:
         return self.folder / "trials" / trial
 

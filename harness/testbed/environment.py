@@ -18,6 +18,7 @@ from harness.browser.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
 from harness.browser.qtwebkit import home as qtwebkit
 from harness.errors import EnvironmentLacks
 from harness.link.emulated import linkem_program
+from harness.model.condition import RECORDED_COMPRESSION
 from harness.model.engine import Engine
 from harness.study.study import Study
 from harness.system.command import Command
@@ -62,7 +63,7 @@ def describe_environment(
                 "name": setup.server,
                 "tls": setup.replays[0].tls,
                 "tls_resumption": setup.replays[0].tls_resumption,
-                "settings": testbed.server_settings(setup.engine),
+                "settings": _server_settings(testbed, setup.engine),
             }
             for setup in study.setups
         },
@@ -71,14 +72,42 @@ def describe_environment(
                 "digest": archive.digest,
                 "start_url": archive.start_url,
                 "with": archive.captured_with,
-                "addresses": [list(hosts) for hosts in testbed.groups(archive.name)],
+                "addresses": [list(hosts) for hosts in _groups(testbed, archive.name)],
                 "notes": list(archive.notes),
-                "changed_for_replay": testbed.replay_notes(archive.name),
+                "changed_for_replay": _replay_notes(testbed, archive.name),
             }
             for name, archive in _distinct(archives).items()
         },
         "study": {"timeout_s": study.timeout_s, "keep": list(study.keep)},
     }
+
+
+def _replay_notes(testbed: Testbed, page: str) -> dict[str, list[str]]:
+    """What was changed of an archive so that it can be replayed, by scheme and compression."""
+    return {
+        _with(compression, endpoint.protocol.scheme): list(endpoint.site.notes)
+        for (name, _, _, compression), endpoint in testbed.endpoints.items()
+        if name == page
+    }
+
+
+def _groups(testbed: Testbed, page: str) -> tuple[tuple[str, ...], ...]:
+    """The hosts of a page that have an address of their own together; () when all names have the same one."""
+    return next(endpoint.groups for (name, *_), endpoint in testbed.endpoints.items() if name == page)
+
+
+def _server_settings(testbed: Testbed, engine: Engine) -> dict[str, Mapping[str, object]]:
+    """The settings that matter of the replay servers for an engine, by archive and compression."""
+    return {
+        _with(compression, name): endpoint.server.settings
+        for (name, _, served, compression), endpoint in testbed.endpoints.items()
+        if served is engine
+    }
+
+
+def _with(compression: str, what: str) -> str:
+    """As in `agency, gzip-6`; what is compressed as it was recorded goes without saying."""
+    return what if compression == RECORDED_COMPRESSION else f"{what}, {compression}"
 
 
 def _distinct(archives: Mapping[Engine, Mapping[str, Archive]]) -> dict[str, Archive]:

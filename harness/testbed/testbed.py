@@ -13,14 +13,13 @@ import contextlib
 import itertools
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from dnsredirect.dnsmasq import NameServer, name_server
 from dnsredirect.resolver import Resolver
-from dnsredirect.zone import Zone
 from harness.errors import TestbedFailed
 from harness.link.emulated import Address, RunningLink, joined, kernel_settings, usable_backend
 from harness.model.condition import RECORDED_COMPRESSION, Condition, Origins
@@ -33,21 +32,20 @@ from harness.study.abilities import DEFAULT_SERVER, refuse_unless_able, refuse_u
 from harness.system import syscalls
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import NETNS_FOLDER, Host, host
+from harness.testbed.endpoint import Endpoint, zone_of
 from sites.archive import Archive
 from sites.certificates import Authority, trust_database
 from sites.coding import BROWSER_CODINGS, CODINGS_OF_2012
 from sites.materialise import Site, materialise
 from sites.origins import address_groups
-from sites.servedrequest import ServedRequest
 from sites.servers.apache import APACHE
 from sites.servers.caddy import CADDY
 from sites.servers.nginx import NGINX
 from sites.servers.server import Server, Service
-from sites.servers.serving import serving
+from sites.servers.serving import Deployment, Program, serving
 from sites.servers.spdygateway import SPDY_GATEWAY
-from sites.urls import is_local, loopback_address, parse_url
 
-# What each can do: harness.servers.
+# What each can do: harness.study.abilities.
 SERVERS = {"apache": APACHE, "caddy": CADDY, "nginx": NGINX, "spdy-gateway": SPDY_GATEWAY}
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
@@ -57,71 +55,6 @@ SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
 CLIENT = Host("client", NETNS_FOLDER / "client")  # the fresh one of the trial under way
 
 Key = tuple[str, Protocol, Engine, str]  # of an endpoint: archive, protocol, engine and compression
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """Where one archive is served by one protocol.
-
-    `hosts` are archived, `names` also those that are only mentioned. `address` is the name server's, and the replay
-    server's for every name in none of the `groups`: hosts that have an address of their own together. `local` is where
-    those hosts are that browsers do not ask DNS for.
-    """
-
-    protocol: Protocol
-    archive: Archive
-    start_url: str
-    hosts: frozenset[str]
-    names: tuple[str, ...]
-    groups: tuple[tuple[str, ...], ...]
-    replay_notes: tuple[str, ...]
-    tls: str
-    tls_resumption: bool
-    address: str
-    server: Server
-    name_server: NameServer
-    local: Mapping[str, str]
-
-    @property
-    def secure_origins(self) -> tuple[str, ...]:
-        """The origins that were secure contexts when recorded and are served over plain http."""
-        if self.protocol.scheme == "https" or parse_url(self.archive.start_url).scheme == "http":
-            return ()
-        found = {parse_url(entry.url).under("http").authority for entry in self.archive.entries}
-        return tuple(f"http://{authority}" for authority in sorted(found))
-
-    @property
-    def loopback_ports(self) -> dict[tuple[str, int], str]:
-        """The ports of a browser's own loopback addresses where it would look for hosts of the archive, by either."""
-        urls = [parse_url(entry.url).under(self.protocol.scheme) for entry in self.archive.entries]
-        found = [(loopback_address(url.host), url) for url in urls]
-        return {(address, url.port): url.host for address, url in found if address is not None}
-
-    @property
-    def programs(self) -> dict[str, int]:
-        """The main process of each program that answers a load here, by name."""
-        return {**self.server.programs, self.name_server.process.name: self.name_server.process.pid}
-
-    def check(self) -> None:
-        """Raise TestbedFailed, with the name, when one of them has died or is stopped."""
-        with self._named():
-            self.server.check()
-            self.name_server.check()
-
-    def examine(self) -> None:
-        """`check`, and ask each of them; takes some ms, or a second where one does not answer."""
-        with self._named():
-            self.name_server.examine()
-            self.server.examine(self.protocol)
-
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except TestbedFailed as failure:
-            raise TestbedFailed(
-                f"{failure} (it serves {self.archive.name} over {self.protocol})"
-            ) from failure
 
 
 @dataclass(frozen=True)
@@ -173,72 +106,52 @@ class Testbed:
         schemes = sorted({each.scheme for each in protocols})
         codings = CODINGS_OF_2012 if engine is Engine.QTWEBKIT else BROWSER_CODINGS[schemes[0]]
         # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
-        sites = {
-            scheme: materialise(
-                archive,
-                scheme,
-                codings,
-                compression=chosen.compression,
-                determinism=chosen.determinism,
-                think_time=chosen.think_time,
-            )
-            for scheme in schemes
-        }
+        sites = {scheme: _site(archive, scheme, codings, chosen) for scheme in schemes}
         groups = address_groups(archive) if chosen.origins is Origins.RECORDED else ()
         services = {each: self._services(each, sites[each.scheme], groups) for each in protocols}
-        addresses = [service.address for each in services.values() for service in each]
-        self.server.configure(*(f"addr add {address}/32 dev lo" for address in addresses))
+        every = tuple(itertools.chain.from_iterable(services.values()))
+        self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))
         compression = str(chosen.compression)
         folder = self.folder / "servers" / engine / archive.name / compression
-        self._stack.callback(shutil.rmtree, folder)
-        running = self._stack.enter_context(
-            serving(
-                SERVERS[server],
-                sites,
-                [service for each in services.values() for service in each],
-                self.authority,
-                folder,
-                network=self.server.path,
-                on_host=self.server.entered,
-                tls=chosen.tls,
-                tls_resumption=chosen.tls_resumption,
-            )
+        running = self._started(
+            SERVERS[server], Deployment(sites, every, chosen.tls, chosen.tls_resumption), folder
         )
-        for protocol, (elsewhere, *others) in services.items():
-            site = sites[protocol.scheme]
-            known = {host: service.address for service in others for host in service.hosts or ()}
-            local = {host: known.get(host, elsewhere.address) for host in site.hosts if is_local(host)}
-            names = {host: address for host, address in known.items() if host not in local}
+        for protocol, of_protocol in services.items():
             self.endpoints[archive.name, protocol, engine, compression] = Endpoint(
                 protocol=protocol,
                 archive=archive,
-                start_url=site.start_url,
-                hosts=frozenset(site.hosts),
-                names=site.names,
-                groups=groups,
-                replay_notes=site.notes,
-                tls=chosen.tls,
-                tls_resumption=chosen.tls_resumption,
-                address=elsewhere.address,
+                site=sites[protocol.scheme],
+                services=of_protocol,
+                replay=chosen,
                 server=running,
-                name_server=self._stack.enter_context(
-                    name_server(
-                        Zone(elsewhere.address, names),
-                        elsewhere.address,
-                        folder / f"dns-{protocol}.log",
-                        network=self.server.path,
-                        on_host=self.server.entered,
-                    )
-                ),
-                local=local,
+                name_server=self._named(of_protocol, folder / f"dns-{protocol}.log"),
             )
 
-    def _services(self, protocol: Protocol, site: Site, groups: Sequence[tuple[str, ...]]) -> list[Service]:
+    def _services(
+        self, protocol: Protocol, site: Site, groups: Sequence[tuple[str, ...]]
+    ) -> tuple[Service, ...]:
         """The services of one protocol: first the one for every name that is in none of the groups, then theirs."""
         if not groups:
-            return [Service(protocol, self._server_address())]
+            return (Service(protocol, self._server_address()),)
         others = site.mentioned_hosts or site.hosts[:1]  # a service needs a certificate
-        return [Service(protocol, self._server_address(), hosts) for hosts in (others, *groups)]
+        return tuple(Service(protocol, self._server_address(), hosts) for hosts in (others, *groups))
+
+    def _server_address(self) -> str:
+        number = next(self._server_numbers)
+        if number >= 2**16:
+            raise TestbedFailed("more than 65,535 addresses are needed; split the study")
+        return f"{SERVER_NETWORK}.{number // 256}.{number % 256}"
+
+    def _started(self, program: Program, deployment: Deployment, folder: Path) -> Server:
+        """A replay server that runs as long as the testbed does."""
+        self._stack.callback(shutil.rmtree, folder)
+        return self._stack.enter_context(serving(program, deployment, self.authority, folder, self.server))
+
+    def _named(self, services: Sequence[Service], log: Path) -> NameServer:
+        """A name server that runs as long as the testbed does, on the address of the first service."""
+        return self._stack.enter_context(
+            name_server(zone_of(services), services[0].address, log, self.server)
+        )
 
     def endpoint(self, condition: Condition) -> Endpoint:
         """Where the page of a condition is served; raises TestbedFailed when a program there has died or is stopped."""
@@ -304,32 +217,6 @@ class Testbed:
             ) as running:
                 yield Client(made, address, running)
 
-    def replay_notes(self, page: str) -> dict[str, list[str]]:
-        """What was changed of an archive so that it can be replayed, by scheme and compression."""
-        return {
-            _with(compression, endpoint.protocol.scheme): list(endpoint.replay_notes)
-            for (name, _, _, compression), endpoint in self.endpoints.items()
-            if name == page
-        }
-
-    def groups(self, page: str) -> tuple[tuple[str, ...], ...]:
-        """The hosts of a page that have an address of their own together; () when all names have the same one."""
-        return next(endpoint.groups for (name, *_), endpoint in self.endpoints.items() if name == page)
-
-    def server_settings(self, engine: Engine) -> dict[str, Mapping[str, object]]:
-        """The settings that matter of the replay servers for an engine, by archive and compression."""
-        return {
-            _with(compression, name): endpoint.server.settings
-            for (name, _, served, compression), endpoint in self.endpoints.items()
-            if served is engine
-        }
-
-    def _server_address(self) -> str:
-        number = next(self._server_numbers)
-        if number >= 2**16:
-            raise TestbedFailed("more than 65,535 addresses are needed; split the study")
-        return f"{SERVER_NETWORK}.{number // 256}.{number % 256}"
-
 
 @contextlib.contextmanager
 def testbed(tcp: TcpSettings | None = None, backend: Backend | None = None) -> Iterator[Testbed]:
@@ -342,14 +229,21 @@ def testbed(tcp: TcpSettings | None = None, backend: Backend | None = None) -> I
         yield Testbed(server, Path(folder), stack, settings, usable)
 
 
+def _site(archive: Archive, scheme: str, codings: Collection[str], replay: Replay) -> Site:
+    """An archive as it is served under a scheme."""
+    return materialise(
+        archive,
+        scheme,
+        codings,
+        compression=replay.compression,
+        determinism=replay.determinism,
+        think_time=replay.think_time,
+    )
+
+
 def client_network_path() -> Path:
     """The namespace file of the client host, the same for each trial's fresh one."""
     return CLIENT.path
-
-
-def _with(compression: str, what: str) -> str:
-    """As in `agency, gzip-6`; what is compressed as it was recorded goes without saying."""
-    return what if compression == RECORDED_COMPRESSION else f"{what}, {compression}"
 
 
 def _cover(stack: contextlib.ExitStack, source: Path, target: Path) -> None:
@@ -359,8 +253,3 @@ def _cover(stack: contextlib.ExitStack, source: Path, target: Path) -> None:
     except OSError as error:
         raise TestbedFailed(f"cannot cover {target}: {error}") from error
     stack.callback(syscalls.unmount, str(target))
-
-
-def served_to(requests: Iterable[ServedRequest], client: str) -> tuple[ServedRequest, ...]:
-    """The requests of one client: of one trial, as each has an address of its own."""
-    return tuple(request for request in requests if request.client_address == client)

@@ -25,7 +25,8 @@ from harness.model.device import DESKTOP, Device
 from harness.model.engine import Driver, Engine
 from harness.model.protocol import Protocol
 from harness.system.processtree import kill_family
-from harness.testbed.testbed import CLIENT, Endpoint, Testbed, client_network_path
+from harness.testbed.endpoint import Endpoint
+from harness.testbed.testbed import CLIENT, Testbed, client_network_path
 
 
 class FreshBrowser(Interface):
@@ -164,7 +165,7 @@ class Drivers:
                 pipelining=protocol.pipelined,
                 spdy=protocol.wire == qtwebkit.SPDY,
                 security=_loopback(testbed, endpoint) if protocol is Protocol.SPDY_PLAIN else None,
-                tls=endpoint.tls,
+                tls=endpoint.replay.tls,
                 scheme=protocol.scheme,
                 local=endpoint.local,
                 loopback_ports=endpoint.loopback_ports,

@@ -13,7 +13,8 @@ from itertools import accumulate
 from operator import attrgetter
 
 from harness.browser.browserlog import Connection, Request
-from harness.outcome import Outcome
+from harness.errors import TestbedFailed
+from harness.outcome import Outcome, TrialFailed
 from harness.trial.evidence import BROWSER, Evidence
 
 # Chromium's net errors (net_error_list.h) that mean the transport failed, not the page's own rules:
@@ -29,10 +30,23 @@ LONGEST_NAMED = 300
 CONNECTIONS_PER_HOST = 6  # of QtWebKit (and Chromium): with more requests at once it pipelines
 
 
+def ending(evidence: Evidence, failed: TrialFailed | TestbedFailed | None) -> tuple[Outcome, str | None]:
+    """The outcome of a trial with its reason; `failed` is what ended it early.
+
+    The testbed is to blame before the page: a part of it that failed, then one that stood still.
+    """
+    if isinstance(failed, TestbedFailed):
+        return Outcome.TESTBED_FAILED, str(failed)
+    if failed is None:
+        return verdict(evidence)
+    hindrance = _hindered(evidence)
+    return (Outcome.TESTBED_FAILED, hindrance) if hindrance else (failed.outcome, failed.reason)
+
+
 def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
     """Whether a load that reached its load event may count; else the outcome with its reason."""
     for outcome, find in (
-        (Outcome.TESTBED_FAILED, hindered),
+        (Outcome.TESTBED_FAILED, _hindered),
         (Outcome.PAGE_ERROR, attrgetter("misfit")),
         (Outcome.TESTBED_FAILED, _foreign_traffic),
         (Outcome.TESTBED_FAILED, _lossy_testbed),
@@ -49,7 +63,7 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
     return Outcome.OK, None
 
 
-def hindered(evidence: Evidence) -> str | None:
+def _hindered(evidence: Evidence) -> str | None:
     """What stood still while the page loaded, or went: the page did not take the time for itself."""
     seen = evidence.lateness or {}
     stood = [f"{name} for {each.stopped_ms:,.0f} ms" for name, each in seen.items() if each.stopped_ms]

@@ -6,7 +6,7 @@ import contextlib
 import gzip
 import shutil
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,10 +17,12 @@ from harness.outcome import Outcome, TrialFailed
 from harness.records import Observation, Record
 from harness.study.plan import PlannedTrial
 from harness.system.processtree import ForeignCpu, cpu_seconds, kill_family
-from harness.testbed.testbed import Client, Endpoint, Testbed, served_to
+from harness.testbed.endpoint import Endpoint
+from harness.testbed.testbed import Client, Testbed
 from harness.trial.browsers import Drivers, FreshBrowser
 from harness.trial.evidence import BROWSER, Evidence
-from harness.trial.judge import hindered, verdict
+from harness.trial.gatherer import Gatherer
+from harness.trial.judge import ending
 from harness.trial.lateness import watching
 from harness.trial.observe import observe
 from harness.trial.timeline import parsed
@@ -58,14 +60,25 @@ def run_trial(
 def run_observed(
     testbed: Testbed, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
 ) -> tuple[Record, Evidence | None]:
-    """`run_trial`, and all that was seen; None when the trial did not get as far as that."""
+    """`run_trial`, and all that was seen; None when the servers were dead before the trial."""
     drivers.prepare(planned.condition)
     started = datetime.now(UTC)
     before = time.perf_counter()
-    attempt = _Attempt(testbed, drivers, planned, options, files)
-    outcome, reason = attempt.run()
+    try:
+        endpoint = testbed.endpoint(planned.condition)
+    except TestbedFailed as failure:
+        return not_run(planned, str(failure)), None
+    seen = Gatherer(endpoint, planned.condition.link.rtt_ms)
+    failed = _Attempt(testbed, drivers, planned, options, files, endpoint, seen).failure()
+    evidence = seen.evidence()
+    outcome, reason = ending(evidence, failed)
+    if failed is None and outcome is not Outcome.OK:
+        try:
+            testbed.examine(endpoint)
+        except TestbedFailed as failure:
+            outcome, reason = ending(evidence, failure)
     wall_ms = (time.perf_counter() - before) * 1000
-    observation = observe(attempt.evidence) if attempt.evidence else Observation()
+    observation = observe(evidence)
     overhead = wall_ms - observation.plt_ms if observation.plt_ms else None
     record = Record(
         planned=planned,
@@ -74,13 +87,13 @@ def run_observed(
         started_utc=_utc(started),
         observation=observation,
         overhead_ms=overhead,
-        archive_digest=attempt.archive_digest,
+        archive_digest=endpoint.archive.digest,
     )
-    return record, attempt.evidence
+    return record, evidence
 
 
 def not_run(planned: PlannedTrial, reason: str) -> Record:
-    """The record of a trial whose engine this machine lacks."""
+    """The record of a trial that could not begin: this machine lacks its engine, or its servers are dead."""
     return Record(planned, Outcome.TESTBED_FAILED, reason, _utc(datetime.now(UTC)), Observation(), None)
 
 
@@ -88,72 +101,55 @@ def _utc(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Attempt:
-    """The trial under way; `evidence` holds what was seen so far."""
+    """A trial under way at its endpoint. What is seen goes to `seen`."""
 
     testbed: Testbed
     drivers: Drivers
     planned: PlannedTrial
     options: TrialOptions
     files: Path
-    evidence: Evidence | None = None
-    archive_digest: str | None = None
+    endpoint: Endpoint
+    seen: Gatherer
 
-    def run(self) -> tuple[Outcome, str | None]:
+    def failure(self) -> TrialFailed | TestbedFailed | None:
+        """Load the page and gather what is seen; returns what ended the load early."""
         try:
-            endpoint = self.testbed.endpoint(self.planned.condition)
-            self.archive_digest = endpoint.archive.digest
-            self.evidence = Evidence(
-                endpoint.protocol,
-                endpoint.start_url,
-                page_hosts=endpoint.hosts,
-                rtt_ms=self.planned.condition.link.rtt_ms,
-                tls=endpoint.tls,
-                tls_resumption=endpoint.tls_resumption,
-            )
-            self._measure(endpoint)
-            outcome, reason = verdict(self.evidence)
-            if outcome is not Outcome.OK:
-                self.testbed.examine(endpoint)
-        except TrialFailed as failure:
-            hindrance = hindered(self._seen)
-            return (Outcome.TESTBED_FAILED, hindrance) if hindrance else (failure.outcome, failure.reason)
-        except TestbedFailed as failure:
-            return Outcome.TESTBED_FAILED, str(failure)
-        return outcome, reason
+            self._measure()
+        except (TrialFailed, TestbedFailed) as failure:
+            return failure
+        return None
 
-    def _measure(self, endpoint: Endpoint) -> None:
-        log_offset = endpoint.server.log_offset
-        cpu_before = endpoint.server.cpu_seconds()
-        with contextlib.ExitStack() as stack:
-            pcap = self._kept("pcap", "link.pcap")
-            client = stack.enter_context(
-                self.testbed.client(self.planned.condition.link, block=self.planned.block, pcap=pcap)
-            )
-            planned = self.planned
-            fresh = self.drivers.fresh(planned.trial, planned.condition, self.testbed, endpoint)
-            browser = stack.enter_context(fresh)
-            self.testbed.resolver.use(endpoint.address)
+    def _measure(self) -> None:
+        planned, testbed, endpoint = self.planned, self.testbed, self.endpoint
+        pcap = self._kept("pcap", "link.pcap")
+        with (
+            testbed.client(planned.condition.link, block=planned.block, pcap=pcap) as client,
+            self.drivers.fresh(planned.trial, planned.condition, testbed, endpoint) as browser,
+        ):
+            testbed.resolver.use(endpoint.address)
             try:
-                self._load(browser, client, endpoint)
+                self._load(browser, client)
             except TrialFailed:
                 client.link.check()
                 with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole log
-                    self._collect(browser, client, endpoint, log_offset, cpu_before)
-                self.testbed.examine(endpoint, client)
+                    self._collect(browser, client)
+                testbed.examine(endpoint, client)
                 raise
             client.link.check()
-            self._collect(browser, client, endpoint, log_offset, cpu_before)
+            self._collect(browser, client)
 
-    def _load(self, fresh: FreshBrowser, client: Client, endpoint: Endpoint) -> None:
+    def _load(self, fresh: FreshBrowser, client: Client) -> None:
         """From the start of the browser to its end, each wait with a limit that nothing inside can outlive."""
         watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
         with contextlib.ExitStack() as opened:
             with watch.limit(START_S, "browser"):
                 browser = opened.enter_context(fresh.start())
             try:
-                self._load_in(browser, fresh, client, endpoint, watch)
+                screens = self._hold_timers(browser, watch)
+                self._navigate(browser, fresh, client, watch)
+                self._ask(browser, fresh, screens, watch)
             except BaseException as error:
                 if fresh.pid is not None:
                     kill_family(fresh.pid)  # a hanging or half-dead browser cannot be asked to close
@@ -163,44 +159,45 @@ class _Attempt:
             with watch.limit(END_S, "end of the browser"):
                 opened.close()
 
-    def _load_in(
-        self, browser: Browser, fresh: FreshBrowser, client: Client, endpoint: Endpoint, watch: Watchdog
-    ) -> None:
+    def _hold_timers(self, browser: Browser, watch: Watchdog) -> Path | None:
+        """The folder for pictures of the page's screenfuls, for which its timers are held; None without any."""
         screens = self._kept("screens", "screens") if self.options.linger_s else None
         if screens is not None:
             with watch.limit(self.options.answer_s, "answer of the page"):
                 browser.hold_timers()
+        return screens
+
+    def _navigate(self, browser: Browser, fresh: FreshBrowser, client: Client, watch: Watchdog) -> None:
+        """The load itself, up to its load event; every program that works on it is watched."""
+        own = {BROWSER: fresh.pid} if fresh.pid is not None else {}  # the link tells its lateness itself
         foreign = ForeignCpu()
-        with watching(self._programs(fresh, endpoint)) as seen:
+        with watching({**self.endpoint.programs, **own}) as programs:
             try:
                 with watch.limit(self.options.timeout_s + RETURN_S, "return of the navigation"):
-                    navigate_ms = browser.load(endpoint.start_url, self.options.timeout_s)
+                    navigate_ms = browser.load(self.endpoint.start_url, self.options.timeout_s)
                 client.link.check()
-                self.evidence = replace(
-                    self._seen,
-                    navigate_ms=navigate_ms,
-                    link_reading=client.link.reading(),
-                    foreign_cpu_share=foreign.share(),
-                )
+                self.seen.load_event(navigate_ms, client, foreign)
             finally:
-                self.evidence = replace(self._seen, lateness=seen.lateness())
-        with watch.limit(self.options.answer_s, "answer of the page after its load event"):
-            self.evidence = replace(self._seen, timeline=parsed(browser.timeline()))
+                self.seen.lateness = programs.lateness()
+
+    def _ask(self, browser: Browser, fresh: FreshBrowser, screens: Path | None, watch: Watchdog) -> None:
+        """What the loaded page is asked for."""
+        seen, options = self.seen, self.options
+        with watch.limit(options.answer_s, "answer of the page after its load event"):
+            seen.timeline = parsed(browser.timeline())
         if fresh.pid is not None:
-            self.evidence = replace(self._seen, client_cpu_s=cpu_seconds(fresh.pid))
-        if self.options.linger_s:
+            seen.client_cpu_s = cpu_seconds(fresh.pid)
+        if options.linger_s:
             self._linger(browser, screens, watch)
-        with watch.limit(self.options.answer_s, "console of the page"):
-            errors = browser.console_errors()
-            self.evidence = replace(
-                self._seen, console_errors=errors, console_error_count=browser.console_error_count
-            )
-        if "glyphs" in self.options.keep:
-            with watch.limit(self.options.answer_s, "text of the page"):
-                self.evidence = replace(self._seen, without_glyph=browser.text_without_glyph())
+        with watch.limit(options.answer_s, "console of the page"):
+            seen.console_errors = browser.console_errors()
+            seen.console_error_count = browser.console_error_count
+        if "glyphs" in options.keep:
+            with watch.limit(options.answer_s, "text of the page"):
+                seen.without_glyph = browser.text_without_glyph()
         screenshot = self._kept("screenshot", "screenshot.png")
         if screenshot is not None:
-            with watch.limit(self.options.answer_s, "picture of the page"):
+            with watch.limit(options.answer_s, "picture of the page"):
                 browser.screenshot(screenshot)
 
     def _linger(self, browser: Browser, screens: Path | None, watch: Watchdog) -> None:
@@ -210,38 +207,15 @@ class _Attempt:
             with watch.limit(SCREENS_S, "pictures of the page's screenfuls"):
                 take_screens(browser, screens, self.options.linger_s)
 
-    def _programs(self, fresh: FreshBrowser, endpoint: Endpoint) -> dict[str, int]:
-        """What works on a load and is watched meanwhile; the link tells its lateness itself."""
-        own = {BROWSER: fresh.pid} if fresh.pid is not None else {}
-        return {**endpoint.programs, **own}
-
-    def _collect(
-        self,
-        fresh: FreshBrowser,
-        client: Client,
-        endpoint: Endpoint,
-        log_offset: int,
-        cpu_before: float | None,
-    ) -> None:
+    def _collect(self, fresh: FreshBrowser, client: Client) -> None:
         """What is read after the browser has gone, also of a load that failed."""
-        self.evidence = replace(
-            self._seen,
-            server_cpu_s=_since(cpu_before, endpoint.server.cpu_seconds()),
-            served=served_to(endpoint.server.requests(log_offset), client.address),
-            link_reading=self._seen.link_reading or client.link.reading(),
-        )
+        self.seen.after_the_browser(client)
         if fresh.log.exists():
             kept = self._kept("netlog", f"{fresh.log.name}.gz")
             if kept is not None:
                 with fresh.log.open("rb") as source, gzip.open(kept, "wb", compresslevel=4) as target:
                     shutil.copyfileobj(source, target)
-            self.evidence = replace(self._seen, browser_log=fresh.read_log())
-
-    @property
-    def _seen(self) -> Evidence:
-        if self.evidence is None:
-            raise AssertionError("evidence is gathered only once the endpoint is known")
-        return self.evidence
+            self.seen.browser_log = fresh.read_log()
 
     def _kept(self, kind: str, name: str) -> Path | None:
         """The path of a file the study wants kept, its folder made; None when it does not want it."""
@@ -249,8 +223,3 @@ class _Attempt:
             return None
         self.files.mkdir(parents=True, exist_ok=True)
         return self.files / name
-
-
-def _since(before: float | None, now: float | None) -> float | None:
-    """The difference of two readings of a counter in seconds."""
-    return None if before is None or now is None else round(now - before, 3)

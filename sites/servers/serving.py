@@ -15,6 +15,7 @@ from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.protocol import Protocol
 from harness.model.settings import TLS_VERSIONS, Compression
 from harness.system.command import Command
+from harness.system.netns import Host
 from harness.system.process import running
 from sites.certificates import Authority
 from sites.materialise import Site
@@ -43,16 +44,20 @@ class ListeningAddress:
 
 
 @dataclass(frozen=True)
-class Setup:
-    """What a server is to serve (sites by scheme), and where the files for that lie (certificates by host name)."""
+class Deployment:
+    """What a server is to serve: the sites by scheme, the addresses of each protocol, the one version of TLS."""
 
-    folder: Path
     sites: Mapping[str, Site]
     services: Sequence[Service]
-    certificates: Mapping[str, Path]
-    key_file: Path
-    tls: str
+    tls: str = TLS_VERSIONS[0]
     tls_resumption: bool = False
+
+    def __post_init__(self) -> None:
+        for service in self.services:
+            if service.protocol.scheme not in self.sites:
+                raise TestbedFailed(
+                    f"{service.protocol} needs the {service.protocol.scheme} site; materialise it"
+                )
 
     @property
     def compression(self) -> Compression:
@@ -64,12 +69,14 @@ class Setup:
         """The media types to compress while sending."""
         return tuple(sorted({mime for site in self.sites.values() for mime in site.coded_types}))
 
-    def __post_init__(self) -> None:
-        for service in self.services:
-            if service.protocol.scheme not in self.sites:
-                raise TestbedFailed(
-                    f"{service.protocol} needs the {service.protocol.scheme} site; materialise it"
-                )
+
+@dataclass(frozen=True, kw_only=True)
+class Setup(Deployment):
+    """A deployment with the files for it: the server's own in `folder`, certificates by host name."""
+
+    folder: Path
+    certificates: Mapping[str, Path]
+    key_file: Path
 
     @property
     def listeners(self) -> list[ListeningAddress]:
@@ -106,25 +113,16 @@ class Program:
 
 @contextlib.contextmanager
 def serving(
-    program: Program,
-    sites: Mapping[str, Site],
-    services: Sequence[Service],
-    authority: Authority,
-    folder: Path,
-    *,
-    network: Path | None,
-    on_host: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
-    tls: str = TLS_VERSIONS[0],
-    tls_resumption: bool = False,
+    program: Program, deployment: Deployment, authority: Authority, folder: Path, host: Host
 ) -> Iterator[Server]:
-    """Serve the sites (by scheme) on the services; every file of the server lies in `folder`.
-
-    `on_host` moves the calling thread to the host the server runs on, for the probe that proves it ready.
-    """
+    """A server on a host for the length of the block; every file of it lies in `folder`."""
+    sites, services = deployment.sites, deployment.services
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     certificates = authority.certificate_files(sites["https"].names if "https" in sites else (), folder)
-    setup = Setup(folder, sites, services, certificates, authority.key_file.resolve(), tls, tls_resumption)
+    setup = Setup(
+        **vars(deployment), folder=folder, certificates=certificates, key_file=authority.key_file.resolve()
+    )
     for scheme, site in sites.items():
         program.write_answers(folder / scheme, site)
     for name, text in program.configure(setup).items():
@@ -133,18 +131,18 @@ def serving(
     log.touch()
 
     def ready() -> bool:
-        with on_host():
+        with host.entered():
             answered = all_answer(services, sites, authority)
         # A foreign server on one of the addresses would lack the certificates, or leave this log empty.
         return answered and (log.stat().st_size > 0 or not any(_probe_is_logged(each) for each in services))
 
     def answers(protocol: Protocol, timeout_s: float) -> bool:
         asked = [each for each in services if each.protocol is protocol]
-        with on_host():
+        with host.entered():
             return all_answer(asked, sites, authority, timeout_s)
 
     with contextlib.ExitStack() as stack:
-        *others, last = [command.on(network).as_ordinary_user() for command in program.commands(folder)]
+        *others, last = [command.on(host.path).as_ordinary_user() for command in program.commands(folder)]
         log_of_errors = folder / "error.log"
         processes = [stack.enter_context(running(command, log_of_errors)) for command in others]
         processes.append(
@@ -153,8 +151,8 @@ def serving(
         described = {
             "server": program.version(),
             "certificates": len(certificates),
-            "tls": tls,
-            "tls_resumption": tls_resumption,
+            "tls": setup.tls,
+            "tls_resumption": setup.tls_resumption,
             "compression": str(setup.compression),
             **asdict(program.settings),
         }

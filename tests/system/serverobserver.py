@@ -22,7 +22,7 @@ from sites.certificates import Authority
 from sites.materialise import Site, materialise
 from sites.servedrequest import ServedRequest
 from sites.servers.server import Server, Service
-from sites.servers.serving import serving
+from sites.servers.serving import Deployment, serving
 from tests.system.serverrecording import CLOSEST, MISSES, RENAMED, recording, site_of
 
 # Broken percent-encodings, and more that a server refuses before any rule: only Apache has a way round that.
@@ -255,16 +255,7 @@ def served(
     with host("server") as made:
         made.set_kernel({"ipv4.ip_unprivileged_port_start": 0})
         folder = WORKSPACE / name
-        with serving(
-            SERVERS[name],
-            sites,
-            services,
-            authority,
-            folder,
-            network=made.path,
-            on_host=made.entered,
-            tls=tls,
-        ) as server:
+        with serving(SERVERS[name], Deployment(sites, services, tls), authority, folder, made) as server:
             yield made, server, services
 
 

@@ -14,9 +14,9 @@ from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.abilities import DEFAULT_SERVERS
-from harness.testbed.testbed import served_to
 from harness.trial.bench import bench
 from sites.archive import Archive, Response, write_archive
+from sites.servedrequest import served_to
 from tests.system.conftest import condition, inside, picture, trial
 
 START = "http://localhost:3000/"

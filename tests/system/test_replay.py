@@ -14,10 +14,9 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Compression, Replay
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.testbed.testbed import served_to
 from harness.trial.bench import bench
 from sites.archive import Archive, Response, write_archive
-from sites.servedrequest import Match
+from sites.servedrequest import Match, served_to
 from tests.system.conftest import condition, inside, picture, trial
 
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)

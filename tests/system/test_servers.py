@@ -24,7 +24,7 @@ from sites.certificates import Authority
 from sites.materialise import materialise
 from sites.servedrequest import Match, ServedRequest
 from sites.servers.apache import APACHE
-from sites.servers.serving import serving
+from sites.servers.serving import Deployment, serving
 from sites.urls import canonical_url
 from tests.system.conftest import inside
 from tests.system.serverobserver import CLOSING, REFUSED, SERVERS_OWN, TLS, Seen, logged, observe, served
@@ -209,15 +209,7 @@ def test_a_taken_address_and_a_killed_server_are_named() -> None:
         taken = killed = ""
         with served("apache", sites, [Protocol.HTTP1], authority) as (made, first, services):
             try:
-                with serving(
-                    APACHE,
-                    sites,
-                    services,
-                    authority,
-                    WORKSPACE / "second",
-                    network=made.path,
-                    on_host=made.entered,
-                ):
+                with serving(APACHE, Deployment(sites, services), authority, WORKSPACE / "second", made):
                     pass
             except Exception as error:
                 taken = f"{type(error).__name__}: {error}"

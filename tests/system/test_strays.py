@@ -11,10 +11,10 @@ from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.abilities import DEFAULT_SERVERS
-from harness.testbed.testbed import served_to
 from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
+from sites.servedrequest import served_to
 from tests.system.conftest import condition, inside, picture, planned
 
 OWN, THIRD, FRAME = "own.example", "third.example", "frame.example"

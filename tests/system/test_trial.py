@@ -282,7 +282,8 @@ def test_tls_is_the_version_the_study_names(tmp_path: Path, server: str) -> None
         with bench({"small": archive}, [Protocol.H2], replay=Replay(tls="1.2"), server=server) as opened:
             good = trial(opened, 1, cell)
             endpoints = opened.testbed.endpoints
-            endpoints[key(Protocol.H2)] = replace(endpoints[key(Protocol.H2)], tls="1.3")
+            right = endpoints[key(Protocol.H2)]
+            endpoints[key(Protocol.H2)] = replace(right, replay=replace(right.replay, tls="1.3"))
             return [good, trial(opened, 2, cell)]
 
     good, wrong = inside(run)

@@ -16,7 +16,6 @@ from sites.rewrite import (
     mentioned_hosts,
     names_digests,
     rewrite_links,
-    rewrite_scheme,
     rewrite_target,
     rewrite_value,
 )
@@ -45,8 +44,8 @@ HOSTS = ("site.example",)
     ],
 )
 def test_links_move_both_ways(https: bytes, http: bytes) -> None:
-    assert rewrite_scheme(https, "text/html", "http", HOSTS) == http
-    assert rewrite_scheme(http, "text/html", "https", HOSTS).lower() == https.lower()
+    assert rewrite_links(https, "http", HOSTS)[0] == http
+    assert rewrite_links(http, "https", HOSTS)[0].lower() == https.lower()
 
 
 def test_scripts_take_the_recorded_branch_under_the_other_scheme() -> None:
@@ -85,8 +84,6 @@ def test_a_namespace_host_that_is_itself_archived_is_linked_to() -> None:
 
 
 def test_only_text_is_touched() -> None:
-    body = b"\x89PNG https://a.example/"
-    assert rewrite_scheme(body, "image/png", "http", HOSTS) is body
     text_types = ["text/html", "text/css", "application/javascript", "application/json", "image/svg+xml"]
     text_types += [
         "application/manifest+json",

@@ -1,0 +1,114 @@
+"""Where one archive is served by one protocol, and all that is known of it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dnsredirect.dnsmasq import NameServer
+from dnsredirect.zone import Zone
+from harness.errors import TestbedFailed
+from harness.model.protocol import Protocol
+from harness.model.settings import Replay
+from sites.archive import Archive
+from sites.materialise import Site
+from sites.servers.server import Server, Service
+from sites.urls import is_local, loopback_address, parse_url
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where one archive is served by one protocol.
+
+    The first of the `services` is for every name in none of the `groups`: hosts that have an address of their own
+    together. The name server is on its address, too.
+    """
+
+    protocol: Protocol
+    archive: Archive
+    site: Site
+    services: tuple[Service, ...]
+    replay: Replay
+    server: Server
+    name_server: NameServer
+
+    @property
+    def start_url(self) -> str:
+        return self.site.start_url
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The hosts that are archived."""
+        return frozenset(self.site.hosts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those, and hosts that are only mentioned."""
+        return self.site.names
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(service.hosts or () for service in self.services[1:])
+
+    @property
+    def address(self) -> str:
+        return self.services[0].address
+
+    @property
+    def local(self) -> dict[str, str]:
+        """The addresses of the archived hosts that browsers do not ask DNS for."""
+        own = _own_addresses(self.services)
+        return {host: own.get(host, self.address) for host in self.site.hosts if is_local(host)}
+
+    @property
+    def secure_origins(self) -> tuple[str, ...]:
+        """The origins that were secure contexts when recorded and are served over plain http."""
+        if self.protocol.scheme == "https" or parse_url(self.archive.start_url).scheme == "http":
+            return ()
+        found = {parse_url(entry.url).under("http").authority for entry in self.archive.entries}
+        return tuple(f"http://{authority}" for authority in sorted(found))
+
+    @property
+    def loopback_ports(self) -> dict[tuple[str, int], str]:
+        """The ports of a browser's own loopback addresses where it would look for hosts of the archive, by either."""
+        urls = [parse_url(entry.url).under(self.protocol.scheme) for entry in self.archive.entries]
+        found = [(loopback_address(url.host), url) for url in urls]
+        return {(address, url.port): url.host for address, url in found if address is not None}
+
+    @property
+    def programs(self) -> dict[str, int]:
+        """The main process of each program that answers a load here, by name."""
+        return {**self.server.programs, self.name_server.process.name: self.name_server.process.pid}
+
+    def check(self) -> None:
+        """Raise TestbedFailed, with the name, when one of them has died or is stopped."""
+        with self._named():
+            self.server.check()
+            self.name_server.check()
+
+    def examine(self) -> None:
+        """`check`, and ask each of them; takes some ms, or a second where one does not answer."""
+        with self._named():
+            self.name_server.examine()
+            self.server.examine(self.protocol)
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except TestbedFailed as failure:
+            raise TestbedFailed(
+                f"{failure} (it serves {self.archive.name} over {self.protocol})"
+            ) from failure
+
+
+def zone_of(services: Sequence[Service]) -> Zone:
+    """What the name server of an endpoint answers; browsers ask no DNS for local names."""
+    own = _own_addresses(services)
+    return Zone(services[0].address, {name: at for name, at in own.items() if not is_local(name)})
+
+
+def _own_addresses(services: Sequence[Service]) -> dict[str, str]:
+    """The addresses of the hosts that share not the first service's."""
+    return {host: service.address for service in services[1:] for host in service.hosts or ()}

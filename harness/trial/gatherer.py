@@ -1,0 +1,82 @@
+"""Gathers the evidence of one trial while it is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.browser.browserlog import BrowserLog
+from harness.system.processtree import ForeignCpu
+from harness.testbed.endpoint import Endpoint
+from harness.testbed.testbed import Client
+from harness.trial.evidence import Evidence
+from harness.trial.lateness import Lateness
+from harness.trial.timeline import Timeline
+from sites.servedrequest import ServedRequest, served_to
+
+
+class Gatherer:
+    """What was seen so far of a load at an endpoint; `evidence` freezes it, however the load ended.
+
+    Make it before anything of the trial reaches the server: the server's log and CPU time count from then on.
+    """
+
+    def __init__(self, endpoint: Endpoint, rtt_ms: float) -> None:
+        self._endpoint = endpoint
+        self._rtt_ms = rtt_ms
+        self._log_offset = endpoint.server.log_offset
+        self._cpu_before = endpoint.server.cpu_seconds()
+        self.navigate_ms: float | None = None
+        self.timeline: Timeline | None = None
+        self.lateness: Mapping[str, Lateness] | None = None
+        self.foreign_cpu_share: float | None = None
+        self.client_cpu_s: float | None = None
+        self.server_cpu_s: float | None = None
+        self.link_reading: Mapping[str, Any] | None = None
+        self.served: tuple[ServedRequest, ...] | None = None
+        self.browser_log: BrowserLog | None = None
+        self.without_glyph: Mapping[str, int] | None = None
+        self.console_errors: tuple[str, ...] | None = None
+        self.console_error_count: int | None = None
+
+    def load_event(self, navigate_ms: float, client: Client, foreign: ForeignCpu) -> None:
+        """What is read at once after the load event: the counters of the link go on with the page."""
+        self.link_reading = client.link.reading()
+        self.foreign_cpu_share = foreign.share()
+        self.navigate_ms = navigate_ms
+
+    def after_the_browser(self, client: Client) -> None:
+        """What server and link tell when the browser has gone, also of a load that failed."""
+        server = self._endpoint.server
+        self.server_cpu_s = _since(self._cpu_before, server.cpu_seconds())
+        self.served = served_to(server.requests(self._log_offset), client.address)
+        self.link_reading = self.link_reading or client.link.reading()
+
+    def evidence(self) -> Evidence:
+        """All that was seen."""
+        endpoint, replay = self._endpoint, self._endpoint.replay
+        return Evidence(
+            protocol=endpoint.protocol,
+            start_url=endpoint.start_url,
+            page_hosts=endpoint.hosts,
+            rtt_ms=self._rtt_ms,
+            tls=replay.tls,
+            tls_resumption=replay.tls_resumption,
+            navigate_ms=self.navigate_ms,
+            timeline=self.timeline,
+            browser_log=self.browser_log,
+            served=self.served,
+            link_reading=self.link_reading,
+            client_cpu_s=self.client_cpu_s,
+            server_cpu_s=self.server_cpu_s,
+            foreign_cpu_share=self.foreign_cpu_share,
+            lateness=self.lateness,
+            without_glyph=self.without_glyph,
+            console_errors=self.console_errors,
+            console_error_count=self.console_error_count,
+        )
+
+
+def _since(before: float | None, now: float | None) -> float | None:
+    """The difference of two readings of a counter in seconds."""
+    return None if before is None or now is None else round(now - before, 3)
