@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 
 from harness.browser.browserlog import ABORTED, Request
@@ -18,6 +17,7 @@ from sites.httrack import USER_AGENTS, Progress, archive_with_httrack, mirror, r
 from sites.importers.recording import Recording
 from sites.importers.settle import MAX_REDIRECTS, responses, settle
 from sites.response import Response
+from sites.tool import Tool
 from sites.urls import canonical_url, resolve
 
 BROWSER_NOTES = (
@@ -25,14 +25,6 @@ BROWSER_NOTES = (
     "What this load did not ask for is not in the archive: pictures for other screens, what comes when scrolling.",
 )
 LISTED = 10  # addresses in a note
-
-
-class Tool(StrEnum):
-    """What a live page is archived with."""
-
-    BOTH = "both"
-    HTTRACK = "httrack"
-    BROWSER = "browser"
 
 
 def archive_page(

@@ -1,1 +1,1 @@
-"""The command line. Only this package prints or exits; each command is one module, `__main__` is the entry."""
+"""The command line. Only this package prints or exits; `__main__` is the entry, `commands` has the list."""

@@ -9,7 +9,9 @@ def main() -> int:
     """Entry point; returns the exit code."""
     interruption.leave_at_once()
     try:
-        from harness.cli.main import main as run  # noqa: PLC0415  # takes a second, in which a signal may come
+        from harness.cli.main import prepared  # noqa: PLC0415  # a signal may come meanwhile
+
+        command = prepared()  # imports what the command needs, which may take a second
     except (ImportError, MemoryError, OSError) as error:
         said = " ".join(str(error).split()) or type(error).__name__
         print(
@@ -21,8 +23,8 @@ def main() -> int:
 
     try:
         interruption.unwind()
-        return run()
-    except KeyboardInterrupt:  # outside of any command, as while the words are parsed
+        return command()
+    except KeyboardInterrupt:  # before or after the command reports its own
         print("coldload: interrupted", file=sys.stderr)
         return interruption.EXIT_CODE
     finally:

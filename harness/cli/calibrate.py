@@ -8,8 +8,9 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from harness.cli.common import Subcommands, console, in_enclosure
-from harness.cli.linkoptions import add_link_options, link_of
+from harness.cli.common import in_enclosure
+from harness.cli.console import console
+from harness.cli.linkoptions import link_of
 from harness.model.link import Backend, Link
 from harness.study.linkfile import named_links, shipped_links
 from harness.study.studyfile import read_study
@@ -18,31 +19,7 @@ from harness.testbed.calibration import Calibration, refuse_if_off
 from harness.testbed.testbed import testbed
 
 
-def add_commands(commands: Subcommands) -> None:
-    check = commands.add_parser(
-        "calibrate",
-        help="a link's round-trip time, rates, queues and loss, configured against measured",
-        description="Measures links from client to server host: 300 echoes; each way a train of packets, a TCP stream, "
-        "a full queue, and loss. A link takes half a minute and as long as its queues take to drain.",
-    )
-    check.add_argument(
-        "--link",
-        action="append",
-        metavar="NAME",
-        help="a link of configs/links, or all of one of its files (may be repeated)",
-    )
-    check.add_argument("--all", action="store_true", help="every link of configs/links")
-    check.add_argument("--study", metavar="STUDY.toml", help="the links of a study")
-    check.add_argument(
-        "--short",
-        action="store_true",
-        help="only what every run does before its first trial: a second per link",
-    )
-    add_link_options(check)
-    check.set_defaults(run=run_calibrate)
-
-
-def run_calibrate(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     links = [link for name in arguments.link or () for link in named_links(name)]
     if arguments.all:
         links.extend(shipped_links())

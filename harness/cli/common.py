@@ -1,4 +1,4 @@
-"""What the commands share: the enclosure with error reporting inside it, and the console."""
+"""What the commands share: their errors as one line, also from inside the enclosure."""
 
 from __future__ import annotations
 
@@ -6,33 +6,12 @@ import argparse
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
-
-from rich.console import Console
-from rich.text import Text
 
 from harness.errors import ColdloadError, EnvironmentLacks
-from harness.input.shown import one_line, printable
+from harness.input.shown import one_line
 from harness.system.enclosure import enclosed, inside
 
 NO_THREAD = "can't start new thread"  # Python has no class for it
-Subcommands = Any  # argparse has no public type for what add_subparsers returns
-
-
-class PlainConsole(Console):
-    """A console that shows every text as it is written, also where it would mean something to a terminal."""
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        """All texts, also those of tables, come through here."""
-        return super().render_str(printable(text), **options)
-
-
-def console() -> Console:
-    """The console for people; machine-readable output is printed plainly.
-
-    What it prints holds titles, paths, URLs and texts of pages, so that nothing in a text is markup or an emoji.
-    """
-    return PlainConsole(highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:

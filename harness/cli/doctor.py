@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from harness.cli.common import Subcommands, console
+from harness.cli.console import console
 from harness.testbed.preflight import checks, missing
 
 
-def add_commands(commands: Subcommands) -> None:
-    doctor = commands.add_parser(
-        "doctor", help="what is ready, what is missing, and the command that mends it"
-    )
-    doctor.set_defaults(run=run_doctor)
-
-
-def run_doctor(_arguments: argparse.Namespace) -> int:
+def run(_arguments: argparse.Namespace) -> int:
     found = checks()
     out = console()
     for check in found:

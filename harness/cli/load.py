@@ -1,64 +1,33 @@
-"""`coldload load` and `shell`: one trial, one command in the emulated network."""
+"""`coldload load`: one trial."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 
-from harness.cli.common import Subcommands, in_enclosure
-from harness.cli.linkoptions import add_link_options, link_of
-from harness.cli.replay_options import add_replay_options, add_server_options, replay_of
+from harness.cli.common import in_enclosure
+from harness.cli.linkoptions import link_of
+from harness.cli.replay_options import replay_of
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.model.condition import Condition
 from harness.model.device import DESKTOP, DEVICES, Device
 from harness.model.engine import DEFAULT_DRIVERS, Driver, Engine
-from harness.model.link import Backend, Link
+from harness.model.link import Backend
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
-from harness.model.variant import PLAIN, parse_variant, served_name
+from harness.model.variant import parse_variant, served_name
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.abilities import ABILITIES, DEFAULT_SERVERS
+from harness.study.abilities import DEFAULT_SERVERS
 from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE
-from harness.system.process import in_foreground
 from harness.testbed.calibrate import check_link
-from harness.testbed.testbed import testbed
 from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import variant_of
-
-
-def add_commands(commands: Subcommands) -> None:
-    load = commands.add_parser("load", help="one trial, one line")
-    load.add_argument("name", metavar="NAME", help="an archive")
-    load.add_argument("--protocol", choices=[each.value for each in Protocol], default="http1")
-    load.add_argument(
-        "--variant", default=PLAIN, metavar="V", help="as of `coldload optimize` (default plain)"
-    )
-    load.add_argument("--engine", choices=[each.value for each in Engine], default=Engine.CHROMIUM.value)
-    load.add_argument(
-        "--driver", choices=[each.value for each in Driver], help="default: the engine's usual one"
-    )
-    load.add_argument("--device", choices=list(DEVICES), default=DESKTOP.name)
-    load.add_argument("--server", choices=list(ABILITIES), help="default: the engine's usual one")
-    add_replay_options(load)
-    add_server_options(load)
-    load.add_argument("--timeout-s", type=float, default=60.0)
-    load.add_argument(
-        "--keep", type=Path, metavar="DIR", help="store NetLog, packet capture and screenshot here"
-    )
-    load.add_argument("--json", action="store_true", help="print the whole record")
-    add_link_options(load)
-    load.set_defaults(run=run_load)
-    shell = commands.add_parser("shell", help="a shell or a command inside the emulated network")
-    add_link_options(shell)
-    shell.add_argument("argv", nargs="*", metavar="COMMAND", help="after --; default: $SHELL")
-    shell.set_defaults(run=run_shell)
 
 
 def _one_trial(
@@ -97,7 +66,7 @@ def _device(arguments: argparse.Namespace, engine: Engine) -> Device:
     return DEVICES[arguments.device]
 
 
-def run_load(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.timeout_s <= 3600:
         raise UsageError(f"--timeout-s is {arguments.timeout_s:g}; it must be 1 to 3600")
     variant = parse_variant(arguments.variant)
@@ -156,17 +125,3 @@ def _ms(value: float | None) -> str:
 
 def _kb(value: int | None) -> str:
     return "-" if value is None else f"{value / 1000:,.0f} kB"
-
-
-def run_shell(arguments: argparse.Namespace) -> int:
-    link = link_of(arguments)
-    words = arguments.argv or [os.environ.get("SHELL", "/bin/sh")]
-    return in_enclosure(arguments, lambda: _shell(link, arguments.backend, words))
-
-
-def _shell(link: Link, backend: Backend | None, words: list[str]) -> int:
-    """Run the words on the client host; the server host answers at 10.0.255.254."""
-    with testbed(backend=backend) as made:
-        check_link(made, link)
-        with made.client(link) as client, client.host.entered():
-            return in_foreground(words)

@@ -1,16 +1,34 @@
-"""`coldload`: parses the command line, runs the command, returns its exit code."""
+"""`coldload`: parses the command line, imports the command, runs it, returns its exit code."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import harness
-from harness.cli import archives, calibrate, doctor, load, optimise, report, studies, verify
+from harness.cli.commands import COMMANDS, Command
 from harness.cli.common import reported
 
 EPILOG = """exit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks something, 130 interrupted
 first steps: `coldload doctor`, then `coldload demo --quick`"""
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The parser of one command. It gets its arguments when it is first used, which is when the command is chosen."""
+
+    def __init__(self, *, command: Command, **options: Any) -> None:
+        super().__init__(description=command.help, **options)
+        self.command = command
+        self.complete = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Argparse parses the words after the command's name by this."""
+        if not self.complete:
+            self.command.add_arguments(self)
+            self.complete = True
+        return super().parse_known_args(args, namespace)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -23,13 +41,21 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"coldload {harness.__version__}")
     top.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (doctor, calibrate, studies, archives, verify, optimise, load, report):
-        module.add_commands(commands)
+    commands = top.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=CommandParser
+    )
+    for command in COMMANDS:
+        commands.add_parser(command.name, help=command.help, command=command)
     return top
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code."""
+def prepared(argv: Sequence[str] | None = None) -> Callable[[], int]:
+    """The command that the words name, with its arguments and all that it imports, ready to run."""
     arguments = parser().parse_args(argv)
-    return reported(arguments, lambda: arguments.run(arguments))
+    run = next(command for command in COMMANDS if command.name == arguments.command).imported()
+    return partial(reported, arguments, partial(run, arguments))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit code."""
+    return prepared(argv)()

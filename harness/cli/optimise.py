@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable
 from rich.console import Console
 from rich.table import Table
 
-from harness.cli.common import Subcommands, console, in_enclosure
+from harness.cli.common import in_enclosure
+from harness.cli.console import console
 from harness.errors import UsageError
 from harness.model.device import DESKTOP
 from harness.model.engine import Engine
-from harness.model.protocol import Protocol
+from harness.model.protocol import USUAL_PROTOCOLS, Protocol
 from harness.model.settings import DEFAULT_TLS, Replay
 from harness.model.variant import FILTERS, SETS, parse_variant
-from harness.verify.verification import USUAL_PROTOCOLS, asked_for, store, verifications
+from harness.verify.verification import asked_for, store, verifications
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import VariantReport, derive
 from sites.optimise.inventory import Inventory, Size
@@ -28,30 +29,7 @@ URLS_SHOWN = 3
 Weigh = Callable[[Inventory], Size]
 
 
-def add_commands(commands: Subcommands) -> None:
-    optimize = commands.add_parser(
-        "optimize",
-        help="make a variant of an archive and show what each filter did",
-        description="Make a variant of an archive: bytes and requests before and after each filter, and what it "
-        "left alone and why. The variant is kept; a study that names it uses the same one.",
-    )
-    optimize.add_argument("name", nargs="?", metavar="NAME", help="an archive")
-    optimize.add_argument(
-        "--variant",
-        metavar="V",
-        help=f"sets ({', '.join(SETS)}) and filters, separated by commas; -NAME takes one out again",
-    )
-    optimize.add_argument(
-        "--engine",
-        choices=[each.value for each in Engine],
-        default=Engine.CHROMIUM.value,
-        help="the browser it is made for (default chromium)",
-    )
-    optimize.add_argument("--all-notes", action="store_true", help="list every URL that was left alone")
-    optimize.set_defaults(run=run_optimize)
-
-
-def run_optimize(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     out = console()
     if not arguments.name and not arguments.variant:
         _print_filters(out)

@@ -8,58 +8,26 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.cli.common import Subcommands, console, in_enclosure
-from harness.cli.replay_options import add_replay_options, replay_of
+from harness.cli.common import in_enclosure
+from harness.cli.console import console, percent
+from harness.cli.replay_options import replay_of
 from harness.errors import UsageError
 from harness.model.device import DESKTOP, DEVICES, Device
 from harness.model.engine import Engine
-from harness.model.protocol import Protocol
+from harness.model.protocol import USUAL_PROTOCOLS, Protocol
 from harness.model.settings import DEFAULT_TLS, Replay
 from harness.model.variant import Variant, parse_variant
 from harness.study.abilities import DEFAULT_SERVERS
 from harness.testbed.preflight import debian_packages
 from harness.verify.mending import Where, check_variants
 from harness.verify.replayquality import ReplayQuality
-from harness.verify.verification import USUAL_PROTOCOLS, reference_load, store, verifications
+from harness.verify.verification import reference_load, store, verifications
 from sites.archive import Archive, archives_root, open_archive
 from sites.importers.recording import printable
 from sites.optimise.switched import path_of, switch_off, switched_off
 
 
-def add_commands(commands: Subcommands) -> None:
-    verify = commands.add_parser(
-        "verify",
-        help="load an archive, desktop and mobile, and report how faithfully it is replayed",
-        description="Loads the page once on each device, up to four seconds after its load event, and reports what it "
-        "asked for and how that was answered. Reports and screenshots are kept in ARCHIVE/verify/. Exit code 1: the "
-        "load failed, or a core request (no favicon, no manifest, no other method than GET) is not archived.",
-    )
-    verify.add_argument("name", metavar="NAME")
-    verify.add_argument("--engine", choices=[each.value for each in Engine], default=Engine.CHROMIUM.value)
-    verify.add_argument(
-        "--protocol",
-        choices=[each.value for each in Protocol],
-        help="default: " + ", ".join(f"{each} in {engine}" for engine, each in USUAL_PROTOCOLS.items()),
-    )
-    verify.add_argument(
-        "--device", choices=list(DEVICES), help="only this one (default: each that the engine can be)"
-    )
-    add_replay_options(verify)
-    verify.add_argument(
-        "--variant",
-        action="append",
-        metavar="V",
-        help="instead hold this variant against the original (may be repeated): all screenfuls of the page, console "
-        "errors and what is asked for; a filter that breaks the page is switched off for it, with a note",
-    )
-    verify.add_argument(
-        "--no-mend", action="store_true", help="with --variant: only report, switch nothing off"
-    )
-    verify.add_argument("--keep", type=Path, metavar="DIR", help="with --variant: store all screenshots here")
-    verify.set_defaults(run=run_verify)
-
-
-def run_verify(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     archive = open_archive(archives_root(), arguments.name)
     engine = Engine(arguments.engine)
     protocol = _protocol(arguments, engine)
@@ -165,11 +133,6 @@ def _font_packages() -> str:
         if absent
         else "; none of the fonts that set-up installs has it"
     )
-
-
-def percent(value: float | None) -> str:
-    """As in `97.4 %`."""
-    return "-" if value is None else f"{value:.1f} %"
 
 
 def verify_variants(

@@ -68,3 +68,7 @@ class Protocol(StrEnum):
         if engine not in self.engines:
             able = ", ".join(sorted(self.engines))
             raise StudyError(f"engine: {engine} does not speak {self}; engines that do: {able}")
+
+
+# What verifies a page unless another protocol is named.
+USUAL_PROTOCOLS = {Engine.CHROMIUM: Protocol.H2, Engine.QTWEBKIT: Protocol.HTTP1}

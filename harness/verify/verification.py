@@ -30,8 +30,6 @@ from harness.verify.replayquality import ReplayQuality, replay_quality
 from sites.archive import Archive
 
 FOLDER = "verify"
-# What the page is loaded by unless another protocol is named.
-USUAL_PROTOCOLS = {Engine.CHROMIUM: Protocol.H2, Engine.QTWEBKIT: Protocol.HTTP1}
 LINK = Link.of(100, 10)
 TIMEOUT_S = 60.0
 LINGER_S = 4.0  # real pages go on asking after their load event

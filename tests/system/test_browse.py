@@ -18,8 +18,9 @@ from harness.model.settings import Replay
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.testbed import testbed
 from sites.archive import Archive, Response, open_archive, write_archive
-from sites.archiving import Tool, archive_page
+from sites.archiving import archive_page
 from sites.coding import encode
+from sites.tool import Tool
 from tests.system.conftest import Coldload, inside, picture
 
 START = "https://live.example/"

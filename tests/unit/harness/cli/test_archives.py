@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.archives import NOTES_SHOWN, note_lines
+from harness.cli.archivelines import NOTES_SHOWN, note_lines
 from harness.cli.main import main
 from sites.archive import Response, list_archives, write_archive
 from tests.unit.sites.importers.recordings import HTML, PAGE, Warc, entry, har, saved

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.table import Table
 
-from harness.cli.common import console
+from harness.cli.console import console
 from harness.input.shown import one_line, printable, shown
 
 HOSTILE = "[/red] [link=http://a]b[/link] :smile: [bold]c"

@@ -9,7 +9,8 @@ import pytest
 
 from analysis.reach import clear_ones_needed, least_trials
 from harness.cli.main import main
-from harness.cli.studies import comparisons_of, new_folder
+from harness.cli.run import new_folder
+from harness.cli.studychoice import comparisons_of
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.test_studyfile import GOOD
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness.cli.common import console
-from harness.cli.studies import conditions_table
+from harness.cli.console import console
+from harness.cli.plan import conditions_table
 from harness.errors import StudyError
 from harness.input import tomltext
 from harness.model.engine import Driver, Engine

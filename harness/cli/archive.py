@@ -1,0 +1,91 @@
+"""`coldload archive`: live pages, one or a list, and the pages that ship."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rich.console import Console
+
+from harness.cli.archivelines import print_made, total_bytes
+from harness.cli.console import console
+from harness.cli.shipped import make_shipped_archives
+from harness.errors import UsageError
+from harness.input.keys import NAME_PATTERN
+from sites.archive import Archive, archives_root, check_free
+from sites.archiving import archive_page
+from sites.pagelist import PageResult, Wanted, archive_all, read_list
+from sites.tool import Tool
+from sites.wholefolder import temporary_folder
+
+
+def run(arguments: argparse.Namespace) -> int:
+    out = console()
+    chosen = [what for what in ("url", "shipped", "list") if getattr(arguments, what)]
+    if len(chosen) != 1 or (arguments.list and arguments.name):
+        raise UsageError(
+            "name one of: a URL to archive, --list FILE for many (names stand in it), "
+            "--shipped for the pages that ship with the project"
+        )
+    if arguments.shipped:
+        return make_shipped_archives(arguments, archives_root(), out)
+    if arguments.list:
+        return _archive_list(arguments, out)
+    name = arguments.name or urlsplit(arguments.url).hostname or ""
+    if not NAME_PATTERN.fullmatch(name):
+        raise UsageError(
+            f"cannot name an archive {name!r} after {arguments.url}; give --name (letters, digits, . _ -)"
+        )
+    print_made(out, _archive_page(Wanted(arguments.url, name), arguments))
+    return 0
+
+
+def _archive_page(
+    page: Wanted, arguments: argparse.Namespace, go_on: Callable[[], None] | None = None
+) -> Archive:
+    """Archive one page; `go_on`, called all the while, may raise to stop."""
+    check_free(archives_root(), page.name, replace=arguments.replace)
+    with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as work:
+        return archive_page(
+            page.url,
+            archives_root(),
+            page.name,
+            Tool(arguments.tool),
+            user_agent=arguments.user_agent,
+            work=work / "work",
+            progress=None if go_on is None else lambda _count, _url: go_on(),
+        )
+
+
+def _archive_list(arguments: argparse.Namespace, out: Console) -> int:
+    """Archive the pages of a list; 1 when some failed."""
+    if arguments.jobs < 1:
+        raise UsageError(f"--jobs {arguments.jobs} makes no sense; give 1 or more")
+    wanted = read_list(arguments.list)
+    failed: list[PageResult] = []
+    outcomes = archive_all(
+        wanted,
+        archives_root(),
+        lambda page, go_on: _archive_page(page, arguments, go_on),
+        jobs=arguments.jobs,
+        replace=arguments.replace,
+    )
+    for number, outcome in enumerate(outcomes, 1):
+        page = outcome.wanted
+        if outcome.archive is None:
+            failed.append(outcome)
+            said = "failed"
+        else:
+            said = outcome.said or (
+                f"{len(outcome.archive.entries)} responses of {len(outcome.archive.hosts)} host(s), "
+                f"{total_bytes(outcome.archive) / 1000:,.0f} kB"
+            )
+        out.print(f"[{number}/{len(wanted)}] {page.name}: {said} ({page.url})", markup=False)
+    if failed:
+        out.print(f"\n{len(failed)} of {len(wanted)} failed; the same command tries these again:")
+        for outcome in failed:
+            out.print(f"  {outcome.wanted.url}: {outcome.said}", markup=False)
+    return 1 if failed else 0

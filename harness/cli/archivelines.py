@@ -1,0 +1,36 @@
+"""What is said of an archive, for commands that make or show one."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from sites.archive import Archive
+from sites.archive_index import METADATA_FILE
+from sites.importers.recording import printable
+
+NOTES_SHOWN, NOTE_CHARACTERS = 10, 200
+
+
+def print_made(out: Console, archive: Archive) -> None:
+    out.print(
+        f"archived {archive.start_url} as {archive.name}: {len(archive.entries)} responses of "
+        f"{len(archive.hosts)} host(s), {total_bytes(archive) / 1000:,.0f} kB ({archive.folder})"
+    )
+    for line in note_lines(archive):
+        out.print(f"  {line}", markup=False, soft_wrap=True)
+
+
+def note_lines(archive: Archive) -> list[str]:
+    """The notes of an archive, short: what was changed, left out or not found."""
+    shown = [printable(note, NOTE_CHARACTERS) for note in archive.notes[:NOTES_SHOWN]]
+    more = len(archive.notes) - len(shown)
+    cut = any(len(note) > NOTE_CHARACTERS for note in archive.notes[:NOTES_SHOWN])
+    if more:
+        shown.append(f"and {more} more in {archive.folder / METADATA_FILE}")
+    elif cut:
+        shown.append(f"in full in {archive.folder / METADATA_FILE}")
+    return shown
+
+
+def total_bytes(archive: Archive) -> int:
+    return sum(entry.body_bytes for entry in archive.entries)

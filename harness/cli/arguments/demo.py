@@ -1,0 +1,13 @@
+"""The arguments of `coldload demo`."""
+
+from __future__ import annotations
+
+import argparse
+
+from harness.cli.arguments.study import add_out
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """How long it may take, and where it goes."""
+    parser.add_argument("--quick", action="store_true", help="2 round-trip times, 3 trials: a few minutes")
+    add_out(parser)

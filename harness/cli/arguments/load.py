@@ -1,0 +1,37 @@
+"""The arguments of `coldload load`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from harness.cli.linkoptions import add_link_options
+from harness.cli.replay_options import add_replay_options, add_server_options
+from harness.model.device import DESKTOP, DEVICES
+from harness.model.engine import Driver, Engine
+from harness.model.protocol import Protocol
+from harness.model.variant import PLAIN
+from harness.study.abilities import ABILITIES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The page and the condition of its load."""
+    parser.add_argument("name", metavar="NAME", help="an archive")
+    parser.add_argument("--protocol", choices=[each.value for each in Protocol], default="http1")
+    parser.add_argument(
+        "--variant", default=PLAIN, metavar="V", help="as of `coldload optimize` (default plain)"
+    )
+    parser.add_argument("--engine", choices=[each.value for each in Engine], default=Engine.CHROMIUM.value)
+    parser.add_argument(
+        "--driver", choices=[each.value for each in Driver], help="default: the engine's usual one"
+    )
+    parser.add_argument("--device", choices=list(DEVICES), default=DESKTOP.name)
+    parser.add_argument("--server", choices=list(ABILITIES), help="default: the engine's usual one")
+    add_replay_options(parser)
+    add_server_options(parser)
+    parser.add_argument("--timeout-s", type=float, default=60.0)
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="store NetLog, packet capture and screenshot here"
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole record")
+    add_link_options(parser)

@@ -1,0 +1,13 @@
+"""The arguments of `coldload shell`."""
+
+from __future__ import annotations
+
+import argparse
+
+from harness.cli.linkoptions import add_link_options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The link, and what to run."""
+    add_link_options(parser)
+    parser.add_argument("argv", nargs="*", metavar="COMMAND", help="after --; default: $SHELL")

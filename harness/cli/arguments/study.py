@@ -1,0 +1,29 @@
+"""The arguments of commands that take a study."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_study(parser: argparse.ArgumentParser) -> None:
+    """STUDY, --trials and --only."""
+    parser.add_argument("study", metavar="STUDY.toml", help="a study file, or the name of one that ships")
+    parser.add_argument(
+        "--trials", type=int, metavar="N", help="trials per condition, instead of the study's"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="KEY=VALUE",
+        default=[],
+        help="keep the conditions with page=, variant=, compression=, protocol=, link=, engine= or driver= this "
+        "value (may be repeated)",
+    )
+
+
+def add_out(parser: argparse.ArgumentParser) -> None:
+    """--out."""
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="run directory (default: a new one under runs/)"
+    )

@@ -1,0 +1,42 @@
+"""The arguments of `coldload verify`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from harness.cli.replay_options import add_replay_options
+from harness.model.device import DEVICES
+from harness.model.engine import Engine
+from harness.model.protocol import USUAL_PROTOCOLS, Protocol
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The page, how it is loaded, and the variants to hold against it."""
+    parser.description = (
+        "Loads the page once on each device, up to four seconds after its load event, and reports what it "
+        "asked for and how that was answered. Reports and screenshots are kept in ARCHIVE/verify/. Exit code 1: the "
+        "load failed, or a core request (no favicon, no manifest, no other method than GET) is not archived."
+    )
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--engine", choices=[each.value for each in Engine], default=Engine.CHROMIUM.value)
+    parser.add_argument(
+        "--protocol",
+        choices=[each.value for each in Protocol],
+        help="default: " + ", ".join(f"{each} in {engine}" for engine, each in USUAL_PROTOCOLS.items()),
+    )
+    parser.add_argument(
+        "--device", choices=list(DEVICES), help="only this one (default: each that the engine can be)"
+    )
+    add_replay_options(parser)
+    parser.add_argument(
+        "--variant",
+        action="append",
+        metavar="V",
+        help="instead hold this variant against the original (may be repeated): all screenfuls of the page, console "
+        "errors and what is asked for; a filter that breaks the page is switched off for it, with a note",
+    )
+    parser.add_argument(
+        "--no-mend", action="store_true", help="with --variant: only report, switch nothing off"
+    )
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="with --variant: store all screenshots here")

@@ -1,0 +1,58 @@
+"""The commands, one row per command: all that `coldload --help` reads. A command is imported when it is chosen.
+
+A command has two modules of one name. `harness/cli/arguments/MODULE.py` says what it takes (`add_arguments`) and
+imports little. `harness/cli/MODULE.py` does it (`run`) and imports what it needs, at the top as always.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from importlib import import_module
+from typing import NamedTuple
+
+Run = Callable[[argparse.Namespace], int]
+
+
+class Command(NamedTuple):
+    """A command of the command line, its modules, and its line in the list of commands."""
+
+    name: str
+    module: str
+    help: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Import what the command takes, and add that to its parser."""
+        import_module(f"harness.cli.arguments.{self.module}").add_arguments(parser)
+
+    def imported(self) -> Run:
+        """Import what the command does."""
+        run: Run = import_module(f"harness.cli.{self.module}").run
+        return run
+
+
+COMMANDS = (
+    Command("doctor", "doctor", "what is ready, what is missing, and the command that mends it"),
+    Command(
+        "calibrate",
+        "calibrate",
+        "a link's round-trip time, rates, queues and loss, configured against measured",
+    ),
+    Command("demo", "demo", "the main job on what ships with the project; ends with report.html"),
+    Command("plan", "plan", "the conditions, the order, the number of trials, the estimated time"),
+    Command("run", "run", "run a study; goes on where a run of it was interrupted"),
+    Command("archive", "archive", "archive a live page with everything it needs"),
+    Command("import", "imports", "make an archive of a recording: WARC, WACZ, HAR, HTTrack mirror"),
+    Command(
+        "pages",
+        "pages",
+        "list archives; for one: hosts, requests and bytes by type, notes, the last verification",
+    ),
+    Command(
+        "verify", "verify", "load an archive, desktop and mobile, and report how faithfully it is replayed"
+    ),
+    Command("optimize", "optimise", "make a variant of an archive and show what each filter did"),
+    Command("load", "load", "one trial, one line"),
+    Command("shell", "shell", "a shell or a command inside the emulated network"),
+    Command("report", "report", "tables, figures and report.html from records alone"),
+)

@@ -1,0 +1,31 @@
+"""The console for people: nothing of what it prints is markup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.input.shown import printable
+
+
+class PlainConsole(Console):
+    """A console that shows every text as it is written, also where it would mean something to a terminal."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """All texts, also those of tables, come through here."""
+        return super().render_str(printable(text), **options)
+
+
+def console() -> Console:
+    """The console for people; machine-readable output is printed plainly.
+
+    What it prints holds titles, paths, URLs and texts of pages, so that nothing in a text is markup or an emoji.
+    """
+    return PlainConsole(highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+def percent(value: float | None) -> str:
+    """As in `97.4 %`."""
+    return "-" if value is None else f"{value:.1f} %"

@@ -1,0 +1,89 @@
+"""`coldload pages`: the archives there are, or what one holds."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from urllib.parse import urlsplit
+
+from rich.console import Console
+from rich.table import Table
+
+from harness.cli.archivelines import total_bytes
+from harness.cli.console import console, percent
+from harness.verify.verification import stored
+from sites.archive import Archive, archives_root, list_archives, open_archive
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.name:
+        _print_page(open_archive(archives_root(), arguments.name))
+        return 0
+    archives = list_archives(archives_root())
+    out = console()
+    if not archives:
+        out.print(
+            f"nothing is archived in {archives_root()}; `coldload archive URL` or `coldload archive --shipped`"
+        )
+        return 0
+    table = Table("name", "start URL", "responses", "hosts", "kB", "with", box=None, pad_edge=False)
+    for archive in archives:
+        table.add_row(
+            archive.name,
+            archive.start_url,
+            str(len(archive.entries)),
+            str(len(archive.hosts)),
+            f"{total_bytes(archive) / 1000:,.0f}",
+            archive.captured_with,
+        )
+    out.print(table)
+    return 0
+
+
+def _print_page(archive: Archive) -> None:
+    out = console()
+    out.print(
+        f"{archive.name}: {archive.start_url}, archived with {archive.captured_with} on {archive.captured_utc}"
+    )
+    for title in ("host", "type"):
+        counts: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
+        for entry in archive.entries:
+            group = (urlsplit(entry.url).hostname if title == "host" else entry.mime) or "-"
+            counts[group] += 1
+            sizes[group] += entry.body_bytes
+        table = Table(title, box=None, pad_edge=False)
+        for column in ("responses", "kB"):
+            table.add_column(column, justify="right")
+        for name, size in sizes.most_common():
+            table.add_row(name, str(counts[name]), f"{size / 1000:,.1f}")
+        out.print()
+        out.print(table)
+    _print_verifications(archive, out)
+    if archive.notes:
+        out.print("\nnotes")
+        for note in archive.notes:
+            out.print(f"  {note}", markup=False)
+
+
+def _print_verifications(archive: Archive, out: Console) -> None:
+    """What the last loads of `coldload verify` found."""
+    reports = stored(archive)
+    out.print()
+    if not reports:
+        out.print(f"not verified yet; `coldload verify {archive.name}`")
+        return
+    table = Table("verified", "by", "on", box=None, pad_edge=False)
+    for column in ("requests", "as recorded", "closest", "missed", "answered", "core"):
+        table.add_column(column, justify="right")
+    for each in reports:
+        old = each.archive_digest != archive.digest
+        table.add_row(
+            f"{each.taken_utc[:10]}{' (other content)' if old else ''}",
+            each.protocol,
+            each.device,
+            *(str(count) for count in (each.asked, each.exact, len(each.closest), len(each.missed))),
+            percent(each.answered_percent),
+            percent(each.core_percent) if each.outcome == "ok" else each.outcome,
+        )
+    out.print(table)

@@ -1,0 +1,117 @@
+"""`coldload run`: runs a study in a new run directory, or goes on in the one of an interrupted run."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.cli.common import in_enclosure
+from harness.cli.console import console
+from harness.cli.studychoice import chosen, no_verdict_warning
+from harness.errors import MeasurementRefused
+from harness.outcome import Outcome
+from harness.run.directory import RunDirectory, open_run
+from harness.run.progress import progress
+from harness.run.runner import Summary, run_study
+from harness.study.plan import make_plan
+from harness.study.study import Study
+from sites.archive import archives_root, open_archive
+
+RUNS = Path("runs")
+REASONS_SHOWN = 3
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run a study. The same command goes on where an interrupted run of the study stopped."""
+    path, text, study = chosen(arguments)
+    warning = no_verdict_warning(study)
+    if warning:
+        console().print(warning)
+    return run_and_report(arguments, path, text, study)
+
+
+def run_and_report(arguments: argparse.Namespace, path: Path, text: str, study: Study) -> int:
+    """Run a study in its run directory and write the report; `text` is the study file with the options noted."""
+    for page in study.pages:
+        open_archive(archives_root(), page)  # refuses before anything is written
+    folder = arguments.out or _folder(study, text, fresh=arguments.new)
+    seed = study.seed if study.seed is not None else secrets.randbits(32)
+    with open_run(folder, text, make_plan(study, seed)) as opened:
+        return in_enclosure(arguments, lambda: _trials_and_report(study, opened, path))
+
+
+def _folder(study: Study, text: str, *, fresh: bool) -> Path:
+    """The latest unfinished run of this very study, else a new folder."""
+    if not fresh:
+        for folder in sorted(RUNS.glob(f"{study.name}-*Z*"), reverse=True):
+            if _unfinished_run_of(folder, text):
+                return folder
+    return new_folder(RUNS, f"{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+
+
+def new_folder(root: Path, name: str) -> Path:
+    """A folder made just now, by this call alone: of several runs begun in one second the later have a number."""
+    root.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        folder = root / (name if number == 1 else f"{name}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise AssertionError  # numbers do not end
+
+
+def _unfinished_run_of(folder: Path, text: str) -> bool:
+    plan, stored = folder / "plan.jsonl", folder / "study.toml"
+    if not plan.exists() or not stored.exists() or stored.read_bytes() != text.encode():
+        return False
+    records = folder / "records.jsonl"
+    count = records.read_bytes().count(b"\n") if records.exists() else 0
+    return count < plan.read_bytes().count(b"\n") - 1
+
+
+def _trials_and_report(study: Study, run: RunDirectory, path: Path) -> int:
+    out = console()
+    total, done = len(run.plan.trials), len(run.recorded_trials())
+    verb = "going on with" if done else "starting"
+    out.print(
+        f"{verb} {run.folder}: {total - done} of {total} trials to do (study {path.name}, seed {run.plan.seed})"
+    )
+    with progress(out, total, done) as listener:
+        summary = run_study(study, run, archives_root(), listener)
+    out.print(_described(summary))
+    from harness.cli.report import write  # noqa: PLC0415  # pandas and matplotlib: not before the trials
+
+    write([run.folder])
+    _refuse_unless_one_counts(run)
+    return 0
+
+
+def _refuse_unless_one_counts(run: RunDirectory) -> None:
+    """Raise MeasurementRefused when no trial of a run is ok, with what they are instead."""
+    endings = run.endings()
+    if any(outcome == Outcome.OK for outcome, _ in endings):
+        return
+    often = [
+        f"{count} {outcome}: {reason}" for (outcome, reason), count in endings.most_common(REASONS_SHOWN)
+    ]
+    more = f"; and {len(endings) - REASONS_SHOWN} more reasons" if len(endings) > REASONS_SHOWN else ""
+    raise MeasurementRefused(
+        f"no trial of {run.folder} counts, so nothing was measured ({'; '.join(often)}{more})"
+    )
+
+
+def _described(summary: Summary) -> str:
+    ok = summary.outcomes[Outcome.OK]
+    others = ", ".join(
+        f"{count} {outcome}" for outcome, count in summary.outcomes.items() if outcome is not Outcome.OK
+    )
+    new = sum(summary.outcomes.values())
+    return (
+        f"{new} trials: {ok} ok"
+        + (f", {others}" if others else "")
+        + (f" ({summary.already} were recorded before)" if summary.already else "")
+    )
