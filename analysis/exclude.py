@@ -54,7 +54,7 @@ def above(name: str, meaning: str, column: str, limit: float) -> ExclusionRule:
 LATE_P99_LIMIT_US = 1000
 LATE_MAX_LIMIT_US = 20_000
 
-# Browser and servers want the cores too: docs/methodology.md has what other programs' use of them did to load times.
+# Browser and servers want the cores too: docs/results.md has what other programs' use of them did to load times.
 FOREIGN_CPU_LIMIT = 0.25
 
 # What is no page any more: of the median of the page's loads, in that variant, in all engines and by all protocols.

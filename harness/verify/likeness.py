@@ -12,7 +12,7 @@ from harness.records import Record
 from harness.verify.similarity import similarity as similarity_of
 from sites.asked import normalised
 
-# Measured on the pages named in docs/methodology.md, which says what whole and broken variants have.
+# Measured on the pages named in docs/results.md, which says what whole and broken variants have.
 LEAST_SIMILARITY = 0.95
 _VARYING = re.compile(r"https?://[^\s'\"<>)]+|\d+")
 
