@@ -13,7 +13,7 @@ TESTED: dict[str, set[Path]] = {}  # the folders of the modules of each name
 for package in PACKAGES:
     for module in (ROOT / package).rglob("*.py"):
         TESTED.setdefault(module.stem, set()).add(module.parent.relative_to(ROOT))
-FOLDERS = [each for each in UNIT.rglob("*") if each.is_dir() and each.name != "__pycache__"]
+FOLDERS = sorted({each.parent for each in UNIT.rglob("*.py")} - {UNIT})
 TESTS = sorted(UNIT.rglob("test_*.py"))
 
 
