@@ -30,6 +30,7 @@ from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy 
 
 from analysis.estimate import Interval, IntervalKind, Sample, bootstrap, interval
 from analysis.reach import ALPHA, LEAST_PAIRS_WILCOXON, LEAST_TRIALS
+from harness.model.observation import MAIN_METRIC
 
 MARGIN = 0.03
 MOST_TRIALS_FORETOLD = 1_000
@@ -153,7 +154,7 @@ def comparisons(
     records: pd.DataFrame,
     by: Sequence[str],
     order: Sequence[str],
-    metric: str = "plt_ms",
+    metric: str = MAIN_METRIC,
     margin: float = MARGIN,
 ) -> pd.DataFrame:
     """Every protocol against every other within each group, both ways round.

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
 
 from analysis.reach import LEAST_TRIALS
+from harness.model.observation import MAIN_METRIC
 
 CONFIDENCE = 0.95
 RESAMPLES = 9_999
@@ -100,7 +101,7 @@ def bootstrap(samples: tuple[Sample, ...], statistic: Callable[..., object]) -> 
     return Interval(float(bounds.low), float(bounds.high), IntervalKind.BOOTSTRAP)
 
 
-def estimates(records: pd.DataFrame, by: Sequence[str], metric: str = "plt_ms") -> pd.DataFrame:
+def estimates(records: pd.DataFrame, by: Sequence[str], metric: str = MAIN_METRIC) -> pd.DataFrame:
     """One row per group: `by`, then the fields of `Estimate` of the metric where it was observed."""
     rows = [
         {**dict(zip(by, key, strict=True)), **asdict(estimate(group[metric].dropna().to_numpy(dtype=float)))}

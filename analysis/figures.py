@@ -52,11 +52,11 @@ def panels(results: Results) -> Iterator[Drawing]:
         title = conditions.title(place, results.split_columns)
         name = "plt_" + conditions.file_name(place, results.split_columns)
         if cells["rtt_ms"].nunique() > 1:
-            what, figure = "Median page-load time against RTT", _against_rtt(cells, title)
+            what, figure = f"{plots.MEDIAN} against RTT", _against_rtt(cells, title)
         else:
             at = f"{title}, {words.plain(place['rtt_ms'])} ms RTT"
             what, figure = (
-                f"Median page-load time at {words.plain(place['rtt_ms'])} ms RTT",
+                f"{plots.MEDIAN} at {words.plain(place['rtt_ms'])} ms RTT",
                 _at_one_rtt(cells, at),
             )
         yield Drawing(name, f"{what}: {title}. {_reading(cells)}", figure)
@@ -71,7 +71,7 @@ def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
     plots.lines(axes, cells, styles, unit, list(cells["rtt_ms"].unique()))
     axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
     axes.set_xlabel(plots.RTT_AXIS)
-    axes.set_ylabel(f"Median page-load time ({unit.name})")
+    axes.set_ylabel(unit.axis)
     plots.legend(figure, styles, columns=2)
     return figure
 
@@ -90,7 +90,7 @@ def _at_one_rtt(cells: pd.DataFrame, title: str) -> Figure:
     figure.suptitle(
         textwrap.fill(title, TITLE_CHARACTERS), x=0.01, ha="left", fontsize="medium", weight="bold"
     )
-    axes.set_xlabel(f"Median page-load time ({unit.name})")
+    axes.set_xlabel(unit.axis)
     return figure
 
 
@@ -114,7 +114,7 @@ def overviews(results: Results) -> Iterator[Drawing]:
                 ["overview", *(words.slug(text) for text in rest), *([str(part)] if part > 1 else [])]
             )
             about = f" ({', '.join(rest)})" if rest else ""
-            caption = f"Median page-load time of every page and rate{about}. {_reading(cells)}"
+            caption = f"{plots.MEDIAN} of every page and rate{about}. {_reading(cells)}"
             yield Drawing(name, caption, figure)
 
 
@@ -136,7 +136,7 @@ def _grid(cells: pd.DataFrame) -> Figure:
                 plots.lines(axes, here, styles, unit, rtts)
             axes.set_title(f"{page}, {rate}{_engine_of(cells)}")
     figure.supxlabel(plots.RTT_AXIS, fontsize="medium")
-    figure.supylabel(f"Median page-load time ({unit.name})", fontsize="medium")
+    figure.supylabel(unit.axis, fontsize="medium")
     plots.legend(figure, styles, columns=columns)
     return figure
 
@@ -164,7 +164,7 @@ def _dots_by_page(cells: pd.DataFrame) -> Figure:
         axes.set_title(f"{rate}, {words.plain(here['rtt_ms'].iloc[0])} ms RTT{_engine_of(cells)}")
         axes.tick_params(axis="y", length=0)
     row[0].set_yticks([n + 0.5 for n in range(len(pages))], pages)
-    figure.supxlabel(f"Median page-load time ({unit.name})", fontsize="medium")
+    figure.supxlabel(unit.axis, fontsize="medium")
     plots.legend(figure, styles, columns=columns)
     return figure
 
@@ -206,7 +206,7 @@ def variants(results: Results) -> Iterator[Drawing]:
         names = engines.ordered(known["engine"].astype(str))
         apart_text = f" From left to right: {', '.join(map(engines.label, names))}. {engines.NOT_COMPARED}"
         caption = (
-            f"Median page-load time against RTT with the page as it is and optimised: {title}. Colour and marker: "
+            f"{plots.MEDIAN} against RTT with the page as it is and optimised: {title}. Colour and marker: "
             f"protocol; dash: variant.{apart_text if len(names) > 1 else ''} {_reading(known)}"
         )
         yield Drawing(f"variants_{words.slug(title)}", caption, variantchart.chart(known, title))
@@ -232,10 +232,10 @@ def compressions(results: Results) -> Iterator[Drawing]:
         plots.dots(axes, known, styles, unit, rows=names, column="compression")
         axes.set_yticks([n + 0.5 for n in range(len(names))], names)
         axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(f"Median page-load time ({unit.name})")
+        axes.set_xlabel(unit.axis)
         axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
         plots.legend(figure, styles, columns=2)
-        caption = f"Median page-load time by compression of the text: {title}. {_reading(known)}"
+        caption = f"{plots.MEDIAN} by compression of the text: {title}. {_reading(known)}"
         yield Drawing(f"compressions_{words.slug(title)}", caption, figure)
 
 

@@ -23,12 +23,14 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from analysis import protocols, words
 from analysis.estimate import IntervalKind
 from analysis.protocols import Style
+from harness.model.observation import MAIN_METRIC, METRICS
 
 COLUMN_INCHES = 3.5  # one column of a two-column paper
 PAGE_INCHES = 7.16  # both columns
 PNG_DPI = 300
 GUIDE = "#DDDDDD"
 RTT_AXIS = "Round-trip time (ms)"
+MEDIAN = f"Median {METRICS[MAIN_METRIC].label.lower()}"
 LOOK = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
@@ -55,16 +57,21 @@ NO_DATE: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"Cre
 
 
 @dataclass(frozen=True)
-class Unit:
+class TimeUnit:
     """What times are drawn in."""
 
     name: str
     ms: float
 
+    @property
+    def axis(self) -> str:
+        """The label of an axis of medians."""
+        return f"{MEDIAN} ({self.name})"
 
-def unit_of(times_ms: pd.Series[float]) -> Unit:
+
+def unit_of(times_ms: pd.Series[float]) -> TimeUnit:
     """Seconds as soon as there is a whole one."""
-    return Unit("s", 1e3) if times_ms.max() >= 1_000 else Unit("ms", 1.0)
+    return TimeUnit("s", 1e3) if times_ms.max() >= 1_000 else TimeUnit("ms", 1.0)
 
 
 def look() -> contextlib.AbstractContextManager[None]:
@@ -73,7 +80,7 @@ def look() -> contextlib.AbstractContextManager[None]:
 
 
 def lines(
-    axes: Axes, cells: pd.DataFrame, styles: Mapping[str, Style], unit: Unit, rtts: Sequence[float]
+    axes: Axes, cells: pd.DataFrame, styles: Mapping[str, Style], unit: TimeUnit, rtts: Sequence[float]
 ) -> None:
     """Median against RTT, one line per protocol; a line breaks where an RTT has no estimate.
 
@@ -102,7 +109,7 @@ def dots(
     axes: Axes,
     cells: pd.DataFrame,
     styles: Mapping[str, Style],
-    unit: Unit,
+    unit: TimeUnit,
     rows: Sequence[str],
     *,
     column: str = "page",
@@ -134,7 +141,7 @@ def _points(
     along: np.ndarray,
     cells: pd.DataFrame,
     style: Style,
-    unit: Unit,
+    unit: TimeUnit,
     *,
     hollow: bool,
     vertical: bool,

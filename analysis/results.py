@@ -14,8 +14,8 @@ from analysis.effects import compression_effects, effects, single_filters
 from analysis.estimate import IntervalKind, estimates
 from analysis.exclude import RULES, ExclusionRule, Sifted, sift
 from analysis.rundirectory import Run
+from harness.model.observation import MAIN_METRIC
 
-METRIC = "plt_ms"
 IDS = ("panel", "place", "cell")
 PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
 
@@ -79,8 +79,10 @@ def evaluate(runs: Sequence[Run], rules: Sequence[ExclusionRule] = RULES, margin
     for name, columns in zip(IDS, (panel, (*panel, "rtt_ms"), condition), strict=True):
         records[name] = records.groupby(list(columns), dropna=False).ngroup()
     sifted = sift(records, rules)
-    observed = records.assign(**{METRIC: records[METRIC].where(records.index.isin(sifted.kept.index))})
-    cells = estimates(observed, (*condition, *IDS), METRIC)
+    observed = records.assign(
+        **{MAIN_METRIC: records[MAIN_METRIC].where(records.index.isin(sifted.kept.index))}
+    )
+    cells = estimates(observed, (*condition, *IDS), MAIN_METRIC)
     names = protocols.ordered(records["protocol"])
     followers = [column for column in condition if column not in panel and column not in POINT]
     return Results(
@@ -93,9 +95,9 @@ def evaluate(runs: Sequence[Run], rules: Sequence[ExclusionRule] = RULES, margin
         protocols=names,
         baseline=protocols.baseline(names),
         cells=in_order(cells, [*panel, "rtt_ms", "protocol", *followers]),
-        comparisons=comparisons(sifted.kept, ("panel", "place", "rtt_ms"), names, METRIC, margin),
-        effects=effects(sifted.kept, _place_but(panel, "variant"), METRIC, margin),
-        compressions=compression_effects(sifted.kept, _place_but(panel, "compression"), METRIC, margin),
+        comparisons=comparisons(sifted.kept, ("panel", "place", "rtt_ms"), names, MAIN_METRIC, margin),
+        effects=effects(sifted.kept, _place_but(panel, "variant"), MAIN_METRIC, margin),
+        compressions=compression_effects(sifted.kept, _place_but(panel, "compression"), MAIN_METRIC, margin),
         margin=margin,
     )
 

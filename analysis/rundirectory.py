@@ -18,13 +18,10 @@ import pandas as pd
 from harness.errors import RecordsError
 from harness.input import jsontext, tomltext
 from harness.input.shown import one_line, shown
+from harness.model.observation import METRICS
 
 SCHEMA = 1
-TIMES = ("navigate_ms", "plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "cls", "tbt_ms", "speed_index_ms")
-COUNTS = ("requests", "failed_requests", "missed_requests", "fuzzy_requests", "connections")
-BYTES = ("bytes_down", "bytes_up", "bytes_body")
-COSTS = ("client_cpu_s", "server_cpu_s", "overhead_ms")
-METRICS = TIMES + COUNTS + BYTES + COSTS
+NUMBERS = (*(key for key, each in METRICS.items() if each.unit.is_number), "overhead_ms")
 LINK_COLUMNS = {
     "name": "link",
     "down_mbps": "down_mbps",
@@ -35,7 +32,7 @@ LINK_COLUMNS = {
 }
 LARGEST = 1e12  # of a metric or a link: what is beyond was not measured, and could not be reckoned with
 SMALLEST_MS = 1e-3  # of a load
-OF_A_RECORD = ("schema", "trial", "block", "order", "outcome", "reason", *METRICS)  # not of its condition
+OF_A_RECORD = ("schema", "trial", "block", "order", "outcome", "reason", *NUMBERS)  # not of its condition
 TAKEN = ("run", "panel", "place", "cell", "excluded_by")  # the analysis' own columns
 PLAN_NUMBERS = ("seed", "blocks", "conditions")
 CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "driver", "origins", "server")
@@ -169,7 +166,7 @@ def _flat_condition(data: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _flat_record(data: Mapping[str, Any], where: str) -> dict[str, Any]:
     flat = {_free(key): value for key, value in data.items() if not isinstance(value, dict | list)}
-    for key in METRICS:
+    for key in NUMBERS:
         _number(data, key, where)
     load = data.get("plt_ms")
     if load is not None and 0 < load < SMALLEST_MS:
@@ -182,7 +179,7 @@ def _flat_record(data: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _frame(rows: list[dict[str, Any]], run: str, environment: Mapping[str, Any]) -> pd.DataFrame:
-    """One row per trial; every metric is a float column, NaN where it was not observed.
+    """One row per trial; every metric that is a number is a float column, NaN where it was not observed.
 
     A column that holds values of several types becomes text, so that it sorts and can be stored.
     """
@@ -191,7 +188,7 @@ def _frame(rows: list[dict[str, Any]], run: str, environment: Mapping[str, Any])
         replay = environment.get("replay")
         known = replay.get("compression") if isinstance(replay, dict) else None
         frame["compression"] = known if isinstance(known, str) else None
-    for column in METRICS:
+    for column in NUMBERS:
         frame[column] = frame[column].astype(float) if column in frame else math.nan
     frame.insert(0, "run", run)
     for name in list(frame):

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from analysis import engines, protocols, words
+from analysis import engines, metrics, plots, protocols, words
 from analysis.calibration import calibration
 from analysis.compare import MOST_TRIALS_FORETOLD, Verdict
 from analysis.differing import loads_that_differ
 from analysis.effects import TOGETHER
 from analysis.results import IDS, Results
 from analysis.table import Shown, Table
+from harness.model.metric import MetricTable
 
 Rows = tuple[tuple[Shown, ...], ...]
 WIDEST = 5  # protocols that fit side by side on a page
@@ -28,36 +29,6 @@ HEADS = {
     "server": "Server",
     "device": "Device",
 }
-TRAFFIC = {
-    "bytes_down": "Down (kB)",
-    "bytes_up": "Up (kB)",
-    "bytes_body": "Bodies (kB)",
-    "requests": "Requests",
-    "fuzzy_requests": "Closest",
-    "missed_requests": "Not archived",
-    "failed_requests": "Failed",
-    "connections": "Connections",
-    "pipelining_depth": "Pipelined",
-    "spdy_streams": "SPDY streams",
-    "link_reading_down_drops_queue": "Lost in queue",
-}
-SERVER = {
-    "server_requests": "Requests answered",
-    "server_connections": "Connections",
-    "bytes_down": "Sent (kB)",
-    "bytes_up": "Received (kB)",
-    "server_cpu_s": "CPU (s)",
-}
-TIMES = {
-    "navigate_ms": "navigate() (ms)",
-    "ttfb_ms": "First byte (ms)",
-    "dcl_ms": "DOM ready (ms)",
-    "fcp_ms": "First paint (ms)",
-    "lcp_ms": "Largest paint (ms)",
-    "speed_index_ms": "Speed index (ms)",
-    "tbt_ms": "Blocked (ms)",
-    "cls": "Layout shift",
-}
 
 
 def median_times(results: Results) -> Table:
@@ -69,7 +40,7 @@ def median_times(results: Results) -> Table:
     head, rows = (_side_by_side if side_by_side else _below_each_other)(results)
     return Table(
         name="median-times",
-        title="Median page-load time in ms [95 % bootstrap interval]",
+        title=f"{plots.MEDIAN} in ms [95 % bootstrap interval]",
         note=f"{n} trials per condition{few}.",
         data=results.cells.drop(columns=list(IDS)).rename(columns=lambda name: IN_MS.get(name, name)),
         head=head,
@@ -229,36 +200,38 @@ def traffic(results: Results) -> Table | None:
         "Down and up: packets on the link with their headers. Bodies: as the browser counts (QtWebKit: the server). "
         "Pipelined: most requests of a connection at the server at once. 1 kB = 1,000 bytes."
     )
-    return _medians(results, "traffic", "Traffic of one load (medians)", note, TRAFFIC)
+    return _medians(results, MetricTable.TRAFFIC, "Traffic of one load (medians)", note)
 
 
 def server_view(results: Results) -> Table | None:
     """Medians of what one load of every condition is for its server."""
-    if "server_requests" not in results.sifted.kept:
+    if results.sifted.kept["server_requests"].isna().all():  # of older versions, which told nothing of it
         return None
     note = (
         "Requests and connections as the server's log has them. Sent and received: packets on the link with their "
         "headers, until the load event. CPU: of all the server's processes, in steps of 10 ms."
     )
-    return _medians(results, "server", "One load as the server sees it (medians)", note, SERVER)
+    return _medians(results, MetricTable.SERVER, "One load as the server sees it (medians)", note)
 
 
 def other_times(results: Results) -> Table | None:
     """Medians of the other times that were observed."""
     note = "Since navigation start, as the browser reports them; navigate() is the driver's own call."
-    return _medians(results, "other-times", "Other times (medians)", note, TIMES)
+    return _medians(results, MetricTable.OTHER_TIMES, "Other times (medians)", note)
 
 
-def _medians(results: Results, name: str, title: str, note: str, shown: dict[str, str]) -> Table | None:
-    """Medians per condition of those columns of `shown` that were observed at all."""
+def _medians(results: Results, name: MetricTable, title: str, note: str) -> Table | None:
+    """Medians per condition of those metrics of the table that were observed at all."""
     kept = results.sifted.kept
-    metrics = [column for column in shown if column in kept and kept[column].notna().any()]
-    if not metrics:
+    columns = [each for each in metrics.columns(name) if each.name in kept and kept[each.name].notna().any()]
+    if not columns:
         return None
     cells = results.cells[[*results.condition_columns, "cell"]]
-    data = cells.join(kept.groupby("cell")[metrics].median(), on="cell").drop(columns="cell")
+    data = cells.join(kept.groupby("cell")[[each.name for each in columns]].median(), on="cell").drop(
+        columns="cell"
+    )
     rows = [
-        (*_cell(results, row), *(Shown(_metric(column, row[column])) for column in metrics))
+        (*_cell(results, row), *(Shown(each.text(row[each.name])) for each in columns))
         for row in data.to_dict("records")
     ]
     return Table(
@@ -266,20 +239,10 @@ def _medians(results: Results, name: str, title: str, note: str, shown: dict[str
         title=title,
         note=note,
         data=data,
-        head=(*_cell_heads(results), *(shown[column] for column in metrics)),
+        head=(*_cell_heads(results), *(each.head for each in columns)),
         rows=tuple(rows),
         keys=len(_cell_heads(results)),
     )
-
-
-def _metric(column: str, value: float) -> str:
-    if column.startswith("bytes_"):
-        return words.kilobytes(value)
-    if column.endswith("_ms"):
-        return words.milliseconds(value)
-    if column.endswith("_s"):
-        return words.number(value, 2)
-    return words.number(value, 3 if column == "cls" else 0 if value % 1 == 0 else 1)
 
 
 def exclusions(results: Results) -> Table | None:

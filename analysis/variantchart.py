@@ -44,7 +44,7 @@ def chart(cells: pd.DataFrame, title: str) -> Figure:
             bbox_to_anchor=(0, -0.22),
         )
     row[0].set_ylim(0, max(tops))
-    row[0].set_ylabel(f"Median page-load time ({unit.name})")
+    row[0].set_ylabel(unit.axis)
     figure.suptitle(title, x=0.01, ha="left", fontsize="medium", weight="bold")
     return figure
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from harness.browser.browserlog import ABORTED, Connection
-from harness.records import Observation
+from harness.model.observation import TIMELINE_METRICS, Observation
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.judge import SPDY
 from harness.trial.timeline import BLANK
@@ -31,10 +31,7 @@ def observe(evidence: Evidence) -> Observation:
     seen = evidence.browser_log is not None
     return Observation(
         navigate_ms=evidence.navigate_ms,
-        **{
-            name: timeline.get(name)
-            for name in ("plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "cls", "tbt_ms")
-        },
+        **{key: timeline.get(key) for key in TIMELINE_METRICS},
         requests=len(requests) if seen else None,
         requests_after_load=len(evidence.page_requests) - len(requests) if seen else None,
         failed_requests=len(failed) if seen else None,

@@ -13,8 +13,9 @@ from pathlib import Path
 from harness.browser.driver import Browser
 from harness.browser.screens import take_screens
 from harness.errors import TestbedFailed
+from harness.model.observation import Observation
 from harness.outcome import Outcome, TrialFailed
-from harness.records import Observation, Record
+from harness.records import Record
 from harness.study.plan import PlannedTrial
 from harness.system.processtree import ForeignCpu, cpu_seconds, kill_family
 from harness.testbed.endpoint import Endpoint

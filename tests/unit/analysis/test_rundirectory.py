@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysis.rundirectory import METRICS, load, write_parquet
+from analysis.rundirectory import NUMBERS, load, write_parquet
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
@@ -34,7 +34,7 @@ def test_a_run_is_one_row_per_trial(run: Path) -> None:
     loaded = load(run)
     assert len(loaded.records) == loaded.planned == 16
     assert (loaded.study, loaded.title, loaded.plan.seed) == ("made-up", "A made-up study", 2012)
-    assert set(METRICS) <= set(loaded.records)
+    assert set(NUMBERS) <= set(loaded.records)
     assert set(loaded.records["link"]) == {"10mbps-20ms", "10mbps-100ms"}
     assert loaded.records["link_reading_down_late_p99_us"].eq(40.0).all()
     assert loaded.notes == ()

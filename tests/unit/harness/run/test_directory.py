@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from harness.errors import RecordsError
+from harness.model.observation import Observation
 from harness.outcome import Outcome
-from harness.records import Observation, Record
+from harness.records import Record
 from harness.run.directory import open_run
 from harness.study.plan import Plan, make_plan
 from harness.study.studyfile import parse_study

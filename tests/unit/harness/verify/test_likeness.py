@@ -12,9 +12,10 @@ from harness.browser.screens import Screenful
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
+from harness.model.observation import Observation
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
-from harness.records import Observation, Record
+from harness.records import Record
 from harness.study.plan import PlannedTrial
 from harness.verify.likeness import Look, engine_fit, likeness
 

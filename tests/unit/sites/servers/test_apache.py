@@ -17,7 +17,7 @@ from sites.servers.apache import SETTINGS, ApacheSettings, configuration
 from sites.servers.apachefiles import as_is
 from sites.servers.apachelog import FIELDS, parse_line
 from sites.servers.closestfiles import file_name
-from tests.unit.sites.setups import setup_of
+from tests.unit.sites.servers.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["apache"].protocols)
 
@@ -69,7 +69,7 @@ def test_settings_reach_the_configuration() -> None:
 
 
 def test_every_setting_is_explained_in_the_template() -> None:
-    template = (Path(__file__).parents[3] / "configs" / "servers" / "apache.template").read_text()
+    template = (Path(__file__).parents[4] / "configs" / "servers" / "apache.template").read_text()
     for name in ApacheSettings.__dataclass_fields__:
         assert f"settings.{name}" in template, name
 

@@ -18,7 +18,7 @@ from sites.servers.closestfiles import file_name
 from sites.servers.nginx import NginxSettings, configuration
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import FIELDS, parse_line
-from tests.unit.sites.setups import setup_of
+from tests.unit.sites.servers.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["nginx"].protocols)
 
@@ -52,7 +52,7 @@ def test_tls_is_one_version_and_never_resumed() -> None:
 
 
 def test_every_setting_is_explained_in_the_template() -> None:
-    template = (Path(__file__).parents[3] / "configs" / "servers" / "nginx.template").read_text()
+    template = (Path(__file__).parents[4] / "configs" / "servers" / "nginx.template").read_text()
     for name in NginxSettings.__dataclass_fields__:
         assert f"settings.{name}" in template, name
 

@@ -16,7 +16,7 @@ from sites.materialise import Site
 from sites.servedrequest import Match
 from sites.servers.gatewaylog import parse_line
 from sites.servers.spdygateway import GatewaySettings, configure
-from tests.unit.sites.setups import setup_of
+from tests.unit.sites.servers.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["spdy-gateway"].protocols)
 
@@ -63,7 +63,7 @@ def test_all_protocols_of_a_scheme_have_one_backend_on_a_port_of_its_own() -> No
 
 
 def test_every_setting_is_explained_in_the_template() -> None:
-    template = (Path(__file__).parents[3] / "configs" / "servers" / "gateway.template").read_text()
+    template = (Path(__file__).parents[4] / "configs" / "servers" / "gateway.template").read_text()
     for setting in fields(GatewaySettings):
         assert f"settings.{setting.name}" in template, setting.name
 

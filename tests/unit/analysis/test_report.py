@@ -1,4 +1,4 @@
-"""The whole way from a run directory to report.html, figures and tables."""
+"""A report from run directories: report.html, figures and tables."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from sites.servedrequest import Match
 from sites.servers.caddy import CaddySettings, configuration
 from sites.servers.caddylog import parse_line
 from sites.servers.caddyroutes import ASKED, LEAF_ROUTES, PATH, TARGET, routes
-from tests.unit.sites.setups import setup_of
+from tests.unit.sites.servers.setups import setup_of
 
 TEXT = (("Content-Type", "text/plain"),)
 
@@ -163,7 +163,7 @@ def test_tls_is_one_version_and_never_resumed() -> None:
 
 
 def test_every_setting_is_explained_in_the_template() -> None:
-    template = (Path(__file__).parents[3] / "configs" / "servers" / "caddy.template").read_text()
+    template = (Path(__file__).parents[4] / "configs" / "servers" / "caddy.template").read_text()
     for name in CaddySettings.__dataclass_fields__:
         assert f"settings.{name}" in template, name
 

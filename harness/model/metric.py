@@ -1,0 +1,91 @@
+"""What a metric is. The metrics themselves are declared in `harness.model.observation`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Unit(StrEnum):
+    """What a value is counted in or, where it is no number, what it holds."""
+
+    MS = "ms"
+    S = "s"
+    BYTES = "bytes"
+    COUNT = "count"
+    SHARE = "share"  # 0 to 1
+    SCORE = "score"  # a number without a unit
+    FLAG = "true or false"
+    TEXT = "text"
+    TEXTS = "list of texts"
+    COUNTS = "counts by name"
+    READING = "object"
+
+    @property
+    def is_number(self) -> bool:
+        return self in (Unit.MS, Unit.S, Unit.BYTES, Unit.COUNT, Unit.SHARE, Unit.SCORE)
+
+
+class Source(StrEnum):
+    """Where a metric is observed."""
+
+    DRIVER = "driver"
+    TIMELINE = "page's timeline"
+    CONSOLE = "page's console"
+    VIEWPORT = "viewport"
+    BROWSER_LOG = "browser's log"  # Chromium's NetLog; QtWebKit's network and its hop
+    SERVER_LOG = "server's log"
+    BOTH_LOGS = "both logs"
+    EMULATOR = "emulator"
+    PROC = "/proc"
+    NOWHERE = "nowhere yet"
+
+
+class MetricTable(StrEnum):
+    """The report's tables of metrics, by their names."""
+
+    TRAFFIC = "traffic"
+    SERVER = "server"
+    OTHER_TIMES = "other-times"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric in a table of the report: the `place` of its column there, from 1.
+
+    `label` is its heading where that of the metric would mislead; `part` names the number that is shown of a value
+    which is an object, `down_drops_queue` for `{"down": {"drops_queue": 3}}`.
+    """
+
+    table: MetricTable
+    place: int
+    label: str = ""
+    part: str = ""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One thing that is observed of a load. Its key is the name of its field; the unit is no part of the label."""
+
+    label: str
+    unit: Unit
+    source: Source
+    meaning: str
+    columns: tuple[Column, ...]
+
+
+def metric(
+    label: str,
+    unit: Unit,
+    source: Source,
+    meaning: str,
+    *columns: Column,
+    unobserved: Callable[[], object] | None = None,
+) -> Any:
+    """A field of a dataclass that is a metric. It is None, or what `unobserved` makes, until it is observed."""
+    declared = {Metric: Metric(label, unit, source, meaning, columns)}
+    if unobserved is None:
+        return field(default=None, metadata=declared)
+    return field(default_factory=unobserved, metadata=declared)

@@ -1,0 +1,277 @@
+"""What is observed of a load: the one place where a metric is declared.
+
+The keys of a record, the columns of the report and the table in docs/record-format.md follow from the fields below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from harness.model.metric import Column, Metric, MetricTable, Source, Unit, metric
+
+MS, S, BYTES, COUNT = Unit.MS, Unit.S, Unit.BYTES, Unit.COUNT
+TIMELINE, BROWSER_LOG, SERVER_LOG = Source.TIMELINE, Source.BROWSER_LOG, Source.SERVER_LOG
+BOTH_LOGS, EMULATOR, PROC = Source.BOTH_LOGS, Source.EMULATOR, Source.PROC
+TRAFFIC, SERVER, OTHER_TIMES = MetricTable.TRAFFIC, MetricTable.SERVER, MetricTable.OTHER_TIMES
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one load showed. Anything not observed is None, never 0. Times are ms since navigation start."""
+
+    navigate_ms: float | None = metric(
+        "navigate()",
+        MS,
+        Source.DRIVER,
+        "wall time of the driver's own navigate call, the metric of the 2012 study",
+        Column(OTHER_TIMES, 1),
+    )
+    plt_ms: float | None = metric(
+        "Page-load time", MS, TIMELINE, "navigation start to the end of the load event: the default metric"
+    )
+    ttfb_ms: float | None = metric(
+        "First byte", MS, TIMELINE, "first byte of the page (`responseStart`)", Column(OTHER_TIMES, 2)
+    )
+    dcl_ms: float | None = metric(
+        "DOM ready",
+        MS,
+        TIMELINE,
+        "page parsed and its scripts run (`domContentLoadedEventEnd`)",
+        Column(OTHER_TIMES, 3),
+    )
+    fcp_ms: float | None = metric(
+        "First paint",
+        MS,
+        TIMELINE,
+        "first contentful paint, seen until two frames after the load event",
+        Column(OTHER_TIMES, 4),
+    )
+    lcp_ms: float | None = metric(
+        "Largest paint",
+        MS,
+        TIMELINE,
+        "largest contentful paint, seen until two frames after the load event",
+        Column(OTHER_TIMES, 5),
+    )
+    cls: float | None = metric(
+        "Layout shift",
+        Unit.SCORE,
+        TIMELINE,
+        "cumulative layout shift until then: the largest session window",
+        Column(OTHER_TIMES, 8),
+    )
+    tbt_ms: float | None = metric(
+        "Blocked",
+        MS,
+        TIMELINE,
+        "sum of long tasks' time beyond 50 ms, from first contentful paint until then",
+        Column(OTHER_TIMES, 7),
+    )
+    speed_index_ms: float | None = metric(
+        "Speed index", MS, Source.NOWHERE, "null: not measured yet", Column(OTHER_TIMES, 6)
+    )
+    requests: int | None = metric(
+        "Requests",
+        COUNT,
+        BROWSER_LOG,
+        "the page's requests that started before its load event ended",
+        Column(TRAFFIC, 4),
+    )
+    requests_after_load: int | None = metric(
+        "Requests later", COUNT, BROWSER_LOG, "those that started later, until the browser was closed"
+    )
+    failed_requests: int | None = metric(
+        "Failed",
+        COUNT,
+        BROWSER_LOG,
+        "of `requests`: without a response or with status 400 and above; not cancelled ones",
+        Column(TRAFFIC, 7),
+    )
+    missed_requests: int | None = metric(
+        "Not archived",
+        COUNT,
+        BOTH_LOGS,
+        "how many URLs of `requests` the archive does not hold",
+        Column(TRAFFIC, 6),
+    )
+    fuzzy_requests: int | None = metric(
+        "Closest",
+        COUNT,
+        BOTH_LOGS,
+        "how many URLs of `requests` got the response recorded for another address",
+        Column(TRAFFIC, 5),
+    )
+    cache_hits: int | None = metric(
+        "Cache hits",
+        COUNT,
+        BROWSER_LOG,
+        "requests for what the same load had fetched before; not among `requests`",
+    )
+    connections: int | None = metric(
+        "Connections",
+        COUNT,
+        BROWSER_LOG,
+        "TCP or QUIC connections the browser established, spare ones included",
+        Column(TRAFFIC, 8),
+    )
+    connect_ms: float | None = metric(
+        "Handshake",
+        MS,
+        BROWSER_LOG,
+        "the shortest TCP handshake; of QUIC, first packet out to first packet back",
+    )
+    tls: Mapping[str, int] = metric(
+        "TLS", Unit.COUNTS, BROWSER_LOG, "how many of `connections` had each version of TLS", unobserved=dict
+    )
+    tls_resumed: int | None = metric(
+        "TLS resumed", COUNT, BROWSER_LOG, "how many of `connections` resumed a TLS session"
+    )
+    bytes_down: int | None = metric(
+        "Down",
+        BYTES,
+        EMULATOR,
+        "IP bytes (headers included) that the link delivered to the client",
+        Column(TRAFFIC, 1),
+        Column(SERVER, 3, "Sent"),
+    )
+    bytes_up: int | None = metric(
+        "Up",
+        BYTES,
+        EMULATOR,
+        "IP bytes (headers included) that the link delivered to the server",
+        Column(TRAFFIC, 2),
+        Column(SERVER, 4, "Received"),
+    )
+    bytes_body: int | None = metric(
+        "Bodies",
+        BYTES,
+        BROWSER_LOG,
+        "body bytes of `requests` as they travelled (still compressed)",
+        Column(TRAFFIC, 3),
+    )
+    protocols: Mapping[str, int] = metric(
+        "Protocols",
+        Unit.COUNTS,
+        BROWSER_LOG,
+        "how many of `requests` each protocol carried, by its ALPN name",
+        unobserved=dict,
+    )
+    missed: tuple[str, ...] = metric(
+        "URLs not archived", Unit.TEXTS, BOTH_LOGS, "the URLs of `missed_requests`", unobserved=tuple
+    )
+    fuzzy: tuple[str, ...] = metric(
+        "URLs answered by the closest",
+        Unit.TEXTS,
+        BOTH_LOGS,
+        "the URLs of `fuzzy_requests`",
+        unobserved=tuple,
+    )
+    failed: tuple[str, ...] = metric(
+        "URLs that failed",
+        Unit.TEXTS,
+        BROWSER_LOG,
+        "the URLs of `failed_requests` with status or net error",
+        unobserved=tuple,
+    )
+    service_requests: int | None = metric(
+        "Requests of the browser",
+        COUNT,
+        BROWSER_LOG,
+        "requests the browser made for itself that reached the network",
+    )
+    relayed_requests: int | None = metric(
+        "Requests relayed",
+        COUNT,
+        BROWSER_LOG,
+        "of `requests`: asked for under https, passed on in plain http by a hop",
+    )
+    server_requests: int | None = metric(
+        "Requests answered", COUNT, SERVER_LOG, "requests the server answered", Column(SERVER, 1)
+    )
+    server_connections: int | None = metric(
+        "Connections of the server",
+        COUNT,
+        SERVER_LOG,
+        "connections that carried a request the server answered",
+        Column(SERVER, 2, "Connections"),
+    )
+    pipelining_depth: int | None = metric(
+        "Pipelined",
+        COUNT,
+        SERVER_LOG,
+        "of HTTP/1.1: the most requests of a connection at the server at once",
+        Column(TRAFFIC, 9),
+    )
+    spdy_streams: int | None = metric(
+        "SPDY streams",
+        COUNT,
+        SERVER_LOG,
+        "of SPDY: SYN_STREAM frames the server got, over all connections",
+        Column(TRAFFIC, 10),
+    )
+    link_reading: Mapping[str, Any] | None = metric(
+        "Link",
+        Unit.READING,
+        EMULATOR,
+        "the emulator's counters at the load event",
+        Column(TRAFFIC, 11, "Lost in queue", part="down_drops_queue"),
+    )
+    client_cpu_s: float | None = metric(
+        "Browser's CPU",
+        S,
+        PROC,
+        "CPU time of the browser's processes until the load event, in steps of 10 ms",
+    )
+    server_cpu_s: float | None = metric(
+        "Server's CPU",
+        S,
+        PROC,
+        "CPU time of the replay server during the trial, in steps of 10 ms",
+        Column(SERVER, 5, "CPU"),
+    )
+    foreign_cpu_share: float | None = metric(
+        "CPU of others", Unit.SHARE, PROC, "share of all cores' time that others had while the page loaded"
+    )
+    console_errors: tuple[str, ...] | None = metric(
+        "Console errors",
+        Unit.TEXTS,
+        Source.CONSOLE,
+        "errors on the page's console and uncaught exceptions, the first 20",
+    )
+    console_error_count: int | None = metric(
+        "Console errors known", COUNT, Source.CONSOLE, "how many of these errors the browser knew of"
+    )
+    server_stopped_ms: float | None = metric(
+        "Server stopped", MS, PROC, "how long a process that serves was stopped while the page loaded"
+    )
+    server_late_ms: float | None = metric(
+        "Server late",
+        MS,
+        PROC,
+        "how long threads that serve were ready to run and waited for a core, all together",
+    )
+    client_stopped_ms: float | None = metric(
+        "Browser stopped", MS, PROC, "how long a process of the browser was stopped while the page loaded"
+    )
+    blank: bool | None = metric(
+        "Blank",
+        Unit.FLAG,
+        Source.VIEWPORT,
+        "whether the viewport was of one colour when the load event had ended",
+    )
+    requested: tuple[str, ...] = ()  # stored beside the records, once for each digest
+    requested_digest: str | None = metric(
+        "Digest of URLs",
+        Unit.TEXT,
+        BROWSER_LOG,
+        "of the URLs of `requests`; `requested.jsonl` holds each list once",
+    )
+
+
+METRICS: Mapping[str, Metric] = {
+    each.name: each.metadata[Metric] for each in fields(Observation) if Metric in each.metadata
+}
+MAIN_METRIC = "plt_ms"  # what a report is about, unless it says otherwise
+TIMELINE_METRICS = tuple(key for key, each in METRICS.items() if each.source is TIMELINE)

@@ -1,0 +1,161 @@
+"""The documents say what is so: the rooms, the keys of a record, the commands and the files they name.
+
+`python tests/unit/test_documents.py` renews the table of metrics in docs/record-format.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli.main import parser
+from harness.model.observation import METRICS, Observation
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.study.plan import make_plan
+from harness.study.studyfile import parse_study
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMAT = ROOT / "docs" / "record-format.md"
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+WIDEST_CELL = 120  # characters
+METRICS_HEAD = "| key | unit | observed in | meaning |"
+STUDY = """
+name = "mine"
+pages = ["one"]
+protocols = ["h2"]
+trials = 1
+[[links]]
+down_mbps = 10
+rtt_ms = 20
+"""
+# What stands for a value in a command line: capitals, as in `--trials N`.
+PLACEHOLDERS = {"N": "3"}
+CAPITALS = re.compile(r"[A-Z][A-Z_]*")
+TOPS = (ROOT, ROOT / "harness")
+OURS = {each.name for top in TOPS for each in top.iterdir() if each.is_dir() and each.name[0] not in "._"}
+MADE = ("archives/", "harness/linkem/bin", "harness/linkem/target")  # by set-up, not in the repository
+
+
+def metrics_table() -> str:
+    """The table of the metrics as docs/record-format.md has it."""
+    rows = (f"| `{key}` | {each.unit} | {each.source} | {each.meaning} |\n" for key, each in METRICS.items())
+    return f"{METRICS_HEAD}\n| --- | --- | --- | --- |\n{''.join(rows)}"
+
+
+def table_below(text: str, head: str) -> list[list[str]]:
+    """The rows of the Markdown table that has this head, cell by cell."""
+    _, found, rest = text.partition(f"{head}\n")
+    assert found, f"no table with the head {head}"
+    lines = rest.splitlines()[1:]
+    end = next((number for number, line in enumerate(lines) if not line.startswith("|")), len(lines))
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[:end]]
+
+
+def stored_record() -> dict[str, Any]:
+    """A record as a run stores it."""
+    (planned,) = make_plan(parse_study(STUDY, "mine.toml"), 1).trials
+    record = Record(planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", Observation(plt_ms=1.0), 2.0)
+    return dict(json.loads(json.dumps(record.to_json())))
+
+
+def test_the_rooms_of_the_architecture_are_the_layers() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(each["layers"] for each in contracts if each.get("containers") == ["harness"])
+    rows = table_below((ROOT / "docs" / "architecture.md").read_text(), "| room | job |")
+    rooms = [row[0].strip("`") for row in rows]
+    assert [room.removesuffix("/").removesuffix(".py") for room in rooms] == layers
+    assert all((ROOT / "harness" / room).exists() for room in rooms)
+
+
+def test_the_metrics_are_documented_as_they_are_declared() -> None:
+    assert metrics_table() in FORMAT.read_text(), "renew it: python tests/unit/test_documents.py"
+
+
+def test_every_key_of_a_record_is_documented_and_no_other() -> None:
+    rows = table_below(FORMAT.read_text(), "| key | meaning of the trial's own keys |")
+    own = [key for row in rows for key in re.findall(r"`(\w+)`", row[0])]
+    assert sorted([*own, *METRICS]) == sorted(stored_record())
+
+
+def test_every_key_of_a_condition_and_its_link_is_documented() -> None:
+    condition = stored_record()["condition"]
+    link = [
+        key for key in condition["link"] if not re.search(r"(\b|_)up(\b|_)", key)
+    ]  # `down` stands for both ways
+    assert [key for key in [*condition, *link] if f"`{key}`" not in FORMAT.read_text()] == []
+
+
+def test_cells_of_the_tables_of_keys_are_short() -> None:
+    cells = [
+        cell for line in FORMAT.read_text().splitlines() if line.startswith("|") for cell in line.split("|")
+    ]
+    assert [cell for cell in cells if len(cell.strip()) > WIDEST_CELL] == []
+
+
+def command_lines() -> Iterator[str]:
+    """Each `coldload` command line of a code block, and of a table whose head is `command`."""
+    for path in DOCUMENTS:
+        text = path.read_text()
+        for block in re.findall(r"^```[a-z]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            for line in block.splitlines():
+                if found := re.match(r"(?:\$ )?(?:\.venv/bin/)?coldload (?=[a-z-])(.*)", line):
+                    yield re.split(r"\s+# |\s{3,}", found[1])[0]
+        for row in re.findall(r"^\| (`coldload [^|]*)\|", text, re.MULTILINE):
+            yield from (each.removeprefix("coldload ") for each in re.findall(r"`([^`]+)`", row))
+
+
+def mentions() -> Iterator[str]:
+    """Each command that is named in a sentence, with the options named beside it."""
+    for path in DOCUMENTS:
+        yield from re.findall(r"`coldload ([a-z][^`]*)`", path.read_text())
+
+
+def filled(line: str) -> list[str]:
+    """The words of a command line with its optional parts and with values where it has placeholders."""
+    words = shlex.split(re.sub(r"[\[\]…]", "", line))
+    return [PLACEHOLDERS.get(word, "x") if CAPITALS.fullmatch(word) else word for word in words]
+
+
+def test_command_lines_are_told_from_other_text() -> None:
+    lines = set(command_lines())
+    assert {"doctor", "plan mine.toml", "load NAME"} <= lines
+    assert not any("#" in line or "  " in line for line in lines)
+
+
+@pytest.mark.parametrize("line", sorted(set(command_lines())))
+def test_every_command_line_is_one_of_ours(line: str) -> None:
+    parser().parse_args(filled(line))
+
+
+@pytest.mark.parametrize("mention", sorted(set(mentions())))
+def test_every_command_and_option_named_exists(mention: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command, *words = mention.split()
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args([command, "--help"])
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    options = [word.strip("[],") for word in words if word.lstrip("[").startswith("--") and len(word) > 2]
+    assert [option for option in options if not re.search(rf"{option}\b", said)] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_file_named_exists(path: Path) -> None:
+    """A path is told from the project's root or, as a room is, from harness/."""
+    named = re.findall(r"`([\w.-]+/[\w./-]*)`", path.read_text())
+    ours = [name for name in named if name.partition("/")[0] in OURS and not name.startswith(MADE)]
+    assert [name for name in ours if not any((top / name).exists() for top in TOPS)] == []
+
+
+if __name__ == "__main__":
+    text = FORMAT.read_text()
+    FORMAT.write_text(
+        re.sub(rf"^{re.escape(METRICS_HEAD)}\n(\|.*\n)+", lambda _: metrics_table(), text, flags=re.MULTILINE)
+    )

@@ -1,0 +1,28 @@
+"""tests/unit mirrors the tree: what tests a module lies where the module lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+UNIT = ROOT / "tests" / "unit"
+PACKAGES = ("harness", "sites", "analysis", "configs", "dns")
+TESTED: dict[str, set[Path]] = {}  # the folders of the modules of each name
+for package in PACKAGES:
+    for module in (ROOT / package).rglob("*.py"):
+        TESTED.setdefault(module.stem, set()).add(module.parent.relative_to(ROOT))
+FOLDERS = sorted({each.parent for each in UNIT.rglob("*.py")} - {UNIT})
+TESTS = sorted(UNIT.rglob("test_*.py"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda each: str(each.relative_to(UNIT)))
+def test_a_folder_of_tests_is_a_package(folder: Path) -> None:
+    assert (ROOT / folder.relative_to(UNIT) / "__init__.py").is_file()
+
+
+@pytest.mark.parametrize("test", TESTS, ids=lambda each: str(each.relative_to(UNIT)))
+def test_the_tests_of_a_module_lie_where_it_lies(test: Path) -> None:
+    known = TESTED.get(test.stem.removeprefix("test_"))
+    assert known is None or test.parent.relative_to(UNIT) in known
