@@ -168,6 +168,9 @@ def _flat_record(data: Mapping[str, Any], where: str) -> dict[str, Any]:
     flat = {_free(key): value for key, value in data.items() if not isinstance(value, dict | list)}
     for key in NUMBERS:
         _number(data, key, where)
+    for key, metric in METRICS.items():
+        if data.get(key) is not None and not metric.unit.is_of(data[key]):
+            raise RecordsError(f"{where}: {key} is {shown(data[key])}; expected: {metric.unit}, or null")
     load = data.get("plt_ms")
     if load is not None and 0 < load < SMALLEST_MS:
         raise RecordsError(f"{where}: plt_ms is {shown(load)}; no page loads in less than {SMALLEST_MS:g} ms")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -25,7 +25,23 @@ class Unit(StrEnum):
 
     @property
     def is_number(self) -> bool:
-        return self in (Unit.MS, Unit.S, Unit.BYTES, Unit.COUNT, Unit.SHARE, Unit.SCORE)
+        return self not in KINDS
+
+    def is_of(self, value: object) -> bool:
+        """Whether JSON holds a value in this unit as that; a truth is no number."""
+        if self in KINDS:
+            return isinstance(value, KINDS[self])
+        return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# Of what is no number: what JSON holds it as.
+KINDS: Mapping[Unit, type] = {
+    Unit.FLAG: bool,
+    Unit.TEXT: str,
+    Unit.TEXTS: list,
+    Unit.COUNTS: dict,
+    Unit.READING: dict,
+}
 
 
 class Source(StrEnum):

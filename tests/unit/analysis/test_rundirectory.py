@@ -10,10 +10,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from analysis.results import evaluate
 from analysis.rundirectory import NUMBERS, load, write_parquet
+from analysis.tables import TABLES
 from harness.errors import RecordsError
+from harness.model.observation import MAIN_METRIC, METRICS
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
+LATER = METRICS.keys() - {MAIN_METRIC}
 SMALL = Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,), rtts_ms=(20.0, 100.0), trials=2)
 
 
@@ -102,6 +106,10 @@ def test_a_trial_recorded_twice_is_an_error(run: Path) -> None:
         ({"condition": {}}, "link is None"),
         ({"plt_ms": "fast"}, "plt_ms is 'fast'"),
         ({"requests": True}, "requests is True"),
+        ({"server_requests": "12"}, "server_requests is '12'; it must be a number or null"),
+        ({"blank": "no"}, "blank is 'no'; expected: true or false, or null"),
+        ({"missed": "a.png"}, "missed is 'a.png'; expected: list of texts, or null"),
+        ({"link_reading": []}, r"link_reading is \[\]; expected: object, or null"),
     ],
 )
 def test_a_record_without_its_essentials_is_an_error(run: Path, fields: dict[str, Any], named: str) -> None:
@@ -116,6 +124,18 @@ def test_an_empty_run_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "records.jsonl").write_text('{"schema": 1, "tri')
     with pytest.raises(RecordsError, match="no complete record yet"):
         load(tmp_path)
+
+
+def test_records_of_older_versions_lack_keys(run: Path) -> None:
+    records = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    write_lines(run / "records.jsonl", [{k: v for k, v in r.items() if k not in LATER} for r in records])
+    results = evaluate([load(run)])
+    assert results.records[list(LATER & set(NUMBERS))].isna().all(axis=None)
+    assert [made.name for function in TABLES if (made := function(results))] == [
+        "median-times",
+        "comparisons",
+        "calibration",
+    ]
 
 
 def test_records_alone_are_enough(run: Path) -> None:
