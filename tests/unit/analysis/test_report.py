@@ -18,6 +18,7 @@ from harness.errors import RecordsError
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 SMALL = Synthetic(protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0, 100.0))
+ONE_PAGE = replace(SMALL, pages=("dummy-2012",))
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +81,11 @@ def test_the_same_records_give_the_same_bytes(built: Path, tmp_path: Path) -> No
 
 
 def test_a_run_under_way_shows_how_far_it_got(tmp_path: Path) -> None:
-    run = SMALL.write(tmp_path / "run")
+    run = ONE_PAGE.write(tmp_path / "run")
     records = (run / "records.jsonl").read_text().splitlines(keepends=True)
     (run / "records.jsonl").write_text("".join(records[:11]) + records[11][:50])
     build([run])
-    assert "11 of 40 trials are recorded." in text(run)
+    assert "11 of 20 trials are recorded." in text(run)
     assert "The last line of records.jsonl is incomplete" in text(run)
     assert "too few for an interval" in text(run)
     assert "inconclusive" in text(run)
@@ -92,25 +93,25 @@ def test_a_run_under_way_shows_how_far_it_got(tmp_path: Path) -> None:
 
 def test_excluded_trials_are_counted(tmp_path: Path) -> None:
     outcomes = {"00001": "page-timeout", "00002": "page-timeout", "00003": "wrong-protocol"}
-    run = replace(SMALL, rtts_ms=(20.0,), outcomes=outcomes).write(tmp_path / "run")
+    run = replace(ONE_PAGE, rtts_ms=(20.0,), outcomes=outcomes).write(tmp_path / "run")
     assert build([run]).left_out == {"page-timeout": 2, "wrong-protocol": 1}
-    assert "3 of 20 recorded trials are excluded" in text(run)
+    assert "3 of 10 recorded trials are excluded" in text(run)
     assert pd.read_csv(run / "tables" / "exclusions.csv")["excluded"].sum() == 3
 
 
 def test_a_run_where_nothing_worked_still_reports(tmp_path: Path) -> None:
-    every = {f"{n:05d}": "testbed-failed" for n in range(1, 41)}
-    run = replace(SMALL, outcomes=every).write(tmp_path / "run")
+    every = {f"{n:05d}": "testbed-failed" for n in range(1, 21)}
+    run = replace(ONE_PAGE, outcomes=every).write(tmp_path / "run")
     build([run])
-    assert "40 of 40 recorded trials are excluded" in text(run)
+    assert "20 of 20 recorded trials are excluded" in text(run)
     assert "there is nothing to draw" in text(run)
 
 
 def test_one_record_is_enough(tmp_path: Path) -> None:
-    run = SMALL.write(tmp_path / "run")
-    write_lines(run / "records.jsonl", SMALL.records()[:1])
+    run = ONE_PAGE.write(tmp_path / "run")
+    write_lines(run / "records.jsonl", ONE_PAGE.records()[:1])
     build([run])
-    assert "1 of 40 trials are recorded." in text(run)
+    assert "1 of 20 trials are recorded." in text(run)
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:
@@ -129,8 +130,7 @@ def test_names_are_escaped(tmp_path: Path) -> None:
 
 
 def test_runs_are_pooled_and_blocks_stay_apart(tmp_path: Path) -> None:
-    one_page = replace(SMALL, pages=("dummy-2012",))
-    runs = [one_page.write(tmp_path / where / "same-name") for where in ("one", "two")]
+    runs = [ONE_PAGE.write(tmp_path / where / "same-name") for where in ("one", "two")]
     assert build(runs).path == runs[0] / "report.html"
     results = evaluate([load(run) for run in runs])
     assert results.cells["n"].eq(10).all()
