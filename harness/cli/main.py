@@ -9,7 +9,7 @@ from typing import Any
 
 import harness
 from harness.cli.commands import COMMANDS, Command
-from harness.cli.common import reported
+from harness.cli.failures import reported
 
 EPILOG = """exit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks something, 130 interrupted
 first steps: `coldload doctor`, then `coldload demo --quick`"""
