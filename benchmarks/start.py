@@ -31,7 +31,7 @@ class Cost(NamedTuple):
     wall: float
 
 
-def cost(argv: Sequence[str], environment: Mapping[str, str]) -> Cost:
+def cost(argv: list[str], environment: Mapping[str, str]) -> Cost:
     """Run a program to its end; what it prints goes nowhere."""
     silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
     begun = time.perf_counter()

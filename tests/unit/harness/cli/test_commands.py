@@ -94,3 +94,10 @@ def test_a_command_has_its_help_and_a_function_of_its_arguments(
 def test_every_module_of_arguments_is_of_a_command() -> None:
     modules = {each.name for each in pkgutil.iter_modules(arguments.__path__)}
     assert modules - {"study"} == {command.module for command in COMMANDS}
+
+
+def test_no_words_get_the_list_of_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([])
+    said = capsys.readouterr().err
+    assert all(f"\n    {command.name} " in said for command in COMMANDS)
