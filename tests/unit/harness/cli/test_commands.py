@@ -83,7 +83,7 @@ def test_doctor_names_missing_packages() -> None:
 def test_a_command_has_its_help_and_a_function_of_its_arguments(
     command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert list(inspect.signature(command.imported()).parameters) == ["arguments"]
+    assert len(inspect.signature(command.imported()).parameters) == 1
     with pytest.raises(SystemExit, match="0"):
         main([command.name, "--help"])
     usage, description, *_ = capsys.readouterr().out.split("\n\n")
