@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from harness.cli.common import in_enclosure
 from harness.cli.console import console
+from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
 from harness.model.link import Backend, Link
 from harness.study.linkfile import named_links, shipped_links

@@ -32,14 +32,14 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("doctor", "doctor", "what is ready, what is missing, and the command that mends it"),
+    Command("doctor", "doctor", "tell what is ready, what is missing, and the command that mends it"),
     Command(
         "calibrate",
         "calibrate",
-        "a link's round-trip time, rates, queues and loss, configured against measured",
+        "measure a link's round-trip time, rates, queues and loss against the configured ones",
     ),
-    Command("demo", "demo", "the main job on what ships with the project; ends with report.html"),
-    Command("plan", "plan", "the conditions, the order, the number of trials, the estimated time"),
+    Command("demo", "demo", "run the main job on what ships with the project; ends with report.html"),
+    Command("plan", "plan", "show what a study will do: conditions, order, number of trials, estimated time"),
     Command("run", "run", "run a study; goes on where a run of it was interrupted"),
     Command("archive", "archive", "archive a live page with everything it needs"),
     Command("import", "imports", "make an archive of a recording: WARC, WACZ, HAR, HTTrack mirror"),
@@ -52,7 +52,7 @@ COMMANDS = (
         "verify", "verify", "load an archive, desktop and mobile, and report how faithfully it is replayed"
     ),
     Command("optimize", "optimise", "make a variant of an archive and show what each filter did"),
-    Command("load", "load", "one trial, one line"),
-    Command("shell", "shell", "a shell or a command inside the emulated network"),
-    Command("report", "report", "tables, figures and report.html from records alone"),
+    Command("load", "load", "load an archive once, and print one line about that"),
+    Command("shell", "shell", "run a shell or a command inside the emulated network"),
+    Command("report", "report", "make tables, figures and report.html from the records of runs"),
 )

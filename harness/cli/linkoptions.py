@@ -9,9 +9,13 @@ from harness.model.link import Backend, Link
 
 def add_link_options(parser: argparse.ArgumentParser) -> None:
     """--down-mbps, --up-mbps, --rtt-ms and --backend."""
-    parser.add_argument("--down-mbps", type=float, help="rate to the client in 10^6 bit/s (default 10)")
-    parser.add_argument("--up-mbps", type=float, help="rate from the client (default: as down)")
-    parser.add_argument("--rtt-ms", type=float, help="full round-trip time in ms (default 50)")
+    parser.add_argument(
+        "--down-mbps", type=float, metavar="MBPS", help="rate to the client in 10^6 bit/s (default 10)"
+    )
+    parser.add_argument(
+        "--up-mbps", type=float, metavar="MBPS", help="rate from the client (default: as down)"
+    )
+    parser.add_argument("--rtt-ms", type=float, metavar="MS", help="full round-trip time in ms (default 50)")
     parser.add_argument(
         "--backend",
         type=Backend,

@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from harness.cli.common import in_enclosure
+from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
 from harness.cli.replay_options import replay_of
 from harness.errors import TestbedFailed, UsageError

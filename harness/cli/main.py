@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import harness
 from harness.cli.commands import COMMANDS, Command
-from harness.cli.common import reported
+from harness.cli.failures import reported
+from harness.errors import UsageError
 
 EPILOG = """exit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks something, 130 interrupted
 first steps: `coldload doctor`, then `coldload demo --quick`"""
@@ -19,7 +21,7 @@ class CommandParser(argparse.ArgumentParser):
     """The parser of one command. It gets its arguments when it is first used, which is when the command is chosen."""
 
     def __init__(self, *, command: Command, **options: Any) -> None:
-        super().__init__(description=command.help, **options)
+        super().__init__(description=f"{command.help[0].upper()}{command.help[1:]}.", **options)
         self.command = command
         self.complete = False
 
@@ -42,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"coldload {harness.__version__}")
     top.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
     commands = top.add_subparsers(
-        dest="command", metavar="COMMAND", required=True, parser_class=CommandParser
+        title="commands", dest="command", metavar="COMMAND", required=True, parser_class=CommandParser
     )
     for command in COMMANDS:
         commands.add_parser(command.name, help=command.help, command=command)
@@ -51,7 +53,11 @@ def parser() -> argparse.ArgumentParser:
 
 def prepared(argv: Sequence[str] | None = None) -> Callable[[], int]:
     """The command that the words name, with its arguments and all that it imports, ready to run."""
-    arguments = parser().parse_args(argv)
+    top, words = parser(), sys.argv[1:] if argv is None else argv
+    if not words:
+        top.print_help(sys.stderr)
+        raise SystemExit(UsageError.exit_code)
+    arguments = top.parse_args(words)
     run = next(command for command in COMMANDS if command.name == arguments.command).imported()
     return partial(reported, arguments, partial(run, arguments))
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from rich.console import Console
 from rich.table import Table
 
-from harness.cli.common import in_enclosure
 from harness.cli.console import console
+from harness.cli.enclosing import in_enclosure
 from harness.errors import UsageError
 from harness.model.device import DESKTOP
 from harness.model.engine import Engine

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import secrets
+from collections.abc import Iterable
 
-from rich.table import Table
-
-from harness.cli.console import console
+from harness.cli.plaintext import aligned, say
 from harness.cli.studychoice import chosen, no_verdict_warning
 from harness.model.condition import Condition
 from harness.study.plan import Plan, make_plan
@@ -22,30 +21,27 @@ TYPICAL_ROUND_TRIPS = 12
 def run(arguments: argparse.Namespace) -> int:
     _, _, study = chosen(arguments)
     plan = make_plan(study, study.seed if study.seed is not None else secrets.randbits(32))
-    out = console()
-    out.print(conditions_table(study))
+    for line in conditions_table(study):
+        say(line)
     if arguments.order:
         for planned in plan.trials:
-            out.print(f"{planned.trial} block {planned.block}: {planned.condition}")
+            say(f"{planned.trial} block {planned.block}: {planned.condition}")
     seed = study.seed if study.seed is not None else "drawn when the run starts"
-    out.print(
+    say(
         f"\n{study.title}: {plan.conditions} conditions x {study.trials} trials = {len(plan.trials)} trials "
         f"in {plan.blocks} blocks, each in random order (seed {seed})"
     )
-    out.print(f"estimated time: {_estimate(plan)}")
+    say(f"estimated time: {_estimate(plan)}")
     warning = no_verdict_warning(study)
     if warning:
-        out.print(warning)
+        say(warning)
     return 0
 
 
-def conditions_table(study: Study) -> Table:
-    """A row per condition."""
+def conditions_table(study: Study) -> Iterable[str]:
+    """A line per condition, below the names of its keys."""
     rows = [_words(condition) for condition in study.conditions]
-    table = Table(*rows[0], box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*row.values())
-    return table
+    return aligned([list(rows[0]), *(list(row.values()) for row in rows)])
 
 
 def _words(condition: Condition) -> dict[str, str]:

@@ -9,8 +9,8 @@ import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.cli.common import in_enclosure
 from harness.cli.console import console
+from harness.cli.enclosing import in_enclosure
 from harness.cli.studychoice import chosen, no_verdict_warning
 from harness.errors import MeasurementRefused
 from harness.outcome import Outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from harness.cli.common import in_enclosure
+from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
 from harness.model.link import Backend, Link
 from harness.system.process import in_foreground

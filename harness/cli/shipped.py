@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.cli.archivelines import print_made
-from harness.cli.common import in_enclosure
+from harness.cli.enclosing import in_enclosure
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.cli.common import in_enclosure
 from harness.cli.console import console, percent
+from harness.cli.enclosing import in_enclosure
 from harness.cli.replay_options import replay_of
 from harness.errors import UsageError
 from harness.model.device import DESKTOP, DEVICES, Device

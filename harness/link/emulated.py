@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 from typing import Protocol as Interface
 
 from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
+from harness.link.needs import linkem_program, refuse_without_tun
 from harness.link.netem import netem_link, refuse_without_netem
 from harness.model.direction import MTU_BYTES, Direction, GilbertElliott
 from harness.model.link import Backend, Link
@@ -25,8 +25,6 @@ from harness.system.command import Command
 from harness.system.netns import Host, host
 from harness.system.process import Process, running
 
-LINKEM_FOLDER = Path(__file__).parents[1] / "linkem"
-TUN_DEVICE = Path("/dev/net/tun")
 DEVICE = "link0"
 EXAMINATION_S = 5.0  # within which it tells its counters, also on a very busy machine
 DEVICE_PACKETS = 10_000  # room for a burst while the emulator waits for a core; the emulated queue is its own
@@ -50,14 +48,6 @@ def kernel_settings(tcp: TcpSettings) -> dict[str, str | int]:
     }
 
 
-def linkem_program() -> Path:
-    """The emulator that the package's build made."""
-    for place in (LINKEM_FOLDER / "bin" / "linkem", LINKEM_FOLDER / "target" / "release" / "linkem"):
-        if place.is_file():
-            return place
-    raise EnvironmentLacks(f"the link emulator is not built (looked in {LINKEM_FOLDER}); run `make setup`")
-
-
 def usable_backend(wanted: Backend | None = None) -> Backend:
     """The wanted backend, or EnvironmentLacks; by default TUN where its device may be opened, else veth."""
     if wanted is Backend.NETEM:
@@ -65,12 +55,10 @@ def usable_backend(wanted: Backend | None = None) -> Backend:
     if wanted not in (None, Backend.TUN):
         return wanted
     try:
-        os.close(os.open(TUN_DEVICE, os.O_RDWR | os.O_CLOEXEC))
-    except OSError as error:
+        refuse_without_tun()
+    except EnvironmentLacks:
         if wanted is Backend.TUN:
-            raise EnvironmentLacks(
-                f"cannot open {TUN_DEVICE} ({error.strerror}); run as root, or use the backend veth"
-            ) from error
+            raise
         return Backend.VETH
     return Backend.TUN
 

@@ -85,7 +85,7 @@ def shipped_studies() -> dict[str, Path]:
 
 
 def _shipped_hint() -> str:
-    return f"shipped studies: {', '.join(str(path) for path in shipped_studies().values())}"
+    return f"studies that ship: {', '.join(shipped_studies())}"
 
 
 def _study(data: Mapping[str, Any], folder: Path) -> Study:

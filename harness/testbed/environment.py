@@ -17,7 +17,7 @@ from harness.browser import fonts
 from harness.browser.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
 from harness.browser.qtwebkit import home as qtwebkit
 from harness.errors import EnvironmentLacks
-from harness.link.emulated import linkem_program
+from harness.link.needs import linkem_program
 from harness.model.condition import RECORDED_COMPRESSION
 from harness.model.engine import Engine
 from harness.study.study import Study

@@ -10,10 +10,9 @@ from importlib import resources
 from pathlib import Path
 
 from harness.errors import ColdloadError, EnvironmentLacks
-from harness.link.emulated import linkem_program, usable_backend
-from harness.model.link import Backend
+from harness.link.needs import linkem_program, refuse_without_tun
 from harness.system.process import find_program
-from sites.servers.nodepackages import NEEDED, GatewayLacks, node_version, refuse_unless_loadable
+from sites.servers.nodepackages import NEEDED, GatewayLacks, refuse_unless_loadable
 
 MODULES = (
     "selenium",
@@ -107,24 +106,14 @@ def _linkem_check() -> Check:
 def _gateway_check() -> Check:
     what = "spdy-gateway: the server of the protocols of 2012"
     try:
-        refuse_unless_loadable()
-        return Check(what, True, f"Node {node_version()} and {NEEDED}", optional=True)
+        return Check(what, True, f"Node {refuse_unless_loadable()} and {NEEDED}", optional=True)
     except GatewayLacks as lack:
         return Check(what, False, lack.found, lack.remedy, optional=True)
 
 
 def _kernel_checks() -> Iterator[Check]:
     yield _namespaces_check()
-    backend = usable_backend()
-    yield Check(
-        "link device",
-        backend is Backend.TUN,
-        "TUN"
-        if backend is Backend.TUN
-        else "/dev/net/tun may not be opened: veth with packet sockets is used",
-        "run as root for TUN",
-        optional=True,
-    )
+    yield _device_check()
     real_time = os.geteuid() == 0
     yield Check(
         "real-time scheduling of the link",
@@ -133,6 +122,16 @@ def _kernel_checks() -> Iterator[Check]:
         "run as root",
         optional=True,
     )
+
+
+def _device_check() -> Check:
+    what = "link device"
+    try:
+        refuse_without_tun()
+    except EnvironmentLacks:
+        found = "/dev/net/tun may not be opened: veth with packet sockets is used"
+        return Check(what, False, found, "run as root for TUN", optional=True)
+    return Check(what, True, "TUN")
 
 
 def _namespaces_check() -> Check:

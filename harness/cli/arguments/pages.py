@@ -7,4 +7,4 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One archive, or none for all."""
-    parser.add_argument("name", nargs="?", metavar="NAME")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="an archive (default: list all)")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def add_study(parser: argparse.ArgumentParser) -> None:
     """STUDY, --trials and --only."""
-    parser.add_argument("study", metavar="STUDY.toml", help="a study file, or the name of one that ships")
+    parser.add_argument("study", metavar="STUDY.toml", help="a study file, or the name of a study that ships")
     parser.add_argument(
         "--trials", type=int, metavar="N", help="trials per condition, instead of the study's"
     )

@@ -18,12 +18,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "asked for and how that was answered. Reports and screenshots are kept in ARCHIVE/verify/. Exit code 1: the "
         "load failed, or a core request (no favicon, no manifest, no other method than GET) is not archived."
     )
-    parser.add_argument("name", metavar="NAME")
-    parser.add_argument("--engine", choices=[each.value for each in Engine], default=Engine.CHROMIUM.value)
+    parser.add_argument("name", metavar="NAME", help="an archive")
+    parser.add_argument(
+        "--engine",
+        choices=[each.value for each in Engine],
+        default=Engine.CHROMIUM.value,
+        help="the browser (default chromium)",
+    )
     parser.add_argument(
         "--protocol",
         choices=[each.value for each in Protocol],
-        help="default: " + ", ".join(f"{each} in {engine}" for engine, each in USUAL_PROTOCOLS.items()),
+        metavar="PROTOCOL",
+        help=f"{', '.join(Protocol)}; default: "
+        + ", ".join(f"{each} in {engine}" for engine, each in USUAL_PROTOCOLS.items()),
     )
     parser.add_argument(
         "--device", choices=list(DEVICES), help="only this one (default: each that the engine can be)"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.link.emulated import linkem_program, specification
+from harness.link.emulated import specification
+from harness.link.needs import linkem_program
 from harness.link.netem import disciplines
 from harness.model.direction import Direction, Discipline, GilbertElliott, Queue, RandomLoss, Way
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate

@@ -1,0 +1,53 @@
+"""How a command fails: its error is one line, and decides the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Callable
+
+from harness.errors import ColdloadError, EnvironmentLacks
+from harness.input.shown import one_line
+from harness.system import interruption
+
+NO_THREAD = "can't start new thread"  # Python has no class for it
+
+
+def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
+    """Run a command; an error of ours, of the machine, or an interruption becomes one line and its exit code."""
+    try:
+        return errors_reported(arguments, command)
+    except KeyboardInterrupt:
+        print(f"coldload {arguments.command}: interrupted", file=sys.stderr)
+        return interruption.EXIT_CODE
+
+
+def errors_reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
+    """The same for the part of a command in the enclosure, whose interruption the process outside reports."""
+    try:
+        return command()
+    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
+        sys.stderr.close()
+        return 0
+    except ColdloadError as error:
+        return _failed(arguments, error, error.exit_code)
+    except (
+        OSError
+    ) as error:  # the machine's trouble, not ours to foresee: a full disk, a folder without permission
+        return _failed(arguments, error, EnvironmentLacks.exit_code)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and NO_THREAD not in str(error):
+            raise
+        what = "no memory is left" if isinstance(error, MemoryError) else "no further thread can be started"
+        return _failed(
+            arguments, f"{what}; see `ulimit -a`, and what else runs here", EnvironmentLacks.exit_code
+        )
+
+
+def _failed(arguments: argparse.Namespace, why: Exception | str, code: int) -> int:
+    """The exit code, once the error is told as one line, whatever names and texts it quotes."""
+    if arguments.verbose:
+        traceback.print_exc()
+    print(f"coldload {arguments.command}: {one_line(str(why))}", file=sys.stderr)
+    return code
