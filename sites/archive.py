@@ -15,13 +15,13 @@ from typing import IO, Any
 
 from harness.errors import ArchiveError
 from harness.input.keys import NAME_PATTERN
+from harness.system.files import flush
 from sites import warc
 from sites.archive_index import (
     WARC_FILE,
     Entry,
     Indexed,
     damaged,
-    flush,
     hosts_of,
     indexed,
     read_index,

@@ -5,15 +5,14 @@ metadata with the digest of the content. Both can be made anew from the recordin
 from __future__ import annotations
 
 import json
-import os
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from harness.errors import ArchiveError
+from harness.system.files import replace_text
 from sites import warc
 from sites.urls import parse_url
 
@@ -89,8 +88,8 @@ def write_index(folder: Path, about: dict[str, Any], recordeds: Sequence[Indexed
         "hosts": list(hosts_of(entries)),
         "digest": _digest(about["start_url"], entries),
     }
-    _write_text(folder / INDEX_FILE, "".join(json.dumps(vars(entry)) + "\n" for entry in entries))
-    _write_text(folder / METADATA_FILE, json.dumps(metadata, indent=2) + "\n")
+    replace_text(folder / INDEX_FILE, "".join(json.dumps(vars(entry)) + "\n" for entry in entries))
+    replace_text(folder / METADATA_FILE, json.dumps(metadata, indent=2) + "\n")
 
 
 def read_index(folder: Path) -> tuple[dict[str, Any], tuple[Entry, ...]]:
@@ -149,22 +148,6 @@ def _why(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "the file is missing"
     return f"it lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
-
-
-def _write_text(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            flush(file)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def flush(file: IO[Any]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def hosts_of(entries: Iterable[Entry]) -> tuple[str, ...]:

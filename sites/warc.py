@@ -26,6 +26,7 @@ from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-unty
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped, unused-ignore]
 
 from harness.errors import ArchiveError
+from harness.system.clock import utc_text
 from sites.response import Response
 
 # Never stored: the recorder's cookies and credentials, and transfer coding, which has been removed from the body.
@@ -122,8 +123,7 @@ def read_at(file: IO[bytes], offset: int) -> Response:
 
 def iso_date(date: datetime) -> str:
     """UTC with microseconds, as WARC and the metadata write it; a date without zone is UTC."""
-    aware = date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
-    return aware.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return utc_text(date, "microseconds")
 
 
 def sha256(data: bytes) -> str:

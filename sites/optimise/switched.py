@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.errors import ArchiveError
 from harness.model.engine import Engine
+from harness.system.files import replace_text
 from sites.archive import Archive
 
 FILE, SCHEMA = "switched-off.json", 1
@@ -56,9 +57,7 @@ def switch_off(archive: Archive, found: Iterable[SwitchedOff]) -> None:
     known = {(each.filter, each.engine): each for each in (*switched_off(archive), *found)}
     text = json.dumps({"schema": SCHEMA, "filters": [asdict(each) for each in known.values()]}, indent=1)
     path = path_of(archive)
-    temporary = path.with_suffix(".new")
     try:
-        temporary.write_text(text + "\n", encoding="utf-8")
-        temporary.replace(path)
+        replace_text(path, text + "\n")
     except OSError as error:
         raise ArchiveError(f"cannot write {path}: {error.strerror}; nothing is switched off") from error

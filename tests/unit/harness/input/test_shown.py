@@ -1,0 +1,16 @@
+"""Lists and texts, as short as a reader needs."""
+
+from __future__ import annotations
+
+from harness.input.shown import clipped, shortened
+
+
+def test_a_list_is_shortened() -> None:
+    assert shortened([], 3) == ""
+    assert shortened(["a", "b", "c"], 3) == "a, b, c"
+    assert shortened(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert (
+        shortened(["a"] * 2000, 1, separator="; ", rest="; and {} more reasons")
+        == "a; and 1,999 more reasons"
+    )
+    assert (clipped("abc", 3), clipped("abcd", 3)) == ("abc", "abc…")
