@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
 from harness.errors import ArchiveError
 from harness.model.engine import Engine
 from harness.system.files import replace_text
@@ -43,7 +45,7 @@ def switched_off(archive: Archive) -> tuple[SwitchedOff, ...]:
     path = path_of(archive)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        return tuple(SwitchedOff(**each) for each in data["filters"])
+        return msgspec.convert(data["filters"], tuple[SwitchedOff, ...])
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, KeyError, TypeError) as error:
