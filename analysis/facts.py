@@ -69,7 +69,7 @@ def notes(results: Results) -> list[str]:
         )
     differences = [_difference(key, values) for key, values in _differences(results).items()]
     if differences:
-        shown = shortened(differences, DIFFERENCES_SHOWN, separator="; ", rest="; and {} more settings")
+        shown = shortened(differences, DIFFERENCES_SHOWN, separator="; ", noun="setting")
         said.append(f"The runs were not made alike: {shown}.")
     return said
 

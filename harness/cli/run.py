@@ -97,7 +97,7 @@ def _refuse_unless_one_counts(run: RunDirectory) -> None:
     if any(outcome == Outcome.OK for outcome, _ in endings):
         return
     often = [f"{count} {outcome}: {reason}" for (outcome, reason), count in endings.most_common()]
-    reasons = shortened(often, REASONS_SHOWN, separator="; ", rest="; and {} more reasons")
+    reasons = shortened(often, REASONS_SHOWN, separator="; ", noun="reason")
     raise MeasurementRefused(f"no trial of {run.folder} counts, so nothing was measured ({reasons})")
 
 

@@ -35,10 +35,13 @@ def clipped(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
-def shortened(items: Sequence[str], limit: int, *, separator: str = ", ", rest: str = " and {} more") -> str:
-    """The first items of a list and how many follow: `a, b and 3 more`."""
+def shortened(items: Sequence[str], limit: int, *, separator: str = ", ", noun: str = "") -> str:
+    """The first items of a list and how many follow: `a, b and 3 more`, `a; b; and 1 more setting`."""
     more = len(items) - limit
-    return separator.join(items[:limit]) + (rest.format(f"{more:,}") if more > 0 else "")
+    if more <= 0:
+        return separator.join(items)
+    what = f" {noun}{'s' * (more > 1)}" if noun else ""
+    return f"{separator.join(items[:limit])}{';' * (separator == '; ')} and {more} more{what}"
 
 
 def _visible(found: re.Match[str]) -> str:
