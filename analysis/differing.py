@@ -14,6 +14,7 @@ import pandas as pd
 from analysis import engines, protocols, words
 from analysis.results import Results
 from analysis.table import Shown, Table
+from harness.input.shown import clipped, shortened
 from harness.outcome import Outcome
 
 DIGEST = "requested_digest"
@@ -112,6 +113,5 @@ def _urls(urls: list[str]) -> Shown:
     """The first ones; the CSV has all."""
     if not urls:
         return Shown(words.DASH)
-    shown = [url if len(url) <= LONGEST_SHOWN else f"{url[:LONGEST_SHOWN]}…" for url in urls[:URLS_SHOWN]]
-    rest = len(urls) - len(shown)
-    return Shown(" ".join([f"{len(urls)}:", *shown, *([f"and {rest} more"] if rest else [])]))
+    shown = shortened([clipped(url, LONGEST_SHOWN) for url in urls], URLS_SHOWN, separator=" ")
+    return Shown(f"{len(urls)}: {shown}")

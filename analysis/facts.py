@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis import engines, words
 from analysis.results import Results
+from harness.input.shown import shortened
 
 # What of an environment should be alike in runs that are pooled; compressions are told by the conditions.
 ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
@@ -68,9 +69,8 @@ def notes(results: Results) -> list[str]:
         )
     differences = [_difference(key, values) for key, values in _differences(results).items()]
     if differences:
-        more = len(differences) - DIFFERENCES_SHOWN
-        rest = f"; and {words.count(more, 'more setting')}" if more > 0 else ""
-        said.append(f"The runs were not made alike: {'; '.join(differences[:DIFFERENCES_SHOWN])}{rest}.")
+        shown = shortened(differences, DIFFERENCES_SHOWN, separator="; ", noun="setting")
+        said.append(f"The runs were not made alike: {shown}.")
     return said
 
 

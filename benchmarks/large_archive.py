@@ -16,7 +16,7 @@ from sites.archive import open_archive, rebuild_index
 from sites.htcache import gzip_encoded
 from sites.importers import import_recording
 from sites.response import Response
-from sites.warc import Writer
+from sites.warc import About, Writer
 
 RESPONSES = 20_000
 HOSTS = 50
@@ -29,7 +29,7 @@ def recording(path: Path, count: int, *, coded: bool) -> None:
     chance = random.Random(SEED)  # noqa: S311
     words = [f"w{number:x}" for number in range(4096)]
     with path.open("wb") as file:
-        writer = Writer(file, {"start_url": "https://host0.example/0"})
+        writer = Writer(file, About("https://host0.example/0", "", "", ()))
         for number in range(count):
             size = chance.randint(*BODY_BYTES)
             text = number % 2 == 0

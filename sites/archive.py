@@ -11,17 +11,18 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from harness.errors import ArchiveError
 from harness.input.keys import NAME_PATTERN
+from harness.system.files import flush
 from sites import warc
 from sites.archive_index import (
     WARC_FILE,
     Entry,
     Indexed,
+    Metadata,
     damaged,
-    flush,
     hosts_of,
     indexed,
     read_index,
@@ -29,6 +30,7 @@ from sites.archive_index import (
 )
 from sites.response import Response
 from sites.urls import canonical_url, resolve
+from sites.warc import About
 from sites.wholefolder import move_into_place, temporary_folder
 
 __all__ = [
@@ -49,15 +51,15 @@ MAX_REDIRECTS = 20
 class Archive:
     """An archive, opened and checked; nothing here changes it. `hosts` are in order of appearance."""
 
-    def __init__(self, folder: Path, metadata: dict[str, Any], entries: tuple[Entry, ...]) -> None:
+    def __init__(self, folder: Path, metadata: Metadata, entries: tuple[Entry, ...]) -> None:
         self.folder = folder
         self.name: str = folder.name
-        self.start_url: str = metadata["start_url"]
-        self.captured_with: str = metadata["captured_with"]
-        self.user_agent: str = metadata["user_agent"]
-        self.captured_utc: str | None = metadata["captured_utc"]
-        self.notes: tuple[str, ...] = tuple(metadata["notes"])
-        self.digest: str = metadata["digest"]
+        self.start_url = metadata.start_url
+        self.captured_with = metadata.captured_with
+        self.user_agent = metadata.user_agent
+        self.captured_utc = metadata.captured_utc
+        self.notes = metadata.notes
+        self.digest = metadata.digest
         self.entries = entries
         self.hosts: tuple[str, ...] = hosts_of(entries)
 
@@ -124,12 +126,7 @@ def write_archive(
     ArchiveError when there is no response, or none for the start URL after its redirects.
     """
     _check_name(name)
-    about = {
-        "start_url": canonical_url(start_url),
-        "captured_with": captured_with,
-        "user_agent": user_agent,
-        "notes": list(notes),
-    }
+    about = About(canonical_url(start_url), captured_with, user_agent, tuple(notes))
     try:
         with temporary_folder(root, name) as temporary:
             _fill(temporary, about, responses)
@@ -159,7 +156,7 @@ def rebuild_index(folder: Path) -> Archive:
     return open_archive(folder.parent, folder.name)
 
 
-def _fill(folder: Path, about: dict[str, Any], responses: Iterable[Response]) -> None:
+def _fill(folder: Path, about: About, responses: Iterable[Response]) -> None:
     """The three files of a new archive."""
     reached: dict[str, str | None] = {}
     recordeds: list[Indexed] = []
@@ -169,7 +166,7 @@ def _fill(folder: Path, about: dict[str, Any], responses: Iterable[Response]) ->
             recordeds.append(indexed(writer.add(response)))
             reached[response.url] = response.location and resolve(response.url, response.location)
         flush(file)
-    _check_start(about["start_url"], reached)
+    _check_start(about.start_url, reached)
     write_index(folder, about, recordeds)
 
 

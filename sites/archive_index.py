@@ -5,21 +5,23 @@ metadata with the digest of the content. Both can be made anew from the recordin
 from __future__ import annotations
 
 import json
-import os
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Annotated
+
+import msgspec
 
 from harness.errors import ArchiveError
+from harness.system.files import replace_text
 from sites import warc
 from sites.urls import parse_url
+from sites.warc import About
 
 SCHEMA = 1
 WARC_FILE, INDEX_FILE, METADATA_FILE = "archive.warc.gz", "index.jsonl", "archive.json"
-METADATA_KEYS = ("start_url", "captured_with", "user_agent", "captured_utc", "notes", "digest")
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -30,23 +32,15 @@ class Entry:
     """
 
     url: str
-    status: int
+    status: Count
     mime: str
-    body_bytes: int
-    offset: int
-    length: int
+    body_bytes: Count
+    offset: Count
+    length: Count
     sha256: str
     head_sha256: str
     ip: str | None = None
     wait_ms: float | None = None
-
-    def __post_init__(self) -> None:
-        numbers = (self.status, self.body_bytes, self.offset, self.length)
-        words = (self.url, self.mime, self.sha256, self.head_sha256)
-        server = isinstance(self.ip, str | None) and isinstance(self.wait_ms, float | None)
-        right = all(type(n) is int and n >= 0 for n in numbers) and all(isinstance(w, str) for w in words)
-        if not right or not server:
-            raise ValueError("a field has the wrong type or sign")
 
     @property
     def host(self) -> str:
@@ -69,6 +63,14 @@ class Entry:
         )
 
 
+@dataclass(frozen=True)
+class Metadata(About):
+    """What is read of archive.json; the rest of it is for people."""
+
+    captured_utc: str | None
+    digest: str
+
+
 Indexed = tuple[Entry, datetime | None]
 
 
@@ -77,43 +79,43 @@ def indexed(recorded: warc.Recorded) -> Indexed:
     return Entry.of(recorded), recorded.response.date
 
 
-def write_index(folder: Path, about: dict[str, Any], recordeds: Sequence[Indexed]) -> None:
+def write_index(folder: Path, about: About, recordeds: Sequence[Indexed]) -> None:
     """index.jsonl and archive.json, each replaced at once."""
     entries = [entry for entry, _ in recordeds]
     metadata = {
         "schema": SCHEMA,
-        **about,
+        "start_url": about.start_url,
+        "captured_with": about.captured_with,
+        "user_agent": about.user_agent,
+        "notes": about.notes,
         "captured_utc": min((warc.iso_date(date) for _, date in recordeds if date), default=None),
         "responses": len(entries),
         "body_bytes": sum(entry.body_bytes for entry in entries),
         "hosts": list(hosts_of(entries)),
-        "digest": _digest(about["start_url"], entries),
+        "digest": _digest(about.start_url, entries),
     }
-    _write_text(folder / INDEX_FILE, "".join(json.dumps(vars(entry)) + "\n" for entry in entries))
-    _write_text(folder / METADATA_FILE, json.dumps(metadata, indent=2) + "\n")
+    replace_text(folder / INDEX_FILE, "".join(json.dumps(vars(entry)) + "\n" for entry in entries))
+    replace_text(folder / METADATA_FILE, json.dumps(metadata, indent=2) + "\n")
 
 
-def read_index(folder: Path) -> tuple[dict[str, Any], tuple[Entry, ...]]:
+def read_index(folder: Path) -> tuple[Metadata, tuple[Entry, ...]]:
     """The metadata and every entry, checked against each other; ArchiveError when either is damaged."""
     metadata = _metadata(folder)
     entries = tuple(_entries(folder))
-    if metadata["digest"] != _digest(metadata["start_url"], entries):
+    if metadata.digest != _digest(metadata.start_url, entries):
         raise damaged(folder, INDEX_FILE, f"its content is not what {METADATA_FILE} says (digest)")
     return metadata, entries
 
 
-def _metadata(folder: Path) -> dict[str, Any]:
+def _metadata(folder: Path) -> Metadata:
     try:
-        metadata: dict[str, Any] = json.loads((folder / METADATA_FILE).read_text(encoding="utf-8"))
-        schema = metadata["schema"]
-        missing = [key for key in METADATA_KEYS if key not in metadata]
+        data = json.loads((folder / METADATA_FILE).read_text(encoding="utf-8"))
+        schema = data["schema"]
+        if schema == SCHEMA:
+            return msgspec.convert(data, Metadata)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise damaged(folder, METADATA_FILE, error) from error
-    if schema != SCHEMA:
-        raise damaged(folder, METADATA_FILE, f"schema {schema!r} is not {SCHEMA}, which this coldload reads")
-    if missing:
-        raise damaged(folder, METADATA_FILE, f"it lacks {', '.join(missing)}")
-    return metadata
+    raise damaged(folder, METADATA_FILE, f"schema {schema!r} is not {SCHEMA}, which this coldload reads")
 
 
 def _entries(folder: Path) -> Iterator[Entry]:
@@ -127,8 +129,8 @@ def _entries(folder: Path) -> Iterator[Entry]:
         raise damaged(folder, INDEX_FILE, error) from error
     for number, line in enumerate(lines, 1):
         try:
-            entry = Entry(**json.loads(line))
-        except (ValueError, TypeError) as error:
+            entry = msgspec.convert(json.loads(line), Entry)
+        except ValueError as error:
             raise damaged(folder, INDEX_FILE, f"line {number}: {_why(error)}") from error
         if entry.offset + entry.length > size:
             raise damaged(folder, WARC_FILE, f"it ends before the response of line {number} ({entry.url})")
@@ -149,22 +151,6 @@ def _why(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "the file is missing"
     return f"it lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
-
-
-def _write_text(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            flush(file)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def flush(file: IO[Any]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def hosts_of(entries: Iterable[Entry]) -> tuple[str, ...]:

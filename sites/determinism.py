@@ -27,8 +27,9 @@ from importlib import resources
 
 import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 
+from sites.mediatype import PRESCAN_BYTES, charset_within
+
 UNDATED_MS = 1_704_067_200_000  # 2024-01-01: for an archive that does not know when it was recorded
-PRESCAN_BYTES = 1024  # where browsers look for <meta charset>
 _SOURCE = resources.files("sites").joinpath("determinism.js")
 _SEED = 2012
 
@@ -38,7 +39,6 @@ _PROLOGUE = re.compile(
     rf"(?is)(?:\ufeff|\xef\xbb\xbf)?{_MISC}(?:<!doctype[^>]*>{_MISC})?(?:<html{_ATTRIBUTES}{_MISC})?(?:<head{_ATTRIBUTES})?"
 )
 _HEAD_CONTENT = re.compile(r"(?i)<(?:base|body|frameset|link|meta|noscript|script|style|title)[\s/>]")
-_CHARSET = re.compile(r"(?i)<meta\s[^>]{0,500}?charset\s*=\s*[\"']?\s*([\w.:+-]+)")
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -78,7 +78,7 @@ def pin(document: bytes, element: str, *, xml: bool) -> Pinned | None:
     found = any(mark in before for mark in ("<head", "<html", "<!doctype")) or _HEAD_CONTENT.match(text, at)
     if not found or (xml and not before.rpartition("<")[2].startswith("head")):
         return None
-    declared = _CHARSET.search(text[:PRESCAN_BYTES]) if encoding == "latin-1" else None
+    declared = charset_within(text) if encoding == "latin-1" else None
     pushed_out = declared is not None and declared.end() + len(element) > PRESCAN_BYTES
     body = (text[:at] + element + text[at:]).encode(
         encoding, "surrogatepass" if encoding != "latin-1" else "strict"

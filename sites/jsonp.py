@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from sites.coding import coding_of, decode
-from sites.rewrite import HTML_TYPES, SCRIPT_TYPES
+from sites.mediatype import HTML_TYPES, SCRIPT_TYPES
 from sites.served import Headers, ServedObject
 
 # What a name may look like, recorded or asked for: it goes into a script. Servers check it with this very pattern (RE2,

@@ -15,6 +15,7 @@ from sites.coding import BROWSER_CODINGS
 from sites.determinism import script
 from sites.jsonp import Callback
 from sites.match import Closest, Key, callbacks_of, closest_rules
+from sites.mediatype import HTML_TYPES, compressible
 from sites.served import Draft, ServedObject, Treatment, draft
 from sites.urls import DEFAULT_PORTS, Url, ascii_host, is_local, parse_url, resolve
 
@@ -55,9 +56,7 @@ class Site:
     def coded_types(self) -> tuple[str, ...]:
         """The media types that a server compresses as it sends; () when all is coded already."""
         found = {each.mime for each in self.objects} if self.compression.dynamic else set()
-        return tuple(
-            sorted(mime for mime in found if rewrite.compressible(mime) and _PLAIN_TYPE.fullmatch(mime))
-        )
+        return tuple(sorted(mime for mime in found if compressible(mime) and _PLAIN_TYPE.fullmatch(mime)))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -169,7 +168,7 @@ def _settle_integrity(drafts: list[Draft], changes: Counter[str]) -> None:
     served = {renewed.get(digest, digest) for made in drafts for digest in made.recorded_digests}
     for number in naming:
         made = drafts[number]
-        if made.mime in rewrite.HTML_TYPES and made.text is not None:
+        if made.mime in HTML_TYPES and made.text is not None:
             made.text, dropped = rewrite.drop_integrity(made.text, served)
             made.changed |= dropped > 0
             changes["integrity attributes dropped that no archived body meets"] += dropped

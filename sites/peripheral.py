@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 
 from sites.archive import Archive, Response
 from sites.coding import coding_of, decode
+from sites.mediatype import HTML_TYPES
 from sites.urls import resolve
 
-HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 RELATIONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "manifest"})
 
 

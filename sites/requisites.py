@@ -8,6 +8,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from sites.htcache import url_key
+from sites.mediatype import charset_of
 from sites.response import Response
 from sites.urls import resolve
 
@@ -56,7 +57,6 @@ def _references(response: Response, is_document: bool) -> tuple[str, list[tuple[
 
 
 _LEGACY_FONT = re.compile(r"\.eot(?:\?|$)", re.IGNORECASE)
-_CHARSET = re.compile(r"charset=[\"']?([\w-]+)", re.IGNORECASE)
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _CSS_REFERENCE = re.compile(
     r"""url\(\s*(?:"([^"]*)"|'([^']*)'|([^\s"')]*))\s*\)|@import\s+(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
@@ -113,8 +113,8 @@ def _css_references(text: str) -> list[str]:
 
 
 def _text(response: Response) -> str:
-    named = _CHARSET.search(response.header("Content-Type") or "")
+    named = charset_of(response.header("Content-Type"))
     try:
-        return response.body.decode(named[1] if named else "utf-8", "replace")
+        return response.body.decode(named or "utf-8", "replace")
     except LookupError:
         return response.body.decode("utf-8", "replace")

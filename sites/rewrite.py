@@ -96,52 +96,6 @@ _DIGEST = re.compile(rb"sha(?:256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}")
 _MENTION = re.compile(rb"/\\{0,3}/([A-Za-z0-9][A-Za-z0-9_.-]{1,250}\.[A-Za-z]{2,24})(?![A-Za-z0-9_.-])")
 _BEFORE_MENTION = re.compile(rb"(?i)(?:https?:|[\"'(=\s])\\{0,3}\Z")
 
-HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
-SCRIPT_TYPES = frozenset(
-    {
-        "application/ecmascript",
-        "application/javascript",
-        "application/x-javascript",
-        "text/ecmascript",
-        "text/javascript",
-        "text/x-javascript",
-    }
-)
-_TEXT_TYPES = frozenset({"application/json", "application/manifest+json", "text/plain", "application/xml"})
-# Not text, but not compressed by themselves either.
-_COMPRESSIBLE_TYPES = frozenset(
-    {
-        "application/vnd.ms-fontobject",
-        "application/wasm",
-        "font/otf",
-        "font/ttf",
-        "image/bmp",
-        "image/vnd.microsoft.icon",
-        "image/x-icon",
-    }
-)
-
-
-def is_text(mime: str) -> bool:
-    """Whether bodies of this type may hold links."""
-    return (
-        mime in HTML_TYPES
-        or mime in SCRIPT_TYPES
-        or mime in _TEXT_TYPES
-        or mime in ("text/css", "text/xml", "text/json", "text/cache-manifest")
-        or mime.endswith(("+xml", "+json"))
-    )
-
-
-def compressible(mime: str) -> bool:
-    """Whether servers compress bodies of this type when they are told to compress."""
-    return is_text(mime) or mime in _COMPRESSIBLE_TYPES
-
-
-def sniffed_type(body: bytes) -> str:
-    """The type browsers see in a body that was recorded without one, as far as it matters here."""
-    return "text/html" if body[:512].lstrip().lower().startswith((b"<!doctype html", b"<html")) else ""
-
 
 def rewrite_links(body: bytes, scheme: str, hosts: Collection[str]) -> tuple[bytes, int]:
     """Every link moved to `scheme`, and how many were. `hosts` are the archive's own names.

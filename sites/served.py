@@ -12,6 +12,7 @@ from sites import rewrite
 from sites.archive import Archive, Entry, Response
 from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, looks_coded
 from sites.determinism import pin
+from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, charset_of, compressible, is_text, sniffed_type
 from sites.urls import Url, parse_url
 
 # Hop-by-hop headers, and those that are the business of the server that replays.
@@ -40,7 +41,7 @@ OPEN_HEADERS = ("Access-Control-Allow-Origin", "Timing-Allow-Origin")
 # Over https the testbed has no server of plain http, and a script of a page that was recorded over http may put a link
 # to one together, which no rewriting finds: the browser shall take it for https, before its rules for mixed content.
 UPGRADE_HEADER = ("Content-Security-Policy", "upgrade-insecure-requests")
-SCRIPTED_TYPES = rewrite.HTML_TYPES | rewrite.SCRIPT_TYPES
+SCRIPTED_TYPES = HTML_TYPES | SCRIPT_TYPES
 CODINGS = {"gzip": "gzip", "brotli": "br", "zstd": "zstd"}
 HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file or a configuration
 
@@ -114,7 +115,7 @@ class Treatment:
         """
         if self.compression.kind == "none":
             return "", None
-        if self.compression.level is not None and rewrite.compressible(mime):
+        if self.compression.level is not None and compressible(mime):
             here = not self.compression.dynamic
             return (CODINGS[self.compression.kind], self.compression.level) if here else ("", None)
         return ("gzip" if recorded and recorded not in self.codings else recorded), None
@@ -160,10 +161,10 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
     """The draft of what `url` answers under its scheme; every kind of change is counted in `changes`."""
     response = treatment.archive.read(entry)
     recorded_coding, text = _decoded(response, changes)
-    mime = response.mime or rewrite.sniffed_type(text or b"")
+    mime = response.mime or sniffed_type(text or b"")
     coding, level = treatment.coding(mime, recorded_coding) if text else (recorded_coding, None)
     headers, added = _headers(response, treatment, changes)
-    if treatment.scheme == "https" and treatment.other_scheme and mime in rewrite.HTML_TYPES:
+    if treatment.scheme == "https" and treatment.other_scheme and mime in HTML_TYPES:
         changes["documents told to ask for everything under https"] += 1
         added = (*added, UPGRADE_HEADER)
     made = Draft(
@@ -180,7 +181,7 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
     )
     if treatment.think_time.recorded and entry.wait_ms is None:
         changes["responses without a recorded think time, answered at once"] += 1
-    if text and rewrite.is_text(mime):
+    if text and is_text(mime):
         _move(made, text, treatment, changes)
     if coding != recorded_coding or level is not None:
         made.text = made.text or text
@@ -197,14 +198,14 @@ def _move(made: Draft, recorded: bytes, treatment: Treatment, changes: Counter[s
     if treatment.other_scheme and made.mime in SCRIPTED_TYPES:
         text, exchanged = rewrite.exchange_scheme_names(text)
         changes['strings "http:" and "https:" in scripts exchanged'] += exchanged
-    if made.mime in rewrite.HTML_TYPES:
+    if made.mime in HTML_TYPES:
         text, dropped = rewrite.drop_policies(text)
         changes["Content-Security-Policy meta elements dropped"] += dropped
-    if made.mime in rewrite.HTML_TYPES and treatment.script and not 300 <= made.status < 400:
+    if made.mime in HTML_TYPES and treatment.script and not 300 <= made.status < 400:
         text = _pinned(made, text, treatment.script, changes)
     made.changed = text != recorded
     made.mentioned_hosts = tuple(rewrite.mentioned_hosts(text))
-    if made.mime in rewrite.SCRIPT_TYPES or made.mime == "text/css":
+    if made.mime in SCRIPT_TYPES or made.mime == "text/css":
         made.recorded_digests = rewrite.integrity_digests(recorded)
     if made.changed or rewrite.names_digests(text):
         made.text = text
@@ -218,7 +219,7 @@ def _pinned(made: Draft, text: bytes, script: str, changes: Counter[str]) -> byt
         return text
     changes[f"documents with the determinism script ({len(script)} bytes) put first"] += 1
     content_type = next((value for name, value in made.headers if name.lower() == "content-type"), "")
-    if pinned.charset and "charset=" not in content_type.lower():
+    if pinned.charset and charset_of(content_type) is None:
         changes[
             "character sets named in a header, as the determinism script stands before the document's own"
         ] += 1

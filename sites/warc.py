@@ -12,12 +12,14 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import IO, Any
 from urllib.parse import quote
+
+import msgspec
 
 # warcio has no types.
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped, unused-ignore]
@@ -26,6 +28,7 @@ from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-unty
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped, unused-ignore]
 
 from harness.errors import ArchiveError
+from harness.system.clock import utc_text
 from sites.response import Response
 
 # Never stored: the recorder's cookies and credentials, and transfer coding, which has been removed from the body.
@@ -38,6 +41,16 @@ IP_HEADER, WAIT_HEADER = "WARC-IP-Address", "Coldload-Wait-Ms"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BREAKS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
 _ASCII = "".join(map(chr, range(0x20, 0x7F)))
+
+
+@dataclass(frozen=True)
+class About:
+    """What an archive says of itself."""
+
+    start_url: str
+    captured_with: str
+    user_agent: str
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -58,11 +71,11 @@ class WarcDamagedError(Exception):
 class Writer:
     """Writes one WARC from its metadata and responses."""
 
-    def __init__(self, file: IO[bytes], about: Mapping[str, Any]) -> None:
+    def __init__(self, file: IO[bytes], about: About) -> None:
         self._file = file
         self._writer = WARCWriter(file, gzip=True, warc_version="1.1")
         self._written = 0
-        said = json.dumps(about, sort_keys=True)
+        said = json.dumps(asdict(about), sort_keys=True)
         block = f"software: coldload\r\nformat: WARC File Format 1.1\r\ncoldload: {said}\r\n".encode()
         headers = {"WARC-Record-ID": _record_id(said), "WARC-Date": iso_date(UNDATED)}
         record = self._writer.create_warc_record(
@@ -100,7 +113,7 @@ class Writer:
         return Recorded(written, head_sha256, body_sha256, offset, self._file.tell() - offset)
 
 
-def read(file: IO[bytes]) -> tuple[dict[str, Any], Iterable[Recorded]]:
+def read(file: IO[bytes]) -> tuple[About, Iterable[Recorded]]:
     """The metadata and the responses, in order; WarcDamagedError when the file is damaged."""
     records = _records(file)
     iterator, first = next(records, (None, None))
@@ -122,8 +135,7 @@ def read_at(file: IO[bytes], offset: int) -> Response:
 
 def iso_date(date: datetime) -> str:
     """UTC with microseconds, as WARC and the metadata write it; a date without zone is UTC."""
-    aware = date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
-    return aware.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return utc_text(date, "microseconds")
 
 
 def sha256(data: bytes) -> str:
@@ -172,15 +184,14 @@ def _response(record: Any) -> Response | None:
         raise WarcDamagedError(f"a response record is not coldload's: {error}") from error
 
 
-def _about(block: bytes) -> dict[str, Any] | None:
+def _about(block: bytes) -> About | None:
     for line in block.decode(errors="replace").splitlines():
         key, _, value = line.partition(": ")
         if key == "coldload":
             try:
-                about: dict[str, Any] = json.loads(value)
+                return msgspec.convert(json.loads(value), About)
             except ValueError:
                 return None
-            return about
     return None
 
 

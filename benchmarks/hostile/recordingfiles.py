@@ -50,7 +50,7 @@ def responses() -> list[Response]:
 def warc_file() -> bytes:
     """An uncompressed WARC, so that what is flipped is not all caught by gzip."""
     file = io.BytesIO()
-    writer = warc.Writer(file, {"start_url": START})
+    writer = warc.Writer(file, warc.About(START, "", "", ()))
     for response in responses():
         writer.add(response)
     return b"".join(_members(file.getvalue()))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.browser.policy import Launch
+from harness.input.shown import clipped
 
 SCROLL_SCRIPT = resources.files("harness.browser").joinpath("scroll.js").read_text(encoding="utf-8")
 HOLD_TIMERS_SCRIPT = resources.files("harness.browser").joinpath("timers.js").read_text(encoding="utf-8")
@@ -21,8 +22,7 @@ CONSOLE_LIMIT = 20  # messages kept of a page
 
 def one_line(text: str) -> str:
     """A message of the console for a report."""
-    line = " ".join(text.split())
-    return line if len(line) <= LINE_LIMIT_CHARACTERS else f"{line[:LINE_LIMIT_CHARACTERS]}…"
+    return clipped(" ".join(text.split()), LINE_LIMIT_CHARACTERS)
 
 
 class Browser(Protocol):

@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.browser import world
 from harness.browser.world import Send
+from harness.input.shown import shortened
 from harness.system.command import Command
 from harness.system.process import run
 
@@ -122,9 +123,8 @@ def by_script(characters: Mapping[str, int]) -> list[str]:
 
 
 def _counted(found: Counter[str]) -> str:
-    (first, _), *others = found.most_common()
-    more = f" and {len(others)} more" if others else ""
-    return f"{found.total()} character{'s' if found.total() > 1 else ''}, U+{ord(first):04X}{more}"
+    often = [f"U+{ord(character):04X}" for character, _ in found.most_common()]
+    return f"{found.total()} character{'s' if found.total() > 1 else ''}, {shortened(often, 1)}"
 
 
 def _script(character: str) -> str:

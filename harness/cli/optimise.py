@@ -12,6 +12,7 @@ from rich.table import Table
 from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure
 from harness.errors import UsageError
+from harness.input.shown import shortened
 from harness.model.device import DESKTOP
 from harness.model.engine import Engine
 from harness.model.protocol import USUAL_PROTOCOLS, Protocol
@@ -137,9 +138,8 @@ def _steps(report: VariantReport, weigh: Weigh) -> Table:
 def _print_notes(out: Console, report: VariantReport, *, every_url: bool) -> None:
     for step in report.steps:
         for reason, urls in _by_reason(step.notes).items():
-            shown = urls if every_url else urls[:URLS_SHOWN]
-            more = f" and {len(urls) - len(shown)} more" if len(urls) > len(shown) else ""
-            out.print(f"{step.filter} left alone: {reason}: {', '.join(shown)}{more}", markup=False)
+            shown = shortened(urls, len(urls) if every_url else URLS_SHOWN)
+            out.print(f"{step.filter} left alone: {reason}: {shown}", markup=False)
 
 
 def _by_reason(notes: Iterable[Note]) -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure
 from harness.cli.studychoice import chosen, no_verdict_warning
 from harness.errors import MeasurementRefused
+from harness.input.shown import shortened
 from harness.outcome import Outcome
 from harness.run.directory import RunDirectory, open_run
 from harness.run.progress import progress
@@ -95,13 +96,9 @@ def _refuse_unless_one_counts(run: RunDirectory) -> None:
     endings = run.endings()
     if any(outcome == Outcome.OK for outcome, _ in endings):
         return
-    often = [
-        f"{count} {outcome}: {reason}" for (outcome, reason), count in endings.most_common(REASONS_SHOWN)
-    ]
-    more = f"; and {len(endings) - REASONS_SHOWN} more reasons" if len(endings) > REASONS_SHOWN else ""
-    raise MeasurementRefused(
-        f"no trial of {run.folder} counts, so nothing was measured ({'; '.join(often)}{more})"
-    )
+    often = [f"{count} {outcome}: {reason}" for (outcome, reason), count in endings.most_common()]
+    reasons = shortened(often, REASONS_SHOWN, separator="; ", noun="reason")
+    raise MeasurementRefused(f"no trial of {run.folder} counts, so nothing was measured ({reasons})")
 
 
 def _described(summary: Summary) -> str:

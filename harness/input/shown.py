@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 SHOWN_CHARACTERS = 80
@@ -26,7 +27,21 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and abs(value) >= 2**64:
         return f"a whole number of {value.bit_length():,} bits"
     text = f"{value:.15g}" if isinstance(value, float) else repr(value)
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+    return clipped(text, SHOWN_CHARACTERS)
+
+
+def clipped(text: str, limit: int) -> str:
+    """The text, or its first characters and an ellipsis."""
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def shortened(items: Sequence[str], limit: int, *, separator: str = ", ", noun: str = "") -> str:
+    """The first items of a list and how many follow: `a, b and 3 more`, `a; b; and 1 more setting`."""
+    more = len(items) - limit
+    if more <= 0:
+        return separator.join(items)
+    what = f" {noun}{'s' * (more > 1)}" if noun else ""
+    return f"{separator.join(items[:limit])}{';' * (separator == '; ')} and {more} more{what}"
 
 
 def _visible(found: re.Match[str]) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from harness.errors import StorageFailed
 
@@ -36,19 +36,31 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is either whole or not there."""
-    temporary = path.with_name(path.name + ".new")
+    """Write a file of a run with `replace_text`."""
     try:
-        with temporary.open("w", encoding="utf-8") as handle:
-            handle.write(text)
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(path)
+        replace_text(path, text)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise StorageFailed(
             f"cannot write {path}: {error.strerror}; make room or choose another --out"
         ) from error
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file so that at any instant it is the old one or the new one, and whole; OSError when that fails."""
+    temporary = path.with_name(path.name + ".new")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            flush(file)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def flush(file: IO[Any]) -> None:
+    """Have on disk what was written so far."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def drop_cut_line(path: Path) -> None:

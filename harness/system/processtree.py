@@ -1,70 +1,66 @@
-"""Process trees by /proc: who descends from whom, who stands still, what they cost, and how to end them all."""
+"""Process trees: who descends from whom, who stands still, what they cost, and how to end them all.
+
+psutil reads /proc and copes with processes that end meanwhile; one that is gone has no family.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+import psutil
+
 CORES = os.cpu_count() or 1
-ENDED = frozenset("ZXx")
-STOPPED = frozenset("Tt")  # states of proc(5): by a signal, by a debugger
+ENDED = frozenset({psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD})
+STOPPED = frozenset({psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP})  # by a signal, by a debugger
 
 
-def _stat_fields(pid: int) -> list[str] | None:
-    """The fields of /proc/PID/stat after the command name: state, ppid, ...; None when it is gone."""
+def parent_of(pid: int) -> int | None:
+    """The process that started it; None when it is gone.
+
+    Read here: the watch over a load asks this of everything that starts meanwhile, and psutil reads the file three
+    times, so as to be certain that it is still the same process.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return text[text.rindex(")") + 2 :].split()
-
-
-def parent_of(pid: int) -> int | None:
-    """The process that started it; None when it is gone."""
-    fields = _stat_fields(pid)
-    return int(fields[1]) if fields else None
+    return int(text[text.rindex(")") + 2 :].split()[1])
 
 
 def is_stopped(pid: int) -> bool:
     """Whether a process is stopped (SIGSTOP, a debugger) and does nothing until it is continued."""
-    fields = _stat_fields(pid)
-    return fields is not None and fields[0] in STOPPED
-
-
-def _by_parent() -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (fields := _stat_fields(int(entry.name))):
-            found.setdefault(int(fields[1]), []).append(int(entry.name))
-    return found
+    try:
+        return psutil.Process(pid).status() in STOPPED
+    except psutil.NoSuchProcess:
+        return False
 
 
 def children(parent: int) -> list[int]:
     """The living processes that a process has started itself, or adopted."""
-    return _by_parent().get(parent, [])
+    try:
+        return [process.pid for process in psutil.Process(parent).children()]
+    except psutil.NoSuchProcess:
+        return []
 
 
 def family(root: int) -> list[int]:
     """`root` and all its living descendants, parents first."""
-    by_parent = _by_parent()
-    found = [root] if _stat_fields(root) else []
-    for pid in found:
-        found.extend(by_parent.get(pid, []))
-    return found
+    return [process.pid for process in _family(root)]
 
 
 def running(root: int) -> list[int]:
     """`family` without those that have ended and are only waited for."""
-    return [pid for pid in family(root) if (fields := _stat_fields(pid)) and fields[0] not in ENDED]
+    return _in_state(root, lambda status: status not in ENDED)
 
 
 def stopped(root: int) -> list[int]:
     """Those of a process and its living descendants that a signal or a debugger holds."""
-    return [pid for pid in family(root) if (fields := _stat_fields(pid)) and fields[0] in STOPPED]
+    return _in_state(root, lambda status: status in STOPPED)
 
 
 def cpu_seconds(root: int) -> float | None:
@@ -72,18 +68,18 @@ def cpu_seconds(root: int) -> float | None:
 
     Resolution is the kernel's clock tick (10 ms) per process. None when the root is gone.
     """
-    ticks = [
-        sum(int(fields[index]) for index in (11, 12, 13, 14))
-        for pid in family(root)
-        if (fields := _stat_fields(pid)) is not None
-    ]
-    return sum(ticks) / TICKS_PER_SECOND if ticks else None
+    seconds: list[float] = []
+    for process in _family(root):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            used = process.cpu_times()
+            seconds += (used.user, used.system, used.children_user, used.children_system)
+    return round(math.fsum(seconds), 3) if seconds else None
 
 
 class ForeignCpu:
     """How much of the machine others have from now on: programs outside process 1's family, which inside the enclosure
     is the whole testbed, and, on a virtual machine, its host (steal). Programs of the lowest priority count like all:
-    they disturb, too (docs/methodology.md, "Proof"). Source: /proc/stat, see proc(5).
+    they disturb, too (docs/methodology.md, "Proof").
     """
 
     def __init__(self) -> None:
@@ -96,14 +92,30 @@ class ForeignCpu:
         return round(min(max(used / seconds / CORES, 0.0), 1.0), 3)
 
 
-def _foreign_cpu_seconds() -> float:
-    line = Path("/proc/stat").read_text().partition("\n")[0]
-    user, nice, system, _idle, _iowait, _irq, _softirq, steal = map(int, line.split()[1:9])
-    return (user + nice + system + steal) / TICKS_PER_SECOND - (cpu_seconds(1) or 0.0)
-
-
 def kill_family(root: int) -> None:
     """KILL a process and all its descendants."""
-    for pid in family(root):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    for process in _family(root):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def _family(root: int) -> list[psutil.Process]:
+    try:
+        first = psutil.Process(root)
+        return [first, *first.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _in_state(root: int, wanted: Callable[[str], bool]) -> list[int]:
+    found = []
+    for process in _family(root):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if wanted(process.status()):
+                found.append(process.pid)
+    return found
+
+
+def _foreign_cpu_seconds() -> float:
+    used = psutil.cpu_times()
+    return used.user + used.nice + used.system + used.steal - (cpu_seconds(1) or 0.0)

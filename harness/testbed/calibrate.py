@@ -15,7 +15,6 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from harness.errors import TestbedFailed
 from harness.link.oracle import Transmitter, transmitter
@@ -23,6 +22,7 @@ from harness.link.probes import ECHO_BYTES, Passage, echoes, goodput_mbps, train
 from harness.model.direction import MTU_BYTES, Direction, Discipline, Way
 from harness.model.link import Link
 from harness.model.rate import ConstantRate
+from harness.system.clock import utc_now
 from harness.system.netns import Host
 from harness.testbed.calibration import CalibratedFigure, Calibration, refuse_if_off
 from harness.testbed.testbed import SERVER_NETWORK, Client, Testbed
@@ -65,7 +65,7 @@ def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> Calibr
         link=link,
         backend=testbed.backend.value,
         scheduling=scheduling,
-        taken_utc=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        taken_utc=utc_now(),
         figures=figures,
     )
 

@@ -7,7 +7,6 @@ import os
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from harness.link.needs import linkem_program
 from harness.model.condition import RECORDED_COMPRESSION
 from harness.model.engine import Engine
 from harness.study.study import Study
+from harness.system.clock import utc_now
 from harness.system.command import Command
 from harness.system.process import run
 from harness.testbed.testbed import SERVERS, Testbed
@@ -40,7 +40,7 @@ def describe_environment(
     """Everything that may change a figure and is not in the study itself; `archives` are those of each engine."""
     replays = study.setups[0].replays  # the engines differ in TLS alone
     return {
-        "taken_utc": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "taken_utc": utc_now(),
         "coldload": harness.__version__,
         "machine": describe_machine(),
         "programs": program_versions(),

@@ -14,6 +14,7 @@ from operator import attrgetter
 
 from harness.browser.browserlog import Connection, Request
 from harness.errors import TestbedFailed
+from harness.input.shown import clipped, shortened
 from harness.outcome import Outcome, TrialFailed
 from harness.trial.evidence import BROWSER, Evidence
 
@@ -246,10 +247,4 @@ def _listed(what: str, items: Sequence[str] | Iterable[str]) -> str | None:
     found = list(items)
     if not found:
         return None
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    return f"{what} {', '.join(map(_clipped, found[:3]))}{more}"
-
-
-def _clipped(text: str) -> str:
-    """A page can ask for a URL of a megabyte."""
-    return text if len(text) <= LONGEST_NAMED else f"{text[:LONGEST_NAMED]}…"
+    return f"{what} {shortened([clipped(each, LONGEST_NAMED) for each in found], 3)}"

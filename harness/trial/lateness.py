@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.system.processtree import STOPPED, family, parent_of
+from harness.system.processtree import family, parent_of
 
 SAMPLE_S = 0.02  # as late as one packet of the link may be before its load is left out
 SAMPLES_PER_SEARCH = 5  # of processes that started meanwhile: a browser starts some as it loads
-GONE = frozenset("ZX")  # states of proc(5)
+STOPPED, GONE = frozenset("Tt"), frozenset("ZX")  # states of proc(5)
 ODD = STOPPED | GONE
 STAT_BYTES = 128  # the state stands behind the program's name
 

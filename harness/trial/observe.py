@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from harness.browser.browserlog import ABORTED, Connection
+from harness.input.shown import clipped
 from harness.model.observation import TIMELINE_METRICS, Observation
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.judge import SPDY
@@ -95,7 +96,7 @@ def _digest(requested: Iterable[str]) -> str:
 
 def _clipped(url: str) -> str:
     """A URL as a record holds it: a page can ask for one of a megabyte, a thousand times."""
-    return url if len(url) <= LONGEST_URL else f"{url[:LONGEST_URL]}…"
+    return clipped(url, LONGEST_URL)
 
 
 def _fastest(connections: Iterable[Connection]) -> float | None:

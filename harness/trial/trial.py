@@ -17,6 +17,7 @@ from harness.model.observation import Observation
 from harness.outcome import Outcome, TrialFailed
 from harness.records import Record
 from harness.study.plan import PlannedTrial
+from harness.system.clock import utc_text
 from harness.system.processtree import ForeignCpu, cpu_seconds, kill_family
 from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client, Testbed
@@ -85,7 +86,7 @@ def run_observed(
         planned=planned,
         outcome=outcome,
         reason=reason,
-        started_utc=_utc(started),
+        started_utc=utc_text(started, "milliseconds"),
         observation=observation,
         overhead_ms=overhead,
         archive_digest=endpoint.archive.digest,
@@ -95,11 +96,14 @@ def run_observed(
 
 def not_run(planned: PlannedTrial, reason: str) -> Record:
     """The record of a trial that could not begin: this machine lacks its engine, or its servers are dead."""
-    return Record(planned, Outcome.TESTBED_FAILED, reason, _utc(datetime.now(UTC)), Observation(), None)
-
-
-def _utc(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Record(
+        planned,
+        Outcome.TESTBED_FAILED,
+        reason,
+        utc_text(datetime.now(UTC), "milliseconds"),
+        Observation(),
+        None,
+    )
 
 
 @dataclass(frozen=True)

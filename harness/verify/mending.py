@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.browser.screens import Screenful, taken
@@ -21,6 +20,7 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.abilities import DEFAULT_SERVERS
 from harness.study.plan import PlannedTrial
+from harness.system.clock import utc_now
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.calibrate import check_link
 from harness.trial.bench import Bench, bench
@@ -111,8 +111,7 @@ def _mended(
         why = next(each for each in seen[together] if not each.ok)
         with_others = f" with {', '.join(together[:-1])}" if len(together) > 1 else ""
         reason = f"{why.device}{with_others}: {why.described}"
-        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        found.append(SwitchedOff(name, reason, variant.name, now, comparison.engine.value))
+        found.append(SwitchedOff(name, reason, variant.name, utc_now(), comparison.engine.value))
     gone = {each.filter for each in found}
     left = tuple(name for name in filters if name not in gone)
     return Finding(asked, tuple(found), seen.get(left, ()) if found else ())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
+
+import msgspec
 
 from harness.browser.browserlog import ABORTED, Request
 from harness.browser.fonts import by_script
@@ -80,12 +82,8 @@ class ReplayQuality:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ReplayQuality:
-        """Inverse of `to_json`; raises KeyError when a field is missing."""
-        values: dict[str, Any] = {}
-        for field in fields(cls):
-            value = data[field.name] if field.default is MISSING else data.get(field.name, field.default)
-            values[field.name] = tuple(value) if isinstance(value, list) else value
-        return cls(**values)
+        """Inverse of `to_json`; ValueError, in one line, when a field is missing or of another type."""
+        return msgspec.convert(data, cls)
 
 
 def replay_quality(

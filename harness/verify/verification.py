@@ -116,7 +116,7 @@ def stored(archive: Archive) -> list[ReplayQuality]:
     for path in sorted((archive.folder / FOLDER).glob("*.json")):
         try:
             found.append(ReplayQuality.from_json(json.loads(path.read_text(encoding="utf-8"))))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError) as error:
             raise RecordsError(
                 f"{path} is damaged ({error}); remove it, or `coldload verify {archive.name}`"
             ) from error

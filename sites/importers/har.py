@@ -7,15 +7,14 @@ import binascii
 import codecs
 import json
 import os
-import re
 from typing import IO, Any
 
 from harness.errors import ArchiveError
 from sites.importers.recording import Recording, parse_date, parse_ip, parse_wait
+from sites.mediatype import charset_of
 
 FILE_LIMIT_BYTES = 500_000_000  # it is read as a whole, which takes some times as much memory
 NEED_BODY = "responses left out because their bodies are not in the recording"
-_CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 
 
 def read_har(file: IO[bytes], into: Recording) -> None:
@@ -128,9 +127,9 @@ def _body(
             into.tally.add("bodies that are not the base64 they should be", url)
             return None
     types = [value for name, value in headers if name.lower() == "content-type"]
-    named = _CHARSET.search(types[0]) if types else None
+    named = charset_of(types[0]) if types else None
     try:
-        charset = codecs.lookup(named[1]).name if named else "utf-8"
+        charset = codecs.lookup(named).name if named else "utf-8"
         return text.encode(charset)
     except (LookupError, UnicodeError):
         return text.encode("utf-8", "replace")

@@ -9,10 +9,10 @@ from harness.errors import ArchiveError
 from sites.coding import KNOWN, coding_of
 from sites.htcache import TEXT_TYPE, gzip_encoded, with_coding
 from sites.importers.recording import Capture, Recording
+from sites.mediatype import HTML_TYPES
 from sites.response import Response
 from sites.urls import canonical_url, resolve
 
-HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 BODILESS_METHODS = frozenset({"HEAD", "OPTIONS", "CONNECT", "TRACE"})
 # They differ between two captures of what is the same to a browser.
 PASSING_HEADERS = frozenset({"date", "age", "content-length", "connection", "keep-alive"})

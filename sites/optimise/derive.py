@@ -12,7 +12,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 import harness
 from harness.errors import ArchiveError
@@ -69,25 +70,6 @@ class VariantReport:
     @property
     def after(self) -> Inventory:
         return self.steps[-1].inventory if self.steps else self.before
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> VariantReport:
-        """Inverse of `asdict`; KeyError or TypeError when it is something else."""
-        steps = tuple(
-            Step(
-                each["filter"],
-                _inventory(each["inventory"]),
-                each["changed"],
-                tuple(Note(**note) for note in each["notes"]),
-            )
-            for each in data["steps"]
-        )
-        off = tuple(SwitchedOff(**each) for each in data["off"])
-        return cls(_inventory(data["before"]), steps, off, dict(data["unserved"]))
-
-
-def _inventory(data: Mapping[str, Any]) -> Inventory:
-    return Inventory(dict(data["bytes"]), tuple(data["unscripted"]))
 
 
 @dataclass(frozen=True)
@@ -227,10 +209,10 @@ def _key(
 def _stored_report(folder: Path) -> VariantReport | None:
     """What stands beside a derived archive; None when it was never finished."""
     try:
-        return VariantReport.from_json(json.loads((folder / REPORT).read_text(encoding="utf-8")))
+        return msgspec.convert(json.loads((folder / REPORT).read_text(encoding="utf-8")), VariantReport)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise ArchiveError(
             f"cannot read {folder / REPORT} ({error}); remove {folder}, it is made again"
         ) from error

@@ -7,9 +7,9 @@ import re
 
 import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 
+from sites.mediatype import SCRIPT_TYPES
 from sites.optimise.markup import Tag
 from sites.optimise.minifier import shortened
-from sites.rewrite import SCRIPT_TYPES
 
 # A script that looks for its own element, or for others, may find something else once it is moved.
 _LOOKS_AROUND = re.compile(

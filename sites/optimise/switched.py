@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
 from harness.errors import ArchiveError
 from harness.model.engine import Engine
+from harness.system.files import replace_text
 from sites.archive import Archive
 
 FILE, SCHEMA = "switched-off.json", 1
@@ -42,7 +45,7 @@ def switched_off(archive: Archive) -> tuple[SwitchedOff, ...]:
     path = path_of(archive)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        return tuple(SwitchedOff(**each) for each in data["filters"])
+        return msgspec.convert(data["filters"], tuple[SwitchedOff, ...])
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -56,9 +59,7 @@ def switch_off(archive: Archive, found: Iterable[SwitchedOff]) -> None:
     known = {(each.filter, each.engine): each for each in (*switched_off(archive), *found)}
     text = json.dumps({"schema": SCHEMA, "filters": [asdict(each) for each in known.values()]}, indent=1)
     path = path_of(archive)
-    temporary = path.with_suffix(".new")
     try:
-        temporary.write_text(text + "\n", encoding="utf-8")
-        temporary.replace(path)
+        replace_text(path, text + "\n")
     except OSError as error:
         raise ArchiveError(f"cannot write {path}: {error.strerror}; nothing is switched off") from error

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import webencodings  # type: ignore[import-untyped, unused-ignore]  # has no types
 
+from sites.mediatype import PRESCAN_BYTES, charset_of, charset_within
+
 UNREADABLE = "its encoding cannot be told for certain"
-PRESCAN_BYTES = 1024  # how far a browser looks for <meta charset>
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
-_HEADER = re.compile(r"(?i)charset\s*=\s*[\"']?([^\s;\"']+)")
-_META = re.compile(rb"(?i)<meta\b[^>]*?charset\s*=\s*[\"']?\s*([^\s\"'/>;]+)")
-_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _STRAY = re.compile("[\udc80-\udcff]")
 _CSS_CHARSET = re.compile(rb'@charset "([^"]{1,60})";')
 
@@ -46,8 +44,7 @@ def text_of(body: bytes, content_type: str | None, kind: str, fallback: str = ""
     for mark, name in _MARKS:
         if body.startswith(mark):
             return _decoded(body[len(mark) :], name, mark, declared=True)
-    named = _HEADER.search(content_type or "")
-    header = _known(named[1]) if named else None
+    header = _known(charset_of(content_type))
     if header:
         return _decoded(body, header, b"", declared=True)
     inside = _inside(body, kind) or _known(fallback)
@@ -77,14 +74,14 @@ def _guess(body: bytes) -> Text | None:
 
 def _inside(body: bytes, kind: str) -> str | None:
     if kind == "html":
-        found = _META.search(_COMMENT.sub(b"", body[:PRESCAN_BYTES]))
-        name = _known(found[1].decode("latin-1")) if found else None
+        meta = charset_within(body[:PRESCAN_BYTES].decode("latin-1"))
+        name = _known(meta[1]) if meta else None
         return "utf-8" if name in ("utf-16le", "utf-16be") else name
     found = _CSS_CHARSET.match(body) if kind == "css" else None
     return _known(found[1].decode("latin-1")) if found else None
 
 
-def _known(label: str) -> str | None:
+def _known(label: str | None) -> str | None:
     found = webencodings.lookup(label) if label else None
     return found.name if found else None
 

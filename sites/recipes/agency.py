@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 
 from sites.archive import Response
@@ -118,7 +119,7 @@ def _response(address: str, kind: str, body: bytes) -> Response:
     headers = (
         ("Content-Type", CONTENT_TYPES[kind]),
         ("Content-Length", str(len(body))),
-        ("Last-Modified", MADE.strftime("%a, %d %b %Y %H:%M:%S GMT")),
+        ("Last-Modified", format_datetime(MADE, usegmt=True)),
         *HOST_HEADERS[address.partition("/")[0]],
     )
     plain = Response(f"https://{address}", 200, headers, body, date=MADE, reason="OK")

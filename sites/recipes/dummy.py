@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from importlib.resources import files
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def _response(path: str, kind: str, body: bytes) -> Response:
     headers = (
         ("Content-Type", CONTENT_TYPES[kind]),
         ("Content-Length", str(len(body))),
-        ("Last-Modified", MADE.strftime("%a, %d %b %Y %H:%M:%S GMT")),
+        ("Last-Modified", format_datetime(MADE, usegmt=True)),
         ("ETag", f'"{hashlib.sha256(body).hexdigest()[:16]}"'),
         ("Cache-Control", f"max-age={FRESH_SECONDS[kind]}"),
     )

@@ -57,7 +57,7 @@ def test_it_loads_a_page_without_the_checkout(wheel: Path, tmp_path: Path) -> No
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr + done.stdout
     module, line = done.stdout.splitlines()
     assert module.startswith(str(site))
     assert "11 by h2" in line

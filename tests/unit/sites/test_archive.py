@@ -245,6 +245,16 @@ def _damage_metadata(folder: Path) -> None:
     (folder / "archive.json").write_text('{"schema": 1}')
 
 
+def _damage_metadata_types(folder: Path) -> None:
+    metadata = json.loads((folder / "archive.json").read_text())
+    (folder / "archive.json").write_text(json.dumps({**metadata, "notes": ["a note", 5]}))
+
+
+def _negative(folder: Path) -> None:
+    entry = json.loads((folder / "index.jsonl").read_text().splitlines()[0])
+    (folder / "index.jsonl").write_text(json.dumps({**entry, "length": -1}) + "\n")
+
+
 def _newer_schema(folder: Path) -> None:
     metadata = json.loads((folder / "archive.json").read_text())
     (folder / "archive.json").write_text(json.dumps({**metadata, "schema": 99}))
@@ -259,10 +269,12 @@ def _wrong_digest(folder: Path) -> None:
     ("damage", "named"),
     [
         (_damage_line, r"index\.jsonl: line 1: "),
-        (_damage_types, r"index\.jsonl: line 1: .*wrong type"),
+        (_damage_types, r"index\.jsonl: line 1: Expected `int`, got `str` - at `\$\.offset`"),
+        (_negative, r"index\.jsonl: line 1: Expected `int` >= 0 - at `\$\.length`"),
         (_drop_line, r"index\.jsonl: its content is not what archive\.json says"),
         (_remove_index, r"index\.jsonl: the file is missing"),
-        (_damage_metadata, r"archive\.json: it lacks start_url"),
+        (_damage_metadata, r"archive\.json: Object missing required field `start_url`"),
+        (_damage_metadata_types, r"archive\.json: Expected `str`, got `int` - at `\$\.notes\[1\]`"),
         (_newer_schema, r"archive\.json: schema 99"),
         (_wrong_digest, r"\(digest\)"),
     ],

@@ -12,7 +12,6 @@ from sites.rewrite import (
     exchange_scheme_names,
     follow_digests,
     integrity_digests,
-    is_text,
     mentioned_hosts,
     names_digests,
     rewrite_links,
@@ -81,19 +80,6 @@ def test_a_namespace_host_that_is_itself_archived_is_linked_to() -> None:
     moved, count = rewrite_links(page, "https", ("www.w3.org",))
     assert moved == page.replace(b"http://www.w3.org/standards", b"https://www.w3.org/standards")
     assert count == 1
-
-
-def test_only_text_is_touched() -> None:
-    text_types = ["text/html", "text/css", "application/javascript", "application/json", "image/svg+xml"]
-    text_types += [
-        "application/manifest+json",
-        "application/ld+json",
-        "text/xml",
-        "text/javascript",
-        "text/plain",
-    ]
-    assert all(is_text(mime) for mime in text_types)
-    assert not any(is_text(mime) for mime in ("", "image/png", "font/woff2", "application/octet-stream"))
 
 
 def test_what_is_right_already_is_the_same_object() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from harness.browser.browserlog import ABORTED, BrowserLog
 from harness.model.condition import Condition, Origins
 from harness.model.device import MOBILE
@@ -97,6 +99,18 @@ def test_requests_fall_into_exact_closest_and_missed(tmp_path: Path) -> None:
     assert (found.bytes_served, found.bytes_recorded) == (200, len(PAGE) + 90)
     assert (found.device, found.protocol, found.console_errors) == ("mobile", "h2", ("boo",))
     assert ReplayQuality.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_reports_of_older_versions_are_read_and_damaged_ones_refused(tmp_path: Path) -> None:
+    kept = json.loads(json.dumps(report(tmp_path, evidence()).to_json()))
+    newer = ("determinism", "compression", "engine", "answered", "without_glyph")
+    old = ReplayQuality.from_json({key: value for key, value in kept.items() if key not in newer})
+    assert (old.determinism, old.compression, old.engine) == (True, "recorded", "chromium")
+    assert (old.answered, old.without_glyph) == (None, ())
+    with pytest.raises(ValueError, match=r"Expected `int`, got `str` - at `\$\.asked`"):
+        ReplayQuality.from_json({**kept, "asked": "11"})
+    with pytest.raises(ValueError, match="missing required field `exact`"):
+        ReplayQuality.from_json({key: value for key, value in kept.items() if key != "exact"})
 
 
 def test_a_whole_replay_is_ok_and_a_failed_load_is_not(tmp_path: Path) -> None:

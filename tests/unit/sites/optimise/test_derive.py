@@ -129,8 +129,19 @@ def test_a_filter_that_is_switched_off_is_left_out_and_said_so(tmp_path: Path) -
     assert "rewrite_css: switched off for this page: it breaks" in again.archive.notes
     assert derive(archive, minify).report == again.report
     assert derive(archive, parse_variant("inline")).report.off == ()
-    path_of(archive).write_text("{")
-    with pytest.raises(ArchiveError, match=r"is damaged .*; remove it"):
+    for damaged in ("{", "[]", "{}", '{"filters": [{"filter": 5}]}', '{"filters": {}}'):
+        path_of(archive).write_text(damaged)
+        with pytest.raises(ArchiveError, match=r"is damaged .*; remove it"):
+            derive(archive, minify)
+
+
+@pytest.mark.parametrize("damaged", ["{", "[]", "{}", '{"before": {"bytes": {"a": "5"}}}'])
+def test_a_damaged_report_of_a_variant_is_refused(tmp_path: Path, damaged: str) -> None:
+    archive, minify = archived(tmp_path), parse_variant("minify")
+    made = derive(archive, minify)
+    assert derive(archive, minify).report == made.report
+    (made.archive.folder / REPORT).write_text(damaged)
+    with pytest.raises(ArchiveError, match=r"cannot read .*optimised\.json .*it is made again"):
         derive(archive, minify)
 
 

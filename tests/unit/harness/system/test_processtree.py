@@ -1,0 +1,128 @@
+"""Process trees of real processes: stopped, ended and waited for, in a namespace of their own, short-lived."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.system.processtree import (
+    ForeignCpu,
+    children,
+    cpu_seconds,
+    family,
+    is_stopped,
+    kill_family,
+    parent_of,
+    running,
+    stopped,
+)
+
+# A child and a grandchild that sleep; the child's number and the grandchild's are said.
+THREE = "sh -c 'sleep 600 & echo $$ $!; wait' & wait"
+
+
+@pytest.fixture
+def tree() -> Iterator[tuple[int, int, int]]:
+    with subprocess.Popen(["/bin/sh", "-c", THREE], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        child, grandchild = map(int, process.stdout.readline().split())
+        yield process.pid, child, grandchild
+        kill_family(process.pid)
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    while not is_so():  # a test that hangs here says that it never is
+        time.sleep(0.005)
+
+
+def test_parents_come_before_their_children(tree: tuple[int, int, int]) -> None:
+    root, child, grandchild = tree
+    assert family(root) == running(root) == [root, child, grandchild]
+    assert children(root) == [child]
+    assert [parent_of(pid) for pid in tree] == [os.getpid(), root, child]
+    assert set(tree) < set(family(os.getpid()))
+
+
+def test_a_stopped_descendant_is_told_and_still_runs(tree: tuple[int, int, int]) -> None:
+    root, child, grandchild = tree
+    assert stopped(root) == []
+    os.kill(grandchild, signal.SIGSTOP)
+    until(lambda: is_stopped(grandchild))
+    assert stopped(root) == stopped(child) == [grandchild]
+    assert running(root) == [root, child, grandchild]
+    assert not is_stopped(root)
+    os.kill(grandchild, signal.SIGCONT)
+    until(lambda: stopped(root) == [])
+
+
+def test_an_ended_process_is_of_the_family_until_it_is_waited_for() -> None:
+    process = subprocess.Popen(["/bin/true"])
+    until(lambda: running(process.pid) == [])
+    assert family(process.pid) == [process.pid]
+    assert not is_stopped(process.pid)
+    assert cpu_seconds(process.pid) is not None
+    kill_family(process.pid)
+    process.wait()
+    assert family(process.pid) == running(process.pid) == stopped(process.pid) == children(process.pid) == []
+    assert (cpu_seconds(process.pid), parent_of(process.pid), is_stopped(process.pid)) == (None, None, False)
+    kill_family(process.pid)
+
+
+def test_stopped_ones_are_killed_as_well(tree: tuple[int, int, int]) -> None:
+    root, child, grandchild = tree
+    os.kill(child, signal.SIGSTOP)
+    kill_family(root)
+    until(lambda: not running(child) and not running(grandchild))
+
+
+def test_children_waited_for_count() -> None:
+    burn = "import time\nwhile time.process_time() < 0.3: pass"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}]); print(flush=True); input()"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        used = cpu_seconds(process.pid)
+        process.communicate("\n")
+    assert used is not None
+    assert used >= 0.28  # in ticks of 10 ms
+
+
+def test_another_process_namespace_is_seen_from_outside() -> None:
+    command = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "/bin/sh", "-c", THREE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        if not (said := process.stdout.readline()):
+            pytest.skip("this user may make no process namespace")
+        inside = [int(pid) for pid in said.split()]
+        found = family(process.pid)
+        assert len(found) == 4
+        assert not set(inside) & set(found[2:])  # our numbers, not theirs
+        os.kill(found[-1], signal.SIGSTOP)
+        until(lambda: stopped(process.pid) == found[-1:])
+        kill_family(process.pid)
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in found[1:]))
+
+
+def test_processes_that_vanish_do_no_harm() -> None:
+    code = "while :; do /bin/true; done"
+    with subprocess.Popen(["/bin/sh", "-c", code]) as process:
+        for _ in range(100):
+            assert family(process.pid)[0] == process.pid
+            assert process.pid in running(process.pid)
+            assert cpu_seconds(process.pid) is not None
+            stopped(process.pid)
+        kill_family(process.pid)
+
+
+def test_the_share_of_others_is_a_share() -> None:
+    foreign = ForeignCpu()
+    time.sleep(0.05)
+    assert 0 <= foreign.share() <= 1
