@@ -149,7 +149,7 @@ class _Attempt:
         """From the start of the browser to its end, each wait with a limit that nothing inside can outlive."""
         watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
         with contextlib.ExitStack() as opened:
-            with watch.limit(START_S, "browser"):
+            with watch.limit(START_S, "browser", starts=True):
                 browser = opened.enter_context(fresh.start())
             try:
                 screens = self._hold_timers(browser, watch)

@@ -30,13 +30,13 @@ class Watchdog:
     driver: Callable[[], int | None]
 
     @contextlib.contextmanager
-    def limit(self, seconds: float, what: str) -> Iterator[None]:
-        """The block waits for `what`, at most so long.
+    def limit(self, seconds: float, what: str, *, starts: bool = False) -> Iterator[None]:
+        """The block waits for `what`, at most so long. `starts`: it waits for the browser to start.
 
         Over the limit it ends with TrialFailed and `page-timeout` or, where it was not the page that kept it waiting
         (browser or driver are stopped, the driver does not notice the end of its browser), with TestbedFailed.
         """
-        wait = _Wait(self.browser, self.driver, seconds, what)
+        wait = _Wait(self.browser, self.driver, seconds, what, starts)
         wait.start()
         try:
             yield
@@ -62,6 +62,7 @@ class _Wait:
     driver: Callable[[], int | None]
     seconds: float
     what: str
+    starts: bool
     verdict: ColdloadError | None = None
     _over: threading.Event = field(default_factory=threading.Event)
 
@@ -115,5 +116,5 @@ class _Wait:
     def _hopeless(self) -> str | None:
         """Why there is no use in waiting on. A driver tells at once of a browser that dies, but for one that starts."""
         browser = self.browser()
-        gone = browser is not None and browser not in running(browser)
+        gone = self.starts and browser is not None and browser not in running(browser)
         return self.held() or ("the browser died" if gone else None)

@@ -13,7 +13,7 @@ import pytest
 
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
-from harness.trial.watchdog import Watchdog
+from harness.trial.watchdog import LOOK_EVERY_S, STAYS_S, Watchdog
 
 
 @pytest.fixture
@@ -95,9 +95,19 @@ def test_a_browser_that_dies_as_it_starts_is_not_waited_for(sleeper: subprocess.
     with (
         subprocess.Popen(["sleep", "60"]) as driver,
         pytest.raises(TestbedFailed, match=said),
-        watch(sleeper, driver).limit(60, "browser"),
+        watch(sleeper, driver).limit(60, "browser", starts=True),
     ):
         driver.wait()
+
+
+def test_a_browser_that_has_ended_may_take_its_driver_a_while(sleeper: subprocess.Popen[bytes]) -> None:
+    sleeper.kill()
+    with (
+        subprocess.Popen(["sleep", str(LOOK_EVERY_S + STAYS_S + 1)]) as driver,
+        watch(sleeper, driver).limit(60, "end of the browser"),
+    ):
+        driver.wait()
+    assert driver.returncode == 0
 
 
 def refused(watchdog: Watchdog) -> None:
