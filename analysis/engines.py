@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.model.engine import Engine
+from harness.model.engine import DEFAULT_ENGINE, Engine
 
-LABELS = {Engine.CHROMIUM.value: "Chromium", Engine.QTWEBKIT.value: "QtWebKit"}
+LABELS = {engine.value: engine.traits.label for engine in Engine}
 NOT_COMPARED = (
     "The engines are browsers of different age that load a page in different ways, so a difference between them is "
     "not the protocol's: comparisons are within an engine."
@@ -27,4 +27,4 @@ def ordered(engines: Iterable[str]) -> tuple[str, ...]:
 
 def worth_saying(engines: Iterable[str]) -> bool:
     """Whether a reader has to be told the engine: unless it is today's browser alone."""
-    return set(engines) != {Engine.CHROMIUM.value}
+    return set(engines) != {DEFAULT_ENGINE.value}

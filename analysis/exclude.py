@@ -102,7 +102,8 @@ def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
     """
     blank, painted = _column(records, "blank"), _column(records, "fcp_ms").notna()
     shown = (painted | blank.eq(False)).groupby(_by_page(records), dropna=False).transform("any")
-    unpainted = ~painted & _column(records, "engine").eq(Engine.CHROMIUM.value)
+    telling = [engine.value for engine in Engine if engine.traits.tells_of_paints]
+    unpainted = ~painted & _column(records, "engine").isin(telling)
     fewer = pd.to_numeric(_column(records, "requests"), errors="coerce") < _usual_requests(records)
     return shown & (blank.eq(True) | (unpainted & fewer))
 

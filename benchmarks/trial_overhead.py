@@ -39,7 +39,13 @@ def measure(trials: int) -> dict[tuple[Driver, Link], list[Record]]:
         for number in range(1, trials + 2):  # the first round warms the machine's own caches and is dropped
             for driver, link in cells:
                 condition = Condition(
-                    PAGE, "plain", Protocol.HTTP1, link, Engine.CHROMIUM, driver, Origins.SINGLE, "apache"
+                    page=PAGE,
+                    protocol=Protocol.HTTP1,
+                    link=link,
+                    engine=driver.engine,
+                    driver=driver,
+                    origins=Origins.SINGLE,
+                    server="apache",
                 )
                 planned = PlannedTrial(f"{number:05d}", number, number, condition)
                 record = run_trial(

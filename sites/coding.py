@@ -15,7 +15,6 @@ BROWSER_CODINGS: Mapping[str, frozenset[str]] = {
     "http": frozenset({"gzip", "deflate"}),
     "https": frozenset({"gzip", "deflate", "br", "zstd"}),
 }
-CODINGS_OF_2012 = frozenset({"gzip", "deflate"})  # QtWebKit's, over both
 KNOWN = frozenset({"", "gzip", "deflate", "br", "zstd"})
 GZIP_LEVEL = 6  # what web servers use unless told otherwise
 ZSTD_LEVEL = 3  # likewise

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 
-from harness.model.settings import Compression, ThinkTime
+from harness.model.compression import CODINGS, Compression
+from harness.model.settings import ThinkTime
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
 from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, looks_coded
@@ -42,7 +43,6 @@ OPEN_HEADERS = ("Access-Control-Allow-Origin", "Timing-Allow-Origin")
 # to one together, which no rewriting finds: the browser shall take it for https, before its rules for mixed content.
 UPGRADE_HEADER = ("Content-Security-Policy", "upgrade-insecure-requests")
 SCRIPTED_TYPES = HTML_TYPES | SCRIPT_TYPES
-CODINGS = {"gzip": "gzip", "brotli": "br", "zstd": "zstd"}
 HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file or a configuration
 
 Headers = tuple[tuple[str, str], ...]

@@ -21,9 +21,8 @@ from harness.errors import ArchiveError
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.protocol import Protocol
-from harness.model.settings import DEFAULT_TLS, Replay, TcpSettings
+from harness.model.settings import Replay, TcpSettings
 from harness.outcome import Outcome
-from harness.study.abilities import DEFAULT_SERVERS
 from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.bench import Bench, opened
@@ -85,13 +84,12 @@ class _Loader:
             return {"exception": traceback.format_exc()}
         condition = Condition(
             page=page.name,
-            variant="plain",
             protocol=Protocol.HTTP1,
             link=LINK,
             engine=driver.engine,
             driver=driver,
             origins=Origins.SINGLE,
-            server=DEFAULT_SERVERS[driver.engine],
+            server=driver.engine.traits.server,
         )
         planned = PlannedTrial(f"{number:05d}", number, number, condition)
         self.bench.drivers.prepare(condition)
@@ -115,10 +113,10 @@ class _Loader:
 
     def _serve(self, page: Page, engine: Engine) -> None:
         testbed = self.bench.testbed
-        if any(key[0] == page.name and key[2] is engine for key in testbed.endpoints):
+        if any((each.archive, each.engine) == (page.name, engine) for each in testbed.endpoints):
             return
         archive = write_archive(
             self.archives, page.name, page.start, page.responses, captured_with="bench", user_agent="bench"
         )
-        replay = Replay(tls=DEFAULT_TLS[engine], determinism=False)
-        testbed.serve(archive, [Protocol.HTTP1], replay, DEFAULT_SERVERS[engine], engine)
+        replay = replace(Replay.usual(engine), determinism=False)
+        testbed.serve(archive, [Protocol.HTTP1], replay, engine.traits.server, engine)

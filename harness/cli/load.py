@@ -8,20 +8,19 @@ from pathlib import Path
 
 from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
-from harness.cli.replay_options import replay_of
+from harness.cli.replay_options import engine_and_protocol, replay_of
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.model.condition import Condition
-from harness.model.device import DESKTOP, DEVICES, Device
-from harness.model.engine import DEFAULT_DRIVERS, Driver, Engine
+from harness.model.device import DEVICES
+from harness.model.engine import Driver
 from harness.model.link import Backend
-from harness.model.protocol import Protocol
 from harness.model.settings import Replay
-from harness.model.variant import parse_variant, served_name
+from harness.model.variant import parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.abilities import DEFAULT_SERVERS
 from harness.study.plan import PlannedTrial
+from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.calibrate import check_link
 from harness.trial.bench import bench
@@ -40,9 +39,8 @@ def _one_trial(
     backend: Backend | None,
 ) -> Record:
     planned = PlannedTrial("00001", 1, 1, condition)
-    served = served_name(condition.page, condition.variant)
     with bench(
-        {served: archive},
+        {condition.served.archive: archive},
         [condition.protocol],
         backend=backend,
         replay=replay,
@@ -53,42 +51,27 @@ def _one_trial(
         return run_trial(opened.testbed, opened.drivers, planned, options, files)
 
 
-def _driver(arguments: argparse.Namespace, engine: Engine) -> Driver:
-    driver = Driver(arguments.driver or DEFAULT_DRIVERS[engine])
-    if driver.engine is not engine:
-        raise UsageError(f"--driver {driver} steers {driver.engine}, not {engine}; leave it out")
-    return driver
-
-
-def _device(arguments: argparse.Namespace, engine: Engine) -> Device:
-    if engine is Engine.QTWEBKIT and arguments.device != DESKTOP.name:
-        raise UsageError(f"--device {arguments.device}: qtwebkit is a desktop only; leave it out")
-    return DEVICES[arguments.device]
-
-
 def run(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.timeout_s <= 3600:
         raise UsageError(f"--timeout-s is {arguments.timeout_s:g}; it must be 1 to 3600")
     variant = parse_variant(arguments.variant)
     link = link_of(arguments)
-    engine, protocol = Engine(arguments.engine), Protocol(arguments.protocol)
-    protocol.refuse_unless_spoken_by(engine)
-    variant.refuse_unless_for(engine)
-    archive = variant_of(open_archive(archives_root(), arguments.name), variant, engine)
-    server = arguments.server or DEFAULT_SERVERS[engine]
-    replay = replay_of(arguments, [protocol], engine, server)
+    engine, protocol = engine_and_protocol(arguments)
+    replay = replay_of(arguments, engine)
     condition = Condition(
         page=arguments.name,
-        variant=variant.name,
+        variant=variant,
         protocol=protocol,
         link=link,
         engine=engine,
-        driver=_driver(arguments, engine),
+        driver=Driver(arguments.driver or engine.drivers[0]),
         origins=replay.origins,
-        server=server,
-        device=_device(arguments, engine),
-        compression=str(replay.compression),
+        server=arguments.server or engine.traits.server,
+        device=DEVICES[arguments.device],
+        compression=replay.compression,
     )
+    check(condition, replay)
+    archive = variant_of(open_archive(archives_root(), arguments.name), variant, engine)
     keep = ("netlog", "pcap", "screenshot") if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 

@@ -15,9 +15,10 @@ from harness.errors import UsageError
 from harness.input.shown import shortened
 from harness.model.device import DESKTOP
 from harness.model.engine import Engine
-from harness.model.protocol import USUAL_PROTOCOLS, Protocol
-from harness.model.settings import DEFAULT_TLS, Replay
+from harness.model.protocol import Protocol
+from harness.model.settings import Replay
 from harness.model.variant import FILTERS, SETS, parse_variant
+from harness.study.rules import Combination, check_combination
 from harness.verify.verification import asked_for, store, verifications
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import VariantReport, derive
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     if variant.is_plain:
         raise UsageError("plain is the archive as it is, there is nothing to make; name a set or a filter")
     engine = Engine(arguments.engine)
-    variant.refuse_unless_for(engine)
+    check_combination(Combination.usual(arguments.name, engine, variant))
     archive = open_archive(archives_root(), arguments.name)
     derived = derive(archive, variant, engine)
     made = "made" if derived.fresh else "was made before, nothing to do"
@@ -72,7 +73,7 @@ def _scales(
     """
     asked = asked_for(archive, engine)
     if asked is None:
-        protocol = USUAL_PROTOCOLS[engine]
+        protocol = engine.traits.usual_protocol
         out.print(
             f"what a load asks for is not known yet: loading the page once in {engine} by {protocol}",
             markup=False,
@@ -97,7 +98,7 @@ def _scales(
 
 
 def _load(archive: Archive, engine: Engine, protocol: Protocol) -> int:
-    replay = Replay(tls=DEFAULT_TLS[engine])
+    replay = Replay.usual(engine)
     for each in verifications(archive, archive.name, [protocol], [DESKTOP], replay=replay, engine=engine):
         store(each, archive)
     return 0

@@ -13,8 +13,7 @@ from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
 from sites.archive import archives_root, open_archive
 
-# A rough guess: what a trial costs beyond its load, and the round trips a load waits for.
-TYPICAL_OVERHEAD_S = {"playwright": 0.8, "selenium": 1.3, "pyqt": 0.8}
+# A rough guess: the round trips a load waits for.
 TYPICAL_ROUND_TRIPS = 12
 
 
@@ -47,8 +46,8 @@ def conditions_table(study: Study) -> Iterable[str]:
 def _words(condition: Condition) -> dict[str, str]:
     return {
         "page": condition.page,
-        "variant": condition.variant,
-        "compression": condition.compression,
+        "variant": condition.variant.name,
+        "compression": str(condition.compression),
         "link": condition.link.name,
         "protocol": condition.protocol,
         "engine": condition.engine,
@@ -65,7 +64,7 @@ def _estimate(plan: Plan) -> str:
     seconds = 0.0
     for trial in plan.trials:
         condition = trial.condition
-        seconds += TYPICAL_OVERHEAD_S[condition.driver]
+        seconds += condition.driver.overhead_s
         seconds += sizes[condition.page] * 8 / (condition.link.down.rate.mean_mbps * 1e6)
         seconds += TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
     minutes = seconds / 60

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 
+from harness.model.compression import Compression
 from harness.model.condition import Origins
-from harness.model.engine import Engine
+from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
 from harness.model.protocol import Protocol
-from harness.model.settings import DEFAULT_TLS, TLS_VERSIONS, Compression, Replay, ThinkTime
-from harness.study.abilities import refuse_unless_able
+from harness.model.settings import TLS_VERSIONS, Replay, ThinkTime
 
 
 def add_replay_options(parser: argparse.ArgumentParser) -> None:
@@ -53,22 +52,27 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def replay_of(
-    arguments: argparse.Namespace, protocols: Iterable[Protocol], engine: Engine, server: str
-) -> Replay:
-    """The settings that the options describe; StudyError when the server or the browser cannot do them."""
-    protocols = tuple(protocols)
-    replay = Replay(
+def engine_and_protocol(arguments: argparse.Namespace) -> tuple[Engine, Protocol]:
+    """What --engine and --protocol name; of one that is not named, the usual one for the other."""
+    if arguments.engine is None and arguments.protocol is None:
+        return DEFAULT_ENGINE, DEFAULT_ENGINE.traits.usual_protocol
+    if arguments.engine is None:
+        protocol = Protocol(arguments.protocol)
+        return speaking(protocol)[0], protocol
+    engine = Engine(arguments.engine)
+    return engine, Protocol(arguments.protocol or engine.traits.usual_protocol)
+
+
+def replay_of(arguments: argparse.Namespace, engine: Engine) -> Replay:
+    """The settings that the options describe."""
+    return Replay(
         origins=Origins(getattr(arguments, "origins", Replay.origins)),
         determinism=arguments.determinism == "true",
         compression=Compression.parse(arguments.compression),
         think_time=_think_time(getattr(arguments, "think_time", "none")),
-        tls=getattr(arguments, "tls", None) or DEFAULT_TLS[engine],
+        tls=getattr(arguments, "tls", None) or engine.traits.tls,
         tls_resumption=getattr(arguments, "tls_resumption", False),
     )
-    refuse_unless_able(server, protocols, replay)
-    replay.refuse_unless_for(protocols, engine)
-    return replay
 
 
 def _think_time(text: str) -> ThinkTime:

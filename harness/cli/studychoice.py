@@ -11,10 +11,10 @@ from typing import Any
 
 from analysis.reach import clear_ones_needed, least_trials
 from harness.errors import StudyError
-from harness.model.condition import RECORDED_COMPRESSION
+from harness.model.compression import RECORDED_COMPRESSION
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.variant import PLAIN
+from harness.model.variant import AS_ARCHIVED
 from harness.study.study import Study
 from harness.study.studyfile import read_study, shipped_studies
 
@@ -80,6 +80,6 @@ def comparisons_of(study: Study) -> int:
     cells = study.conditions
     places = Counter(replace(cell, protocol=Protocol.HTTP1) for cell in cells)
     protocols = sum(math.comb(count, 2) for count in places.values())
-    variants = len(cells) - len({replace(cell, variant=PLAIN) for cell in cells})
+    variants = len(cells) - len({replace(cell, variant=AS_ARCHIVED) for cell in cells})
     compressions = len(cells) - len({replace(cell, compression=RECORDED_COMPRESSION) for cell in cells})
     return max(protocols, variants, compressions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,14 +11,14 @@ from rich.console import Console
 
 from harness.cli.console import console, percent
 from harness.cli.enclosing import in_enclosure
-from harness.cli.replay_options import replay_of
+from harness.cli.replay_options import engine_and_protocol, replay_of
 from harness.errors import UsageError
-from harness.model.device import DESKTOP, DEVICES, Device
-from harness.model.engine import Engine
-from harness.model.protocol import USUAL_PROTOCOLS, Protocol
-from harness.model.settings import DEFAULT_TLS, Replay
-from harness.model.variant import Variant, parse_variant
-from harness.study.abilities import DEFAULT_SERVERS
+from harness.model.device import DEVICES, Device
+from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.protocol import Protocol
+from harness.model.settings import Replay
+from harness.model.variant import AS_ARCHIVED, Variant, parse_variant
+from harness.study.rules import Combination, check_combination
 from harness.testbed.preflight import debian_packages
 from harness.verify.mending import Where, check_variants
 from harness.verify.replayquality import ReplayQuality
@@ -29,19 +30,29 @@ from sites.optimise.switched import path_of, switch_off, switched_off
 
 def run(arguments: argparse.Namespace) -> int:
     archive = open_archive(archives_root(), arguments.name)
-    engine = Engine(arguments.engine)
-    protocol = _protocol(arguments, engine)
+    engine, protocol = engine_and_protocol(arguments)
     devices = _devices(arguments, engine)
-    replay = replay_of(arguments, [protocol], engine, DEFAULT_SERVERS[engine])
+    replay = replay_of(arguments, engine)
+    variants = [parse_variant(name) for name in arguments.variant or ()]
+    for device, variant in itertools.product(devices, variants or [AS_ARCHIVED]):
+        check_combination(
+            Combination(
+                page=archive.name,
+                engine=engine,
+                protocol=protocol,
+                server=engine.traits.server,
+                replay=replay,
+                device=device,
+                variant=variant,
+                hosts=archive.hosts,
+            )
+        )
     out = console()
-    if arguments.variant:
-        if replay != Replay(tls=DEFAULT_TLS[engine]):
+    if variants:
+        if replay != Replay.usual(engine):
             raise UsageError("--determinism and --compression do not go with --variant; leave them out")
-        variants = [parse_variant(name) for name in arguments.variant]
-        for variant in variants:
-            variant.refuse_unless_for(engine)
         keep = arguments.keep and arguments.keep.absolute()
-        where = Where(protocol, tuple(devices), engine)
+        where = Where(protocol, devices, engine)
         mend = not arguments.no_mend
         return in_enclosure(
             arguments,
@@ -54,18 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     return in_enclosure(arguments, lambda: _verify(archive, protocol, devices, replay, out, engine=engine))
 
 
-def _protocol(arguments: argparse.Namespace, engine: Engine) -> Protocol:
-    chosen = Protocol(arguments.protocol or USUAL_PROTOCOLS[engine])
-    chosen.refuse_unless_spoken_by(engine)
-    return chosen
-
-
-def _devices(arguments: argparse.Namespace, engine: Engine) -> list[Device]:
-    if engine is Engine.QTWEBKIT:
-        if arguments.device not in (None, DESKTOP.name):
-            raise UsageError(f"--device {arguments.device}: qtwebkit is a desktop only; leave it out")
-        return [DESKTOP]
-    return [DEVICES[arguments.device]] if arguments.device else list(DEVICES.values())
+def _devices(arguments: argparse.Namespace, engine: Engine) -> tuple[Device, ...]:
+    return (DEVICES[arguments.device],) if arguments.device else engine.traits.devices
 
 
 def _verify(
@@ -77,10 +78,10 @@ def _verify(
     *,
     engine: Engine,
 ) -> int:
-    browser = "" if engine is Engine.CHROMIUM else f" in {engine}"
+    browser = "" if engine is DEFAULT_ENGINE else f" in {engine}"
     out.print(f"{archive.name}: {archive.start_url} over {protocol}{browser}", markup=False)
     ok = True
-    reference = None if engine is Engine.CHROMIUM else reference_load(archive, archive.name)
+    reference = None if engine is DEFAULT_ENGINE else reference_load(archive, archive.name)
     for verification in verifications(
         archive, archive.name, [protocol], devices, replay=replay, engine=engine
     ):

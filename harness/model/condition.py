@@ -6,14 +6,16 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.errors import StudyError
 from harness.input.shown import shown
+from harness.model.compression import RECORDED, RECORDED_COMPRESSION, Compression
 from harness.model.device import DESKTOP, DEVICES, Device
-from harness.model.engine import Driver, Engine
+from harness.model.engine import DEFAULT_ENGINE, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
+from harness.model.variant import AS_ARCHIVED, Variant, parse_variant
 
 
 class Origins(StrEnum):
@@ -23,18 +25,21 @@ class Origins(StrEnum):
     RECORDED = "recorded"  # one per recorded server address; per host where the recording does not tell
 
 
-RECORDED_COMPRESSION = "recorded"
+class Served(NamedTuple):
+    """What tells the places apart at which a run serves its pages; `archive` is the page in its variant."""
+
+    archive: str
+    protocol: Protocol
+    engine: Engine
+    compression: Compression = RECORDED_COMPRESSION
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Condition:
-    """One cell of a study: what is loaded, how its bytes travel, over which link, in which browser.
-
-    `compression` is that of text, as `harness.model.settings.Compression` writes it.
-    """
+    """One cell of a study: what is loaded, how its bytes travel, over which link, in which browser."""
 
     page: str
-    variant: str
+    variant: Variant = AS_ARCHIVED
     protocol: Protocol
     link: Link
     engine: Engine
@@ -42,11 +47,17 @@ class Condition:
     origins: Origins
     server: str
     device: Device = DESKTOP
-    compression: str = RECORDED_COMPRESSION
+    compression: Compression = RECORDED_COMPRESSION
+
+    @property
+    def served(self) -> Served:
+        """Where its page is served."""
+        return Served(self.variant.served_name(self.page), self.protocol, self.engine, self.compression)
 
     def to_json(self) -> dict[str, Any]:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return fields | {"link": self.link.to_json(), "device": self.device.name}
+        texts = {name: str(fields[name]) for name in ("variant", "device", "compression")}
+        return fields | texts | {"link": self.link.to_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Condition:
@@ -54,7 +65,7 @@ class Condition:
         try:
             return cls(
                 page=data["page"],
-                variant=data["variant"],
+                variant=parse_variant(data["variant"]),
                 protocol=Protocol(data["protocol"]),
                 link=Link.from_json(data["link"]),
                 engine=Engine(data["engine"]),
@@ -63,13 +74,13 @@ class Condition:
                 server=data["server"],
                 # Plans of older versions have neither.
                 device=DEVICES[data.get("device", DESKTOP.name)],
-                compression=data.get("compression", RECORDED_COMPRESSION),
+                compression=Compression.parse(data.get("compression", RECORDED)),
             )
-        except (KeyError, ValueError, TypeError) as error:
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise StudyError(f"not a condition ({error}): {shown(data)}") from error
 
     def __str__(self) -> str:
         device = "" if self.device is DESKTOP else f" {self.device}"
         coding = "" if self.compression == RECORDED_COMPRESSION else f" {self.compression}"
-        browser = self.driver if self.engine is Engine.CHROMIUM else f"{self.engine} {self.driver}"
+        browser = self.driver if self.engine is DEFAULT_ENGINE else f"{self.engine} {self.driver}"
         return f"{self.page} {self.variant}{coding} {self.protocol} {self.link.name} {browser}{device}"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.errors import StudyError
 from harness.input import keys
-from harness.model.condition import RECORDED_COMPRESSION, Origins
+from harness.model.compression import RECORDED_COMPRESSION, Compression
+from harness.model.condition import Origins
 from harness.model.engine import Engine
 from harness.model.link import MAX_RTT_MS
-from harness.model.protocol import Protocol
 
 CONGESTION_CONTROLS = ("cubic", "bbr", "reno")
 
@@ -32,46 +31,6 @@ class TcpSettings:
 
 
 TLS_VERSIONS = ("1.3", "1.2")
-# What a study gets that names none: what the protocols of the engine have in common.
-DEFAULT_TLS = {Engine.CHROMIUM: "1.3", Engine.QTWEBKIT: "1.2"}
-# Least, most and default level: what servers use when they compress as they send.
-COMPRESSION_LEVELS = {"gzip": (1, 9, 6), "brotli": (0, 11, 5), "zstd": (1, 19, 3)}
-DYNAMIC = "-dynamic"
-
-
-@dataclass(frozen=True)
-class Compression:
-    """The content coding of text: as `recorded`, `none`, or `gzip`, `brotli` or `zstd` of one level for all of it.
-
-    All was coded beforehand; if `dynamic`, the server codes each answer as it sends it.
-    """
-
-    kind: str = RECORDED_COMPRESSION
-    level: int | None = None
-    dynamic: bool = False
-
-    @classmethod
-    def parse(cls, text: str) -> Compression:
-        """`recorded`, `none`, or a coding, also with its level and `-dynamic`: `gzip`, `gzip-9`, `gzip-9-dynamic`."""
-        if text in (RECORDED_COMPRESSION, "none"):
-            return cls(text)
-        kind, dash, level = text.removesuffix(DYNAMIC).partition("-")
-        if kind not in COMPRESSION_LEVELS:
-            raise StudyError(
-                f"compression: unknown {text!r}; known: recorded, none, {', '.join(COMPRESSION_LEVELS)}, "
-                "a level as in gzip-9, and gzip-9-dynamic"
-            )
-        least, most, default = COMPRESSION_LEVELS[kind]
-        if not dash:
-            return cls(kind, default, text.endswith(DYNAMIC))
-        if not level.isascii() or not level.isdigit() or not least <= int(level) <= most:
-            raise StudyError(f"compression: {text!r}; {kind} has the levels {kind}-{least} to {kind}-{most}")
-        return cls(kind, int(level), text.endswith(DYNAMIC))
-
-    def __str__(self) -> str:
-        if self.level is None:
-            return self.kind
-        return f"{self.kind}-{self.level}{DYNAMIC if self.dynamic else ''}"
 
 
 @dataclass(frozen=True)
@@ -115,33 +74,15 @@ class Replay:
 
     origins: Origins = Origins.SINGLE
     determinism: bool = True
-    compression: Compression = Compression()
+    compression: Compression = RECORDED_COMPRESSION
     think_time: ThinkTime = ThinkTime()
     tls: str = TLS_VERSIONS[0]
     tls_resumption: bool = False
 
-    def refuse_unless_for(self, protocols: Iterable[Protocol], engine: Engine = Engine.CHROMIUM) -> None:
-        """Raise StudyError when the browser could not read what it would get by one of the protocols."""
-        protocols = tuple(protocols)
-        plain = [protocol for protocol in protocols if protocol.scheme == "http"]
-        quic = [protocol for protocol in protocols if protocol.over_quic]
-        spdy = [protocol for protocol in protocols if protocol.wire == "spdy/3"]
-        if self.tls == "1.2" and quic:
-            raise StudyError(
-                f'tls: {quic[0]} has TLS 1.3 built in; leave {quic[0]} out, or choose tls = "1.3"'
-            )
-        if self.tls == "1.3" and spdy:
-            raise StudyError(f'tls: {spdy[0]} is older than TLS 1.3; choose tls = "1.2"')
-        if self.tls_resumption and engine is Engine.QTWEBKIT:
-            raise StudyError("tls_resumption: qtwebkit resumes nothing here; leave tls_resumption out")
-        kind = self.compression.kind
-        if kind in ("brotli", "zstd") and engine is Engine.QTWEBKIT:
-            raise StudyError(f"compression: qtwebkit is older than {kind}; choose gzip")
-        if kind in ("brotli", "zstd") and plain:
-            raise StudyError(
-                f"compression: browsers take {kind} over https only, not by {plain[0]}; "
-                "choose gzip, or protocols over https alone"
-            )
+    @classmethod
+    def usual(cls, engine: Engine) -> Replay:
+        """What an engine gets where nothing else is said."""
+        return cls(tls=engine.traits.tls)
 
 
 AS_RECORDED = Replay(determinism=False)  # for a crawl: what is archived is what was recorded

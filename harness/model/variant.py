@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from harness.errors import StudyError
 from harness.input.keys import nearest
-from harness.model.engine import AVIF, LAZY_IMAGES, PRELOAD, TAKES, WEBP, Engine
+from harness.model.engine import AVIF, LAZY_IMAGES, PRELOAD, WEBP, Engine
 
 PLAIN = "plain"
 PASSTHROUGH = "passthrough"  # no filter, but an archive of its own
@@ -118,23 +118,34 @@ class Variant:
         """Whether the archive is loaded as it is, without a derived one."""
         return self.name == PLAIN
 
+    def served_name(self, page: str) -> str:
+        """The name of the archive that is this variant of a page; files of a run are named after it."""
+        if self.is_plain:
+            return page
+        written = self.name.replace(",", ".")
+        if len(page) + len(written) > NAME_LENGTH - len(SEPARATOR):
+            written = hashlib.sha256(self.name.encode()).hexdigest()[:16]
+            page = page[: NAME_LENGTH - len(SEPARATOR) - len(written)]
+        return f"{page}{SEPARATOR}{written}"
+
     def unserved(self, engine: Engine) -> dict[str, str]:
         """The filters that cannot serve an engine, each with the reason."""
         return {
             name: f"{engine} does not take {NEEDS[name]}"
             for name in self.filters
-            if NEEDS.get(name, "") not in {"", *TAKES[engine]}
+            if NEEDS.get(name, "") not in {"", *engine.traits.takes}
         }
 
-    def refuse_unless_for(self, engine: Engine) -> None:
-        """Raise StudyError when a filter that the variant names cannot serve an engine.
-
-        One that comes with a set is left out there instead, see `sites.optimise.derive`.
-        """
+    def unserved_by_name(self, engine: Engine) -> dict[str, str]:
+        """Those that the variant names itself; one that comes with a set is left out (`sites.optimise.derive`)."""
         named = self.name.split(",")
-        for name, reason in self.unserved(engine).items():
-            if name in named:
-                raise StudyError(f"variant {self.name[:100]!r}: {reason}; leave {name} or {engine} out")
+        return {name: reason for name, reason in self.unserved(engine).items() if name in named}
+
+    def __str__(self) -> str:
+        return self.name
+
+
+AS_ARCHIVED = Variant(PLAIN, ())
 
 
 def parse_variant(text: str) -> Variant:
@@ -144,7 +155,7 @@ def parse_variant(text: str) -> Variant:
     """
     names = [part.strip() for part in text.split(",")]
     if names == [PLAIN]:
-        return Variant(PLAIN, ())
+        return AS_ARCHIVED
     chosen: set[str] = set()
     for name in names:
         if name.startswith("-"):
@@ -164,18 +175,7 @@ def factorial(text: str) -> tuple[Variant, ...]:
         raise StudyError(f"factorial {text[:100]!r}: it takes a variant of two filters or more")
     alone = (parse_variant(name) for name in whole.filters)
     without = (parse_variant(f"{whole.name},-{name}") for name in whole.filters)
-    return parse_variant(PLAIN), *alone, whole, *without
-
-
-def served_name(page: str, variant: str) -> str:
-    """The name of the archive that is a variant of a page, as files and addresses of a run are named after it."""
-    if variant == PLAIN:
-        return page
-    written = variant.replace(",", ".")
-    if len(page) + len(written) > NAME_LENGTH - len(SEPARATOR):
-        written = hashlib.sha256(variant.encode()).hexdigest()[:16]
-        page = page[: NAME_LENGTH - len(SEPARATOR) - len(written)]
-    return f"{page}{SEPARATOR}{written}"
+    return AS_ARCHIVED, *alone, whole, *without
 
 
 def _members(name: str, text: str) -> set[str]:

@@ -8,7 +8,7 @@ import contextlib
 import fcntl
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import one_line, shown
+from harness.model.engine import Engine
 from harness.model.rate import RecordedRate
 from harness.records import Record
 from harness.study.plan import Plan
@@ -90,37 +91,42 @@ class RunDirectory:
     def write_environment(self, environment: Mapping[str, Any]) -> None:
         """Store the environment; a continued run keeps the first one and lists each later one below it.
 
-        Raises RecordsError when link, browser or archives are others than the run was begun with: they do not mix.
+        Raises RecordsError when link, browsers or archives are others than the run was begun with: they do not mix.
         """
         path = self.folder / "environment.json"
         if path.exists():
-            now = _must_not_mix(environment)
+            now = _must_not_mix(environment, self.plan.engines)
             try:
                 stored = jsontext.parse(path.read_bytes())
-                begun = _must_not_mix(stored)
-                later = [*stored.get("continued", ()), dict(environment)]
+                later = list(stored.get("continued", ()))
+                begun: dict[tuple[str, str], str] = {}
+                for earlier in (stored, *later):
+                    begun = {**_must_not_mix(earlier, self.plan.engines), **begun}
             except (ValueError, LookupError, TypeError, AttributeError) as error:
                 raise RecordsError(
                     f"{path} is damaged ({one_line(repr(error))}), so that nobody knows what the run was begun with; "
                     "choose another --out"
                 ) from error
-            for what in begun:
-                if begun[what] != now.get(what):
+            for what, had in begun.items():
+                if had != now.get(what):
+                    other = f"with {now[what]}" if what in now else "without"
                     raise RecordsError(
-                        f"{self.folder} was begun with {what} {begun[what]} and cannot go on with {now.get(what)}; "
-                        "choose another --out"
+                        f"{self.folder} was begun with {what[0]} {had} and cannot go on {other}; choose another --out"
                     )
-            stored["continued"] = later
+            stored["continued"] = [*later, dict(environment)]
         else:
             stored = dict(environment)
         write_whole(path, json.dumps(stored, indent=1) + "\n")
 
 
-def _must_not_mix(environment: Mapping[str, Any]) -> dict[str, str | None]:
-    """What a run must have only one of, by name."""
-    archives = {f"archive {name}": each["digest"] for name, each in environment["archives"].items()}
-    backend, browser = environment["link"]["backend"], environment["programs"]["chromium"]
-    return {"link devices": backend, "browser": browser, **archives}
+def _must_not_mix(environment: Mapping[str, Any], engines: Iterable[Engine]) -> dict[tuple[str, str], str]:
+    """What a run must have only one of, by what it is and whose. A browser that was missing loaded nothing."""
+    browsers = {("browser", engine.value): environment["programs"][engine] for engine in engines}
+    return {
+        ("link devices", ""): environment["link"]["backend"],
+        **{what: version for what, version in browsers.items() if version is not None},
+        **{(f"archive {name}", ""): each["digest"] for name, each in environment["archives"].items()},
+    }
 
 
 @contextlib.contextmanager

@@ -12,7 +12,6 @@ from typing import Protocol as Interface
 from harness.errors import StudyError, TestbedFailed
 from harness.model.engine import Engine
 from harness.model.link import Link
-from harness.model.variant import parse_variant, served_name
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.run.directory import RunDirectory
@@ -23,6 +22,7 @@ from harness.testbed.calibration import Calibration, refuse_if_off
 from harness.testbed.environment import describe_environment
 from harness.testbed.testbed import Testbed
 from harness.trial.bench import Bench, opened
+from harness.trial.browsers import browser_programs
 from harness.trial.trial import TrialOptions, not_run, run_trial
 from sites.archive import Archive, open_archive
 from sites.optimise.derive import variant_of
@@ -68,7 +68,7 @@ def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Li
         for engine, reason in made.lacking.items():
             count = sum(planned.condition.engine is engine for planned in left)
             listener.warned(f"{count} trials with {engine} are recorded as testbed-failed: {reason}")
-        run.write_environment(describe_environment(made.testbed, archives, study))
+        run.write_environment(describe_environment(made.testbed, archives, study, browser_programs()))
         _measure_links(made.testbed, _links_of(left), run, listener)
         return Summary(len(done), _run_trials(made, left, study, run, listener))
 
@@ -78,14 +78,14 @@ def _archives(study: Study, root: Path, listener: Listener) -> dict[Engine, dict
     missing, for the engine that will load them.
     """
     archives: dict[Engine, dict[str, Archive]] = {setup.engine: {} for setup in study.setups}
-    for (engine, made), page, name in itertools.product(archives.items(), study.pages, study.variants):
-        listener.preparing(f"{name} of {page}")
-        served = served_name(page, name)
+    for (engine, made), page, variant in itertools.product(archives.items(), study.pages, study.variants):
+        listener.preparing(f"{variant} of {page}")
+        served = variant.served_name(page)
         if served in made:
             raise StudyError(
-                f"page {page} in variant {name} and another one are both called {served}; rename a page"
+                f"page {page} in variant {variant} and another one are both called {served}; rename a page"
             )
-        made[served] = variant_of(open_archive(root, page), parse_variant(name), engine)
+        made[served] = variant_of(open_archive(root, page), variant, engine)
     return archives
 
 

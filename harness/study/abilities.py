@@ -1,20 +1,18 @@
-"""What each replay server can do, so that a study that asks for more is refused when it is read.
+"""What each replay server can do. `harness.study.rules` refuses what asks for more.
 
 The servers themselves: `sites.servers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from harness.errors import StudyError
-from harness.model.engine import Engine
-from harness.model.protocol import Protocol
-from harness.model.settings import Replay
+from harness.model.compression import Compression
+from harness.model.engine import DEFAULT_ENGINE
+from harness.model.protocol import OF_2012, TODAY, Protocol
 
-DEFAULT_SERVERS = {Engine.CHROMIUM: "caddy", Engine.QTWEBKIT: "spdy-gateway"}
-DEFAULT_SERVER = DEFAULT_SERVERS[Engine.CHROMIUM]
+DEFAULT_SERVER = DEFAULT_ENGINE.traits.server
 
 
 @dataclass(frozen=True)
@@ -30,12 +28,14 @@ class Ability:
     coding: Mapping[str, Collection[int]] = field(default_factory=dict)
     resuming: bool = True
 
+    def compresses(self, compression: Compression) -> bool:
+        """Whether text can be served so: what is coded beforehand, any server can."""
+        return not compression.dynamic or compression.level in self.coding.get(compression.kind, ())
 
-TODAY = tuple(protocol for protocol in Protocol if Engine.CHROMIUM in protocol.engines)
+
 OVER_TCP = frozenset(TODAY) - {Protocol.H3}
 # Apache and Caddy cannot tell whether requests were pipelined, so that nothing would prove it there.
 PIPELINED = frozenset(protocol for protocol in Protocol if protocol.pipelined)
-OF_2012 = frozenset(protocol for protocol in Protocol if Engine.QTWEBKIT in protocol.engines)
 GZIP = range(1, 10)
 CADDY_ZSTD = (1, 3, 7, 11)  # the four that its library has, by the level of zstd each comes near to
 ABILITIES = {
@@ -44,52 +44,5 @@ ABILITIES = {
     "apache": Ability(OVER_TCP, OVER_TCP - {Protocol.H2}, {"gzip": GZIP, "brotli": range(12)}),
     "caddy": Ability(frozenset(TODAY), coding={"gzip": GZIP, "zstd": CADDY_ZSTD}),
     "nginx": Ability(OVER_TCP | PIPELINED, OVER_TCP, {"gzip": GZIP}),
-    "spdy-gateway": Ability(OF_2012, OF_2012, {"gzip": GZIP}, resuming=False),
+    "spdy-gateway": Ability(frozenset(OF_2012), frozenset(OF_2012), {"gzip": GZIP}, resuming=False),
 }
-
-
-def refuse_unless_reached(engine: Engine, page: str, hosts: Iterable[str]) -> None:
-    """Raise StudyError when an engine does not reach one of a page's hosts: QtWebKit behind its hop, IPv6 addresses."""
-    found = [host for host in hosts if ":" in host]
-    if found and engine is Engine.QTWEBKIT:
-        raise StudyError(
-            f"page {page}: {engine} loads nothing from an IPv6 address here, and the page has [{found[0]}]; leave the "
-            'page out, choose engine = "chromium", or archive it anew under a name'
-        )
-
-
-def refuse_unless_able(server: str, protocols: Iterable[Protocol], replay: Replay) -> None:
-    """Raise StudyError when a server cannot do one of the protocols or a setting, naming those that can."""
-    ability = ABILITIES[server]
-    compression, think_time = replay.compression, replay.think_time
-    if compression.dynamic and compression.level not in ability.coding.get(compression.kind, ()):
-        able = [
-            name
-            for name, other in ABILITIES.items()
-            if compression.level in other.coding.get(compression.kind, ())
-        ]
-        raise StudyError(
-            f"compression: the server {server} cannot compress by {compression}; "
-            + (
-                f"servers that can: {', '.join(able)}"
-                if able
-                else "leave -dynamic out, or choose another level"
-            )
-        )
-    if replay.tls_resumption and not ability.resuming:
-        able = [name for name, other in ABILITIES.items() if other.resuming]
-        raise StudyError(
-            f"tls_resumption: the server {server} lets no session be resumed; servers that do: {', '.join(able)}"
-        )
-    for protocol in protocols:
-        if protocol not in ability.protocols:
-            able = [name for name, other in ABILITIES.items() if protocol in other.protocols]
-            raise StudyError(
-                f"server: {server} does not speak {protocol}; servers that do: {', '.join(able)}"
-            )
-        if think_time and protocol not in ability.thinking:
-            able = [name for name, other in ABILITIES.items() if protocol in other.thinking]
-            raise StudyError(
-                f"think_time: the server {server} cannot let requests by {protocol} wait side by side; "
-                + (f"servers that can: {', '.join(able)}" if able else f"leave {protocol} out, or think_time")
-            )

@@ -13,6 +13,7 @@ from harness.input import jsontext, keys
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
 from harness.model.condition import Condition
+from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.study.study import MAX_PLANNED, Study
 
@@ -66,6 +67,11 @@ class Plan:
     def links(self) -> tuple[Link, ...]:
         """Every link of the plan, once."""
         return tuple(dict.fromkeys(trial.condition.link for trial in self.trials))
+
+    @property
+    def engines(self) -> tuple[Engine, ...]:
+        """Every engine of the plan, once."""
+        return tuple(dict.fromkeys(trial.condition.engine for trial in self.trials))
 
     def with_conditions_of(self, other: Plan) -> Plan:
         """The same trials with the equal conditions of another plan, which hold the text of their traces."""

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from harness.errors import StudyError
+from harness.model.compression import Compression
 from harness.model.condition import Condition
 from harness.model.device import Device
 from harness.model.engine import Driver, Engine
 from harness.model.link import Backend, Link
 from harness.model.protocol import Protocol
-from harness.model.settings import Compression, Replay, TcpSettings
+from harness.model.settings import Replay, TcpSettings
+from harness.model.variant import Variant
 
 MAX_TRIALS = 10_000  # of a condition
 MAX_CONDITIONS = 10_000
@@ -45,7 +47,7 @@ class Study:
     name: str
     title: str
     pages: tuple[str, ...]
-    variants: tuple[str, ...]
+    variants: tuple[Variant, ...]
     compressions: tuple[Compression, ...]
     protocols: tuple[Protocol, ...]
     links: tuple[Link, ...]
@@ -84,16 +86,16 @@ class Study:
         )
         return tuple(
             Condition(
-                page,
-                variant,
-                protocol,
-                link,
-                setup.engine,
-                driver,
-                self.replays[setup.engine].origins,
-                setup.server,
-                self.device,
-                str(compression),
+                page=page,
+                variant=variant,
+                protocol=protocol,
+                link=link,
+                engine=setup.engine,
+                driver=driver,
+                origins=self.replays[setup.engine].origins,
+                server=setup.server,
+                device=self.device,
+                compression=compression,
             )
             for page, variant, compression, link, protocol, setup in cells
             if protocol in setup.protocols
@@ -106,7 +108,7 @@ class Study:
         found = (
             EngineSetup(
                 engine,
-                tuple(protocol for protocol in self.protocols if engine in protocol.engines),
+                tuple(protocol for protocol in self.protocols if protocol in engine.traits.protocols),
                 tuple(driver for driver in self.drivers if driver.engine is engine),
                 self.servers[engine],
                 tuple(replace(self.replays[engine], compression=each) for each in self.compressions),

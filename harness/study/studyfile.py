@@ -12,15 +12,17 @@ from harness.errors import StudyError
 from harness.input import keys, tomltext
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
-from harness.model.condition import RECORDED_COMPRESSION, Origins
+from harness.model.compression import RECORDED, Compression
+from harness.model.condition import Origins
 from harness.model.device import DESKTOP, DEVICES
-from harness.model.engine import DEFAULT_DRIVERS, Driver, Engine
+from harness.model.engine import DEFAULT_ENGINE, Driver, Engine, speaking
 from harness.model.link import Backend
 from harness.model.protocol import Protocol
-from harness.model.settings import DEFAULT_TLS, TLS_VERSIONS, Compression, Replay, TcpSettings, ThinkTime
-from harness.model.variant import PLAIN, factorial, parse_variant
-from harness.study.abilities import ABILITIES, DEFAULT_SERVERS, refuse_unless_able
+from harness.model.settings import TLS_VERSIONS, Replay, TcpSettings, ThinkTime
+from harness.model.variant import PLAIN, Variant, factorial, parse_variant
+from harness.study.abilities import ABILITIES
 from harness.study.linkfile import links_of
+from harness.study.rules import check, unspoken
 from harness.study.study import MAX_TRIALS, Study
 
 KEPT_FILES = ("netlog", "pcap", "screenshot")
@@ -96,31 +98,24 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     protocols = tuple(keys.enums(data, "protocols", Protocol))
     engines = _engines(data, protocols)
     device = DEVICES[keys.choice("device", data.get("device", DESKTOP.name), tuple(DEVICES))]
-    if device is not DESKTOP and Engine.QTWEBKIT in engines:
-        raise StudyError(f"device: qtwebkit cannot be {device}; choose desktop, or leave qtwebkit out")
     servers = {
         engine: keys.choice("server", value, tuple(ABILITIES))
-        for engine, value in _by_engine(data, "server", engines, DEFAULT_SERVERS).items()
+        for engine, value in _by_engine(
+            data, "server", {engine: engine.traits.server for engine in engines}
+        ).items()
     }
     replays = {
         engine: _replay(data, keys.choice("tls", value, TLS_VERSIONS))
-        for engine, value in _by_engine(data, "tls", engines, DEFAULT_TLS).items()
+        for engine, value in _by_engine(
+            data, "tls", {engine: engine.traits.tls for engine in engines}
+        ).items()
     }
-    compressions, variants = _compressions(data), _variants(data)
-    for engine in engines:
-        for variant in variants:
-            parse_variant(variant).refuse_unless_for(engine)
-        spoken = [protocol for protocol in protocols if engine in protocol.engines]
-        for compression in compressions:
-            replay = replace(replays[engine], compression=compression)
-            refuse_unless_able(servers[engine], spoken, replay)
-            replay.refuse_unless_for(spoken, engine)
-    return Study(
+    study = Study(
         name=name,
         title=keys.text(data, "title", name),
         pages=_names(data, "pages"),
-        variants=variants,
-        compressions=compressions,
+        variants=_variants(data),
+        compressions=_compressions(data),
         protocols=protocols,
         links=links_of(data, folder),
         link_backend=keys.enum("link_backend", data["link_backend"], Backend)
@@ -137,6 +132,12 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         timeout_s=keys.number(data, "timeout_s", 60, 1, 3600),
         keep=keys.choices(data, "keep", KEPT_FILES, ()),
     )
+    for condition in study.conditions:
+        check(condition, replace(replays[condition.engine], compression=condition.compression))
+    for driver in study.drivers:
+        if driver.engine not in engines:
+            raise StudyError(f"drivers: {driver} steers {driver.engine}, which is no engine of this study")
+    return study
 
 
 def _engines(data: Mapping[str, Any], protocols: Iterable[Protocol]) -> tuple[Engine, ...]:
@@ -146,12 +147,12 @@ def _engines(data: Mapping[str, Any], protocols: Iterable[Protocol]) -> tuple[En
     if "engines" in data:
         engines = tuple(keys.enums(data, "engines", Engine))
     else:
-        engines = (keys.enum("engine", data.get("engine", Engine.CHROMIUM), Engine),)
+        engines = (keys.enum("engine", data.get("engine", DEFAULT_ENGINE), Engine),)
     for protocol in protocols:
-        if not protocol.engines.intersection(engines):
-            protocol.refuse_unless_spoken_by(engines[0])
+        if not set(speaking(protocol)).intersection(engines):
+            raise StudyError(unspoken(protocol, engines[0]))
     for engine in engines:
-        if not any(engine in protocol.engines for protocol in protocols):
+        if not any(protocol in engine.traits.protocols for protocol in protocols):
             raise StudyError(f"engines: {engine} speaks none of the protocols; leave it out")
     return engines
 
@@ -159,25 +160,20 @@ def _engines(data: Mapping[str, Any], protocols: Iterable[Protocol]) -> tuple[En
 def _drivers(data: Mapping[str, Any], engines: Iterable[Engine]) -> tuple[Driver, ...]:
     """The study's drivers; an engine for which it names none has its usual one."""
     named = tuple(keys.enums(data, "drivers", Driver)) if "drivers" in data else ()
-    for driver in named:
-        if driver.engine not in engines:
-            raise StudyError(f"drivers: {driver} steers {driver.engine}, which is no engine of this study")
     steered = {driver.engine for driver in named}
-    return (*named, *(DEFAULT_DRIVERS[engine] for engine in engines if engine not in steered))
+    return (*named, *(engine.drivers[0] for engine in engines if engine not in steered))
 
 
-def _by_engine(
-    data: Mapping[str, Any], key: str, engines: Iterable[Engine], default: Mapping[Engine, str]
-) -> dict[Engine, Any]:
+def _by_engine(data: Mapping[str, Any], key: str, default: Mapping[Engine, str]) -> dict[Engine, Any]:
     """One value for all engines, or a table with one for some: `server = {qtwebkit = "nginx"}`."""
     value = data.get(key, default)
     if isinstance(value, dict) and key in data:
         keys.table(key, value, tuple(Engine))
         for name in value:
-            if name not in engines:
+            if name not in default:
                 raise StudyError(f"{key}: {name} is no engine of this study; leave it out")
     return {
-        engine: value.get(engine, default[engine]) if isinstance(value, dict) else value for engine in engines
+        engine: value.get(engine, default[engine]) if isinstance(value, dict) else value for engine in default
     }
 
 
@@ -194,7 +190,7 @@ def _replay(data: Mapping[str, Any], tls: str) -> Replay:
 
 def _compressions(data: Mapping[str, Any]) -> tuple[Compression, ...]:
     """One compression, or a list of several."""
-    value = data.get("compression", RECORDED_COMPRESSION)
+    value = data.get("compression", RECORDED)
     found = []
     for entry in keys.entries(data, "compression") if isinstance(value, list) else [value]:
         if not isinstance(entry, str):
@@ -224,16 +220,17 @@ def _names(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _variants(data: Mapping[str, Any]) -> tuple[str, ...]:
+def _variants(data: Mapping[str, Any]) -> tuple[Variant, ...]:
     """A list of variants, each a text or a list of filters and sets; or `{ factorial = variant }`."""
     if isinstance(data.get("variants"), dict):
         table = keys.table("variants", data["variants"], ("factorial",))
-        return tuple(each.name for each in factorial(_variant(table.get("factorial"))))
-    names = [parse_variant(_variant(entry)).name for entry in keys.entries(data, "variants", [PLAIN])]
+        return factorial(_variant(table.get("factorial")))
+    variants = [parse_variant(_variant(entry)) for entry in keys.entries(data, "variants", [PLAIN])]
+    names = [variant.name for variant in variants]
     for name in names:
         if names.count(name) > 1:
             raise StudyError(f"variants holds {shown(name)} twice")
-    return tuple(names)
+    return tuple(variants)
 
 
 def _variant(entry: Any) -> str:

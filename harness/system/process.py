@@ -247,6 +247,11 @@ def running(
         process.end()
 
 
+def version_line(*words: str) -> str:
+    """The first line that a program says of itself; EnvironmentLacks when it is missing."""
+    return run(Command.of(*words), timeout_s=30).partition("\n")[0].strip()
+
+
 @contextlib.contextmanager
 def conversing(command: Command, log: Path) -> Iterator[Conversation]:
     """A background process to talk to for the length of the block; its standard error goes to the log."""

@@ -14,36 +14,34 @@ from typing import Any
 import harness
 from harness.browser import fonts
 from harness.browser.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
-from harness.browser.qtwebkit import home as qtwebkit
 from harness.errors import EnvironmentLacks
 from harness.link.needs import linkem_program
-from harness.model.condition import RECORDED_COMPRESSION
+from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.engine import Engine
 from harness.study.study import Study
 from harness.system.clock import utc_now
-from harness.system.command import Command
-from harness.system.process import run
+from harness.system.process import version_line
 from harness.testbed.testbed import SERVERS, Testbed
 from sites.archive import Archive
 
-PROGRAMS = {
-    "chromium": ("chromium", "--version"),
-    "chromedriver": ("chromedriver", "--version"),
-    "dnsmasq": ("dnsmasq", "--version"),
-}
+Programs = Mapping[str, Callable[[], str]]  # by name, each with what asks for its version
+
 PACKAGES = ("selenium", "playwright", "warcio", "cryptography", "numpy", "pandas", "scipy", "matplotlib")
 
 
 def describe_environment(
-    testbed: Testbed, archives: Mapping[Engine, Mapping[str, Archive]], study: Study
+    testbed: Testbed, archives: Mapping[Engine, Mapping[str, Archive]], study: Study, browsers: Programs
 ) -> dict[str, Any]:
-    """Everything that may change a figure and is not in the study itself; `archives` are those of each engine."""
+    """Everything that may change a figure and is not in the study itself.
+
+    `archives` are those of each engine, `browsers` what engines run by.
+    """
     replays = study.setups[0].replays  # the engines differ in TLS alone
     return {
         "taken_utc": utc_now(),
         "coldload": harness.__version__,
         "machine": describe_machine(),
-        "programs": program_versions(),
+        "programs": program_versions(browsers),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "link": {"backend": testbed.backend.value, "tcp": asdict(testbed.tcp)},
         "fonts": fonts.described(),
@@ -105,7 +103,7 @@ def _server_settings(testbed: Testbed, engine: Engine) -> dict[str, Mapping[str,
     }
 
 
-def _with(compression: str, what: str) -> str:
+def _with(compression: Compression, what: str) -> str:
     """As in `agency, gzip-6`; what is compressed as it was recorded goes without saying."""
     return what if compression == RECORDED_COMPRESSION else f"{what}, {compression}"
 
@@ -135,19 +133,15 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def program_versions() -> dict[str, str | None]:
+def program_versions(browsers: Programs) -> dict[str, str | None]:
     """Name and version of each program as it says them; None where it is missing."""
-    asked: dict[str, Callable[[], str]] = {
-        name: partial(_first_line, *words) for name, words in PROGRAMS.items()
+    asked: Programs = {
+        **browsers,
+        "dnsmasq": partial(version_line, "dnsmasq", "--version"),
+        "linkem": partial(version_line, str(linkem_program()), "--version"),
+        **{name: server.version for name, server in SERVERS.items()},
     }
-    asked["linkem"] = partial(_first_line, str(linkem_program()), "--version")
-    asked["qtwebkit"] = qtwebkit.version
-    asked.update((name, program.version) for name, program in SERVERS.items())
     return {name: _unless_missing(ask) for name, ask in asked.items()}
-
-
-def _first_line(*words: str) -> str:
-    return run(Command.of(*words), timeout_s=30).partition("\n")[0].strip()
 
 
 def _unless_missing(ask: Callable[[], str]) -> str | None:

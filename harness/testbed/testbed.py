@@ -22,20 +22,20 @@ from dnsredirect.dnsmasq import NameServer, name_server
 from dnsredirect.resolver import Resolver
 from harness.errors import TestbedFailed
 from harness.link.emulated import Address, RunningLink, joined, kernel_settings, usable_backend
-from harness.model.condition import RECORDED_COMPRESSION, Condition, Origins
-from harness.model.engine import Engine
+from harness.model.condition import Condition, Origins, Served
+from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Backend, Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, TcpSettings
-from harness.model.variant import served_name
-from harness.study.abilities import DEFAULT_SERVER, refuse_unless_able, refuse_unless_reached
+from harness.study.abilities import DEFAULT_SERVER
+from harness.study.rules import Combination, check_combination
 from harness.system import syscalls
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import NETNS_FOLDER, Host, host
 from harness.testbed.endpoint import Endpoint, zone_of
 from sites.archive import Archive
 from sites.certificates import Authority, trust_database
-from sites.coding import BROWSER_CODINGS, CODINGS_OF_2012
+from sites.coding import BROWSER_CODINGS
 from sites.materialise import Site, materialise
 from sites.origins import address_groups
 from sites.servers.apache import APACHE
@@ -53,8 +53,6 @@ SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
 
 
 CLIENT = Host("client", NETNS_FOLDER / "client")  # the fresh one of the trial under way
-
-Key = tuple[str, Protocol, Engine, str]  # of an endpoint: archive, protocol, engine and compression
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class Testbed:
         self.trust = trust_database(self.authority, folder / "trust")
         self.resolver = Resolver(folder / "resolver", partial(_cover, stack))
         self._stack = stack
-        self.endpoints: dict[Key, Endpoint] = {}
+        self.endpoints: dict[Served, Endpoint] = {}
         self._loopback: dict[tuple[str, ...], dict[str, Path]] = {}
         self._server_numbers = itertools.count(1)
         self._client_numbers = itertools.count(1)
@@ -93,31 +91,38 @@ class Testbed:
         protocols: Sequence[Protocol],
         replay: Replay | None = None,
         server: str = DEFAULT_SERVER,
-        engine: Engine = Engine.CHROMIUM,
+        engine: Engine = DEFAULT_ENGINE,
     ) -> None:
         """Serve an archive to an engine by each of the protocols, each on addresses of its own.
 
         It may be called again for another compression.
         """
         chosen = replay or Replay()
-        refuse_unless_able(server, protocols, chosen)
-        refuse_unless_reached(engine, archive.name, archive.hosts)
-        chosen.refuse_unless_for(protocols, engine)
+        for each in protocols:
+            check_combination(
+                Combination(
+                    page=archive.name,
+                    engine=engine,
+                    protocol=each,
+                    server=server,
+                    replay=chosen,
+                    hosts=archive.hosts,
+                )
+            )
         schemes = sorted({each.scheme for each in protocols})
-        codings = CODINGS_OF_2012 if engine is Engine.QTWEBKIT else BROWSER_CODINGS[schemes[0]]
+        codings = BROWSER_CODINGS[schemes[0]] & engine.traits.codings
         # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
         sites = {scheme: _site(archive, scheme, codings, chosen) for scheme in schemes}
         groups = address_groups(archive) if chosen.origins is Origins.RECORDED else ()
         services = {each: self._services(each, sites[each.scheme], groups) for each in protocols}
         every = tuple(itertools.chain.from_iterable(services.values()))
         self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))
-        compression = str(chosen.compression)
-        folder = self.folder / "servers" / engine / archive.name / compression
+        folder = self.folder / "servers" / engine / archive.name / str(chosen.compression)
         running = self._started(
             SERVERS[server], Deployment(sites, every, chosen.tls, chosen.tls_resumption), folder
         )
         for protocol, of_protocol in services.items():
-            self.endpoints[archive.name, protocol, engine, compression] = Endpoint(
+            self.endpoints[Served(archive.name, protocol, engine, chosen.compression)] = Endpoint(
                 protocol=protocol,
                 archive=archive,
                 site=sites[protocol.scheme],
@@ -155,18 +160,14 @@ class Testbed:
 
     def endpoint(self, condition: Condition) -> Endpoint:
         """Where the page of a condition is served; raises TestbedFailed when a program there has died or is stopped."""
-        page = served_name(condition.page, condition.variant)
-        return self.endpoint_of(page, condition.protocol, condition.engine, condition.compression)
+        return self._working(condition.served)
 
-    def endpoint_of(
-        self,
-        page: str,
-        protocol: Protocol,
-        engine: Engine = Engine.CHROMIUM,
-        compression: str = RECORDED_COMPRESSION,
-    ) -> Endpoint:
-        """`endpoint` by the archive's name."""
-        found = self.endpoints[page, protocol, engine, compression]
+    def endpoint_of(self, archive: str, protocol: Protocol) -> Endpoint:
+        """`endpoint` by the archive's name, of the default engine, compressed as it was recorded."""
+        return self._working(Served(archive, protocol, DEFAULT_ENGINE))
+
+    def _working(self, place: Served) -> Endpoint:
+        found = self.endpoints[place]
         found.check()
         return found
 

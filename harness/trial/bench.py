@@ -6,17 +6,15 @@ import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
-from harness.browser.qtwebkit import home as qtwebkit
 from harness.errors import EnvironmentLacks
-from harness.model.engine import DEFAULT_DRIVERS, Engine
+from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Backend
 from harness.model.protocol import Protocol as WireProtocol
-from harness.model.settings import DEFAULT_TLS, Replay, TcpSettings
-from harness.study.abilities import DEFAULT_SERVERS
+from harness.model.settings import Replay, TcpSettings
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.testbed import Testbed, testbed
-from harness.trial.browsers import Drivers
+from harness.trial.browsers import MAKERS, Drivers
 from sites.archive import Archive
 
 
@@ -56,8 +54,7 @@ class Bench:
         self.drivers = Drivers(WORKSPACE, self._stack)
 
     def _serve(self, setup: EngineSetup) -> None:
-        if setup.engine is Engine.QTWEBKIT:
-            qtwebkit.version()  # tells whether it is there
+        MAKERS[setup.engine].refuse_unless_usable()
         for archive, replay in itertools.product(self._archives[setup.engine].values(), setup.replays):
             self.testbed.serve(archive, setup.protocols, replay, setup.server, setup.engine)
 
@@ -89,14 +86,14 @@ def bench(
     backend: Backend | None = None,
     replay: Replay | None = None,
     server: str | None = None,
-    engine: Engine = Engine.CHROMIUM,
+    engine: Engine = DEFAULT_ENGINE,
 ) -> contextlib.AbstractContextManager[Bench]:
     """A testbed that serves the archives to one engine, and drivers. Must run inside an enclosure."""
     setup = EngineSetup(
         engine,
         tuple(protocols),
-        (DEFAULT_DRIVERS[engine],),
-        server or DEFAULT_SERVERS[engine],
-        (replay or Replay(tls=DEFAULT_TLS[engine]),),
+        engine.drivers[:1],
+        server or engine.traits.server,
+        (replay or Replay.usual(engine),),
     )
     return opened(Bench({engine: archives}, [setup], tcp or TcpSettings(), backend))

@@ -11,14 +11,13 @@ from harness.browser.screens import Screenful, taken
 from harness.errors import TestbedFailed
 from harness.model.condition import Condition, Origins
 from harness.model.device import Device
-from harness.model.engine import DEFAULT_DRIVERS, Engine
+from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.settings import DEFAULT_TLS, Replay
-from harness.model.variant import PASSTHROUGH, PLAIN, Variant, parse_variant, served_name
+from harness.model.settings import Replay
+from harness.model.variant import AS_ARCHIVED, PASSTHROUGH, Variant, parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.abilities import DEFAULT_SERVERS
 from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_now
 from harness.system.enclosure import WORKSPACE
@@ -42,7 +41,7 @@ class Where:
 
     protocol: Protocol
     devices: tuple[Device, ...]
-    engine: Engine = Engine.CHROMIUM
+    engine: Engine = DEFAULT_ENGINE
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ class _Comparison:
         self._where = where
         self._keep = keep
         self._originals: dict[str, list[Look]] = {}
-        self._served = {PLAIN}
+        self._served = {AS_ARCHIVED}
 
     @property
     def engine(self) -> Engine:
@@ -164,24 +163,24 @@ class _Comparison:
 
     def of(self, variant: Variant, device: Device) -> Likeness:
         """The variant against the original on a device, by as many loads as it takes."""
-        if variant.name not in self._served:
+        if variant not in self._served:
             self._bench.testbed.serve(
                 self.derived(variant).archive,
                 [self._where.protocol],
-                Replay(tls=DEFAULT_TLS[self._where.engine]),
-                DEFAULT_SERVERS[self._where.engine],
+                Replay.usual(self.engine),
+                self.engine.traits.server,
                 self._where.engine,
             )
-            self._served.add(variant.name)
+            self._served.add(variant)
         originals = self._originals.setdefault(device.name, [])
         if not originals:
-            originals.append(self._look(PLAIN, device))
-        looks = [self._look(variant.name, device)]
+            originals.append(self._look(AS_ARCHIVED, device))
+        looks = [self._look(variant, device)]
         found = likeness(variant.name, originals, looks)
         while not found.ok and len(looks) < LOADS:
             if len(originals) < LOADS:
-                originals.append(self._look(PLAIN, device))
-            looks.append(self._look(variant.name, device))
+                originals.append(self._look(AS_ARCHIVED, device))
+            looks.append(self._look(variant, device))
             found = likeness(variant.name, originals, looks)
         return found
 
@@ -189,21 +188,21 @@ class _Comparison:
         """The variant as the engine gets it."""
         return derive(self._archive, variant, self._where.engine)
 
-    def _look(self, variant: str, device: Device) -> Look:
+    def _look(self, variant: Variant, device: Device) -> Look:
         condition = Condition(
-            self._archive.name,
-            variant,
-            self._where.protocol,
-            LINK,
-            self._where.engine,
-            DEFAULT_DRIVERS[self._where.engine],
-            Origins.SINGLE,
-            DEFAULT_SERVERS[self._where.engine],
-            device,
+            page=self._archive.name,
+            variant=variant,
+            protocol=self._where.protocol,
+            link=LINK,
+            engine=self.engine,
+            driver=self.engine.drivers[0],
+            origins=Origins.SINGLE,
+            server=self.engine.traits.server,
+            device=device,
         )
         record, evidence, screens = self._load(condition)
         if self._keep is not None:
-            kept = self._keep / f"{served_name(self._archive.name, variant)}-{device.name}"
+            kept = self._keep / f"{variant.served_name(self._archive.name)}-{device.name}"
             shutil.rmtree(kept, ignore_errors=True)
             kept.mkdir(parents=True)
             for path in screens.values():

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.browser.browserlog import ABORTED, Request
 from harness.browser.fonts import by_script
-from harness.model.engine import Engine
+from harness.model.engine import DEFAULT_ENGINE
 from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
@@ -58,7 +58,7 @@ class ReplayQuality:
     console_errors: tuple[str, ...] | None
     determinism: bool = Replay.determinism
     compression: str = str(Replay.compression)
-    engine: str = Engine.CHROMIUM.value
+    engine: str = DEFAULT_ENGINE.value
     answered: tuple[str, ...] | None = None
     without_glyph: tuple[str, ...] = ()
 
@@ -100,7 +100,7 @@ def replay_quality(
     condition = record.planned.condition
     return ReplayQuality(
         page=condition.page,
-        variant=condition.variant,
+        variant=condition.variant.name,
         device=condition.device.name,
         protocol=condition.protocol.value,
         taken_utc=record.started_utc,

@@ -11,14 +11,13 @@ from pathlib import Path
 from harness.errors import RecordsError
 from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, Device
-from harness.model.engine import DEFAULT_DRIVERS, Engine
+from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
-from harness.model.variant import PLAIN, Variant, parse_variant, served_name
+from harness.model.variant import AS_ARCHIVED, Variant
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.abilities import DEFAULT_SERVERS
 from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import write_whole
@@ -54,34 +53,33 @@ def verifications(
     protocols: Iterable[Protocol],
     devices: Sequence[Device],
     *,
-    variant: Variant | None = None,
+    variant: Variant = AS_ARCHIVED,
     replay: Replay | None = None,
     linger_s: float = LINGER_S,
-    engine: Engine = Engine.CHROMIUM,
+    engine: Engine = DEFAULT_ENGINE,
 ) -> Iterator[Verification]:
     """Load the page `page`, which `archive` holds (in that variant), once by each protocol on each device.
 
     Must run inside an enclosure. Raises MeasurementRefused when the link is off.
     """
-    name = (variant or parse_variant(PLAIN)).name
     options = TrialOptions(TIMEOUT_S, ("screenshot", "glyphs"), linger_s)
     files = WORKSPACE / "verification"
     screenshot = files / "screenshot.png"
     protocols = tuple(protocols)
-    with bench({served_name(page, name): archive}, protocols, replay=replay, engine=engine) as opened:
+    with bench({variant.served_name(page): archive}, protocols, replay=replay, engine=engine) as opened:
         check_link(opened.testbed, LINK)
         for number, (device, protocol) in enumerate(itertools.product(devices, protocols), 1):
             condition = Condition(
-                page,
-                name,
-                protocol,
-                LINK,
-                engine,
-                DEFAULT_DRIVERS[engine],
-                Origins.SINGLE,
-                DEFAULT_SERVERS[engine],
-                device,
-                str((replay or Replay()).compression),
+                page=page,
+                variant=variant,
+                protocol=protocol,
+                link=LINK,
+                engine=engine,
+                driver=engine.drivers[0],
+                origins=Origins.SINGLE,
+                server=engine.traits.server,
+                device=device,
+                compression=(replay or Replay.usual(engine)).compression,
             )
             planned = PlannedTrial(f"{number:05d}", 1, number, condition)
             screenshot.unlink(missing_ok=True)
@@ -91,7 +89,7 @@ def verifications(
 
 
 def reference_load(archive: Archive, page: str, linger_s: float = LINGER_S) -> Verification:
-    """The page as Chromium loads it over plain HTTP/1.1: what other engines are held against."""
+    """The page as the default engine loads it over plain HTTP/1.1: what other engines are held against."""
     return next(verifications(archive, page, [Protocol.HTTP1], [DESKTOP], linger_s=linger_s))
 
 
@@ -100,7 +98,7 @@ def store(verification: Verification, archive: Archive) -> Path:
     quality = verification.quality
     folder = archive.folder / FOLDER
     folder.mkdir(exist_ok=True)
-    browser = "" if quality.engine == Engine.CHROMIUM else f"-{quality.engine}"
+    browser = "" if quality.engine == DEFAULT_ENGINE else f"-{quality.engine}"
     report = folder / f"{quality.device}-{quality.protocol}{browser}.json"
     picture = report.with_suffix(".png")
     picture.unlink(missing_ok=True)

@@ -17,8 +17,8 @@ import msgspec
 
 import harness
 from harness.errors import ArchiveError
-from harness.model.engine import Engine
-from harness.model.variant import Variant, served_name
+from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.variant import Variant
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
 from sites.optimise.inventory import Inventory
@@ -81,7 +81,7 @@ class Derived:
     fresh: bool
 
 
-def variant_of(archive: Archive, variant: Variant, engine: Engine = Engine.CHROMIUM) -> Archive:
+def variant_of(archive: Archive, variant: Variant, engine: Engine = DEFAULT_ENGINE) -> Archive:
     """The archive of that variant: the archive itself when it is plain, else the derived one, made if missing."""
     return archive if variant.is_plain else derive(archive, variant, engine).archive
 
@@ -89,7 +89,7 @@ def variant_of(archive: Archive, variant: Variant, engine: Engine = Engine.CHROM
 def derive(
     archive: Archive,
     variant: Variant,
-    engine: Engine = Engine.CHROMIUM,
+    engine: Engine = DEFAULT_ENGINE,
     settings: FilterSettings = DEFAULTS,
 ) -> Derived:
     """The derived archive for an engine, made if it is not there.
@@ -102,7 +102,7 @@ def derive(
     )
     unserved = variant.unserved(engine)
     root = archive.folder.parent / FOLDER / _key(archive, variant, settings, off, unserved)
-    name = served_name(archive.name, variant.name)
+    name = variant.served_name(archive.name)
     report = _stored_report(root / name)
     if report is not None:
         return Derived(open_archive(root, name), report, fresh=False)

@@ -12,8 +12,9 @@ from typing import Any
 import jinja2
 
 from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.model.compression import Compression
 from harness.model.protocol import Protocol
-from harness.model.settings import TLS_VERSIONS, Compression
+from harness.model.settings import TLS_VERSIONS
 from harness.system.command import Command
 from harness.system.netns import Host
 from harness.system.process import running

@@ -18,7 +18,8 @@ from typing import TypeVar
 import pytest
 from PIL import Image
 
-from harness.model.condition import RECORDED_COMPRESSION, Condition, Origins
+from harness.model.compression import RECORDED_COMPRESSION, Compression
+from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, Device
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
@@ -103,12 +104,11 @@ def condition(
     origins: Origins = Origins.SINGLE,
     device: Device = DESKTOP,
     server: str = DEFAULT_SERVER,
-    compression: str = RECORDED_COMPRESSION,
+    compression: Compression = RECORDED_COMPRESSION,
 ) -> Condition:
     """A condition with everything else at its default."""
     return Condition(
         page=page,
-        variant="plain",
         protocol=protocol,
         link=link or Link.of(50, 10),
         engine=driver.engine,

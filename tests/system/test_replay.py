@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.model.compression import Compression
 from harness.model.condition import Origins
 from harness.model.protocol import Protocol
-from harness.model.settings import Compression, Replay
+from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.bench import bench
@@ -87,8 +88,7 @@ def loads(archive: Archive, replay: Replay, protocols: tuple[Protocol, ...], tim
     made = []
     with bench({"page": archive}, protocols, replay=replay) as opened:
         for number, protocol in enumerate(protocols * times, 1):
-            compression = str(replay.compression)
-            cell = condition("page", protocol, origins=replay.origins, compression=compression)
+            cell = condition("page", protocol, origins=replay.origins, compression=replay.compression)
             server = opened.testbed.endpoint(cell).server
             offset = server.log_offset
             record = trial(opened, number, cell)

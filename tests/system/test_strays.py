@@ -10,7 +10,6 @@ from harness.model.engine import Driver, Engine
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.abilities import DEFAULT_SERVERS
 from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
@@ -110,7 +109,7 @@ def loads(
 ) -> list[tuple[Record, set[str]]]:
     """A record of each load, and the URLs without their scheme that the server was asked for."""
     made = []
-    server, protocols = DEFAULT_SERVERS[engine], dict.fromkeys(protocol for _, protocol in with_)
+    server, protocols = engine.traits.server, dict.fromkeys(protocol for _, protocol in with_)
     with bench({"page": archive}, protocols, server=server, engine=engine) as opened:
         for number, (driver, protocol) in enumerate(with_, 1):
             cell = condition("page", protocol, driver, server=server)

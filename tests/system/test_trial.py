@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from dataclasses import replace
 from functools import partial
@@ -9,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.condition import RECORDED_COMPRESSION
+from harness.model.condition import Served
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
-from harness.model.protocol import Protocol
+from harness.model.protocol import TODAY, Protocol
 from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.abilities import ABILITIES, DEFAULT_SERVER, TODAY
+from harness.study.abilities import ABILITIES, DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.testbed import Key
 from harness.trial.bench import bench
+from harness.trial.chromium import ChromiumMaker
 from sites.archive import write_archive
 from tests.system.conftest import (
     CHROMIUMS,
@@ -107,14 +108,15 @@ def test_both_drivers_start_chromium_with_the_same_flags(tmp_path: Path) -> None
     archive = small_site(tmp_path)
 
     def flags() -> list[set[str]]:
-        with bench({"small": archive}, [Protocol.HTTP1]) as opened:
+        with bench({"small": archive}, [Protocol.HTTP1]) as opened, contextlib.ExitStack() as stack:
             endpoint = opened.testbed.endpoint(condition("small", Protocol.HTTP1))
+            made = ChromiumMaker(WORKSPACE, stack)
             found = []
             for driver in CHROMIUMS:
                 with (
                     opened.testbed.client(Link.of(50, 10)),
-                    opened.drivers.fresh_home("flags", opened.testbed.trust, endpoint) as home,
-                    opened.drivers.get(driver).start(home.launch()),
+                    made.fresh_home("flags", opened.testbed.trust, endpoint) as home,
+                    made.driver(driver).start(home.launch()),
                 ):
                     words = Path(f"/proc/{home.pid}/cmdline").read_text().split("\0")
                 found.append({flag for word in words[1:] for flag in _parts(word)})
@@ -199,9 +201,9 @@ def test_a_link_that_a_script_puts_together_travels_by_the_protocol_all_the_same
     assert (good.outcome, good.observation.relayed_requests) == (Outcome.OK, 0)
 
 
-def key(protocol: Protocol) -> Key:
+def key(protocol: Protocol) -> Served:
     """Where the small site is served, as `Testbed.endpoints` names it."""
-    return "small", protocol, Engine.CHROMIUM, RECORDED_COMPRESSION
+    return Served("small", protocol, Engine.CHROMIUM)
 
 
 def test_another_protocol_than_the_conditions_is_noticed(tmp_path: Path) -> None:

@@ -13,12 +13,11 @@ from rich.console import Console
 from harness.browser.screens import taken
 from harness.cli.verify import verify_variants
 from harness.model.device import DEVICES
-from harness.model.engine import AVIF, DEFAULT_DRIVERS, LAZY_IMAGES, PRELOAD, TAKES, WEBP, Engine
+from harness.model.engine import AVIF, LAZY_IMAGES, PRELOAD, WEBP, Engine
 from harness.model.protocol import Protocol
-from harness.model.variant import parse_variant, served_name
+from harness.model.variant import parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.abilities import DEFAULT_SERVERS
 from harness.system.enclosure import WORKSPACE
 from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_observed
@@ -62,12 +61,10 @@ def small_page(root: Path) -> Archive:
 def load(archive: Archive, names: list[str]) -> list[Record]:
     """One trial of each variant, all on one bench as a run has them."""
     variants = [parse_variant(name) for name in names]
-    archives = {served_name("look", each.name): variant_of(archive, each) for each in variants}
+    archives = {each.served_name("look"): variant_of(archive, each) for each in variants}
     with bench(archives, [Protocol.H2]) as opened:
         cell = condition("look", Protocol.H2)
-        return [
-            trial(opened, number, replace(cell, variant=each.name)) for number, each in enumerate(variants, 1)
-        ]
+        return [trial(opened, number, replace(cell, variant=each)) for number, each in enumerate(variants, 1)]
 
 
 def asked(record: Record) -> int:
@@ -84,7 +81,7 @@ def test_a_variant_is_served_beside_its_original_and_asks_for_less(tmp_path: Pat
     assert asked(plain) == 7
     assert asked(core) == 3  # the page and two images; its files are small enough to be inlined
     assert core.archive_digest != plain.archive_digest
-    assert core.planned.condition.variant == "core"
+    assert core.planned.condition.variant.name == "core"
 
 
 def test_a_filter_that_breaks_the_page_is_found_and_switched_off(tmp_path: Path) -> None:
@@ -207,8 +204,8 @@ def test_engines_take_what_is_stated_of_them(engine: Engine, tmp_path: Path) -> 
 
     responses = [html(URL, ASKS_THE_ENGINE), picture_as("webp"), picture_as("avif")]
     archive = write_archive(tmp_path, "asks", URL, responses, captured_with="test", user_agent="")
-    driver = DEFAULT_DRIVERS[engine]
-    cell = condition("asks", Protocol.HTTP1, driver, server=DEFAULT_SERVERS[engine])
+    driver = engine.drivers[0]
+    cell = condition("asks", Protocol.HTTP1, driver, server=engine.traits.server)
 
     def said() -> list[str]:
         options = TrialOptions(timeout_s=20, linger_s=0.1)
@@ -218,7 +215,7 @@ def test_engines_take_what_is_stated_of_them(engine: Engine, tmp_path: Path) -> 
             )
         return [each for each in (evidence and evidence.console_errors) or () if "takes" in each]
 
-    expected = [str(each in TAKES[engine]).lower() for each in (WEBP, AVIF, LAZY_IMAGES, PRELOAD)]
+    expected = [str(each in engine.traits.takes).lower() for each in (WEBP, AVIF, LAZY_IMAGES, PRELOAD)]
     (answer,) = inside(said)
     assert f"takes {','.join(expected)}" in answer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.cli.linkoptions import add_link_options
 from harness.cli.replay_options import add_replay_options, add_server_options
 from harness.model.device import DESKTOP, DEVICES
-from harness.model.engine import Driver, Engine
+from harness.model.engine import DEFAULT_ENGINE, Driver, Engine
 from harness.model.protocol import Protocol
 from harness.model.variant import PLAIN
 from harness.study.abilities import ABILITIES
@@ -20,9 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--protocol",
         choices=[each.value for each in Protocol],
-        default="http1",
+        default=Protocol.HTTP1.value,
         metavar="PROTOCOL",
-        help=f"{', '.join(Protocol)}; default: http1",
+        help=f"{', '.join(Protocol)}; default: {Protocol.HTTP1}",
     )
     parser.add_argument(
         "--variant",
@@ -33,8 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine",
         choices=[each.value for each in Engine],
-        default=Engine.CHROMIUM.value,
-        help="the browser (default chromium)",
+        help=f"the browser (default: the first that speaks the protocol, {DEFAULT_ENGINE} if it does)",
     )
     parser.add_argument(
         "--driver", choices=[each.value for each in Driver], help="default: the engine's usual one"

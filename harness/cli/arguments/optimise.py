@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness.model.engine import Engine
+from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.variant import SETS
 
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine",
         choices=[each.value for each in Engine],
-        default=Engine.CHROMIUM.value,
-        help="the browser it is made for (default chromium)",
+        default=DEFAULT_ENGINE.value,
+        help=f"the browser it is made for (default {DEFAULT_ENGINE})",
     )
     parser.add_argument("--all-notes", action="store_true", help="list every URL that was left alone")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from harness.cli.replay_options import add_replay_options
 from harness.model.device import DEVICES
-from harness.model.engine import Engine
-from harness.model.protocol import USUAL_PROTOCOLS, Protocol
+from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.protocol import Protocol
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,15 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine",
         choices=[each.value for each in Engine],
-        default=Engine.CHROMIUM.value,
-        help="the browser (default chromium)",
+        help=f"the browser (default: the first that speaks the protocol, {DEFAULT_ENGINE} if it does)",
     )
     parser.add_argument(
         "--protocol",
         choices=[each.value for each in Protocol],
         metavar="PROTOCOL",
         help=f"{', '.join(Protocol)}; default: "
-        + ", ".join(f"{each} in {engine}" for engine, each in USUAL_PROTOCOLS.items()),
+        + ", ".join(f"{each.traits.usual_protocol} in {each}" for each in Engine),
     )
     parser.add_argument(
         "--device", choices=list(DEVICES), help="only this one (default: each that the engine can be)"

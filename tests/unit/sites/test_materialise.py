@@ -9,7 +9,7 @@ import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import pytest
 from cryptography import x509
 
-from harness.model.settings import Compression
+from harness.model.compression import Compression
 from sites.archive import Archive, Response, write_archive
 from sites.certificates import Authority
 from sites.coding import BROWSER_CODINGS, decode, encode

@@ -6,20 +6,29 @@ import argparse
 
 import pytest
 
-from harness.cli.replay_options import add_replay_options, add_server_options, replay_of
+from harness.cli.replay_options import (
+    add_replay_options,
+    add_server_options,
+    engine_and_protocol,
+    replay_of,
+)
 from harness.errors import StudyError
+from harness.model.compression import Compression
 from harness.model.condition import Origins
-from harness.model.engine import Engine
+from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
 from harness.model.protocol import Protocol
-from harness.model.settings import Compression, Replay, ThinkTime
+from harness.model.settings import Replay, ThinkTime
+from harness.study.rules import Combination, check_combination
 
 
 def replay(*words: str, protocol: Protocol = Protocol.H2, server: str = "nginx") -> Replay:
     parser = argparse.ArgumentParser()
     add_replay_options(parser)
     add_server_options(parser)
-    engine = Engine.CHROMIUM if Engine.CHROMIUM in protocol.engines else Engine.QTWEBKIT
-    return replay_of(parser.parse_args(words), [protocol], engine, server)
+    engine = speaking(protocol)[0]
+    found = replay_of(parser.parse_args(words), engine)
+    check_combination(Combination(page="page", engine=engine, protocol=protocol, server=server, replay=found))
+    return found
 
 
 def test_the_default_is_that_of_a_study() -> None:
@@ -55,3 +64,19 @@ def test_each_setting_has_its_option() -> None:
 def test_what_cannot_be_is_refused(words: tuple[str, ...], server: str, said: str) -> None:
     with pytest.raises(StudyError, match=said):
         replay(*words, server=server)
+
+
+@pytest.mark.parametrize(
+    ("engine", "protocol", "chosen"),
+    [
+        (None, None, (DEFAULT_ENGINE, Protocol.H2)),
+        (None, "spdy", (Engine.QTWEBKIT, Protocol.SPDY)),
+        (None, "http1", (DEFAULT_ENGINE, Protocol.HTTP1)),
+        ("qtwebkit", None, (Engine.QTWEBKIT, Protocol.HTTP1)),
+        ("chromium", "spdy", (Engine.CHROMIUM, Protocol.SPDY)),  # for the rules to refuse
+    ],
+)
+def test_the_engine_is_the_one_that_speaks_the_protocol(
+    engine: str | None, protocol: str | None, chosen: tuple[Engine, Protocol]
+) -> None:
+    assert engine_and_protocol(argparse.Namespace(engine=engine, protocol=protocol)) == chosen

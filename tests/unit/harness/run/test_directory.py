@@ -27,10 +27,17 @@ rtt_ms = 20
 """
 MADE_WITH: dict[str, Any] = {
     "link": {"backend": "tun"},
-    "programs": {"chromium": "Chromium 156"},
+    "programs": {"chromium": "Chromium 156", "qtwebkit": "QtWebKit 5.212"},
     "archives": {"one": {"digest": "aa"}},
 }
 PLAN = make_plan(parse_study(STUDY, "mine.toml"), 1)
+BOTH_ENGINES = f'engines = ["chromium", "qtwebkit"]\n{STUDY}'
+BOTH_PLAN = make_plan(parse_study(BOTH_ENGINES, "mine.toml"), 1)
+
+
+def programs(chromium: str | None, qtwebkit: str | None) -> dict[str, Any]:
+    """An environment's entry of browsers."""
+    return {"programs": {"chromium": chromium, "qtwebkit": qtwebkit}}
 
 
 def record(number: int, plan: Plan = PLAN) -> Record:
@@ -135,14 +142,43 @@ def test_a_continued_run_keeps_both_environments(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ({"link": {"backend": "veth"}}, "link devices tun and cannot go on with veth"),
-        ({"programs": {"chromium": "Chromium 157"}}, "browser Chromium 156 and cannot"),
+        (
+            programs("Chromium 157", "QtWebKit 5.212"),
+            "browser Chromium 156 and cannot go on with Chromium 157",
+        ),
+        (
+            programs("Chromium 156", "QtWebKit 5.9"),
+            "browser QtWebKit 5.212 and cannot go on with QtWebKit 5.9",
+        ),
+        (programs("Chromium 156", None), "browser QtWebKit 5.212 and cannot go on without; choose"),
         ({"archives": {"one": {"digest": "bb"}}}, "archive one aa and cannot go on with bb"),
     ],
 )
 def test_a_run_does_not_go_on_with_another_link_browser_or_archive(
     tmp_path: Path, change: dict[str, Any], said: str
 ) -> None:
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", BOTH_ENGINES, BOTH_PLAN) as run:
         run.write_environment(MADE_WITH)
         with pytest.raises(RecordsError, match=said):
             run.write_environment({**MADE_WITH, **change})
+
+
+def test_an_engine_that_no_trial_of_the_run_uses_may_be_another(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+        run.write_environment(MADE_WITH)
+        run.write_environment({**MADE_WITH, **programs("Chromium 156", "QtWebKit 5.9")})
+
+
+def test_an_engine_that_was_missing_at_first_may_come_but_then_only_that_one(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", BOTH_ENGINES, BOTH_PLAN) as run:
+        run.write_environment({**MADE_WITH, **programs("Chromium 156", None)})
+        run.write_environment(MADE_WITH)
+        with pytest.raises(RecordsError, match=r"QtWebKit 5\.212 and cannot go on with QtWebKit 5\.9"):
+            run.write_environment({**MADE_WITH, **programs("Chromium 156", "QtWebKit 5.9")})
+
+
+def test_an_environment_without_an_engine_of_the_run_is_damaged(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", BOTH_ENGINES, BOTH_PLAN) as run:
+        run.write_environment({**MADE_WITH, "programs": {"chromium": "Chromium 156"}})
+        with pytest.raises(RecordsError, match="is damaged"):
+            run.write_environment(MADE_WITH)

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StudyError
+from harness.model.compression import Compression
 from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, MOBILE
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.settings import Compression, Replay, ThinkTime
+from harness.model.settings import Replay, ThinkTime
+from harness.model.variant import AS_ARCHIVED
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 
 GOOD = """
@@ -53,7 +55,7 @@ def test_defaults_are_filled_in() -> None:
     assert study.seed is None
     assert study.title == "mine"
     assert study.timeout_s == 60
-    assert study.variants == ("plain",)
+    assert study.variants == (AS_ARCHIVED,)
     assert study.setups[0].replays[0] == Replay(
         Origins.SINGLE, determinism=True, compression=Compression("recorded")
     )
@@ -126,9 +128,9 @@ def test_compressions_are_a_dimension() -> None:
     study = parse_study(text, "mine.toml")
     one = parse_study(GOOD, "mine.toml")
     assert len(study.conditions) == 3 * len(one.conditions)
-    assert {condition.compression for condition in one.conditions} == {"recorded"}
+    assert {str(condition.compression) for condition in one.conditions} == {"recorded"}
     names = ["none", "gzip-1", "gzip-6-dynamic"]
-    assert list(dict.fromkeys(condition.compression for condition in study.conditions)) == names
+    assert list(dict.fromkeys(str(condition.compression) for condition in study.conditions)) == names
     assert [str(replay.compression) for replay in study.setups[0].replays] == names
     condition = study.conditions[-1]
     assert Condition.from_json(condition.to_json()) == condition

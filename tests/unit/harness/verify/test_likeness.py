@@ -14,13 +14,21 @@ from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
+from harness.model.variant import parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.plan import PlannedTrial
 from harness.verify.likeness import Look, engine_fit, likeness
 
 CONDITION = Condition(
-    "page", "core", Protocol.H2, Link.of(20, 20), Engine.CHROMIUM, Driver.PLAYWRIGHT, Origins.SINGLE, "caddy"
+    page="page",
+    variant=parse_variant("core"),
+    protocol=Protocol.H2,
+    link=Link.of(20, 20),
+    engine=Engine.CHROMIUM,
+    driver=Driver.PLAYWRIGHT,
+    origins=Origins.SINGLE,
+    server="caddy",
 )
 
 

@@ -39,15 +39,14 @@ def archive(root: Path) -> Archive:
 
 def report(root: Path, seen: Evidence, outcome: Outcome = Outcome.OK) -> ReplayQuality:
     condition = Condition(
-        "page",
-        "plain",
-        Protocol.H2,
-        Link.of(10, 50),
-        Engine.CHROMIUM,
-        Driver.PLAYWRIGHT,
-        Origins.SINGLE,
-        "apache",
-        MOBILE,
+        page="page",
+        protocol=Protocol.H2,
+        link=Link.of(10, 50),
+        engine=Engine.CHROMIUM,
+        driver=Driver.PLAYWRIGHT,
+        origins=Origins.SINGLE,
+        server="apache",
+        device=MOBILE,
     )
     record = Record(PlannedTrial("1", 1, 1, condition), outcome, None, "2026-01-01", observe(seen), 1.0, "d")
     return replay_quality(record, seen, archive(root))

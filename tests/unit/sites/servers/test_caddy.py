@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import TestbedFailed
-from harness.model.protocol import Protocol
-from harness.study.abilities import TODAY
+from harness.model.protocol import TODAY, Protocol
 from sites.match import asked_keys, closest_rules
 from sites.materialise import Site
 from sites.served import Headers, ServedObject

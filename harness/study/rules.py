@@ -1,0 +1,219 @@
+"""What cannot be measured, and why: one rule per reason. All that loads a page asks `check` first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from harness.errors import StudyError
+from harness.model.compression import CODINGS, HTTPS_ONLY
+from harness.model.condition import Condition
+from harness.model.device import DESKTOP, Device
+from harness.model.engine import Driver, Engine, speaking
+from harness.model.protocol import Protocol
+from harness.model.settings import Replay
+from harness.model.variant import AS_ARCHIVED, Variant
+from harness.study.abilities import ABILITIES, Ability
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combination:
+    """What the rules look at. `hosts` are those of the page, where its archive is at hand already."""
+
+    page: str
+    engine: Engine
+    protocol: Protocol
+    server: str
+    replay: Replay
+    driver: Driver | None = None  # the usual one
+    device: Device = DESKTOP
+    variant: Variant = AS_ARCHIVED
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def ability(self) -> Ability:
+        """What the server can do."""
+        return ABILITIES[self.server]
+
+    @classmethod
+    def usual(cls, page: str, engine: Engine, variant: Variant) -> Combination:
+        """A variant in an engine, with everything else as the engine has it where nothing is said."""
+        return cls(
+            page=page,
+            engine=engine,
+            protocol=engine.traits.usual_protocol,
+            server=engine.traits.server,
+            replay=Replay.usual(engine),
+            variant=variant,
+        )
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`breaks` tells whether a combination cannot be, `says` why and what to do, after the key of the study file."""
+
+    name: str
+    breaks: Callable[[Combination], bool]
+    says: Callable[[Combination], str]
+
+
+def check(condition: Condition, replay: Replay) -> None:
+    """Raise StudyError with one line when a page cannot be loaded so, served with these settings."""
+    check_combination(
+        Combination(
+            page=condition.page,
+            engine=condition.engine,
+            protocol=condition.protocol,
+            server=condition.server,
+            replay=replay,
+            driver=condition.driver,
+            device=condition.device,
+            variant=condition.variant,
+        )
+    )
+
+
+def check_combination(asked: Combination) -> None:
+    """`check`, of what is known of a condition. The first rule that is broken is told."""
+    for rule in RULES:
+        if rule.breaks(asked):
+            raise StudyError(rule.says(asked))
+
+
+def unspoken(protocol: Protocol, engine: Engine) -> str:
+    """Why an engine cannot load by a protocol."""
+    return f"engine: {engine} does not speak {protocol}; engines that do: {', '.join(speaking(protocol))}"
+
+
+def _servers(can: Callable[[Ability], bool]) -> str:
+    """The servers that can do something; "" when none can."""
+    return ", ".join(name for name, ability in ABILITIES.items() if can(ability))
+
+
+def _engines(can: Callable[[Engine], bool]) -> str:
+    return ", ".join(engine for engine in Engine if can(engine))
+
+
+def _names(things: Iterable[object]) -> str:
+    return " or ".join(map(str, things))
+
+
+def _not_served(asked: Combination) -> str:
+    name, reason = next(iter(asked.variant.unserved_by_name(asked.engine).items()))
+    return f"variant {asked.variant.name[:100]!r}: {reason}; leave {name} or {asked.engine} out"
+
+
+def _not_coded(asked: Combination) -> str:
+    wanted = asked.replay.compression
+    able = _servers(lambda ability: ability.compresses(wanted))
+    mend = f"servers that can: {able}" if able else "leave -dynamic out, or choose another level"
+    return f"compression: the server {asked.server} cannot compress by {wanted}; {mend}"
+
+
+def _not_thinking(asked: Combination) -> str:
+    protocol = asked.protocol
+    able = _servers(lambda ability: protocol in ability.thinking)
+    mend = f"servers that can: {able}" if able else f"leave {protocol} out, or think_time"
+    return (
+        f"think_time: the server {asked.server} cannot let requests by {protocol} wait side by side; {mend}"
+    )
+
+
+def _ipv6(asked: Combination) -> list[str]:
+    return [host for host in asked.hosts if ":" in host]
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "engine speaks protocol",
+        lambda asked: asked.protocol not in asked.engine.traits.protocols,
+        lambda asked: unspoken(asked.protocol, asked.engine),
+    ),
+    Rule(
+        "driver steers engine",
+        lambda asked: asked.driver is not None and asked.driver.engine is not asked.engine,
+        lambda asked: (
+            f"driver: {asked.driver} steers {asked.driver and asked.driver.engine}, not {asked.engine}; leave it out"
+        ),
+    ),
+    Rule(
+        "engine can be device",
+        lambda asked: asked.device not in asked.engine.traits.devices,
+        lambda asked: (
+            f"device: {asked.engine} cannot be {asked.device}; choose {_names(asked.engine.traits.devices)}, "
+            f"or leave {asked.engine} out"
+        ),
+    ),
+    Rule(
+        "engine takes what the variant names",
+        lambda asked: bool(asked.variant.unserved_by_name(asked.engine)),
+        _not_served,
+    ),
+    Rule(
+        "server can compress",
+        lambda asked: not asked.ability.compresses(asked.replay.compression),
+        _not_coded,
+    ),
+    Rule(
+        "server lets sessions be resumed",
+        lambda asked: asked.replay.tls_resumption and not asked.ability.resuming,
+        lambda asked: (
+            f"tls_resumption: the server {asked.server} lets no session be resumed; servers that do: "
+            f"{_servers(lambda ability: ability.resuming)}"
+        ),
+    ),
+    Rule(
+        "server speaks protocol",
+        lambda asked: asked.protocol not in asked.ability.protocols,
+        lambda asked: (
+            f"server: {asked.server} does not speak {asked.protocol}; servers that do: "
+            f"{_servers(lambda ability: asked.protocol in ability.protocols)}"
+        ),
+    ),
+    Rule(
+        "server lets requests wait side by side",
+        lambda asked: bool(asked.replay.think_time) and asked.protocol not in asked.ability.thinking,
+        _not_thinking,
+    ),
+    Rule(
+        "QUIC has TLS 1.3",
+        lambda asked: asked.replay.tls == "1.2" and asked.protocol.over_quic,
+        lambda asked: (
+            f'tls: {asked.protocol} has TLS 1.3 built in; leave {asked.protocol} out, or choose tls = "1.3"'
+        ),
+    ),
+    Rule(
+        "SPDY has TLS 1.2",
+        lambda asked: asked.replay.tls == "1.3" and asked.protocol.wire == "spdy/3",
+        lambda asked: f'tls: {asked.protocol} is older than TLS 1.3; choose tls = "1.2"',
+    ),
+    Rule(
+        "engine resumes sessions",
+        lambda asked: asked.replay.tls_resumption and not asked.engine.traits.resumes_tls,
+        lambda asked: f"tls_resumption: {asked.engine} resumes nothing here; leave tls_resumption out",
+    ),
+    Rule(
+        "engine takes the coding",
+        lambda asked: CODINGS.get(asked.replay.compression.kind, "gzip") not in asked.engine.traits.codings,
+        lambda asked: (
+            f"compression: {asked.engine} does not take {asked.replay.compression.kind}; choose gzip"
+        ),
+    ),
+    Rule(
+        "coding goes over the scheme",
+        lambda asked: asked.replay.compression.kind in HTTPS_ONLY and asked.protocol.scheme == "http",
+        lambda asked: (
+            f"compression: browsers take {asked.replay.compression.kind} over https only, not by {asked.protocol}; "
+            "choose gzip, or protocols over https alone"
+        ),
+    ),
+    Rule(
+        "engine reaches the page",
+        lambda asked: bool(_ipv6(asked)) and not asked.engine.traits.reaches_ipv6,
+        lambda asked: (
+            f"page {asked.page}: {asked.engine} loads nothing from an IPv6 address here, and the page has "
+            f"[{_ipv6(asked)[0]}]; leave the page out, choose an engine that does "
+            f"({_engines(lambda engine: engine.traits.reaches_ipv6)}), or archive it anew under a name"
+        ),
+    ),
+)

@@ -1,0 +1,13 @@
+"""TLS that ends within the client host, for what travels over the link without it."""
+
+from __future__ import annotations
+
+from harness.browser.hop import Security
+from harness.testbed.endpoint import Endpoint
+from harness.testbed.testbed import Testbed
+
+
+def inner_tls(testbed: Testbed, endpoint: Endpoint) -> Security:
+    """What a hop needs to end the TLS of a browser, in the names of an endpoint."""
+    certificates = {name: str(file) for name, file in testbed.loopback_certificates(endpoint).items()}
+    return Security(certificates, str(testbed.authority.key_file), endpoint.protocol.wire)

@@ -1,0 +1,173 @@
+"""What cannot be is refused, in one line, and all else is let through."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from harness.errors import StudyError
+from harness.model.compression import Compression
+from harness.model.condition import Condition, Origins
+from harness.model.device import DEVICES, Device
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.settings import TLS_VERSIONS, Replay, ThinkTime
+from harness.model.variant import AS_ARCHIVED, parse_variant
+from harness.study.abilities import ABILITIES
+from harness.study.rules import RULES, Combination, Rule, check, check_combination
+
+COMPRESSIONS = (
+    "recorded",
+    "none",
+    "gzip",
+    "brotli",
+    "zstd",
+    "gzip-dynamic",
+    "brotli-dynamic",
+    "zstd-dynamic",
+    "zstd-2-dynamic",
+)
+# What engines and servers can do, written down once more and by other words than the rules.
+SPEAKS = {
+    "chromium": {"http1-close", "http1", "https1-close", "https1", "h2", "h3"},
+    "qtwebkit": {"http1", "http1-pipelined", "https1", "https1-pipelined", "spdy", "spdy-plain"},
+}
+STEERED_BY = {"chromium": {"playwright", "selenium"}, "qtwebkit": {"pyqt"}}
+CAN_BE = {"chromium": {"desktop", "mobile"}, "qtwebkit": {"desktop"}}
+TLS_OF = {"h3": {"1.3"}, "spdy": {"1.2"}, "spdy-plain": {"1.2"}}
+RESUMES = {("chromium", "apache"), ("chromium", "caddy"), ("chromium", "nginx")}
+DECODES = {("chromium", "https"): {"brotli", "zstd"}}
+DECODED_BY_ALL = {"recorded", "none", "gzip"}
+CODES = {
+    "apache": {"gzip-6-dynamic", "brotli-5-dynamic"},
+    "caddy": {"gzip-6-dynamic", "zstd-3-dynamic"},
+    "nginx": {"gzip-6-dynamic"},
+    "spdy-gateway": {"gzip-6-dynamic"},
+}
+
+
+def possible(asked: Combination) -> bool:
+    """Whether a combination can be, by those tables and by what servers are stated to speak."""
+    engine, server, protocol, replay = asked.engine.value, asked.server, asked.protocol, asked.replay
+    compression, ability = replay.compression, ABILITIES[server]
+    return (
+        protocol.value in SPEAKS[engine]
+        and protocol in ability.protocols
+        and (asked.driver is None or asked.driver.value in STEERED_BY[engine])
+        and asked.device.name in CAN_BE[engine]
+        and replay.tls in TLS_OF.get(protocol.value, {"1.2", "1.3"})
+        and (not replay.tls_resumption or (engine, server) in RESUMES)
+        and (not replay.think_time or protocol in ability.thinking)
+        and (not compression.dynamic or str(compression) in CODES[server])
+        and compression.kind in DECODED_BY_ALL | DECODES.get((engine, protocol.scheme), set())
+    )
+
+
+def refusal(asked: Combination) -> str | None:
+    try:
+        check_combination(asked)
+    except StudyError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("server", ABILITIES)
+def test_every_combination_is_let_through_or_refused_in_one_line(server: str, engine: Engine) -> None:
+    replays = [
+        Replay(compression=Compression.parse(compression), think_time=wait, tls=tls, tls_resumption=resumed)
+        for compression in COMPRESSIONS
+        for wait in (ThinkTime(), ThinkTime(20), ThinkTime(recorded=True))
+        for tls in TLS_VERSIONS
+        for resumed in (False, True)
+    ]
+    drivers: list[Driver | None] = [None, *Driver]
+    devices: list[Device] = list(DEVICES.values())
+    let_through = 0
+    for protocol, replay, driver, device in itertools.product(Protocol, replays, drivers, devices):
+        asked = Combination(
+            page="page",
+            engine=engine,
+            protocol=protocol,
+            server=server,
+            replay=replay,
+            driver=driver,
+            device=device,
+        )
+        said = refusal(asked)
+        assert (said is None) == possible(asked), (asked, said)
+        assert said is None or said == " ".join(said.split())
+        let_through += said is None
+    common = {protocol.value for protocol in ABILITIES[server].protocols} & SPEAKS[engine]
+    assert bool(let_through) == bool(common)
+
+
+USUAL = Combination.usual("page", Engine.CHROMIUM, AS_ARCHIVED)
+HISTORICAL = Combination.usual("page", Engine.QTWEBKIT, AS_ARCHIVED)
+BROTLI_DYNAMIC = Replay(compression=Compression.parse("brotli-dynamic"))
+ZSTD = Replay(compression=Compression.parse("zstd"))
+BROKEN = {
+    "engine speaks protocol": replace(USUAL, protocol=Protocol.SPDY),
+    "driver steers engine": replace(USUAL, driver=Driver.PYQT),
+    "engine can be device": replace(HISTORICAL, device=DEVICES["mobile"]),
+    "engine takes what the variant names": replace(HISTORICAL, variant=parse_variant("convert_to_avif")),
+    "server can compress": replace(USUAL, replay=BROTLI_DYNAMIC),
+    "server lets sessions be resumed": replace(HISTORICAL, replay=Replay(tls_resumption=True)),
+    "server speaks protocol": replace(USUAL, server="apache", protocol=Protocol.H3),
+    "server lets requests wait side by side": replace(USUAL, replay=Replay(think_time=ThinkTime(20))),
+    "QUIC has TLS 1.3": replace(USUAL, protocol=Protocol.H3, replay=Replay(tls="1.2")),
+    "SPDY has TLS 1.2": replace(HISTORICAL, protocol=Protocol.SPDY, replay=Replay(tls="1.3")),
+    "engine resumes sessions": replace(HISTORICAL, server="nginx", replay=Replay(tls_resumption=True)),
+    "engine takes the coding": replace(HISTORICAL, protocol=Protocol.HTTPS1, replay=ZSTD),
+    "coding goes over the scheme": replace(USUAL, protocol=Protocol.HTTP1, replay=ZSTD),
+    "engine reaches the page": replace(HISTORICAL, hosts=("::1",)),
+}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.name))
+def test_each_rule_refuses_something_by_its_own_words(rule: Rule) -> None:
+    asked = BROKEN[rule.name]
+    assert refusal(asked) == rule.says(asked)
+
+
+def test_rules_have_names_of_their_own() -> None:
+    assert sorted(rule.name for rule in RULES) == sorted(BROKEN)
+
+
+def test_a_condition_is_asked_with_all_that_it_says() -> None:
+    condition = Condition(
+        page="page",
+        protocol=Protocol.HTTP1,
+        link=Link.of(10, 10),
+        engine=Engine.QTWEBKIT,
+        driver=Driver.PYQT,
+        origins=Origins.SINGLE,
+        server="nginx",
+    )
+    replay = Replay.usual(Engine.QTWEBKIT)
+    check(condition, replay)
+    for says, wrong in (
+        ("engine: qtwebkit does not speak h2", replace(condition, protocol=Protocol.H2)),
+        ("driver: selenium steers chromium, not qtwebkit", replace(condition, driver=Driver.SELENIUM)),
+        ("device: qtwebkit cannot be mobile; choose desktop", replace(condition, device=DEVICES["mobile"])),
+        ("server: nginx does not speak spdy", replace(condition, protocol=Protocol.SPDY)),
+        (
+            "variant 'convert_to_avif': qtwebkit does not take AVIF",
+            replace(condition, variant=parse_variant("convert_to_avif")),
+        ),
+    ):
+        with pytest.raises(StudyError, match=f"^{says}"):
+            check(wrong, replay)
+    with pytest.raises(StudyError, match=r"^tls_resumption: qtwebkit resumes nothing"):
+        check(condition, replace(replay, tls_resumption=True))
+
+
+def test_a_page_from_an_ipv6_address_is_refused_for_qtwebkit_with_the_ways_out() -> None:
+    hosts = ("localhost", "127.0.0.1", "::1")
+    check_combination(replace(USUAL, hosts=hosts))
+    check_combination(replace(HISTORICAL, hosts=hosts[:2]))
+    with pytest.raises(StudyError, match=r"page page: qtwebkit .* \[::1\]; leave the page out"):
+        check_combination(replace(HISTORICAL, hosts=hosts))

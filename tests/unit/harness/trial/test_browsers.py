@@ -1,0 +1,13 @@
+"""The table of engines' browsers is whole, and tells their versions under the names that environment.json has."""
+
+from __future__ import annotations
+
+from harness.model.engine import Engine
+from harness.trial.browsers import MAKERS, browser_programs
+
+
+def test_each_engine_has_its_maker_and_tells_its_own_version() -> None:
+    assert set(MAKERS) == set(Engine)
+    for engine, maker in MAKERS.items():
+        assert engine.value in maker.programs()
+    assert set(browser_programs()) == {"chromium", "chromedriver", "qtwebkit"}
