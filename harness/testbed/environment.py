@@ -22,7 +22,7 @@ from harness.model.engine import Engine
 from harness.study.study import Study
 from harness.system.clock import utc_now
 from harness.system.command import Command
-from harness.system.process import run
+from harness.system.program import run
 from harness.testbed.testbed import SERVERS, Testbed
 from sites.archive import Archive
 
