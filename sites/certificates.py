@@ -19,7 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from harness.errors import TestbedFailed
 from harness.system.command import Command
-from harness.system.process import run
+from harness.system.program import run
 from sites.urls import ascii_host, is_local
 
 NAME = "coldload test authority"

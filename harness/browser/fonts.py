@@ -15,7 +15,7 @@ from harness.browser import world
 from harness.browser.world import Send
 from harness.input.shown import shortened
 from harness.system.command import Command
-from harness.system.process import run
+from harness.system.program import run
 
 CONFIGURATION = Path(str(resources.files("configs").joinpath("fonts.conf")))
 ENVIRONMENT = {"FONTCONFIG_FILE": str(CONFIGURATION)}

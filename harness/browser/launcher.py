@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.browser.fonts import CONFIGURATION
 from harness.system.command import Command
-from harness.system.process import find_program
+from harness.system.program import find_program
 
 
 def write_launcher(path: Path, network: Path | None, current_home: Path) -> Path:

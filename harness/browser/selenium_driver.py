@@ -26,7 +26,8 @@ from harness.browser.policy import Launch
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
 from harness.system.command import Command
-from harness.system.process import Process, find_program, running
+from harness.system.process import Process, running
+from harness.system.program import find_program
 
 # The enclosure has a network namespace of its own: nobody else can have this port.
 PORT = 9515

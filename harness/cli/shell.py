@@ -8,7 +8,7 @@ import os
 from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
 from harness.model.link import Backend, Link
-from harness.system.process import in_foreground
+from harness.system.program import in_foreground
 from harness.testbed.calibrate import check_link
 from harness.testbed.testbed import testbed
 

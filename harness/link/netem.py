@@ -19,7 +19,7 @@ from harness.model.link import Backend, Link
 from harness.model.rate import ConstantRate
 from harness.system.command import Command
 from harness.system.netns import Host, host
-from harness.system.process import run
+from harness.system.program import run
 
 ETHERNET_BYTES = 14
 FULL_FRAME = MTU_BYTES + ETHERNET_BYTES

@@ -12,7 +12,7 @@ from harness.errors import TestbedFailed
 from harness.system import syscalls
 from harness.system.command import Command
 from harness.system.enclosure import PRIVATE_RUN
-from harness.system.process import run
+from harness.system.program import run
 
 NETNS_FOLDER = PRIVATE_RUN / "netns"
 

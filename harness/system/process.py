@@ -1,4 +1,4 @@
-"""The one door to external programs: `run` to completion, `running` in the background, `conversing` by lines.
+"""Programs that run beside ours: `running` in the background, `conversing` by lines.
 
 Every process gets its own session, so that Ctrl-C reaches coldload alone, which then ends its children in
 order. Standard output and error of a background process go to a log file whose last lines stand in the error.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import subprocess
 import time
@@ -17,73 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from harness.errors import EnvironmentLacks, TestbedFailed, UsageError
+from harness.errors import TestbedFailed
 from harness.system.command import Command
 from harness.system.processtree import is_stopped
+from harness.system.program import words_and_environment
 
 POLL_SECONDS = 0.002
-SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/chromium")
-
-
-def find_program(name: str) -> str:
-    """Absolute path of a program, also from the system folders an ordinary user's PATH leaves out."""
-    path = os.pathsep.join([os.environ.get("PATH", ""), *SYSTEM_PATHS])
-    found = shutil.which(name, path=path)
-    if found is None:
-        raise EnvironmentLacks(f"the program {name} is not installed; `coldload doctor` tells how to get it")
-    return found
-
-
-def _popen_arguments(command: Command) -> tuple[list[str], dict[str, str]]:
-    words = list(command.full_argv)
-    prefix = len(words) - len(command.argv)
-    words[prefix] = find_program(command.program)
-    if prefix:
-        words[0] = find_program(words[0])
-    return words, {**os.environ, **command.environment}
-
-
-def run(
-    command: Command,
-    *,
-    stdin: str | None = None,
-    timeout_s: float | None = None,
-    cwd: Path | None = None,
-    ok_codes: Sequence[int] = (0,),
-    with_stderr: bool = False,
-) -> str:
-    """Run a command to its end and return its standard output (and error, if asked); TestbedFailed when it fails."""
-    words, environment = _popen_arguments(command)
-    try:
-        done = subprocess.run(
-            words,
-            env=environment,
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            cwd=cwd,
-            start_new_session=True,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise TestbedFailed(f"{command.program} did not end within {timeout_s:g} s: {command}") from error
-    except OSError as error:
-        raise TestbedFailed(f"cannot start {command.program}: {error}") from error
-    if done.returncode not in ok_codes:
-        said = " | ".join((done.stderr or done.stdout).strip().splitlines()[-3:]) or "it printed nothing"
-        raise TestbedFailed(f"`{command}` failed with exit code {done.returncode}: {said}")
-    return done.stdout + done.stderr if with_stderr else done.stdout
-
-
-def in_foreground(words: Sequence[str]) -> int:
-    """Run a user's command on our terminal to its end; its exit code. UsageError when there is no such program."""
-    try:
-        return subprocess.run(words, check=False).returncode
-    except FileNotFoundError as error:
-        raise UsageError(f"cannot run {words[0]}: there is no such program") from error
 
 
 class Process:
@@ -247,11 +185,6 @@ def running(
         process.end()
 
 
-def version_line(*words: str) -> str:
-    """The first line that a program says of itself; EnvironmentLacks when it is missing."""
-    return run(Command.of(*words), timeout_s=30).partition("\n")[0].strip()
-
-
 @contextlib.contextmanager
 def conversing(command: Command, log: Path) -> Iterator[Conversation]:
     """A background process to talk to for the length of the block; its standard error goes to the log."""
@@ -274,7 +207,7 @@ def _started(
     descriptors: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """A session of its own; standard error goes to the log, and standard output unless there is a place for it."""
-    words, environment = _popen_arguments(command)
+    words, environment = words_and_environment(command)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         try:

@@ -20,7 +20,7 @@ from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.engine import Engine
 from harness.study.study import Study
 from harness.system.clock import utc_now
-from harness.system.process import version_line
+from harness.system.program import version_line
 from harness.testbed.testbed import SERVERS, Testbed
 from sites.archive import Archive
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.link.needs import linkem_program, refuse_without_tun
-from harness.system.process import find_program
+from harness.system.program import find_program
 from sites.servers.nodepackages import NEEDED, GatewayLacks, refuse_unless_loadable
 
 MODULES = (

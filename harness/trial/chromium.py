@@ -21,8 +21,8 @@ from harness.browser.selenium_driver import selenium_driver
 from harness.model.condition import Condition
 from harness.model.device import DESKTOP, Device
 from harness.model.engine import Driver
-from harness.system.process import find_program, version_line
 from harness.system.processtree import kill_family
+from harness.system.program import find_program, version_line
 from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import CLIENT, Testbed, client_network_path
 from harness.trial.innertls import inner_tls

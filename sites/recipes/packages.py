@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.errors import ArchiveError, EnvironmentLacks
 from harness.system.command import Command
-from harness.system.process import run
+from harness.system.program import run
 
 FETCH_SECONDS = 600
 # Quiet, and soon convinced that there is no network.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.system.command import Command
-from harness.system.process import run
+from harness.system.program import run
 from sites.materialise import Site
 from sites.servers.apachefiles import write_answers
 from sites.servers.apachelog import LOG_FORMAT, parse_line

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.system.command import Command
-from harness.system.process import run
+from harness.system.program import run
 from sites.materialise import Site
 from sites.servers.caddylog import parse_line
 from sites.servers.caddyroutes import body_name, routes, template, template_name

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.system.command import Command
-from harness.system.process import run
+from harness.system.program import run
 from sites.servers.closestfiles import scripts as closest_scripts
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import LOG_FORMAT, parse_line

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed
 from harness.system.command import Command
-from harness.system.process import run
+from harness.system.program import run
 
 NODE_MODULES = Path(sys.prefix) / "share" / "coldload" / "node_modules"
 NEEDED = "spdy-transport"

@@ -15,8 +15,8 @@ from harness.model.protocol import Protocol
 from harness.study.abilities import ABILITIES
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import Host, host
-from harness.system.process import find_program
 from harness.system.processtree import family
+from harness.system.program import find_program
 from harness.testbed.testbed import SERVERS
 from sites.certificates import Authority
 from sites.materialise import Site, materialise

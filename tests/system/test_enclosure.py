@@ -13,8 +13,8 @@ from harness.errors import TestbedFailed
 from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.netns import host
-from harness.system.process import run
 from harness.system.processtree import family
+from harness.system.program import run
 from tests.system.conftest import Coldload, inside, wait_until
 
 SLEEPER = ("shell", "--rtt-ms", "10", "--", "sh", "-c", "echo up; sleep 600")

@@ -16,8 +16,8 @@ import pytest
 from harness.model.protocol import Protocol
 from harness.model.settings import ThinkTime
 from harness.system.enclosure import WORKSPACE
-from harness.system.process import find_program
 from harness.system.processtree import family
+from harness.system.program import find_program
 from harness.testbed.testbed import SERVERS
 from sites.archive import Response
 from sites.certificates import Authority

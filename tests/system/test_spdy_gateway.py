@@ -18,7 +18,7 @@ from harness.model.protocol import Protocol
 from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import Host
-from harness.system.process import run
+from harness.system.program import run
 from sites.archive import Response
 from sites.certificates import Authority
 from sites.materialise import materialise

@@ -16,7 +16,8 @@ from harness.browser.relay import ROOT, Relay, program
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.system.command import Command
 from harness.system.netns import Host, host
-from harness.system.process import conversing, run
+from harness.system.process import conversing
+from harness.system.program import run
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring Qt
 SPDY = "spdy/3"  # the one version the engine speaks, as ALPN names it

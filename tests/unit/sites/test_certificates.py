@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 
 from harness.errors import TestbedFailed
 from harness.system.command import Command
-from harness.system.process import run
+from harness.system.program import run
 from sites.certificates import Authority, trust_database
 
 

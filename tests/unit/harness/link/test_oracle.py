@@ -12,7 +12,7 @@ from harness.link.needs import linkem_program
 from harness.link.oracle import transmitter
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate
 from harness.system.command import Command
-from harness.system.process import run
+from harness.system.program import run
 
 MS = 1_000_000
 

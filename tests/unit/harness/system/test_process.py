@@ -12,8 +12,9 @@ import pytest
 
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.system.command import Command
-from harness.system.process import conversing, find_program, run, running
+from harness.system.process import conversing, running
 from harness.system.processtree import family, stopped
+from harness.system.program import find_program, run
 
 
 def _runs(pid: int) -> bool:
