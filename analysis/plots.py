@@ -94,8 +94,8 @@ def lines(
         if mine["median"].isna().all():
             continue
         axes.plot(times, mine["median"] / unit.ms, color=style.colour, linestyle=style.dash, linewidth=1.1)
-        for few, part in mine.groupby(mine["interval"] != IntervalKind.BOOTSTRAP):
-            _points(axes, part.index.to_numpy(), part, style, unit, hollow=bool(few), vertical=True)
+        for _, part in mine.groupby(mine["interval"] != IntervalKind.BOOTSTRAP):
+            _points(axes, part.index.to_numpy(), part, style, unit, vertical=True)
     axes.grid(axis="y", color=GUIDE, linewidth=0.5)
     axes.set_xlim(0, max(rtts) * 1.04)
     axes.set_ylim(0, _top(cells) / unit.ms * 1.05)
@@ -121,8 +121,7 @@ def dots(
             mine = cells[(cells[column] == value) & (cells["protocol"] == protocol)].head(1)
             y = row + place * step
             axes.axhline(y, color=GUIDE, linewidth=0.5)
-            few = (mine["interval"] != IntervalKind.BOOTSTRAP).any()
-            _points(axes, np.full(len(mine), y), mine, style, unit, hollow=bool(few), vertical=False)
+            _points(axes, np.full(len(mine), y), mine, style, unit, vertical=False)
     axes.set_ylim(len(rows), 0)
     axes.set_xlim(0, _top(cells) / unit.ms * 1.05)
     _ticks(axes.xaxis)
@@ -143,10 +142,10 @@ def _points(
     style: Style,
     unit: TimeUnit,
     *,
-    hollow: bool,
     vertical: bool,
 ) -> None:
     """Markers with their intervals; hollow ones stand for fewer trials than an interval needs."""
+    hollow = (cells["interval"] != IntervalKind.BOOTSTRAP).any()
     median = cells["median"].to_numpy(dtype=float) / unit.ms
     spread = np.nan_to_num(
         [

@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.parts import Split, Waits, carried, passed, split, table, tap
-from harness.link.emulated import EmulatedLink, joined, kernel_settings, usable_backend
-from harness.link.probes import ECHO_BYTES, echoes, goodput_mbps
+from harness.link.emulated import EmulatedLink, Ends, LinkFiles, joined, kernel_settings, usable_backend
+from harness.link.probes import ECHO_BYTES, OneWay, echoes, goodput_mbps
 from harness.model.direction import Discipline, GilbertElliott, Loss, Queue, RandomLoss
 from harness.model.link import Backend, Link
 from harness.model.rate import MAX_RATE_MBPS
@@ -140,13 +140,10 @@ def parts_of_one_run(setting: Setting, link: Link) -> tuple[list[Split], Waits]:
         with (
             joined(
                 link,
-                client,
-                made.server,
-                made.folder,
-                address=CLIENT_ADDRESS,
+                Ends(client, CLIENT_ADDRESS, made.server),
+                LinkFiles(made.folder, times=times),
                 tcp=tcp,
                 backend=made.backend,
-                times=times,
             ) as running,
             tap(client) as near,
             tap(made.server) as far,
@@ -169,7 +166,9 @@ def goodput(setting: Setting) -> Iterator[Row]:
 
         def measure(made: Testbed, client: Client, rate: int = rate, cpu: list[float] = cpu) -> float:
             before = client.link.reading()
-            got = goodput_mbps(made.server, client.host, client.address, settle_s=3, seconds=TCP_SECONDS)
+            got = goodput_mbps(
+                OneWay(made.server, client.host, client.address), settle_s=3, seconds=TCP_SECONDS
+            )
             cpu.append(100 * cpu_share(before, client.link.reading()))
             return 100 * (got / (rate * TCP_SHARE) - 1)
 
@@ -196,7 +195,7 @@ def packet_rate(setting: Setting) -> Iterator[Row]:
         rates: list[float] = []
         watcher = threading.Thread(target=lambda: rates.append(delivered(client)))
         watcher.start()
-        goodput_mbps(made.server, client.host, client.address, settle_s=1, seconds=TCP_SECONDS)
+        goodput_mbps(OneWay(made.server, client.host, client.address), settle_s=1, seconds=TCP_SECONDS)
         watcher.join()
         return rates[0]
 

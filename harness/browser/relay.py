@@ -16,7 +16,7 @@ from harness.browser.browserlog import BrowserLog, Connection, Request
 from harness.browser.hop import LOOPBACK, PORT, Security
 from harness.outcome import TrialFailed
 from harness.system.command import Command
-from harness.system.process import Process, running
+from harness.system.process import Inherited, Process, running
 
 UNDER_HTTPS = "https://"
 HOP_END_S = 0.5  # its sockets close a little before the process is gone
@@ -49,7 +49,7 @@ class Relay:
         command = self.command({each.fileno(): there for each, there in others.items()})
         descriptors = [each.fileno() for each in others]
         log = self.log.with_suffix(".log")
-        with running(command, log, stdin=listening.fileno(), descriptors=descriptors) as process:
+        with running(command, log, inherits=Inherited(listening.fileno(), descriptors)) as process:
             for each in (listening, *others):
                 each.close()
             try:

@@ -192,44 +192,42 @@ class Address:
         return f"10.{64 + self.number // 65536 % 64}.{self.number // 256 % 256}.{self.number % 256}"
 
 
+@dataclass(frozen=True)
+class Ends:
+    """What a link joins: the client host, which gets the address, and the server host."""
+
+    client: Host
+    address: str
+    server: Host
+
+
+@dataclass(frozen=True)
+class LinkFiles:
+    """Where the emulator writes: its own files into `folder`, the packets, and when each came, was due and left."""
+
+    folder: Path
+    pcap: Path | None = None
+    times: Path | None = None
+
+
 @contextlib.contextmanager
 def joined(
-    link: Link,
-    client: Host,
-    server: Host,
-    folder: Path,
-    *,
-    address: str,
-    tcp: TcpSettings,
-    backend: Backend,
-    block: int = 0,
-    pcap: Path | None = None,
-    times: Path | None = None,
+    link: Link, ends: Ends, files: LinkFiles, *, tcp: TcpSettings, backend: Backend, block: int = 0
 ) -> Iterator[RunningLink]:
-    """Join client and server by the link; the client has `address`, its default route crosses the link.
+    """Join client and server by the link; the client's default route crosses it.
 
     `block` moves the link's seed on, so that blocks differ in their random losses and conditions of a block do not.
-    `pcap` and `times` are files for the emulator to write: the packets, and when each of them came, was due and left.
     """
     with contextlib.ExitStack() as undo:
         made: RunningLink
         if backend is Backend.NETEM:
-            if pcap is not None or times is not None:
+            if files.pcap is not None or files.times is not None:
                 raise StudyError("netem captures no packets; leave pcap out of `keep`")
-            made = undo.enter_context(netem_link(link, client, server, DEVICE, SHARED_MAC))
+            made = undo.enter_context(netem_link(link, ends.client, ends.server, DEVICE, SHARED_MAC))
         else:
-            seed = link.seed + block
-            command = Command.of(linkem_program())
-            for direction in link.directions:
-                said = specification(direction, link.rtt_ms / 2, seed, folder)
-                command = command.plus(f"--{direction.way}", said)
-            if pcap is not None:
-                command = command.plus("--pcap", pcap)
-            if times is not None:
-                command = command.plus("--times", times)
-            made = undo.enter_context(_emulated_link(command, client, server, folder, backend, seed=seed))
+            made = undo.enter_context(_emulated_link(link, ends, files, backend, link.seed + block))
         try:
-            _route(client, server, address, tcp)
+            _route(ends, tcp)
         except TestbedFailed:
             made.examine()  # its device goes with it
             raise
@@ -238,18 +236,32 @@ def joined(
 
 @contextlib.contextmanager
 def _emulated_link(
-    command: Command, client: Host, server: Host, folder: Path, backend: Backend, *, seed: int
+    link: Link, ends: Ends, files: LinkFiles, backend: Backend, seed: int
 ) -> Iterator[EmulatedLink]:
     with contextlib.ExitStack() as undo:
-        full = command.plus("--backend", backend.value, "--device", DEVICE)
-        full = full.plus("--client-ns", client.path, "--server-ns", server.path)
+        command = _linkem(link, files, seed).plus("--backend", backend.value, "--device", DEVICE)
+        command = command.plus("--client-ns", ends.client.path, "--server-ns", ends.server.path)
         if backend is Backend.VETH:
-            middle = undo.enter_context(_veth_pairs(client, server))
-            full = full.plus("--middle-ns", middle.path, "--client-peer", "client", "--server-peer", "server")
-        process = undo.enter_context(running(full, folder / "link.log"))
+            middle = undo.enter_context(_veth_pairs(ends.client, ends.server))
+            command = command.plus("--middle-ns", middle.path)
+            command = command.plus("--client-peer", "client", "--server-peer", "server")
+        process = undo.enter_context(running(command, files.folder / "link.log"))
         emulated = EmulatedLink(process, backend, seed)
         process.wait_until(emulated.is_ready)
         yield emulated
+
+
+def _linkem(link: Link, files: LinkFiles, seed: int) -> Command:
+    """The emulator with its model of the link and its files, not yet between hosts."""
+    command = Command.of(linkem_program())
+    for direction in link.directions:
+        said = specification(direction, link.rtt_ms / 2, seed, files.folder)
+        command = command.plus(f"--{direction.way}", said)
+    if files.pcap is not None:
+        command = command.plus("--pcap", files.pcap)
+    if files.times is not None:
+        command = command.plus("--times", files.times)
+    return command
 
 
 @contextlib.contextmanager
@@ -266,13 +278,13 @@ def _veth_pairs(client: Host, server: Host) -> Iterator[Host]:
                 server.configure(f"link del {DEVICE}")
 
 
-def _route(client: Host, server: Host, address: str, tcp: TcpSettings) -> None:
-    client.configure(
+def _route(ends: Ends, tcp: TcpSettings) -> None:
+    ends.client.configure(
         f"link set {DEVICE} up mtu {MTU_BYTES} txqueuelen {DEVICE_PACKETS}",
-        f"addr add {address}/32 dev {DEVICE}",
-        f"route add default dev {DEVICE} src {address} {route_options(tcp)}",
+        f"addr add {ends.address}/32 dev {DEVICE}",
+        f"route add default dev {DEVICE} src {ends.address} {route_options(tcp)}",
     )
-    server.configure(
+    ends.server.configure(
         f"link set {DEVICE} up mtu {MTU_BYTES} txqueuelen {DEVICE_PACKETS}",
-        f"route add {address}/32 dev {DEVICE} {route_options(tcp)}",
+        f"route add {ends.address}/32 dev {DEVICE} {route_options(tcp)}",
     )

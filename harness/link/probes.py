@@ -54,6 +54,15 @@ class Echo(Passage):
     seen_ns: int
 
 
+@dataclass(frozen=True)
+class OneWay:
+    """From one host to another, which has this address."""
+
+    sender: Host
+    receiver: Host
+    address: str
+
+
 def echoes(client: Host, address: str, count: int, gap_s: float, patience_s: float) -> list[Echo]:
     """ICMP echoes answered by the kernel at `address`, one every `gap_s`; lost ones are left out.
 
@@ -84,22 +93,15 @@ def echoes(client: Host, address: str, count: int, gap_s: float, patience_s: flo
 
 
 def train(
-    sender: Host,
-    receiver: Host,
-    address: str,
-    count: int,
-    *,
-    size_bytes: int,
-    gap_s: float = 0.0,
-    patience_s: float,
+    way: OneWay, count: int, *, size_bytes: int, gap_s: float = 0.0, patience_s: float
 ) -> list[Passage]:
     """UDP packets of `size_bytes` IP bytes, back to back or one every `gap_s`; lost ones are left out.
 
     Waits up to `patience_s` without an arrival for what is still under way.
     """
-    with receiver.entered():
+    with way.receiver.entered():
         sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    with sender.entered():
+    with way.sender.entered():
         source = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sent: list[int] = []
 
@@ -111,14 +113,14 @@ def train(
                 time.sleep(wait)
             sent.append(time.time_ns())
             try:
-                source.sendto(SEQUENCE.pack(number) + padding, (address, PORT))
+                source.sendto(SEQUENCE.pack(number) + padding, (way.address, PORT))
             except OSError:  # the link has gone with its device; what is sent no more counts as lost
                 return
 
     with sink, source:
         sink.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         sink.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-        sink.bind((address, PORT))
+        sink.bind((way.address, PORT))
         thread = threading.Thread(target=send)
         thread.start()
         arrivals: dict[int, int] = {}
@@ -134,12 +136,12 @@ def train(
     return [Passage(number, sent[number], stamp) for number, stamp in sorted(arrivals.items())]
 
 
-def goodput_mbps(sender: Host, receiver: Host, address: str, *, settle_s: float, seconds: float) -> float:
+def goodput_mbps(way: OneWay, *, settle_s: float, seconds: float) -> float:
     """Payload rate of one TCP stream over `seconds`, after `settle_s` for it to fill the link."""
-    with receiver.entered():
-        listener = socket.create_server((address, PORT))
-    with sender.entered():
-        near = socket.create_connection((address, PORT), timeout=60)
+    with way.receiver.entered():
+        listener = socket.create_server((way.address, PORT))
+    with way.sender.entered():
+        near = socket.create_connection((way.address, PORT), timeout=60)
     far, _ = listener.accept()
     stop = threading.Event()
 

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -160,6 +161,16 @@ class Conversation(Process):
         return pipe.fileno()
 
 
+@dataclass(frozen=True)
+class Inherited:
+    """The descriptors that a process gets: its standard input, such as the socket that inetd gives a server, and others
+    under the same numbers.
+    """
+
+    stdin: int = subprocess.DEVNULL
+    descriptors: Sequence[int] = ()
+
+
 @contextlib.contextmanager
 def running(
     command: Command,
@@ -168,15 +179,11 @@ def running(
     ready: Callable[[], bool] | None = None,
     ready_timeout_s: float = 20.0,
     cwd: Path | None = None,
-    stdin: int = subprocess.DEVNULL,
-    descriptors: Sequence[int] = (),
+    inherits: Inherited | None = None,
 ) -> Iterator[Process]:
-    """A background process for the length of the block, ready when the block starts, gone when it ends.
-
-    `stdin` is what it gets as its standard input: a descriptor, such as the socket that inetd gives a server.
-    `descriptors` it gets besides, under the same numbers.
-    """
-    process = Process(command, _started(command, log, cwd, stdin=stdin, descriptors=descriptors), log)
+    """A background process for the length of the block, ready when the block starts, gone when it ends."""
+    got = inherits or Inherited()
+    process = Process(command, _started(command, log, cwd, stdin=got.stdin, descriptors=got.descriptors), log)
     try:
         if ready is not None:
             process.wait_until(ready, ready_timeout_s)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from harness.errors import TestbedFailed
 from harness.link.oracle import Transmitter, transmitter
-from harness.link.probes import ECHO_BYTES, Passage, echoes, goodput_mbps, train
+from harness.link.probes import ECHO_BYTES, OneWay, Passage, echoes, goodput_mbps, train
 from harness.model.direction import MTU_BYTES, Direction, Discipline, Way
 from harness.model.link import Link
 from harness.model.rate import ConstantRate
@@ -237,8 +237,7 @@ class _Bench:
         self._drain()
         expected = direction.rate.mean_mbps * TCP_SHARE
         settle_s = 1.0 + 20 * self.link.rtt_ms / 1e3
-        sender, receiver, address = self._ends(direction)
-        got = goodput_mbps(sender, receiver, address, settle_s=settle_s, seconds=TCP_SECONDS)
+        got = goodput_mbps(self._one_way(direction), settle_s=settle_s, seconds=TCP_SECONDS)
         tolerance = RATE_TOLERANCE_SHARE * expected + MTU_BYTES * 8 / TCP_SECONDS / 1e6
         return CalibratedFigure(f"TCP goodput {direction.way}", "Mbit/s", expected, got, 1, tolerance)
 
@@ -261,17 +260,15 @@ class _Bench:
     def _train(
         self, direction: Direction, count: int, *, size_bytes: int, gap_s: float = 0.0
     ) -> list[Passage]:
-        sender, receiver, address = self._ends(direction)
         patience_s = self._patience_s(size_bytes)
         return train(
-            sender, receiver, address, count, size_bytes=size_bytes, gap_s=gap_s, patience_s=patience_s
+            self._one_way(direction), count, size_bytes=size_bytes, gap_s=gap_s, patience_s=patience_s
         )
 
-    def _ends(self, direction: Direction) -> tuple[Host, Host, str]:
-        """Sender, receiver and the receiver's address."""
+    def _one_way(self, direction: Direction) -> OneWay:
         if direction.way is Way.DOWN:
-            return self.server, self.client.host, self.client.address
-        return self.client.host, self.server, PROBE_ADDRESS
+            return OneWay(self.server, self.client.host, self.client.address)
+        return OneWay(self.client.host, self.server, PROBE_ADDRESS)
 
     def _patience_s(self, size_bytes: int) -> float:
         """How long the link may be silent with a packet under way, on the slowest machine."""

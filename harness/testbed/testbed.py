@@ -21,7 +21,15 @@ from pathlib import Path
 from dnsredirect.dnsmasq import NameServer, name_server
 from dnsredirect.resolver import Resolver
 from harness.errors import TestbedFailed
-from harness.link.emulated import Address, RunningLink, joined, kernel_settings, usable_backend
+from harness.link.emulated import (
+    Address,
+    Ends,
+    LinkFiles,
+    RunningLink,
+    joined,
+    kernel_settings,
+    usable_backend,
+)
 from harness.model.condition import Condition, Origins, Served
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Backend, Link
@@ -207,14 +215,11 @@ class Testbed:
             made.set_kernel(kernel_settings(self.tcp))
             with joined(
                 link,
-                made,
-                self.server,
-                Path(folder),
-                address=address,
+                Ends(made, address, self.server),
+                LinkFiles(Path(folder), pcap),
                 tcp=self.tcp,
                 backend=self.backend,
                 block=block,
-                pcap=pcap,
             ) as running:
                 yield Client(made, address, running)
 

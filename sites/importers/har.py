@@ -10,7 +10,7 @@ import os
 from typing import IO, Any
 
 from harness.errors import ArchiveError
-from sites.importers.recording import Recording, parse_date, parse_ip, parse_wait
+from sites.importers.recording import Head, Recording, parse_date, parse_ip, parse_wait
 from sites.mediatype import charset_of
 
 FILE_LIMIT_BYTES = 500_000_000  # it is read as a whole, which takes some times as much memory
@@ -90,15 +90,18 @@ def _entry(entry: Any, into: Recording) -> bool:
         into.tally.add("bodies shorter than the recording says they were", url)
     network = "_fromCache" not in entry
     wire = response.get("bodySize")
-    into.add(
+    head = Head(
         url,
         status,
         headers,
-        into.keep(body),
-        reason=str(response.get("statusText") or ""),
         date=parse_date(entry.get("startedDateTime")),
+        reason=str(response.get("statusText") or ""),
         ip=parse_ip(entry.get("serverIPAddress")) if network else None,
         wait_ms=parse_wait(_dict(entry, "timings").get("wait")) if network else None,
+    )
+    into.add(
+        head,
+        into.keep(body),
         method=str(request.get("method") or "GET"),
         decoded=bool(body),
         wire_bytes=wire if isinstance(wire, int) and wire > 0 else None,

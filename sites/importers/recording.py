@@ -49,6 +49,19 @@ class Capture:
     wire_bytes: int | None = None
 
 
+@dataclass(frozen=True)
+class Head:
+    """A response without its body, as a recording has it: unchecked, with headers that an archive does not keep."""
+
+    url: str
+    status: int
+    headers: tuple[tuple[str, str], ...] = ()
+    date: datetime | None = None
+    reason: str = ""
+    ip: str | None = None
+    wait_ms: float | None = None
+
+
 class Tally:
     """What was done or left out, how often, with the first few examples."""
 
@@ -125,41 +138,32 @@ class Recording:
     def take(self, response: Response) -> None:
         """`add` of a response that is whole already, unless it is too large."""
         if not self.too_large(response.url, len(response.body)):
-            self.add(
-                response.url,
-                response.status,
-                response.headers,
-                self.keep(response.body),
-                reason=response.reason,
-                date=response.date,
+            head = Head(
+                response.url, response.status, response.headers, date=response.date, reason=response.reason
             )
+            self.add(head, self.keep(response.body))
 
     def add(
         self,
-        url: str,
-        status: int,
-        headers: tuple[tuple[str, str], ...],
+        head: Head,
         body: Body,
         *,
-        reason: str = "",
-        date: datetime | None = None,
-        ip: str | None = None,
-        wait_ms: float | None = None,
         method: str = "GET",
         decoded: bool = False,
         wire_bytes: int | None = None,
     ) -> None:
         """Take a response in, or count why not."""
+        url, status = head.url, head.status
         if not 200 <= status <= 599:
             self.tally.add("responses left out because their status is not 200 to 599", f"{status} {url}")
             return
         if not url[:8].lower().startswith(("http://", "https://")):
             self.tally.add("responses left out because they are not of http or https", url)
             return
-        cookies = sum(name.lower() in COOKIE_HEADERS for name, _ in headers)
-        kept = tuple((name, value) for name, value in headers if name.lower() not in COOKIE_HEADERS)
+        cookies = sum(name.lower() in COOKIE_HEADERS for name, _ in head.headers)
+        kept = tuple((name, value) for name, value in head.headers if name.lower() not in COOKIE_HEADERS)
         try:
-            response = Response(url, status, kept, b"", date, reason, ip, wait_ms)
+            response = Response(url, status, kept, b"", head.date, head.reason, head.ip, head.wait_ms)
         except ArchiveError:
             self.tally.add("responses left out because their URL cannot be asked for", url)
             return

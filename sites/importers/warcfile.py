@@ -19,7 +19,7 @@ from warcio.statusandheaders import (  # type: ignore[import-untyped, unused-ign
 )
 
 from sites.coding import KNOWN, coding_of, is_coded
-from sites.importers.recording import Body, Recording, parse_date, parse_ip, parse_wait
+from sites.importers.recording import Body, Head, Recording, parse_date, parse_ip, parse_wait
 from sites.importers.warcrecords import LINE_LIMIT_BYTES, http_head, records, status, without_chunks
 from sites.warc import IP_HEADER, WAIT_HEADER
 
@@ -106,15 +106,12 @@ class WarcReader:
                 head = each.head
                 headers = [h for h in head.headers if h[0].lower() not in BODY_HEADERS]
                 headers += [h for h in original.head.headers if h[0].lower() in BODY_HEADERS]
+        reason = head.statusline.partition(" ")[2]
         self._into.add(
-            each.url,
-            status(head),
-            tuple(headers),
+            Head(
+                each.url, status(head), tuple(headers), parse_date(each.date), reason, each.ip, each.wait_ms
+            ),
             original.body,
-            reason=head.statusline.partition(" ")[2],
-            date=parse_date(each.date),
-            ip=each.ip,
-            wait_ms=each.wait_ms,
             method=self._methods.get(each.record_id) or self._methods.get(each.concurrent_to) or "GET",
             decoded=original.decoded,
             wire_bytes=original.wire_bytes,

@@ -16,7 +16,7 @@ import pytest
 
 from harness.errors import EnvironmentLacks, MeasurementRefused, TestbedFailed
 from harness.link.emulated import EmulatedLink
-from harness.link.probes import Echo, echoes, train
+from harness.link.probes import Echo, OneWay, echoes, train
 from harness.model.direction import Discipline, GilbertElliott, Queue, RandomLoss
 from harness.model.link import Backend, Link
 from harness.model.rate import RateFormat, RecordedRate
@@ -100,7 +100,9 @@ def test_blocks_lose_other_packets_and_conditions_of_a_block_the_same() -> None:
         with testbed() as made:
             made.server.configure(f"addr add {SERVER}/32 dev lo")
             with made.client(link, block=block) as client:
-                seen = train(made.server, client.host, client.address, 60, size_bytes=100, patience_s=2)
+                seen = train(
+                    OneWay(made.server, client.host, client.address), 60, size_bytes=100, patience_s=2
+                )
         return set(range(60)) - {each.number for each in seen}
 
     first, again, other = (inside(partial(lost, block)) for block in (1, 1, 2))

@@ -11,7 +11,7 @@ from harness.browser.browserlog import ABORTED, Request
 from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE
 from sites.archiving import complete, device_of, not_found
-from sites.importers.recording import Recording
+from sites.importers.recording import Head, Recording
 from sites.response import Response
 
 A, B, C = (f"https://a.example/{name}" for name in ("%c3%a9", "b", "c"))
@@ -20,7 +20,7 @@ A, B, C = (f"https://a.example/{name}" for name in ("%c3%a9", "b", "c"))
 def test_the_load_comes_first_and_the_mirror_fills_in(tmp_path: Path) -> None:
     with Recording(tmp_path) as recording:
         for url in (A, B):
-            recording.add(url, 200, (("Cache-Control", "max-age=1"),), recording.keep(b"load"))
+            recording.add(Head(url, 200, (("Cache-Control", "max-age=1"),)), recording.keep(b"load"))
         mirrored = [Response(url, 200, (), b"mirror") for url in ("https://a.example/%C3%A9", C)]
         notes = complete(recording, mirrored)
         found = [(each.response.url, recording.body(each.body)) for each in recording.captures]
@@ -53,8 +53,8 @@ def test_what_a_load_did_not_get_is_noted(tmp_path: Path) -> None:
         return Request(url, "GET", of_page, False, 0.0, "h2", status, net_error, 0)
 
     with Recording(tmp_path) as recording:
-        recording.add(A, 404, (), recording.keep(b""))
-        recording.add(B, 200, (), recording.keep(b"x"))
+        recording.add(Head(A, 404), recording.keep(b""))
+        recording.add(Head(B, 200), recording.keep(b"x"))
         requests = [asked(B, 200, None), asked(C, None, -105), asked(A, None, ABORTED)]
         notes = not_found(
             recording, [*requests, asked("https://service.example/", None, -105, of_page=False)]
