@@ -25,6 +25,7 @@ from sites.materialise import materialise
 from sites.servers.apache import APACHE
 from sites.servers.server import Service
 from sites.servers.serving import Deployment, serving
+from sites.warc import About
 
 Result = TypeVar("Result")
 ADDRESS = "127.1.0.1"
@@ -62,7 +63,7 @@ def measure(count: int) -> dict[str, float]:
     timed(
         seconds,
         "write",
-        lambda: write_archive(root, "a", start, recording(count), captured_with="benchmark", user_agent=""),
+        lambda: write_archive(root, "a", About(start, "benchmark", "", ()), recording(count)),
     )
     archive = timed(seconds, "open", lambda: open_archive(root, "a"))
     site = timed(seconds, "materialise", lambda: materialise(archive, "http", determinism=True))

@@ -27,6 +27,7 @@ from sites.optimise import minifier
 from sites.optimise.derive import derive
 from sites.recipes.pictures import Picture
 from sites.response import Response
+from sites.warc import About
 
 BODIES = 5_000_000
 VARIANTS = ("core", "core,convert_to_avif")
@@ -49,9 +50,7 @@ def large_page(root: Path) -> Archive:
     headers = tuple(header for header in start.headers if header[0].lower() != "content-encoding")
     body = plain.replace(b"</body>", shown + b"</body>")
     responses[responses.index(start)] = replace(start, body=body, headers=headers)
-    return write_archive(
-        root, "large", source.start_url, [*responses, *added], captured_with="benchmark", user_agent=""
-    )
+    return write_archive(root, "large", About(source.start_url, "benchmark", "", ()), [*responses, *added])
 
 
 def _pictures(base: str) -> Iterator[Response]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -111,25 +112,16 @@ def list_archives(root: Path) -> list[Archive]:
     return [open_archive(root, name) for name in _names(root)]
 
 
-def write_archive(
-    root: Path,
-    name: str,
-    start_url: str,
-    responses: Iterable[Response],
-    *,
-    captured_with: str,
-    user_agent: str,
-    notes: Sequence[str] = (),
-) -> Archive:
+def write_archive(root: Path, name: str, about: About, responses: Iterable[Response]) -> Archive:
     """Store responses as the archive `name`, all or nothing; an existing one is replaced by the complete one.
 
     ArchiveError when there is no response, or none for the start URL after its redirects.
     """
     _check_name(name)
-    about = About(canonical_url(start_url), captured_with, user_agent, tuple(notes))
+    told = replace(about, start_url=canonical_url(about.start_url))
     try:
         with temporary_folder(root, name) as temporary:
-            _fill(temporary, about, responses)
+            _fill(temporary, told, responses)
             move_into_place(temporary, root / name)
     except OSError as error:
         raise ArchiveError(f"cannot write archive {name} in {root}: {error}; nothing was changed") from error

@@ -13,12 +13,13 @@ from sites.archive import Archive, write_archive
 from sites.browse import browse
 from sites.htcache import url_key
 from sites.httrack import NOTES as HTTRACK_NOTES
-from sites.httrack import USER_AGENTS, Progress, archive_with_httrack, mirror, responses_of
+from sites.httrack import USER_AGENTS, Visit, archive_with_httrack, mirror, responses_of
 from sites.importers.recording import Recording
 from sites.importers.settle import MAX_REDIRECTS, responses, settle
 from sites.response import Response
 from sites.tool import Tool
 from sites.urls import canonical_url, resolve
+from sites.warc import About
 
 BROWSER_NOTES = (
     "Recorded in Chromium ({device}): headers, and bodies as they travelled.",
@@ -27,39 +28,25 @@ BROWSER_NOTES = (
 LISTED = 10  # addresses in a note
 
 
-def archive_page(
-    url: str,
-    root: Path,
-    name: str,
-    tool: Tool,
-    *,
-    work: Path,
-    user_agent: str = "desktop",
-    network: Path | None = None,
-    trust: Path | None = None,
-    progress: Progress | None = None,
-) -> Archive:
-    """Archive the page at `url` as `name`; all that is fetched on the way goes into the new folder `work`.
-
-    `user_agent` is "desktop", "mobile" (for the browser: a phone in all) or the string itself. `network` is the
-    namespace file of the host to work on, `trust` an NSS database of authorities the browser trusts there.
-    ArchiveError when there is no such page.
-    """
+def archive_page(url: str, root: Path, name: str, tool: Tool, visit: Visit) -> Archive:
+    """Archive the page at `url` as `name`; ArchiveError when there is no such page."""
     if tool is Tool.HTTRACK:
-        return archive_with_httrack(
-            url, root, name, work=work, user_agent=user_agent, network=network, progress=progress
-        )
-    start, device = canonical_url(url), device_of(user_agent)
+        return archive_with_httrack(url, root, name, visit)
+    start, device = canonical_url(url), device_of(visit.user_agent)
     notes: list[str] = []
     mirrored: list[Response] = []
     if tool is Tool.BOTH:
         made = mirror(
-            start, work / "mirror", user_agent=user_agent, network=network, polite=None, progress=progress
+            start,
+            visit.work / "mirror",
+            user_agent=visit.user_agent,
+            network=visit.network,
+            progress=visit.progress,
         )
         mirrored = list(responses_of(made.folder))
-    if progress is not None:
-        progress(len(mirrored), "")
-    browsed = browse(start, work / "browser", device, network=network, trust=trust)
+    if visit.progress is not None:
+        visit.progress(len(mirrored), "")
+    browsed = browse(start, visit.work / "browser", device, network=visit.network, trust=visit.trust)
     with Recording(root) as recording:
         browsed.read(recording)
         if browsed.late:
@@ -74,11 +61,13 @@ def archive_page(
         return write_archive(
             root,
             name,
-            start,
+            About(
+                start,
+                "httrack and chromium" if mirrored else "chromium",
+                device.user_agent or "",
+                (*notes, *settled.notes),
+            ),
             responses(recording, settled),
-            captured_with="httrack and chromium" if mirrored else "chromium",
-            user_agent=device.user_agent or "",
-            notes=[*notes, *settled.notes],
         )
 
 

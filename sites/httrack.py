@@ -33,6 +33,7 @@ from sites.htcache import (
 )
 from sites.requisites import missing, walk
 from sites.urls import canonical_url, resolve
+from sites.warc import About
 
 USER_AGENTS: Mapping[str, str] = {
     "desktop": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36",
@@ -86,30 +87,29 @@ class Mirror:
     unanswered: tuple[str, ...]
 
 
-def archive_with_httrack(
-    url: str,
-    root: Path,
-    name: str,
-    *,
-    work: Path,
-    user_agent: str = "desktop",
-    network: Path | None = None,
-    progress: Progress | None = None,
-) -> Archive:
-    """Mirror the page at `url` with HTTrack into the new folder `work` and store it as the archive `name`."""
-    made = mirror(url, work, user_agent=user_agent, network=network, progress=progress)
-    notes = list(NOTES)
-    if made.unanswered:
-        notes.append(f"Needed by the page, but nobody answered: {' '.join(made.unanswered)}")
-    return write_archive(
-        root,
-        name,
-        made.url,
-        responses_of(made.folder),
-        captured_with="httrack",
-        user_agent=made.user_agent,
-        notes=notes,
+@dataclass(frozen=True)
+class Visit:
+    """How a live page is fetched; all that comes on the way goes into the new folder `work`.
+
+    `user_agent` is "desktop", "mobile" (for a browser: a phone in all) or the string itself. `network` is the
+    namespace file of the host to work on, `trust` an NSS database of authorities that a browser trusts there.
+    """
+
+    work: Path
+    user_agent: str = "desktop"
+    network: Path | None = None
+    trust: Path | None = None
+    progress: Progress | None = None
+
+
+def archive_with_httrack(url: str, root: Path, name: str, visit: Visit) -> Archive:
+    """Mirror the page at `url` with HTTrack and store it as the archive `name`."""
+    made = mirror(
+        url, visit.work, user_agent=visit.user_agent, network=visit.network, progress=visit.progress
     )
+    unanswered = f"Needed by the page, but nobody answered: {' '.join(made.unanswered)}"
+    about = About(made.url, "httrack", made.user_agent, (*NOTES, unanswered) if made.unanswered else NOTES)
+    return write_archive(root, name, about, responses_of(made.folder))
 
 
 def mirror(

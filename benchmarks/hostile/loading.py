@@ -28,6 +28,7 @@ from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.bench import Bench, opened
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import write_archive
+from sites.warc import About
 
 BATCH = 36  # loads to a testbed
 
@@ -116,7 +117,7 @@ class _Loader:
         if any((each.archive, each.engine) == (page.name, engine) for each in testbed.endpoints):
             return
         archive = write_archive(
-            self.archives, page.name, page.start, page.responses, captured_with="bench", user_agent="bench"
+            self.archives, page.name, About(page.start, "bench", "bench", ()), page.responses
         )
         replay = replace(Replay.usual(engine), determinism=False)
         testbed.serve(archive, [Protocol.HTTP1], replay, engine.traits.server, engine)

@@ -14,6 +14,7 @@ from benchmarks.hostile.site import START, html, text
 from harness.outcome import Outcome
 from sites.archive import write_archive
 from sites.response import Response
+from sites.warc import About
 
 NAME = "struck"
 TIMEOUT_S = 8
@@ -141,7 +142,7 @@ def write_page(root: Path) -> None:
         responses.append(text(f"{START}s{level}.css", f"{following}p{{margin:{level}px}}", "text/css"))
     body = "".join(f'<img src="/p{number}.png">' for number in range(PICTURES))
     page = text(START, html('<link rel="stylesheet" href="/s0.css">', body, picture=False))
-    write_archive(root, NAME, START, [page, *responses], captured_with="bench", user_agent="bench")
+    write_archive(root, NAME, About(START, "bench", "bench", ()), [page, *responses])
 
 
 def shortest_ms() -> float:

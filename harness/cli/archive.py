@@ -17,6 +17,7 @@ from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
 from sites.archive import Archive, archives_root, check_free
 from sites.archiving import archive_page
+from sites.httrack import Visit
 from sites.pagelist import PageResult, Wanted, archive_all, read_list
 from sites.tool import Tool
 from sites.wholefolder import temporary_folder
@@ -49,15 +50,9 @@ def _archive_page(
     """Archive one page; `go_on`, called all the while, may raise to stop."""
     check_free(archives_root(), page.name, replace=arguments.replace)
     with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as work:
-        return archive_page(
-            page.url,
-            archives_root(),
-            page.name,
-            Tool(arguments.tool),
-            user_agent=arguments.user_agent,
-            work=work / "work",
-            progress=None if go_on is None else lambda _count, _url: go_on(),
-        )
+        progress = None if go_on is None else lambda _count, _url: go_on()
+        visit = Visit(work / "work", arguments.user_agent, progress=progress)
+        return archive_page(page.url, archives_root(), page.name, Tool(arguments.tool), visit)
 
 
 def _archive_list(arguments: argparse.Namespace, out: Console) -> int:

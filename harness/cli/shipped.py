@@ -17,7 +17,7 @@ from harness.model.settings import AS_RECORDED
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.testbed import testbed
 from sites.archive import Archive, list_archives
-from sites.httrack import archive_with_httrack
+from sites.httrack import Visit, archive_with_httrack
 from sites.recipes import RECIPES, package_cache
 from sites.wholefolder import temporary_folder
 
@@ -53,8 +53,7 @@ def _crawl(origin: Archive, root: Path, out: Console) -> int:
         made.serve(origin, [protocol], AS_RECORDED, server="apache")
         made.resolver.use(made.endpoint_of(origin.name, protocol).address)
         with made.client(CRAWL_LINK) as client:
-            archive = archive_with_httrack(
-                origin.start_url, root, origin.name, network=client.host.path, work=WORKSPACE / "crawl"
-            )
+            visit = Visit(WORKSPACE / "crawl", network=client.host.path)
+            archive = archive_with_httrack(origin.start_url, root, origin.name, visit)
     print_made(out, archive)
     return 0

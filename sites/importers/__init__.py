@@ -20,6 +20,7 @@ from sites.importers.settle import responses, settle
 from sites.importers.wacz import read_wacz
 from sites.importers.warcfile import read_warc
 from sites.importers.warcrecords import GZIP_MAGIC
+from sites.warc import About
 
 __all__ = ["import_recording"]
 
@@ -47,11 +48,13 @@ def import_recording(
             return write_archive(
                 root,
                 name,
-                settled.start_url,
+                About(
+                    settled.start_url,
+                    f"{kind} by {source}" if source else kind,
+                    printable(agents[0][0], 500) if agents else "",
+                    (f"Imported from {printable(path.resolve().name, 100)}.", *settled.notes),
+                ),
                 responses(recording, settled),
-                captured_with=f"{kind} by {source}" if source else kind,
-                user_agent=printable(agents[0][0], 500) if agents else "",
-                notes=[f"Imported from {printable(path.resolve().name, 100)}.", *settled.notes],
             )
     except ArchiveError as error:
         said = printable(" ".join(str(error).split()), 2000)

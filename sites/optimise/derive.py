@@ -26,6 +26,7 @@ from sites.optimise.page import Note, Page, Resource
 from sites.optimise.registry import REGISTRY
 from sites.optimise.settings import DEFAULTS, FilterSettings
 from sites.optimise.switched import SwitchedOff, switched_off
+from sites.warc import About
 from sites.wholefolder import remove_leftovers
 
 FOLDER, REPORT = ".variants", "optimised.json"
@@ -114,11 +115,13 @@ def derive(
     made = write_archive(
         root,
         name,
-        page.start_url,
+        About(
+            page.start_url,
+            archive.captured_with,
+            archive.user_agent,
+            (*archive.notes, *_described(archive, variant, report)),
+        ),
         map(Resource.to_response, page.resources.values()),
-        captured_with=archive.captured_with,
-        user_agent=archive.user_agent,
-        notes=(*archive.notes, *_described(archive, variant, report)),
     )
     temporary = root / name / f".{REPORT}"
     temporary.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")

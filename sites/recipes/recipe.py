@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sites.archive import Archive, Response, write_archive
+from sites.warc import About
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,6 @@ class Recipe:
         return write_archive(
             root,
             self.name,
-            self.start_url,
+            About(self.start_url, "recipe", "", (self.summary, f"Licence: {self.licence}")),
             self.responses(packages),
-            captured_with="recipe",
-            user_agent="",
-            notes=(self.summary, f"Licence: {self.licence}"),
         )

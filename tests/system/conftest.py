@@ -31,6 +31,7 @@ from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.bench import Bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
+from sites.warc import About
 
 Result = TypeVar("Result")
 START_URL = "https://site.example/"
@@ -90,9 +91,7 @@ def small_site(root: Path, name: str = "small", extra: str = "") -> Archive:
     )
     page = html(START_URL, f'<link rel="stylesheet" href="https://{OTHER_HOST}/s.css">{body}')
     images = [Response(url=base + file, status=200, headers=png, body=picture()) for base, file in pictures]
-    return write_archive(
-        root, name, START_URL, [page, style, *images], captured_with="test", user_agent="test"
-    )
+    return write_archive(root, name, About(START_URL, "test", "test", ()), [page, style, *images])
 
 
 def condition(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from harness.system.enclosure import WORKSPACE
 from sites.archive import Archive, Response, write_archive
+from sites.warc import About
 
 SITE = "https://site.example"
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
@@ -103,6 +104,4 @@ def recording() -> Iterator[Response]:
 
 def site_of(recorded: Iterable[Response]) -> Archive:
     """An archive of responses of SITE."""
-    return write_archive(
-        WORKSPACE / "a", "site", f"{SITE}/", recorded, captured_with="test", user_agent="test"
-    )
+    return write_archive(WORKSPACE / "a", "site", About(f"{SITE}/", "test", "test", ()), recorded)

@@ -15,8 +15,9 @@ from harness.system.enclosure import WORKSPACE
 from harness.testbed.testbed import testbed
 from sites.archive import Archive, open_archive, write_archive
 from sites.coding import decode
-from sites.httrack import archive_with_httrack
+from sites.httrack import Visit, archive_with_httrack
 from sites.response import Response
+from sites.warc import About
 from tests.system.conftest import OTHER_HOST, START_URL, Coldload, inside, small_site
 
 FAST = Link.of(1000, 0)
@@ -35,9 +36,7 @@ def crawled(origin: Archive, root: Path, url: str, protocol: Protocol, user_agen
                     url,
                     root,
                     "copy",
-                    user_agent=user_agent,
-                    network=client.host.path,
-                    work=WORKSPACE / "crawl",
+                    Visit(WORKSPACE / "crawl", user_agent, client.host.path),
                 )
         return pcap.read_bytes()
 
@@ -79,9 +78,7 @@ def test_redirects_keep_their_status_and_target(tmp_path: Path) -> None:
         headers=(("Content-Type", "text/html"),),
         body=b"<!doctype html><title>t</title>hello",
     )
-    origin = write_archive(
-        tmp_path / "origin", "moved", moved.url, [moved, home], captured_with="t", user_agent=""
-    )
+    origin = write_archive(tmp_path / "origin", "moved", About(moved.url, "t", "", ()), [moved, home])
     crawled(origin, tmp_path, moved.url, Protocol.HTTP1, "desktop")
     copy = {response.url: response for response in open_archive(tmp_path, "copy").responses()}
     assert copy[moved.url].status == 301
@@ -96,7 +93,7 @@ def test_the_mobile_user_agent_is_what_the_server_sees(tmp_path: Path) -> None:
         headers=(("Content-Type", "text/html"),),
         body=b"<!doctype html><title>t</title>hello",
     )
-    origin = write_archive(tmp_path / "origin", "m", page.url, [page], captured_with="t", user_agent="")
+    origin = write_archive(tmp_path / "origin", "m", About(page.url, "t", "", ()), [page])
     packets = crawled(origin, tmp_path, page.url, Protocol.HTTP1, "mobile")
     agent = open_archive(tmp_path, "copy").user_agent
     assert "Mobile" in agent

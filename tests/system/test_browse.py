@@ -20,7 +20,9 @@ from harness.testbed.testbed import testbed
 from sites.archive import Archive, Response, open_archive, write_archive
 from sites.archiving import archive_page
 from sites.coding import encode
+from sites.httrack import Visit
 from sites.tool import Tool
+from sites.warc import About
 from tests.system.conftest import Coldload, inside, picture
 
 START = "https://live.example/"
@@ -51,8 +53,7 @@ def live(root: Path) -> Archive:
     return write_archive(
         root,
         "live",
-        START,
-        [
+        About(START, "test", "", ()), [
             Response(START, 302, (("Location", "/page?a=b&c"),), b""),
             Response(f"{START}page?a=b&c", 200, html, PAGE.encode()),
             Response(f"{START}s.css", 200, (("Content-Type", "text/css"), *gzip_headers), style),
@@ -69,8 +70,6 @@ def live(root: Path) -> Archive:
                 )
             ),
         ],
-        captured_with="test",
-        user_agent="",
     )  # fmt: skip
 
 
@@ -97,10 +96,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Archive, Archive, 
                         root,
                         tool,
                         tool,
-                        work=WORKSPACE / tool / agent,
-                        user_agent=agent,
-                        network=client.host.path,
-                        trust=made.trust,
+                        Visit(WORKSPACE / tool / agent, agent, client.host.path, made.trust),
                     )
 
                 archived(START, Tool.BROWSER, "desktop")

@@ -14,6 +14,7 @@ from harness.records import Record
 from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
+from sites.warc import About
 from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, picture, planned
 
 PICTURE = '<img src="/p0.png">'
@@ -50,9 +51,7 @@ def page(root: Path, name: str, script: str) -> Archive:
     picture_response = Response(url=f"{START_URL}p0.png", status=200, headers=png, body=picture())
     start = html(START_URL, f"<script>{script}</script>{PICTURE}<p>text")
     other = html(f"{START_URL}other", "<p>another one")
-    return write_archive(
-        root, name, START_URL, [start, other, picture_response], captured_with="test", user_agent="test"
-    )
+    return write_archive(root, name, About(START_URL, "test", "test", ()), [start, other, picture_response])
 
 
 def redirecting(root: Path, name: str) -> Archive:
@@ -60,7 +59,7 @@ def redirecting(root: Path, name: str) -> Archive:
     go = f"{START_URL}go"
     moved = Response(url=go, status=302, headers=(("Location", "/"),), body=b"")
     start = html(START_URL, f'<img src="https://{LOST}">')
-    return write_archive(root, name, go, [moved, start], captured_with="test", user_agent="test")
+    return write_archive(root, name, About(go, "test", "test", ()), [moved, start])
 
 
 def archives(root: Path) -> dict[str, Archive]:

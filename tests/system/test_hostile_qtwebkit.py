@@ -16,6 +16,7 @@ from harness.trial.bench import bench
 from harness.trial.evidence import Evidence
 from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import Response, write_archive
+from sites.warc import About
 from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside
 
 FORGE = """<script>
@@ -64,7 +65,7 @@ def page(body: str, url: str = START_URL) -> list[Response]:
 def records(root: Path, pages: Mapping[str, Sequence[Response]], options: TrialOptions) -> dict[str, Seen]:
     """A trial of each page."""
     archives = {
-        name: write_archive(root, name, START_URL, responses, captured_with="t", user_agent="t")
+        name: write_archive(root, name, About(START_URL, "t", "t", ()), responses)
         for name, responses in pages.items()
     }
 

@@ -16,6 +16,7 @@ from harness.records import Record
 from harness.trial.bench import bench
 from sites.archive import Archive, Response, write_archive
 from sites.servedrequest import served_to
+from sites.warc import About
 from tests.system.conftest import condition, inside, picture, trial
 
 START = "http://localhost:3000/"
@@ -49,7 +50,7 @@ def recording(root: Path, pictures: Sequence[str]) -> Archive:
     return write_archive(
         root,
         "page",
-        START,
+        About(START, "test", "test", ()),
         [
             Response(START, 200, (("Content-Type", "text/html"),), page.encode(), ip="127.0.0.1"),
             *(
@@ -57,8 +58,6 @@ def recording(root: Path, pictures: Sequence[str]) -> Archive:
                 for url in (*pictures, f"{START}secure.png")
             ),
         ],
-        captured_with="test",
-        user_agent="test",
     )
 
 

@@ -24,6 +24,7 @@ from harness.records import Record
 from harness.system.processtree import family
 from harness.trial.bench import Bench, bench
 from sites.archive import Archive, Response, write_archive
+from sites.warc import About
 from tests.system.conftest import (
     OTHER_HOST,
     START_URL,
@@ -47,9 +48,7 @@ def cell(page: str, protocol: Protocol, link: Link | None = None, server: str = 
 
 
 def page_of(root: Path, name: str, body: str, *others: Response) -> Archive:
-    return write_archive(
-        root, name, START_URL, [html(START_URL, body), *others], captured_with="t", user_agent="t"
-    )
+    return write_archive(root, name, About(START_URL, "t", "t", ()), [html(START_URL, body), *others])
 
 
 def many_pictures(root: Path) -> Archive:
@@ -169,7 +168,7 @@ def failing(tmp_path: Path, *bodies: str | Response, timeout_s: float = 30.0) ->
     archives = {
         f"bad{number}": page_of(tmp_path, f"bad{number}", body)
         if isinstance(body, str)
-        else write_archive(tmp_path, f"bad{number}", START_URL, [body], captured_with="t", user_agent="t")
+        else write_archive(tmp_path, f"bad{number}", About(START_URL, "t", "t", ()), [body])
         for number, body in enumerate(bodies)
     }
     archives["small"] = small_site(tmp_path)

@@ -18,6 +18,7 @@ from harness.records import Record
 from harness.trial.bench import bench
 from sites.archive import Archive, Response, write_archive
 from sites.servedrequest import Match, served_to
+from sites.warc import About
 from tests.system.conftest import condition, inside, picture, trial
 
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)
@@ -56,7 +57,7 @@ def recording(root: Path) -> Archive:
     return write_archive(
         root,
         "page",
-        START,
+        About(START, "test", "test", ()),
         [
             response(START, page.encode(), HTML, own),
             *(
@@ -70,8 +71,6 @@ def recording(root: Path) -> Archive:
             response("https://frame.example/in-frame.png?r=0.123", picture(), png, others),
             response("https://cdn.example/mixed.png", picture(), png, others),
         ],
-        captured_with="test",
-        user_agent="test",
     )
 
 

@@ -20,6 +20,7 @@ from harness.verify.replayquality import ReplayQuality
 from harness.verify.verification import Verification, verifications
 from sites.archive import Archive, Response, open_archive, write_archive
 from sites.recipes import RECIPES, package_cache
+from sites.warc import About
 from tests.system.conftest import CHROMIUMS, Coldload, condition, inside, picture, planned, small_site
 
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)
@@ -51,7 +52,7 @@ def recording(root: Path) -> Archive:
     return write_archive(
         root,
         "quality",
-        START,
+        About(START, "test", "", ()),
         [
             Response(START, 302, moved, b""),
             Response(f"{START}home?lang=en", 301, (("Location", "./page"),), b""),
@@ -63,8 +64,6 @@ def recording(root: Path) -> Archive:
             Response(f"{CDN}log", 204, (), b""),
             *(Response(f"{START}{name}.png", 200, png, picture()) for name in pictures),
         ],
-        captured_with="test",
-        user_agent="",
     )
 
 

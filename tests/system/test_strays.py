@@ -14,6 +14,7 @@ from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from sites.servedrequest import served_to
+from sites.warc import About
 from tests.system.conftest import condition, inside, picture, planned
 
 OWN, THIRD, FRAME = "own.example", "third.example", "frame.example"
@@ -82,7 +83,7 @@ def recording(root: Path, scheme: str) -> Archive:
     return write_archive(
         root,
         "page",
-        f"{scheme}://{OWN}/",
+        About(f"{scheme}://{OWN}/", "test", "test", ()),
         [
             response(f"{OWN}/", "text/html", page),
             response(f"{OWN}/own.js", js, 'new Image().src = "/by-own.png"'),
@@ -99,8 +100,6 @@ def recording(root: Path, scheme: str) -> Archive:
             response(f"{FRAME}/in-frame.js", js, 'new Image().src = "/by-frame.png"'),
             response(f"{FRAME}/by-frame.png", png, picture()),
         ],
-        captured_with="test",
-        user_agent="test",
     )
 
 

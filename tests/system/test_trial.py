@@ -22,6 +22,7 @@ from harness.system.enclosure import WORKSPACE
 from harness.trial.bench import bench
 from harness.trial.chromium import ChromiumMaker
 from sites.archive import write_archive
+from sites.warc import About
 from tests.system.conftest import (
     CHROMIUMS,
     OTHER_HOST,
@@ -166,9 +167,7 @@ def failing(
 ) -> list[Record]:
     """A trial of a page with this body, and one of the good page after it, on the same bench."""
     archives = {
-        "bad": write_archive(
-            tmp_path, "bad", START_URL, [html(START_URL, body)], captured_with="test", user_agent=""
-        ),
+        "bad": write_archive(tmp_path, "bad", About(START_URL, "test", "", ()), [html(START_URL, body)]),
         "small": small_site(tmp_path),
     }
 

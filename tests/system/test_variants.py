@@ -24,6 +24,7 @@ from harness.trial.trial import TrialOptions, run_observed
 from harness.verify.mending import Where, check_variants
 from sites.archive import Archive, Response, write_archive
 from sites.optimise.derive import derive, variant_of
+from sites.warc import About
 from tests.system.conftest import condition, html, inside, picture, planned, trial
 
 URL = "https://look.example/"
@@ -55,7 +56,7 @@ def small_page(root: Path) -> Archive:
         file("a.png", "image/png", picture()),
         file("b.png", "image/png", picture()),
     ]
-    return write_archive(root, "look", URL, responses, captured_with="test", user_agent="")
+    return write_archive(root, "look", About(URL, "test", "", ()), responses)
 
 
 def load(archive: Archive, names: list[str]) -> list[Record]:
@@ -89,7 +90,7 @@ def test_a_filter_that_breaks_the_page_is_found_and_switched_off(tmp_path: Path)
     body = (
         f"<style>{poem}</style><!-- by nobody --><div id=poem>one\n\n\n\n          two\n\n\n     three</div>"
     )
-    archive = write_archive(tmp_path, "poem", URL, [html(URL, body)], captured_with="test", user_agent="")
+    archive = write_archive(tmp_path, "poem", About(URL, "test", "", ()), [html(URL, body)])
 
     def check(variant: str) -> tuple[int, str]:
         said = StringIO()
@@ -121,7 +122,7 @@ def test_a_page_that_differs_by_itself_is_blamed_on_no_filter(tmp_path: Path) ->
       document.write(`<p style="float: left; width: 20%; height: 15vh; background: ${colour}">`);
     }
     </script>"""
-    archive = write_archive(tmp_path, "fickle", URL, [html(URL, body)], captured_with="test", user_agent="")
+    archive = write_archive(tmp_path, "fickle", About(URL, "test", "", ()), [html(URL, body)])
 
     def check() -> tuple[int, str]:
         said = StringIO()
@@ -148,9 +149,7 @@ def test_what_scripts_put_off_comes_once_and_later(tmp_path: Path) -> None:
     setTimeout("say('text')", "800");
     setTimeout(say, 100, "soon");
     </script>"""
-    archive = write_archive(
-        tmp_path, "clock", URL, [html(URL, "x" + script)], captured_with="test", user_agent=""
-    )
+    archive = write_archive(tmp_path, "clock", About(URL, "test", "", ()), [html(URL, "x" + script)])
 
     def look() -> tuple[list[str], list[str]]:
         cell = condition("clock", Protocol.H2)
@@ -203,7 +202,7 @@ def test_engines_take_what_is_stated_of_them(engine: Engine, tmp_path: Path) -> 
         return Response(f"{URL}a.{kind}", 200, (("Content-Type", f"image/{kind}"),), file.getvalue())
 
     responses = [html(URL, ASKS_THE_ENGINE), picture_as("webp"), picture_as("avif")]
-    archive = write_archive(tmp_path, "asks", URL, responses, captured_with="test", user_agent="")
+    archive = write_archive(tmp_path, "asks", About(URL, "test", "", ()), responses)
     driver = engine.drivers[0]
     cell = condition("asks", Protocol.HTTP1, driver, server=engine.traits.server)
 
@@ -232,7 +231,7 @@ def test_the_historical_engine_runs_minified_scripts_and_is_watched_like_the_oth
         html(URL, "<script src=a.js></script><!-- a comment -->"),
         Response(f"{URL}a.js", 200, (("Content-Type", "text/javascript"),), script.encode()),
     ]
-    archive = write_archive(tmp_path, "old", URL, responses, captured_with="test", user_agent="")
+    archive = write_archive(tmp_path, "old", About(URL, "test", "", ()), responses)
     where = Where(Protocol.HTTP1, (DEVICES["desktop"],), Engine.QTWEBKIT)
     (finding,) = inside(
         lambda: list(check_variants(archive, [parse_variant("minify")], where, keep=tmp_path))

@@ -25,6 +25,7 @@ from sites.archive import (
     rebuild_index,
     write_archive,
 )
+from sites.warc import About
 
 DATE = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 PAGE = Response(
@@ -51,11 +52,8 @@ def write(root: Path, responses: list[Response] | Iterator[Response], name: str 
     return write_archive(
         root,
         name,
-        "https://site.example/",
+        About("https://site.example/", "test", "desktop", ("a note",)),
         responses,
-        captured_with="test",
-        user_agent="desktop",
-        notes=["a note"],
     )
 
 

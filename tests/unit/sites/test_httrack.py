@@ -26,6 +26,7 @@ from sites.httrack import (
     NOTES,
     USER_AGENTS,
     Mirror,
+    Visit,
     archive_with_httrack,
     mirror,
     responses_of,
@@ -216,9 +217,11 @@ def test_user_agent_progress_and_notes(site: Site, tmp_path: Path) -> None:
     )
     try:
         archive = archive_with_httrack(
-            site.page, tmp_path / "archives", "small", work=tmp_path / "work", user_agent="mobile",
-            progress=lambda count, url: seen.append((count, url)),
-        )  # fmt: skip
+            site.page,
+            tmp_path / "archives",
+            "small",
+            Visit(tmp_path / "work", "mobile", progress=lambda count, url: seen.append((count, url))),
+        )
     finally:
         site.answers[site.page] = page
     assert archive.user_agent == USER_AGENTS["mobile"]

@@ -16,13 +16,14 @@ from sites.coding import BROWSER_CODINGS, decode, encode
 from sites.materialise import Site, materialise
 from sites.rewrite import integrity_digests
 from sites.served import ServedObject
+from sites.warc import About
 
 HTML = (("Content-Type", "text/html"),)
 SCRIPT = (("Content-Type", "text/javascript"),)
 
 
 def archive(root: Path, *responses: Response, start: str = "https://site.example/") -> Archive:
-    return write_archive(root, "site", start, responses, captured_with="test", user_agent="test")
+    return write_archive(root, "site", About(start, "test", "test", ()), responses)
 
 
 def page(

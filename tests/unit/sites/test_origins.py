@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sites.archive import Response, write_archive
 from sites.origins import address_groups
+from sites.warc import About
 
 
 def test_hosts_share_an_address_as_recorded(tmp_path: Path) -> None:
@@ -15,7 +16,7 @@ def test_hosts_share_an_address_as_recorded(tmp_path: Path) -> None:
     archive = write_archive(
         tmp_path,
         "site",
-        "https://site.example/",
+        About("https://site.example/", "test", "test", ()),
         [
             recorded("https://site.example/", "192.0.2.1"),
             recorded("https://a.cdn.example/", "192.0.2.2"),
@@ -26,8 +27,6 @@ def test_hosts_share_an_address_as_recorded(tmp_path: Path) -> None:
             recorded("https://b.cdn.example/", "192.0.2.9"),
             recorded("https://also-unknown.example/", None),
         ],
-        captured_with="test",
-        user_agent="test",
     )
     assert address_groups(archive) == (
         ("site.example", "img.site.example"),

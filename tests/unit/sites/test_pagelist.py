@@ -11,6 +11,7 @@ import pytest
 from harness.errors import ArchiveError
 from sites.archive import Archive, Response, write_archive
 from sites.pagelist import Wanted, archive_all, default_name, read_list
+from sites.warc import About
 
 
 def listed(tmp_path: Path, text: str | bytes) -> list[tuple[str, str]]:
@@ -54,7 +55,7 @@ def test_names_come_from_the_whole_url() -> None:
 
 def recorded(page: Wanted, root: Path) -> Archive:
     return write_archive(
-        root, page.name, page.url, [Response(page.url, 200, (), b"x")], captured_with="test", user_agent=""
+        root, page.name, About(page.url, "test", "", ()), [Response(page.url, 200, (), b"x")]
     )
 
 

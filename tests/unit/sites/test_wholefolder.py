@@ -16,13 +16,14 @@ import sys
 from pathlib import Path
 from sites.archive import write_archive
 from sites.response import Response
+from sites.warc import About
 
 def responses():
     yield Response("http://a.example/", 200, (), b"x" * 100_000)
     print("working", flush=True)
     sys.stdin.read()
 
-write_archive(Path(sys.argv[1]), sys.argv[2], "http://a.example/", responses(), captured_with="test", user_agent="")
+write_archive(Path(sys.argv[1]), sys.argv[2], About("http://a.example/", "test", "", ()), responses())
 """
 
 

@@ -13,6 +13,7 @@ import pytest
 from harness.cli.archivelines import NOTES_SHOWN, note_lines
 from harness.cli.main import main
 from sites.archive import Response, list_archives, write_archive
+from sites.warc import About
 from tests.unit.sites.importers.recordings import HTML, PAGE, Warc, entry, har, saved
 
 
@@ -95,9 +96,9 @@ def test_mistakes_get_one_line(argv: list[str], why: str, capsys: pytest.Capture
 
 
 def test_notes_of_an_archive_are_printed_short(archives: Path) -> None:
-    notes = ["two style sheets were missing", "x" * 1000, *(f"note {number}" for number in range(20))]
+    notes = ("two style sheets were missing", "x" * 1000, *(f"note {number}" for number in range(20)))
     page = Response(PAGE, 200, (), b"<p>")
-    made = write_archive(archives, "noted", PAGE, [page], captured_with="t", user_agent="", notes=notes)
+    made = write_archive(archives, "noted", About(PAGE, "t", "", notes), [page])
     lines = note_lines(made)
     assert lines[0] == notes[0]
     assert all(len(line) < 300 for line in lines)

@@ -15,6 +15,7 @@ from harness.cli import arguments
 from harness.cli.commands import COMMANDS, Command
 from harness.cli.main import main
 from sites.archive import Response, write_archive
+from sites.warc import About
 
 ROOT = Path(__file__).parents[4]
 HEAVY = {
@@ -61,7 +62,7 @@ def test_doctor_imports_none_of_the_packages_it_looks_for() -> None:
 def test_a_plan_imports_nothing_that_takes_long(tmp_path: Path) -> None:
     page = [Response("http://a.example/", 200, (), b"x")]
     for name in ("dummy-2012", "agency"):
-        write_archive(tmp_path, name, "http://a.example/", page, captured_with="test", user_agent="")
+        write_archive(tmp_path, name, About("http://a.example/", "test", "", ()), page)
     assert imported("plan", "demo-quick", archives=tmp_path) & HEAVY == set()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from harness.cli.main import main
 from sites.archive import Response, write_archive
+from sites.warc import About
 
 URL = "https://shop.example/"
 JS = (("Content-Type", "text/javascript"),)
@@ -44,7 +45,7 @@ def test_bytes_are_of_what_a_load_asked_for(
         Response(f"{URL}a.js", 200, JS, b"load ( 'late.js' )"),
         Response(f"{URL}late.js", 200, JS, b"x ( ) ;" * 1000),
     ]
-    archive = write_archive(tmp_path, "shop", URL, responses, captured_with="test", user_agent="")
+    archive = write_archive(tmp_path, "shop", About(URL, "test", "", ()), responses)
     report = {
         "schema": 1, "page": "shop", "variant": "plain", "device": "desktop", "protocol": "h2",
         "taken_utc": "2026-11-22T00:00:00.000Z", "archive_digest": archive.digest, "outcome": "ok", "reason": None,

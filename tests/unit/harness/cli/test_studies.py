@@ -57,10 +57,11 @@ def test_a_plan_says_that_it_can_give_no_verdict(
 ) -> None:
     from sites.archive import write_archive
     from sites.response import Response
+    from sites.warc import About
 
     page = [Response("http://a.example/", 200, (), b"x")]
     for name in ("one", "two"):
-        write_archive(tmp_path, name, "http://a.example/", page, captured_with="test", user_agent="")
+        write_archive(tmp_path, name, About("http://a.example/", "test", "", ()), page)
     monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path))
     study = tmp_path / "mine.toml"
     study.write_text(f'title = "[/red] [link=x]"\n{GOOD}')

@@ -21,6 +21,7 @@ from harness.trial.observe import observe
 from harness.verify.replayquality import ReplayQuality, replay_quality
 from sites.archive import Archive, Response, write_archive
 from sites.servedrequest import Match
+from sites.warc import About
 from tests.unit.harness.trial.test_judge import START, evidence, request, served
 
 CDN = "https://cdn.example/"
@@ -34,7 +35,7 @@ def archive(root: Path) -> Archive:
         Response(f"{CDN}p.png", 200, (), b"x" * 90),
         Response(f"{CDN}p.png", 503, (), b"x" * 7),
     ]
-    return write_archive(root, "page", START, responses, captured_with="test", user_agent="")
+    return write_archive(root, "page", About(START, "test", "", ()), responses)
 
 
 def report(root: Path, seen: Evidence, outcome: Outcome = Outcome.OK) -> ReplayQuality:

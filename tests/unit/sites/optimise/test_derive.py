@@ -18,6 +18,7 @@ from sites.optimise.page import Page
 from sites.optimise.settings import FilterSettings
 from sites.optimise.switched import SwitchedOff, path_of, switch_off, switched_off
 from sites.response import Response
+from sites.warc import About
 from tests.unit.sites.optimise.pages import photo
 
 HTML = b"""<!doctype html><head><link rel=stylesheet href="/a.css"><link rel=stylesheet href="/b.css">
@@ -41,7 +42,7 @@ def archived(root: Path, css: bytes = CSS) -> Archive:
         response("/f", "text/html", b"<p>a  frame"),
         response("/gone", "text/html", b"<p>not  found", status=404),
     ]
-    return write_archive(root, "page", "https://a.example/", responses, captured_with="test", user_agent="x")
+    return write_archive(root, "page", About("https://a.example/", "test", "x", ()), responses)
 
 
 def test_a_variant_is_made_once_and_is_the_same_every_time(tmp_path: Path) -> None:
