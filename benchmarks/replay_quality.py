@@ -70,7 +70,7 @@ def measure(root: Path, names: Sequence[str]) -> int:
     seen: list[ReplayQuality] = []
     for name in names:
         archive = open_archive(root, name)
-        for verification in verifications(archive, name, PROTOCOLS, list(DEVICES.values())):
+        for verification in verifications(archive, PROTOCOLS, list(DEVICES.values())):
             store(verification, archive)
             seen.append(verification.quality)
             print(row(verification.quality), flush=True)

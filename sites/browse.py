@@ -15,7 +15,7 @@ from harness.browser.browserlog import Request
 from harness.browser.launcher import write_launcher
 from harness.browser.netlog import read_netlog
 from harness.browser.playwright_driver import playwright_driver
-from harness.browser.profile import fresh_home
+from harness.browser.profile import ChromiumHome
 from harness.errors import ArchiveError, TestbedFailed
 from harness.model.device import DESKTOP, Device
 from harness.outcome import Outcome, TrialFailed
@@ -76,7 +76,8 @@ def browse(
     certificate authorities to trust besides the public ones. ArchiveError when the page cannot be loaded.
     """
     folder.mkdir(parents=True)
-    home = fresh_home(folder / "home", trust, None, device=device)
+    home = ChromiumHome(folder / "home", page_hosts=None, device=device)
+    home.make(trust)
     current = folder / "current"
     current.symlink_to(home.folder)
     launcher = write_launcher(folder / "chromium", network, current)

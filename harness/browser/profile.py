@@ -44,6 +44,13 @@ class ChromiumHome:
         except (OSError, ValueError):
             return None
 
+    def make(self, trust: Path | None) -> None:
+        """Fill it; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""
+        (self.profile / "Default").mkdir(parents=True)
+        (self.profile / "Default" / "Preferences").write_text(json.dumps(preferences(self.page_hosts or ())))
+        if trust is not None:
+            shutil.copytree(trust, self.folder / ".pki" / "nssdb")
+
     def launch(self) -> Launch:
         return Launch(
             self.profile,
@@ -58,23 +65,3 @@ class ChromiumHome:
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def fresh_home(
-    folder: Path,
-    trust: Path | None,
-    page_hosts: tuple[str, ...] | None = (),
-    secure_origins: tuple[str, ...] = (),
-    *,
-    device: Device = DESKTOP,
-    quic: bool = False,
-    relayed: bool = False,
-    local: Mapping[str, str] | None = None,
-) -> ChromiumHome:
-    """Make the home; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""
-    home = ChromiumHome(folder, page_hosts, secure_origins, device, quic, relayed, local or {})
-    (home.profile / "Default").mkdir(parents=True)
-    (home.profile / "Default" / "Preferences").write_text(json.dumps(preferences(page_hosts or ())))
-    if trust is not None:
-        shutil.copytree(trust, folder / ".pki" / "nssdb")
-    return home

@@ -99,7 +99,7 @@ def _scales(
 
 def _load(archive: Archive, engine: Engine, protocol: Protocol) -> int:
     replay = Replay.usual(engine)
-    for each in verifications(archive, archive.name, [protocol], [DESKTOP], replay=replay, engine=engine):
+    for each in verifications(archive, [protocol], [DESKTOP], replay=replay, engine=engine):
         store(each, archive)
     return 0
 

@@ -81,10 +81,8 @@ def _verify(
     browser = "" if engine is DEFAULT_ENGINE else f" in {engine}"
     out.print(f"{archive.name}: {archive.start_url} over {protocol}{browser}", markup=False)
     ok = True
-    reference = None if engine is DEFAULT_ENGINE else reference_load(archive, archive.name)
-    for verification in verifications(
-        archive, archive.name, [protocol], devices, replay=replay, engine=engine
-    ):
+    reference = None if engine is DEFAULT_ENGINE else reference_load(archive)
+    for verification in verifications(archive, [protocol], devices, replay=replay, engine=engine):
         path = store(verification, archive)
         for line in _lines(verification.quality):
             out.print(line, markup=False)

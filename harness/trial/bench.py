@@ -81,7 +81,6 @@ def opened(made: Bench) -> Iterator[Bench]:
 def bench(
     archives: Mapping[str, Archive],
     protocols: Iterable[WireProtocol],
-    tcp: TcpSettings | None = None,
     *,
     backend: Backend | None = None,
     replay: Replay | None = None,
@@ -96,4 +95,4 @@ def bench(
         server or engine.traits.server,
         (replay or Replay.usual(engine),),
     )
-    return opened(Bench({engine: archives}, [setup], tcp or TcpSettings(), backend))
+    return opened(Bench({engine: archives}, [setup], TcpSettings(), backend))

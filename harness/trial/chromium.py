@@ -15,7 +15,7 @@ from harness.browser.hop import HTTP, LOOPBACK, PORT
 from harness.browser.launcher import write_launcher
 from harness.browser.netlog import read_netlog
 from harness.browser.playwright_driver import playwright_driver
-from harness.browser.profile import ChromiumHome, fresh_home
+from harness.browser.profile import ChromiumHome
 from harness.browser.relay import Relay, as_travelled
 from harness.browser.selenium_driver import selenium_driver
 from harness.model.condition import Condition
@@ -111,16 +111,16 @@ class ChromiumMaker:
     ) -> Iterator[ChromiumHome]:
         """A home for the next Chromium to start, for the page of `endpoint`; removed afterwards."""
         hosts = tuple(sorted(endpoint.hosts))
-        home = fresh_home(
+        home = ChromiumHome(
             self._folder / f"home-{name}",
-            trust,
             hosts,
             endpoint.secure_origins,
-            device=device,
+            device,
             quic=endpoint.protocol.over_quic,
             relayed=endpoint.protocol.scheme == "http",
             local=endpoint.local,
         )
+        home.make(trust)
         self._current_home.unlink(missing_ok=True)
         self._current_home.symlink_to(home.folder)
         try:

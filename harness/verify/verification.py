@@ -15,7 +15,7 @@ from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
-from harness.model.variant import AS_ARCHIVED, Variant
+from harness.model.variant import AS_ARCHIVED
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.plan import PlannedTrial
@@ -49,16 +49,14 @@ class Verification:
 
 def verifications(
     archive: Archive,
-    page: str,
     protocols: Iterable[Protocol],
     devices: Sequence[Device],
     *,
-    variant: Variant = AS_ARCHIVED,
     replay: Replay | None = None,
     linger_s: float = LINGER_S,
     engine: Engine = DEFAULT_ENGINE,
 ) -> Iterator[Verification]:
-    """Load the page `page`, which `archive` holds (in that variant), once by each protocol on each device.
+    """Load the page of an archive once by each protocol on each device.
 
     Must run inside an enclosure. Raises MeasurementRefused when the link is off.
     """
@@ -66,12 +64,14 @@ def verifications(
     files = WORKSPACE / "verification"
     screenshot = files / "screenshot.png"
     protocols = tuple(protocols)
-    with bench({variant.served_name(page): archive}, protocols, replay=replay, engine=engine) as opened:
+    with bench(
+        {AS_ARCHIVED.served_name(archive.name): archive}, protocols, replay=replay, engine=engine
+    ) as opened:
         check_link(opened.testbed, LINK)
         for number, (device, protocol) in enumerate(itertools.product(devices, protocols), 1):
             condition = Condition(
-                page=page,
-                variant=variant,
+                page=archive.name,
+                variant=AS_ARCHIVED,
                 protocol=protocol,
                 link=LINK,
                 engine=engine,
@@ -88,9 +88,9 @@ def verifications(
             yield Verification(replay_quality(record, evidence, archive, replay), shown, record)
 
 
-def reference_load(archive: Archive, page: str, linger_s: float = LINGER_S) -> Verification:
+def reference_load(archive: Archive) -> Verification:
     """The page as the default engine loads it over plain HTTP/1.1: what other engines are held against."""
-    return next(verifications(archive, page, [Protocol.HTTP1], [DESKTOP], linger_s=linger_s))
+    return next(verifications(archive, [Protocol.HTTP1], [DESKTOP]))
 
 
 def store(verification: Verification, archive: Archive) -> Path:

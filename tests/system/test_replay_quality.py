@@ -69,7 +69,7 @@ def recording(root: Path) -> Archive:
 
 def reports(archive: Archive, protocols: Sequence[Protocol] = PROTOCOLS) -> list[Verification]:
     devices = tuple(DEVICES.values())
-    return inside(lambda: list(verifications(archive, archive.name, protocols, devices, linger_s=0.5)))
+    return inside(lambda: list(verifications(archive, protocols, devices, linger_s=0.5)))
 
 
 def whole(quality: ReplayQuality) -> None:
