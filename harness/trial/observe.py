@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from harness.browser.browserlog import ABORTED, Connection
 from harness.input.shown import clipped
 from harness.model.observation import TIMELINE_METRICS, Observation
+from harness.model.protocol import Protocol
 from harness.trial.evidence import BROWSER, Evidence
-from harness.trial.judge import SPDY
 from harness.trial.timeline import BLANK
 from sites.asked import normalised
 from sites.kinds import fits
@@ -61,7 +61,7 @@ def observe(evidence: Evidence) -> Observation:
         server_requests=None if served is None else len(served),
         server_connections=None if served is None else len({request.connection for request in served}),
         pipelining_depth=evidence.pipelining_depth if evidence.protocol.wire == "http/1.1" else None,
-        spdy_streams=_streams(served) if evidence.protocol.wire == SPDY else None,
+        spdy_streams=_streams(served) if evidence.protocol.wire == Protocol.SPDY.wire else None,
         link_reading=evidence.link_reading,
         client_cpu_s=evidence.client_cpu_s,
         server_cpu_s=evidence.server_cpu_s,
@@ -133,7 +133,7 @@ def _streams(served: Iterable[ServedRequest] | None) -> int | None:
     """The SYN_STREAM frames the server got, over all connections."""
     streams: dict[object, int] = {}
     for each in served or ():
-        if each.protocol == SPDY and each.requests_before is not None:
+        if each.protocol == Protocol.SPDY.wire and each.requests_before is not None:
             streams[each.connection] = max(streams.get(each.connection, 0), each.requests_before + 1)
     return sum(streams.values()) if streams else None
 

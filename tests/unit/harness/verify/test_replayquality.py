@@ -22,7 +22,7 @@ from harness.verify.replayquality import ReplayQuality, replay_quality
 from sites.archive import Archive, Response, write_archive
 from sites.servedrequest import Match
 from sites.warc import About
-from tests.unit.harness.trial.test_judge import START, evidence, request, served
+from tests.unit.harness.trial.goodload import START, evidence, request, served
 
 CDN = "https://cdn.example/"
 PAGE = b'<link rel="shortcut icon" href="/i.png"><link rel=manifest href="https://cdn.example/m.json">'

@@ -1,0 +1,121 @@
+"""Whether every request used the protocol of the condition: by the browser's log and by the server's. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import accumulate
+
+from harness.browser.browserlog import Request
+from harness.trial.evidence import Evidence
+from harness.trial.reason import listed
+
+# Servers answer these while they read the request, and log no request for it.
+TOO_LONG = frozenset({414, 431})
+CONNECTIONS_PER_HOST = 6  # of QtWebKit (and Chromium): with more requests at once it pipelines
+
+
+def wrong_in_browser(evidence: Evidence) -> str | None:
+    protocol = evidence.protocol
+    wrong = [
+        f"{request.url} by {request.protocol}"
+        for request in evidence.page_requests
+        if request.protocol
+        and (request.protocol != protocol.wire or not request.url.startswith(f"{protocol.scheme}://"))
+    ]
+    secured = [
+        each for each in (evidence.browser_log.connections if evidence.browser_log else ()) if each.tls
+    ]
+    told = [each for each in evidence.page_requests if each.tls] if protocol.encrypted else []
+    resumed = [f"{connection.remote} resumed a TLS session" for connection in secured if connection.resumed]
+    other = [
+        f"{connection.remote} by {connection.tls}"
+        for connection in secured
+        if connection.tls != f"TLS {evidence.tls}"
+    ] + [f"{request.url} by {request.tls}" for request in told if request.tls != f"TLS {evidence.tls}"]
+    return (
+        listed(f"the browser did not use {protocol} for", wrong)
+        or listed("not cold:", resumed if _older(evidence, len(resumed), len(secured)) else [])
+        or listed(f"the browser did not use TLS {evidence.tls} to", other)
+    )
+
+
+def _older(evidence: Evidence, resumed: int, secured: int) -> bool:
+    """Whether sessions were resumed that no connection of this load began: any, unless the study allows for it."""
+    return resumed > 0 and (not evidence.tls_resumption or resumed == secured)
+
+
+def _shared(evidence: Evidence) -> list[int]:
+    """How many requests each connection carried that carried several.
+
+    The server's log tells connections by their ports, and the client's may be used again within a load, by as many
+    connections as the browser made from there.
+    """
+    ports = Counter(
+        (f"{each.client_address}:{each.client_port}", f"{each.server_address}:{each.server_port}")
+        for each in evidence.served_by_protocol
+    )
+    made = Counter(
+        (each.local, each.remote)
+        for each in (evidence.browser_log.connections if evidence.browser_log else ())
+    )
+    return [count for port, count in ports.items() if count > max(1, made[port])]
+
+
+def wrong_at_server(evidence: Evidence) -> str | None:
+    protocol = evidence.protocol
+    wrong = [
+        f"{request.url} by {request.protocol}"
+        for request in evidence.served_by_protocol
+        if request.protocol != protocol.wire
+    ]
+    if not protocol.keep_alive:
+        wrong += [f"{count} requests on one connection" for count in _shared(evidence)]
+    expected = f"TLSv{evidence.tls}" if protocol.encrypted else None
+    wrong += [
+        f"{request.url} by {request.tls or 'no TLS'}"
+        for request in evidence.served or ()
+        if request.tls != expected
+    ]
+    resumed = [
+        request.url for request in evidence.served or () if request.resumed and not evidence.tls_resumption
+    ]
+    answered = Counter(
+        request.url.partition("#")[0]
+        for request in evidence.load_requests
+        if request.status is not None and request.status not in TOO_LONG
+    )
+    logged = Counter(request.url for request in evidence.served_by_protocol)
+    unseen = [url for url, count in answered.items() if logged[url] < count]
+    return (
+        listed(f"the server did not use {protocol} for", wrong)
+        or listed("not cold: the server resumed a TLS session for", resumed)
+        or listed("answered, but not by the testbed's server:", unseen)
+    )
+
+
+def not_pipelined(evidence: Evidence) -> str | None:
+    """A pipelined protocol that was not, though it could have been; or pipelining where there is none."""
+    protocol = evidence.protocol
+    seen = [request.url for request in evidence.page_requests if request.pipelined]
+    deepest = evidence.pipelining_depth
+    if protocol.wire != "http/1.1":
+        return None
+    if not protocol.pipelined:
+        both = [*seen, *([f"{deepest} at once on a connection"] if deepest and deepest > 1 else [])]
+        return listed("requests were pipelined:", both)
+    at_once = _most_at_once(evidence.load_requests)
+    if at_once <= CONNECTIONS_PER_HOST:
+        return None
+    if not seen:
+        return f"the browser pipelined nothing, although {at_once} requests to a host waited at once"
+    return None if deepest != 1 else "no pipelined request reached the server"
+
+
+def _most_at_once(requests: Iterable[Request]) -> int:
+    """The most requests to one host that were under way at the same time."""
+    steps: dict[str, list[tuple[float, int]]] = {}
+    for each in requests:
+        if each.ended_ms is not None:
+            steps.setdefault(each.host, []).extend([(each.started_ms, 1), (each.ended_ms, -1)])
+    return max((max(accumulate(step for _, step in sorted(host))) for host in steps.values()), default=0)

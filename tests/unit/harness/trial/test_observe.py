@@ -1,0 +1,123 @@
+"""From what was seen of a load to the numbers of its record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.browser.browserlog import BrowserLog
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
+from harness.trial.evidence import BROWSER, Evidence
+from harness.trial.judge import verdict
+from harness.trial.lateness import Lateness
+from harness.trial.observe import observe
+from sites.servedrequest import Match
+from tests.unit.harness.trial.goodload import (
+    PICTURE,
+    START,
+    evidence,
+    request,
+    served,
+    with_requests,
+)
+
+
+def test_what_was_not_observed_is_none() -> None:
+    nothing = Evidence(Protocol.H2, START, frozenset(), rtt_ms=50)
+    seen = observe(nothing)
+    assert seen.requests is None
+    assert seen.bytes_down is None
+    assert seen.plt_ms is None
+    assert seen.connections is None
+    assert seen.server_requests is None
+    assert verdict(nothing)[0] is Outcome.PAGE_ERROR
+
+
+def test_lateness_is_told_of_servers_and_browser_apart() -> None:
+    """A browser's own processes come and go, and wait for a core as they please."""
+    parts = {
+        "caddy": Lateness(waiting_ms=2.5),
+        "dnsmasq": Lateness(stopped_ms=20, waiting_ms=1),
+        BROWSER: Lateness(stopped_ms=30, ended=True, waiting_ms=400),
+    }
+    seen = observe(evidence(lateness=parts))
+    assert (seen.server_stopped_ms, seen.server_late_ms, seen.client_stopped_ms) == (20, 3.5, 30)
+    assert verdict(evidence(lateness={BROWSER: Lateness(ended=True)})) == (Outcome.OK, None)
+    unknown = observe(evidence(lateness={"caddy": Lateness()}))
+    assert (unknown.server_stopped_ms, unknown.server_late_ms, unknown.client_stopped_ms) == (0, None, None)
+    assert observe(evidence()).server_stopped_ms is None
+
+
+def test_an_answer_out_of_the_cache_is_no_request() -> None:
+    again = request(PICTURE, from_cache=True, protocol=None, status=None)
+    log = BrowserLog((request(START, from_cache=False), request(PICTURE, from_cache=False), again), ())
+    seen = observe(evidence(browser_log=log))
+    assert (seen.requests, seen.failed_requests, seen.cache_hits) == (2, 0, 1)
+    assert observe(evidence()).cache_hits is None
+
+
+@pytest.mark.parametrize(
+    "came_of_it", [{"status": 404}, {"status": None, "protocol": None, "net_error": -202}]
+)
+def test_a_host_that_is_not_archived_is_missed_whatever_came_of_it(came_of_it: dict[str, Any]) -> None:
+    stranger = request("https://stranger.example/x.js", **came_of_it)
+    answers = (served(stranger.url, status=404, match=Match.MISS),) if stranger.status else ()
+    seen = evidence(browser_log=BrowserLog((request(START), stranger), ()), served=(served(START), *answers))
+    assert verdict(seen) == (Outcome.OK, None)
+    found = observe(seen)
+    assert (found.missed, found.failed_requests) == ((stranger.url,), 1)
+
+
+def test_a_style_sheet_is_no_answer_to_a_script() -> None:
+    script = request("https://cdn.example/load?a", accepts="script", mime="text/css")
+    sheet = request("https://cdn.example/load?b", accepts="style", mime="text/css")
+    closest = [served(each.url, match=Match.CLOSEST) for each in (script, sheet)]
+    log = BrowserLog((request(START), script, sheet), ())
+    seen = observe(evidence(browser_log=log, served=(served(START), *closest)))
+    assert (seen.missed, seen.fuzzy) == ((script.url,), (sheet.url,))
+
+
+def test_a_url_of_a_megabyte_fills_no_record_and_blames_no_server() -> None:
+    long = request(f"https://site.example/?{'x' * 1_000_000}", status=431)
+    seen = evidence(browser_log=BrowserLog((request(START), long), ()), served=(served(START),))
+    assert verdict(seen) == (Outcome.OK, None)
+    (failed,) = observe(seen).failed
+    assert len(failed) < 2100
+    stray = request(f"http://site.example/?{'x' * 1_000_000}")
+    assert len(str(verdict(evidence(browser_log=BrowserLog((request(START), stray), ())))[1])) < 1000
+
+
+def test_a_miss_is_counted_but_counts() -> None:
+    missing = "https://cdn.example/missing.png"
+    seen = evidence(
+        browser_log=BrowserLog((request(START), request(missing, status=404)), ()),
+        served=(served(START), served(missing, status=404, match=Match.MISS)),
+    )
+    assert verdict(seen) == (Outcome.OK, None)
+    assert observe(seen).missed == (missing,)
+    assert observe(seen).failed_requests == 1
+
+
+def test_what_the_closest_response_answered_is_listed() -> None:
+    asked = f"{PICTURE}?now=2"
+    seen = evidence(
+        browser_log=BrowserLog((request(START), request(asked)), ()),
+        served=(served(START), served(asked, match=Match.CLOSEST)),
+    )
+    assert verdict(seen) == (Outcome.OK, None)
+    assert (observe(seen).fuzzy, observe(seen).fuzzy_requests, observe(seen).missed) == ((asked,), 1, ())
+
+
+def test_requests_after_the_load_event_are_counted_apart() -> None:
+    late = request(PICTURE, started_ms=1499)
+    seen = observe(with_requests(request(START), late))
+    assert (seen.requests, seen.requests_after_load) == (1, 1)
+
+
+def test_a_request_cancelled_by_the_page_is_not_lost() -> None:
+    cancelled = request(PICTURE, status=None, net_error=-3)
+    seen = with_requests(request(START), cancelled)
+    assert verdict(seen) == (Outcome.OK, None)
+    assert observe(seen).failed_requests == 0
