@@ -96,14 +96,8 @@ def run_observed(
 
 def not_run(planned: PlannedTrial, reason: str) -> Record:
     """The record of a trial that could not begin: this machine lacks its engine, or its servers are dead."""
-    return Record(
-        planned,
-        Outcome.TESTBED_FAILED,
-        reason,
-        utc_text(datetime.now(UTC), "milliseconds"),
-        Observation(),
-        None,
-    )
+    now = utc_text(datetime.now(UTC), "milliseconds")
+    return Record(planned, Outcome.TESTBED_FAILED, reason, now, Observation(), None)
 
 
 @dataclass(frozen=True)
