@@ -15,6 +15,7 @@ demo-quick: setup
 	$(BIN)/coldload demo --quick
 
 test: setup check
+	$(BIN)/pytest tests/unit -q -n 2 -m thorough
 	$(BIN)/python hatch_build.py
 	$(BIN)/pytest tests/system
 
@@ -23,7 +24,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests/unit -q -n 2
+	$(BIN)/pytest tests/unit -q -n 2 -m "not thorough"
 
 setup: packages $(STAMP)
 	@$(BIN)/coldload archive --shipped

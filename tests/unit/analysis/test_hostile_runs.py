@@ -84,6 +84,7 @@ def reported(folder: Path) -> None:
     assert summary.tally(results)
 
 
+@pytest.mark.thorough
 @given(st.data())
 @settings(max_examples=60)
 def test_any_damage_is_reported_or_named(draw: st.DataObject) -> None:

@@ -17,6 +17,8 @@ from analysis.rundirectory import load
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
+pytestmark = pytest.mark.thorough
+
 SMALL = Synthetic(protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0, 100.0))
 ONE_PAGE = replace(SMALL, pages=("dummy-2012",))
 

@@ -49,6 +49,7 @@ def imported(*words: str, archives: Path | None = None) -> set[str]:
     return set(done.stdout.splitlines()[-1].split()) - sys.stdlib_module_names - OF_OURS
 
 
+@pytest.mark.thorough
 def test_the_help_of_no_command_imports_a_package() -> None:
     assert imported("--help") == set()
     for command in COMMANDS:

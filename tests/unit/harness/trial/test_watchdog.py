@@ -89,6 +89,7 @@ def test_a_driver_that_died_is_named(sleeper: subprocess.Popen[bytes]) -> None:
         refused(watch(None, sleeper))
 
 
+@pytest.mark.thorough
 def test_a_browser_that_dies_as_it_starts_is_not_waited_for(sleeper: subprocess.Popen[bytes]) -> None:
     sleeper.kill()
     said = "the browser died while the trial waited for the browser"
@@ -100,6 +101,7 @@ def test_a_browser_that_dies_as_it_starts_is_not_waited_for(sleeper: subprocess.
         driver.wait()
 
 
+@pytest.mark.thorough
 def test_a_browser_that_has_ended_may_take_its_driver_a_while(sleeper: subprocess.Popen[bytes]) -> None:
     sleeper.kill()
     with (
