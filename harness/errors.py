@@ -9,7 +9,7 @@ ColdloadError                 one line: what was tried, what was found, what to 
 │   ├── StorageFailed         the disk is full, or cannot be written to
 │   └── TestbedFailed         a part of the testbed did not start, or died
 ├── MeasurementRefused        exit 1: the measurement says no (the link is off, a budget is exceeded)
-└── TrialFailed               one trial failed; it is recorded with its outcome and the run goes on
+└── outcome.TrialFailed       one trial failed; it is recorded with its outcome and the run goes on
 """
 
 from __future__ import annotations
