@@ -17,6 +17,7 @@ import pytest
 
 from harness.cli.main import parser
 from harness.model.observation import METRICS, Observation
+from harness.model.variant import FILTERS
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.plan import make_plan
@@ -91,6 +92,11 @@ def test_every_key_of_a_condition_and_its_link_is_documented() -> None:
         key for key in condition["link"] if not re.search(r"(\b|_)up(\b|_)", key)
     ]  # `down` stands for both ways
     assert [key for key in [*condition, *link] if f"`{key}`" not in FORMAT.read_text()] == []
+
+
+def test_every_filter_is_documented() -> None:
+    text = (ROOT / "docs" / "methodology.md").read_text()
+    assert [name for name in FILTERS if f"| {name} |" not in text] == []
 
 
 def test_cells_of_the_tables_of_keys_are_short() -> None:
