@@ -27,7 +27,7 @@ UNUSABLE = 304  # an answer to a question that today's browser, with its empty c
 
 
 @dataclass(frozen=True)
-class Rule:
+class ClosestRule:
     """A request whose host and target start with `prefix` is answered as `key` was."""
 
     prefix: str
@@ -42,7 +42,7 @@ class Closest:
     """
 
     asked: str
-    rules: tuple[Rule, ...]
+    rules: tuple[ClosestRule, ...]
 
     def answer(self, request: str) -> Key:
         """What answers a request for this host and target; what a server's own rules must give."""
@@ -101,15 +101,15 @@ def _leads_to_itself(served: ServedObject, scheme: str) -> bool:
     return asked_keys(url.authority, url.target)[1] == asked_keys(served.host, served.target)[1]
 
 
-def _rules(members: list[ServedObject]) -> tuple[Rule, ...]:
+def _rules(members: list[ServedObject]) -> tuple[ClosestRule, ...]:
     """A compressed trie of hosts and targets, flattened: one rule per edge, named by the edge's first character."""
     preferred = sorted(members, key=lambda served: (served.status != 200, len(served.target)))
     texts = {served.key: served.host + served.target for served in members}
-    rules: list[Rule] = []
+    rules: list[ClosestRule] = []
     nodes = [("", preferred)]
     while nodes:
         prefix, below = nodes.pop()
-        rules.append(Rule(prefix, below[0].key))
+        rules.append(ClosestRule(prefix, below[0].key))
         shared = _shared([texts[served.key] for served in below])
         edges: dict[str, list[ServedObject]] = {}
         for served in below:

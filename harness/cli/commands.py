@@ -14,7 +14,7 @@ from typing import NamedTuple
 Run = Callable[[argparse.Namespace], int]
 
 
-class Command(NamedTuple):
+class CommandRow(NamedTuple):
     """A command of the command line, its modules, and its line in the list of commands."""
 
     name: str
@@ -32,27 +32,29 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("doctor", "doctor", "tell what is ready, what is missing, and the command that mends it"),
-    Command(
+    CommandRow("doctor", "doctor", "tell what is ready, what is missing, and the command that mends it"),
+    CommandRow(
         "calibrate",
         "calibrate",
         "measure a link's round-trip time, rates, queues and loss against the configured ones",
     ),
-    Command("demo", "demo", "run the main job on what ships with the project; ends with report.html"),
-    Command("plan", "plan", "show what a study will do: conditions, order, number of trials, estimated time"),
-    Command("run", "run", "run a study; goes on where a run of it was interrupted"),
-    Command("archive", "archive", "archive a live page with everything it needs"),
-    Command("import", "imports", "make an archive of a recording: WARC, WACZ, HAR, HTTrack mirror"),
-    Command(
+    CommandRow("demo", "demo", "run the main job on what ships with the project; ends with report.html"),
+    CommandRow(
+        "plan", "plan", "show what a study will do: conditions, order, number of trials, estimated time"
+    ),
+    CommandRow("run", "run", "run a study; goes on where a run of it was interrupted"),
+    CommandRow("archive", "archive", "archive a live page with everything it needs"),
+    CommandRow("import", "imports", "make an archive of a recording: WARC, WACZ, HAR, HTTrack mirror"),
+    CommandRow(
         "pages",
         "pages",
         "list archives; for one: hosts, requests and bytes by type, notes, the last verification",
     ),
-    Command(
+    CommandRow(
         "verify", "verify", "load an archive, desktop and mobile, and report how faithfully it is replayed"
     ),
-    Command("optimize", "optimise", "make a variant of an archive and show what each filter did"),
-    Command("load", "load", "load an archive once, and print one line about that"),
-    Command("shell", "shell", "run a shell or a command inside the emulated network"),
-    Command("report", "report", "make tables, figures and report.html from the records of runs"),
+    CommandRow("optimize", "optimise", "make a variant of an archive and show what each filter did"),
+    CommandRow("load", "load", "load an archive once, and print one line about that"),
+    CommandRow("shell", "shell", "run a shell or a command inside the emulated network"),
+    CommandRow("report", "report", "make tables, figures and report.html from the records of runs"),
 )

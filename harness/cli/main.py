@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import harness
-from harness.cli.commands import COMMANDS, Command
+from harness.cli.commands import COMMANDS, CommandRow
 from harness.cli.failures import reported
 from harness.errors import UsageError
 
@@ -20,7 +20,7 @@ first steps: `coldload doctor`, then `coldload demo --quick`"""
 class CommandParser(argparse.ArgumentParser):
     """The parser of one command. It gets its arguments when it is first used, which is when the command is chosen."""
 
-    def __init__(self, *, command: Command, **options: Any) -> None:
+    def __init__(self, *, command: CommandRow, **options: Any) -> None:
         super().__init__(description=f"{command.help[0].upper()}{command.help[1:]}.", **options)
         self.command = command
         self.complete = False

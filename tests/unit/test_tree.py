@@ -1,7 +1,8 @@
-"""tests/unit mirrors the tree: what tests a module lies where the module lies."""
+"""tests/unit mirrors the tree, and no two classes of the tree have one name."""
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,13 @@ def test_a_folder_of_tests_is_a_package(folder: Path) -> None:
 def test_the_tests_of_a_module_lie_where_it_lies(test: Path) -> None:
     known = TESTED.get(test.stem.removeprefix("test_"))
     assert known is None or test.parent.relative_to(UNIT) in known
+
+
+def test_no_two_classes_have_one_name() -> None:
+    places: dict[str, list[str]] = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sites.match import Closest, Rule, asked_keys, closest_rules
+from sites.match import Closest, ClosestRule, asked_keys, closest_rules
 from sites.served import ServedObject
 from sites.servers.closestfiles import STEPS, beginnings
 
@@ -125,6 +125,6 @@ def test_the_search_by_halves_finds_the_same(queries: list[str], asked: str) -> 
 
 
 def test_many_queries_of_one_path_need_few_files() -> None:
-    each = (Rule(f"h/a?id={n}", ("h", f"/a?id={n}")) for n in range(10, 100))
-    closest = Closest("h/a", (*each, Rule("", ("h", "/a"))))
+    each = (ClosestRule(f"h/a?id={n}", ("h", f"/a?id={n}")) for n in range(10, 100))
+    closest = Closest("h/a", (*each, ClosestRule("", ("h", "/a"))))
     assert len(list(beginnings(closest))) <= 2 * len(closest.rules)

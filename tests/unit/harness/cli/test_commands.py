@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import arguments
-from harness.cli.commands import COMMANDS, Command
+from harness.cli.commands import COMMANDS, CommandRow
 from harness.cli.main import main
 from sites.archive import Response, write_archive
 from sites.warc import About
@@ -83,7 +83,7 @@ def test_doctor_names_missing_packages() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_a_command_has_its_help_and_a_function_of_its_arguments(
-    command: Command, capsys: pytest.CaptureFixture[str]
+    command: CommandRow, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert len(inspect.signature(command.imported()).parameters) == 1
     with pytest.raises(SystemExit, match="0"):
