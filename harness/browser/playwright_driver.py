@@ -37,6 +37,7 @@ from harness.system.processtree import children
 
 START_TIMEOUT_MS = 60_000
 COLLECT_TIMEOUT_MS = 10_000
+CRASH_NEWS_MS = 500
 
 
 class PlaywrightBrowser:
@@ -47,6 +48,8 @@ class PlaywrightBrowser:
         self._page: Page = context.pages[0] if context.pages else context.new_page()
         self._session: CDPSession = context.new_cdp_session(self._page)
         self._emulated = False
+        self._crashed = False
+        self._page.on("crash", self._note_crash)
         self.console_error_count = 0
 
     def hold_timers(self) -> None:
@@ -68,8 +71,19 @@ class PlaywrightBrowser:
         except TimeoutError as error:
             raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
         except Error as error:
+            if "net::ERR_ABORTED" in error.message and self._crashes():
+                raise TrialFailed(Outcome.PAGE_ERROR, "the browser died: its renderer crashed") from error
             raise _page_error(error) from error
         return (time.perf_counter() - before) * 1000
+
+    def _crashes(self) -> bool:
+        """Whether the renderer crashed: Chromium aborts a navigation first, and tells of the crash afterwards."""
+        with contextlib.suppress(Error):
+            self._page.wait_for_timeout(CRASH_NEWS_MS)  # events arrive meanwhile
+        return self._crashed
+
+    def _note_crash(self, _page: Page) -> None:
+        self._crashed = True
 
     def timeline(self) -> Mapping[str, Any]:
         try:

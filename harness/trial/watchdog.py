@@ -34,7 +34,8 @@ class Watchdog:
         """The block waits for `what`, at most so long. `starts`: it waits for the browser to start.
 
         Over the limit it ends with TrialFailed and `page-timeout` or, where it was not the page that kept it waiting
-        (browser or driver are stopped, the driver does not notice the end of its browser), with TestbedFailed.
+        (the browser does not start, it or its driver are stopped, the driver does not notice the end of its browser),
+        with TestbedFailed.
         """
         wait = _Wait(self.browser, self.driver, seconds, what, starts)
         wait.start()
@@ -91,11 +92,12 @@ class _Wait:
             return
         browser, driver = self.browser(), self.driver()
         text = f"no {self.what} within {self.seconds:g} s"
-        self.verdict = (
-            TestbedFailed(f"{held} while the trial waited for the {self.what}")
-            if held
-            else TrialFailed(Outcome.PAGE_TIMEOUT, text)
-        )
+        if held:
+            self.verdict = TestbedFailed(f"{held} while the trial waited for the {self.what}")
+        elif self.starts:  # no page had a part in it
+            self.verdict = TestbedFailed(f"{text}: it did not start")
+        else:
+            self.verdict = TrialFailed(Outcome.PAGE_TIMEOUT, text)
         if browser is not None:
             kill_family(browser)
         if driver is not None and not self._over.wait(RELEASE_S):

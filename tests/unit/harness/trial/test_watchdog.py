@@ -101,6 +101,14 @@ def test_a_browser_that_dies_as_it_starts_is_not_waited_for(sleeper: subprocess.
         driver.wait()
 
 
+def test_a_browser_that_does_not_start_is_not_the_pages_fault(sleeper: subprocess.Popen[bytes]) -> None:
+    with (
+        pytest.raises(TestbedFailed, match=r"no browser within 0\.1 s: it did not start"),
+        watch(sleeper).limit(0.1, "browser", starts=True),
+    ):
+        sleeper.wait()
+
+
 @pytest.mark.thorough
 def test_a_browser_that_has_ended_may_take_its_driver_a_while(sleeper: subprocess.Popen[bytes]) -> None:
     sleeper.kill()
