@@ -42,6 +42,7 @@ def test_one_trial_has_no_interval_and_none_has_nothing() -> None:
     assert math.isnan(estimate([]).median)
 
 
+@pytest.mark.thorough
 def test_the_interval_covers_the_true_median() -> None:
     random = np.random.default_rng(7)
     bounds = [interval(np.exp(random.normal(0, 0.3, size=20))) for _ in range(200)]

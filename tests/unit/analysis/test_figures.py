@@ -15,6 +15,8 @@ from analysis.rundirectory import load
 from harness.model.protocol import Protocol
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
+pytestmark = pytest.mark.thorough
+
 
 def results(tmp_path: Path, made: Synthetic) -> Results:
     return evaluate([load(made.write(tmp_path / "run"))])

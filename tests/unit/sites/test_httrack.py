@@ -33,6 +33,8 @@ from sites.httrack import (
 )
 from sites.requisites import missing
 
+pytestmark = pytest.mark.thorough
+
 DATA = Path(__file__).parents[2] / "data" / "httrack"
 Answer = tuple[int, dict[str, str], bytes]
 

@@ -23,6 +23,8 @@ from sites.recipes.packages import Package, fetch, read_files
 from sites.recipes.pictures import COMMENT, Picture, Pixels, drawing, landscape
 from sites.requisites import missing
 
+pytestmark = pytest.mark.thorough
+
 NOWHERE = Path("no-such-folder")
 PADDING_SHARE = 0.01
 

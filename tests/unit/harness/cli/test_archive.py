@@ -59,6 +59,7 @@ def test_import_says_what_it_took(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [archive.name for archive in list_archives(tmp_path / "archives")] == ["my.page", "other"]
 
 
+@pytest.mark.thorough
 def test_a_list_is_archived_reported_and_gone_on_with(
     site: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_stopped_browser_is_not_the_pages_fault(sleeper: subprocess.Popen[byte
         sleeper.wait()
 
 
+@pytest.mark.thorough
 def test_a_driver_that_does_not_notice_is_killed_too(sleeper: subprocess.Popen[bytes]) -> None:
     began = time.monotonic()
     with pytest.raises(TestbedFailed, match="driver hangs"), watch(None, sleeper).limit(0.1, "load event"):
@@ -73,6 +74,7 @@ def test_a_driver_that_does_not_notice_is_killed_too(sleeper: subprocess.Popen[b
     assert time.monotonic() - began > 2
 
 
+@pytest.mark.thorough
 def test_a_stopped_driver_is_named(sleeper: subprocess.Popen[bytes]) -> None:
     stop(sleeper)
     with (
