@@ -1,0 +1,252 @@
+"""A claim: a comparison or a budget that is named before the run, with what is expected of it. Pure.
+
+Claims work on plain mappings of dimension to value (`harness.model.dimensions`), so that a study's conditions and the
+conditions of old records are asked alike.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.errors import StudyError
+from harness.input.shown import shown
+from harness.model.dimensions import AGAIN, NUMBERS, follows, is_again, value
+from harness.model.observation import MAIN_METRIC, METRICS
+
+Dimensions = Mapping[str, Any]
+Pair = tuple[Dimensions, Dimensions | None]  # subject and reference; of a budget the subject alone
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """`subject` against `reference` in a metric, wherever `where` holds; or a budget, `at_most`, of the subject alone.
+
+    `subject` and `reference` hold one value for some dimensions, `where` several. A ratio is subject / reference:
+    `ratio_below` and `ratio_within` are what is expected of it. `paper` is a value that others published, or its range,
+    for readers alone. StudyError when these contradict each other.
+    """
+
+    name: str
+    subject: Mapping[str, Any] = field(default_factory=dict)
+    reference: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    metric: str = MAIN_METRIC
+    ratio_below: float | None = None
+    ratio_within: tuple[float, float] | None = None
+    at_most: float | None = None
+    paper: tuple[float, float] | float | None = None
+
+    def __post_init__(self) -> None:
+        if self.is_budget:
+            self._check_budget()
+        else:
+            self._check_ratios()
+
+    @property
+    def is_budget(self) -> bool:
+        """Whether it is about the metric's own value, with nothing to compare with."""
+        return self.at_most is not None
+
+    @property
+    def expects(self) -> bool:
+        """Whether it can fail."""
+        return (self.at_most, self.ratio_below, self.ratio_within) != (None, None, None)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The dimensions that the subject or the reference names."""
+        return tuple(dict.fromkeys((*self.subject, *self.reference)))
+
+    @property
+    def title(self) -> str:
+        """What is compared: `http1-close against http1 where page is dummy-2012: plt_ms`."""
+        subject = _side(self.subject, self.reference) or "every condition"
+        against = "" if self.is_budget else f" against {_side(self.reference, self.subject)}"
+        places = " and ".join(
+            f"{dimension} is {' or '.join(map(_text, values))}" for dimension, values in self.where.items()
+        )
+        return f"{subject}{against}{' where ' * bool(places)}{places}: {self.metric}"
+
+    @property
+    def sentence(self) -> str:
+        """The title, and what is expected."""
+        expected = []
+        if self.at_most is not None:
+            unit = METRICS[self.metric].unit if self.metric in METRICS else ""
+            expected.append(f"at most {self.at_most:g} {unit}".rstrip())
+        if self.ratio_below is not None:
+            expected.append(f"ratio below {self.ratio_below:g}")
+        if self.ratio_within is not None:
+            low, high = self.ratio_within
+            expected.append(f"ratio within {low:.4g} and {high:.4g}")
+        return f"{self.title}, expected {' and '.join(expected)}" if expected else self.title
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the header of a plan; what the claim does not say is left out."""
+        said = {
+            "name": self.name,
+            "subject": dict(self.subject),
+            "reference": dict(self.reference),
+            "where": {dimension: list(values) for dimension, values in self.where.items()},
+            "metric": self.metric,
+            "ratio_below": self.ratio_below,
+            "ratio_within": _listed(self.ratio_within),
+            "at_most": self.at_most,
+            "paper": _listed(self.paper),
+        }
+        return {key: each for key, each in said.items() if each is not None}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Claim:
+        """Inverse of `to_json`; StudyError when this is not a claim."""
+        try:
+            return cls(
+                name=str(data["name"]),
+                subject=dict(data["subject"]),
+                reference=dict(data["reference"]),
+                where={dimension: tuple(values) for dimension, values in data["where"].items()},
+                metric=str(data["metric"]),
+                ratio_below=_number(data.get("ratio_below")),
+                ratio_within=_range(data.get("ratio_within")),
+                at_most=_number(data.get("at_most")),
+                paper=_range(data["paper"])
+                if isinstance(data.get("paper"), list)
+                else _number(data.get("paper")),
+            )
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise StudyError(f"not a claim ({error}): {shown(data)}") from error
+
+    def _check_budget(self) -> None:
+        if self.reference:
+            raise StudyError("at_most is a budget of the subject alone; leave it out, or the reference")
+        if self.ratio_below is not None or self.ratio_within is not None:
+            raise StudyError("at_most goes with no ratio: a budget has no reference; leave one of them out")
+        if self.at_most is not None and not 0 < self.at_most < float("inf"):
+            raise StudyError(f"at_most is {shown(self.at_most)}; it must be above 0")
+
+    def _check_ratios(self) -> None:
+        if not self.reference:
+            raise StudyError("it has no reference; name one, or a budget (at_most)")
+        if self.subject == self.reference:
+            raise StudyError(f"both sides are {_side(self.subject, {})}; change subject or reference")
+        if self.ratio_below is not None and not self.ratio_below > 0:
+            raise StudyError(f"ratio_below is {shown(self.ratio_below)}; it must be above 0")
+        if self.ratio_within is None:
+            return
+        low, high = self.ratio_within
+        if not 0 < low < high:
+            raise StudyError(
+                f"ratio_within is {low:g} to {high:g}; the first must be above 0 and below the second"
+            )
+        if self.ratio_below is not None and self.ratio_below <= low:
+            raise StudyError(
+                f"ratio_below {self.ratio_below:g} and ratio_within {low:g} to {high:g} cannot both be; "
+                "leave one of them out"
+            )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What one sentence of a report is about: the pairs that are alike in `dimensions`, over all their pages.
+
+    Of a budget, a page is a setting of its own: an average of pages can hide one that is over it.
+    """
+
+    dimensions: Mapping[str, Any]
+    pairs: tuple[Pair, ...]
+
+
+def selects(selector: Mapping[str, Any], dimensions: Dimensions) -> bool:
+    """Whether a condition has the selector's value, or one of its values, in every dimension that it names."""
+    return all(
+        value(dimensions, dimension) in (wanted if isinstance(wanted, tuple | list) else (wanted,))
+        for dimension, wanted in selector.items()
+    )
+
+
+def pairs(claim: Claim, conditions: Sequence[Dimensions]) -> list[Pair]:
+    """The conditions that a claim sets against each other, in the order of the subjects.
+
+    Both agree in every dimension that neither side names, but for those that follow one that is named. Of several
+    references that differ in followers alone, those count that agree in most of them.
+    """
+    there = [each for each in conditions if not is_again(each) and selects(claim.where, each)]
+    subjects = [each for each in there if selects(claim.subject, each)]
+    if claim.is_budget:
+        return [(each, None) for each in subjects]
+    every = list(dict.fromkeys(dimension for each in there for dimension in each))
+    free = [dimension for dimension in every if dimension not in (*claim.named, AGAIN)]
+    followers = [each for each in free if any(follows(each, named) for named in claim.named)]
+    shared = [each for each in free if each not in followers]
+    references = defaultdict(list)
+    for each in there:
+        if selects(claim.reference, each):
+            references[_key(each, shared)].append(each)
+    found: list[Pair] = []
+    for subject in subjects:
+        others = [each for each in references[_key(subject, shared)] if each is not subject]
+        alike = [_agreeing(subject, each, followers) for each in others]
+        found += [(subject, each) for each, score in zip(others, alike, strict=True) if score == max(alike)]
+    return found
+
+
+def settings(claim: Claim, conditions: Sequence[Dimensions]) -> list[Setting]:
+    """The pairs of a claim in groups that a report states one sentence for."""
+    groups: dict[tuple[Any, ...], list[Pair]] = defaultdict(list)
+    for pair in pairs(claim, conditions):
+        groups[tuple(_common(claim, pair))].append(pair)
+    return [Setting(dict(common), tuple(members)) for common, members in groups.items()]
+
+
+def _common(claim: Claim, pair: Pair) -> Iterator[tuple[str, Any]]:
+    """What both sides of a pair are, beside what the claim says; with the page for a budget alone."""
+    subject, reference = pair
+    for dimension in subject:
+        if dimension in claim.named or dimension == AGAIN or (dimension == "page" and reference is not None):
+            continue
+        mine = value(subject, dimension)
+        if reference is None or mine == value(reference, dimension):
+            yield dimension, mine
+
+
+def _key(dimensions: Dimensions, names: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(value(dimensions, name) for name in names)
+
+
+def _agreeing(one: Dimensions, other: Dimensions, names: Sequence[str]) -> int:
+    return sum(value(one, name) == value(other, name) for name in names)
+
+
+def _side(side: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """The values of a side that tell it from the other: `http1-close`, `rtt_ms 20`."""
+    telling = {dimension: each for dimension, each in side.items() if other.get(dimension) != each} or side
+    return ", ".join(
+        f"{dimension} {_text(each)}" if dimension in NUMBERS else _text(each)
+        for dimension, each in telling.items()
+    )
+
+
+def _text(each: Any) -> str:
+    return f"{each:g}" if isinstance(each, int | float) else str(each)
+
+
+def _number(found: Any) -> float | None:
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise TypeError(f"{shown(found)} is no number")
+    return float(found)
+
+
+def _range(found: Any) -> tuple[float, float] | None:
+    if found is None:
+        return None
+    low, high = map(float, found)
+    return low, high
+
+
+def _listed(found: tuple[float, float] | float | None) -> Any:
+    return list(found) if isinstance(found, tuple) else found

@@ -1,0 +1,72 @@
+"""What tells conditions apart, as plain mappings of dimension to value: the columns of the analysis. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.model.condition import Condition
+
+DIMENSIONS = (
+    "page",
+    "variant",
+    "compression",
+    "protocol",
+    "engine",
+    "driver",
+    "server",
+    "device",
+    "link",
+    "rtt_ms",
+    "down_mbps",
+    "up_mbps",
+    "origins",
+)
+OF_LINKS = ("link", "rtt_ms", "down_mbps", "up_mbps")
+NUMBERS = ("rtt_ms", "down_mbps", "up_mbps")
+AGAIN = "again"  # marks the baseline that is measured a second time under another name
+QUEUE_SIZES = ("queue_down_bytes", "queue_up_bytes")
+
+
+def dimensions_of(condition: Condition) -> dict[str, Any]:
+    """The dimensions of a condition, and what else its link is, flat: `link` is the name of the link."""
+    flat = condition.to_json()
+    link = flat.pop("link")
+    taken = {"name": "link", **{key: key for key in (*NUMBERS, *QUEUE_SIZES)}}
+    return flat | {taken.get(key, f"link_{key}"): value for key, value in link.items()}
+
+
+def follows(dimension: str, named: str) -> bool:
+    """Whether a dimension may differ between two conditions only because another one does.
+
+    Server and driver follow the engine, the server also the protocol. The name of a link and the size of its queues
+    follow its numbers; all of a link follows its name.
+    """
+    if named == "engine":
+        return dimension in ("server", "driver")
+    if named in ("driver", "protocol"):
+        return dimension == "server"
+    if named == "link":
+        return dimension in OF_LINKS or _of_link_alone(dimension)
+    if named in NUMBERS:
+        return (
+            dimension == "link" or dimension in QUEUE_SIZES or (named, dimension) == ("down_mbps", "up_mbps")
+        )
+    return False
+
+
+def value(mapping: Mapping[str, Any], dimension: str) -> Any:
+    """A value that can be compared and looked up: None also for NaN, text for what is nested."""
+    found = mapping.get(dimension)
+    if found is None or found != found:  # noqa: PLR0124  # NaN alone is not itself
+        return None
+    return str(found) if isinstance(found, dict | list) else found
+
+
+def is_again(mapping: Mapping[str, Any]) -> bool:
+    """Whether conditions of this mapping only show how far two equal ones differ by chance."""
+    return bool(value(mapping, AGAIN))
+
+
+def _of_link_alone(dimension: str) -> bool:
+    return dimension.startswith(("link_", "queue_"))

@@ -1,0 +1,42 @@
+"""A condition's dimensions are named as the columns of the analysis are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from analysis.rundirectory import load
+from harness.model.condition import Condition, Origins
+from harness.model.dimensions import DIMENSIONS, dimensions_of, follows, value
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+
+CONDITION = Condition(
+    page="dummy-2012",
+    protocol=Protocol.H2,
+    link=Link.of(10, 50, 1),
+    engine=Engine.CHROMIUM,
+    driver=Driver.PLAYWRIGHT,
+    origins=Origins.SINGLE,
+    server="caddy",
+)
+
+
+def test_the_columns_of_the_analysis_are_the_dimensions(tmp_path: Path) -> None:
+    head = {"schema": 1, "trial": "00001", "block": 1, "order": 1, "outcome": "ok", "plt_ms": 800.0}
+    (tmp_path / "records.jsonl").write_text(json.dumps(head | {"condition": CONDITION.to_json()}) + "\n")
+    run = load(tmp_path)
+    (record,) = run.records.to_dict("records")
+    row = {str(column): each for column, each in record.items()}
+    dimensions = dimensions_of(CONDITION)
+    assert set(dimensions) == set(run.condition_columns)
+    assert {key: value(dimensions, key) for key in dimensions} == {key: value(row, key) for key in dimensions}
+    assert set(DIMENSIONS) <= set(dimensions)
+
+
+def test_what_follows_a_link() -> None:
+    keys = dimensions_of(CONDITION)
+    assert {key for key in keys if follows(key, "rtt_ms")} == {"link", "queue_down_bytes", "queue_up_bytes"}
+    assert {key for key in keys if follows(key, "link")} >= {"rtt_ms", "down_mbps", "link_loss_down_percent"}
+    assert not any(follows(key, "variant") for key in keys)
