@@ -13,7 +13,6 @@ from matplotlib.lines import Line2D
 
 from analysis import plots, protocols
 from analysis.effects import ALONE, AMONG, TOGETHER
-from analysis.estimate import IntervalKind
 
 ROW_INCHES = 0.2
 IDLE = "#8A8A8A"
@@ -87,7 +86,7 @@ def _panel(axes: Axes, effects: pd.DataFrame, names: Sequence[str], margin: floa
             fmt=way.marker,
             color=colour,
             markersize=3.2,
-            markerfacecolor=colour if effect["interval"] == IntervalKind.BOOTSTRAP else "white",
+            markerfacecolor=colour if bounds is not None else "white",
             markeredgewidth=0.8,
             elinewidth=0.8,
             capsize=1.4,

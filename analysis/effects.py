@@ -9,73 +9,64 @@ without it. Every compression is set against none, or against that recorded wher
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
-
-from analysis.compare import BLOCK, Comparison, compare, judged
 
 PLAIN, WITHOUT = "plain", ",-"
 NO_CODING = ("none", "recorded")  # what compressions are set against: the first that was measured
 TOGETHER, ALONE, AMONG = "together", "alone", "among the others"
-JUDGED = (*Comparison.__dataclass_fields__, "q", "verdict", "more")
-COLUMNS = ("whole", "filter", "way", *JUDGED, "idle")
 
-# What a row says beside its place and comparison, and the names of subject and reference.
-Pair = tuple[dict[str, str], str, str]
+# What a row says beside its figures, and the cells of subject and reference.
+Pair = tuple[dict[str, Any], int, int]
 
 
-def effects(records: pd.DataFrame, by: Sequence[str], metric: str, margin: float) -> pd.DataFrame:
-    """One row per group of `by` for each variant against plain (`together`), and for each filter and way.
+def variant_pairs(
+    cells: pd.DataFrame, by: Sequence[str], archives: Mapping[int, Collection[str]]
+) -> list[Pair]:
+    """Per group of `by` each variant against plain (`together`), and each filter in each way.
 
-    `idle`: with and without it the very same archive was served, so the row shows the noise. q and verdict
-    are as in `comparisons`, corrected over all rows.
+    `archives`: the digests of what a cell was served. `idle`: with and without it the very same archive was served, so
+    the row shows the noise.
     """
-    found = _compared(
-        records, by, "variant", list(_pairs(set(records["variant"]))), metric=metric, margin=margin
-    )
-    return found.reindex(columns=[*by, *COLUMNS])
-
-
-def compression_effects(records: pd.DataFrame, by: Sequence[str], metric: str, margin: float) -> pd.DataFrame:
-    """One row per group of `by` for each `compression` against the `reference`; q and verdict as in `effects`."""
-    known = set(records["compression"].dropna())
-    reference = next((name for name in NO_CODING if name in known), None)
-    pairs = [
-        ({"compression": name, "reference": reference}, name, reference)
-        for name in sorted(known - {reference})
-        if reference
+    wanted = list(_ways(set(cells["variant"])))
+    return [
+        (
+            {**place, **says, "idle": archives.get(subject, ()) == archives.get(reference, ()) != ()},
+            subject,
+            reference,
+        )
+        for place, found in _groups(cells, by, "variant")
+        for says, one, other in wanted
+        if one in found and other in found
+        for subject, reference in [(found[one], found[other])]
     ]
-    found = _compared(records, by, "compression", pairs, metric=metric, margin=margin)
-    return found.reindex(columns=[*by, "compression", "reference", *JUDGED])
 
 
-def _compared(
-    records: pd.DataFrame,
-    by: Sequence[str],
-    column: str,
-    pairs: Sequence[Pair],
-    *,
-    metric: str,
-    margin: float,
-) -> pd.DataFrame:
-    """The pairs of values of `column`, subject against reference, wherever a group of `by` holds both."""
-    rows, found = [], []
-    for key, group in records.groupby(list(by), dropna=False) if pairs else ():
-        samples = {str(name): trials for name, trials in group.groupby(column)}
-        place = dict(zip(by, key, strict=True))
-        for says, subject, reference in pairs:
-            if subject not in samples or reference not in samples:
-                continue
-            times = (samples[each].set_index(list(BLOCK))[metric] for each in (subject, reference))
-            found.append(compare(*times))
-            idle = _digests(samples[subject]) == _digests(samples[reference]) != set()
-            rows.append({**place, **says, "idle": idle})
-    return pd.DataFrame(
-        {**row, **asdict(seen), "q": q, "verdict": verdict, "more": more}
-        for row, seen, (q, verdict, more) in zip(rows, found, judged(found, margin), strict=True)
-    )
+def compression_pairs(cells: pd.DataFrame, by: Sequence[str]) -> list[Pair]:
+    """Per group of `by` each `compression` against the `reference`."""
+    known = set(cells["compression"].dropna())
+    reference = next((name for name in NO_CODING if name in known), None)
+    return [
+        ({**place, "compression": name, "reference": reference}, found[name], found[reference])
+        for place, found in _groups(cells, by, "compression")
+        if reference in found
+        for name in sorted(found)
+        if name != reference
+    ]
+
+
+def _groups(
+    cells: pd.DataFrame, by: Sequence[str], column: str
+) -> Iterator[tuple[dict[str, Any], dict[str, int]]]:
+    """Of each group its place, and its cells by their value of `column`."""
+    for key, group in cells.groupby(list(by), dropna=False):
+        known = group[group[column].notna()]
+        yield (
+            {str(name): value for name, value in zip(by, key, strict=True)},
+            dict(zip(known[column].astype(str), known["cell"].astype(int), strict=True)),
+        )
 
 
 def factors(variants: Collection[str]) -> dict[str, tuple[str, ...]]:
@@ -97,16 +88,11 @@ def single_filters(variants: Collection[str]) -> frozenset[str]:
     )
 
 
-def _pairs(variants: Collection[str]) -> Iterator[Pair]:
-    """Each variant and filter, in each way."""
+def _ways(variants: Collection[str]) -> Iterator[tuple[dict[str, str], str, str]]:
+    """Each variant and filter, in each way, with its subject and reference."""
     parts = factors(variants)
     for whole in sorted(set(variants) - single_filters(variants) - {PLAIN}):
         yield {"whole": whole, "filter": whole, "way": TOGETHER}, whole, PLAIN
         for name in parts.get(whole, ()):
             yield {"whole": whole, "filter": name, "way": ALONE}, name, PLAIN
             yield {"whole": whole, "filter": name, "way": AMONG}, whole, f"{whole}{WITHOUT}{name}"
-
-
-def _digests(trials: pd.DataFrame) -> set[str]:
-    """The archives that were served; empty when the records do not tell."""
-    return set(trials["archive_digest"].dropna()) if "archive_digest" in trials else set()

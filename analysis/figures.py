@@ -14,9 +14,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis import conditions, effectchart, effects, engines, plots, protocols, variantchart, words
-from analysis.estimate import IntervalKind
-from analysis.reach import LEAST_TRIALS
-from analysis.results import PAGE_AND_RATE, Results
+from analysis.estimate import LEAST_TRIALS, IntervalKind
+from analysis.results import JUDGED, PAGE_AND_RATE, SAYS, Results
 
 PAGES_PER_FIGURE = 6
 TITLE_CHARACTERS = 46  # of bold text across one column of a paper
@@ -171,7 +170,7 @@ def _dots_by_page(cells: pd.DataFrame) -> Figure:
 
 def filter_effects(results: Results) -> Iterator[Drawing]:
     """What each filter of a factorial study does, one figure per page and link."""
-    place = [column for column in results.effects if column not in (*effects.COLUMNS, "protocol")]
+    place = [column for column in results.effects if column not in (*SAYS[1], *JUDGED, "protocol")]
     named = [column for column in results.split_columns if column != "variant"]
     for _, found in results.effects.groupby([*place, "whole"], dropna=False, sort=False):
         if (found["way"] == effects.TOGETHER).all():
@@ -257,11 +256,11 @@ def _reading(cells: pd.DataFrame) -> str:
     known = cells[cells["n"] > 0]
     least, most = known["n"].min(), known["n"].max()
     size = f"n = {least} per point" if least == most else f"n = {least} to {most} per point"
-    if (known["interval"] == IntervalKind.BOOTSTRAP).all():
-        return f"{size}; bars: 95 % bootstrap intervals."
+    if (known["interval"] == IntervalKind.EXACT).all():
+        return f"{size}; bars: 95 % intervals."
     if most < LEAST_TRIALS:
         return f"{size}, too few for an interval; bars: range of the trials."
-    return f"{size}; bars: 95 % bootstrap intervals, at hollow markers (fewer than five trials) the range."
+    return f"{size}; bars: 95 % intervals, at hollow markers (fewer than five trials) the range."
 
 
 FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (

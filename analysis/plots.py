@@ -94,7 +94,7 @@ def lines(
         if mine["median"].isna().all():
             continue
         axes.plot(times, mine["median"] / unit.ms, color=style.colour, linestyle=style.dash, linewidth=1.1)
-        for _, part in mine.groupby(mine["interval"] != IntervalKind.BOOTSTRAP):
+        for _, part in mine.groupby(mine["interval"] != IntervalKind.EXACT):
             _points(axes, part.index.to_numpy(), part, style, unit, vertical=True)
     axes.grid(axis="y", color=GUIDE, linewidth=0.5)
     axes.set_xlim(0, max(rtts) * 1.04)
@@ -145,7 +145,7 @@ def _points(
     vertical: bool,
 ) -> None:
     """Markers with their intervals; hollow ones stand for fewer trials than an interval needs."""
-    hollow = (cells["interval"] != IntervalKind.BOOTSTRAP).any()
+    hollow = (cells["interval"] != IntervalKind.EXACT).any()
     median = cells["median"].to_numpy(dtype=float) / unit.ms
     spread = np.nan_to_num(
         [

@@ -11,7 +11,6 @@ from pathlib import Path
 import jinja2
 
 from analysis import facts, figures, plots, protocols, summary, table
-from analysis.estimate import RESAMPLES
 from analysis.results import IDS, Results, evaluate
 from analysis.rundirectory import load, write_parquet
 from analysis.tables import TABLES
@@ -106,7 +105,6 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         progress=facts.progress(results),
         notes=facts.notes(results),
         tally=summary.tally(results),
-        by_panel=summary.by_panel(results),
         figures=drawn,
         tables={made.name: made for made in tables},
         recorded=len(results.records),
@@ -115,6 +113,5 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         baseline=protocols.label(results.baseline or ""),
         margin=f"{results.margin * 100:g}",
         few=results.few,
-        resamples=f"{RESAMPLES:,}",
         runs=[(run, list(facts.leaves(run.environment))) for run in results.runs],
     )

@@ -18,6 +18,7 @@ import pandas as pd
 from harness.errors import RecordsError
 from harness.input import jsontext, tomltext
 from harness.input.shown import one_line, shown
+from harness.model.claim import Claim
 from harness.model.observation import METRICS
 
 SCHEMA = 1
@@ -47,6 +48,8 @@ class PlanHeader:
     blocks: int | None = None
     conditions: int | None = None
     planned: frozenset[str] = frozenset()
+    looks: tuple[int, ...] = ()
+    claims: tuple[Claim, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -214,8 +217,13 @@ def _read_plan(path: Path, notes: list[str]) -> PlanHeader:
             _optional(header, "study", str, f"{path}:{number}")
             for key in PLAN_NUMBERS:
                 _optional(header, key, int, f"{path}:{number}")
-    numbers = {key: header.get(key) for key in PLAN_NUMBERS}
-    return PlanHeader(study=header.get("study"), planned=frozenset(planned), **numbers)
+    return PlanHeader(
+        study=header.get("study"),
+        seed=header.get("seed"),
+        blocks=header.get("blocks"),
+        conditions=header.get("conditions"),
+        planned=frozenset(planned),
+    )
 
 
 def _read_environment(path: Path, notes: list[str]) -> Mapping[str, Any]:

@@ -10,11 +10,11 @@ from typing import Any
 
 from analysis import engines, metrics, plots, protocols, words
 from analysis.calibration import calibration
-from analysis.compare import MOST_TRIALS_FORETOLD, Verdict
 from analysis.differing import loads_that_differ
 from analysis.effects import TOGETHER
 from analysis.results import IDS, Results
 from analysis.table import Shown, Table
+from analysis.verdicts import verdict_text
 from harness.model.metric import MetricTable
 
 Rows = tuple[tuple[Shown, ...], ...]
@@ -40,7 +40,7 @@ def median_times(results: Results) -> Table:
     head, rows = (_side_by_side if side_by_side else _below_each_other)(results)
     return Table(
         name="median-times",
-        title=f"{plots.MEDIAN} in ms [95 % bootstrap interval]",
+        title=f"{plots.MEDIAN} in ms [95 % interval]",
         note=f"{n} trials per condition{few}.",
         data=results.cells.drop(columns=list(IDS)).rename(columns=lambda name: IN_MS.get(name, name)),
         head=head,
@@ -89,35 +89,21 @@ def against_baseline(results: Results) -> Table | None:
     rows = [
         (
             *_cell(results, row),
-            Shown(words.number(row["ratio"], 3), words.span(row["low"], row["high"], 3)),
-            Shown(words.number(row["n"]), "" if row["paired"] else "unpaired"),
-            Shown(words.number(row["delta"], 2)),
-            Shown(words.probability(row["q"])),
-            Shown(verdict_text(row["verdict"], row["more"], results.margin)),
+            *_ratio(row),
+            Shown(verdict_text(row, results.margin)),
         )
         for row in data.to_dict("records")
     ]
-    tests = " and ".join(sorted(str(test) for test in found["test"].unique()))
     return Table(
         name="comparisons",
-        title=f"Page-load time relative to {name} [95 % bootstrap interval]",
-        note=f"Below 1: faster than {name}. n: blocks that hold both. q: p-value ({tests}), corrected for "
-        "all comparisons between protocols of this report (Benjamini-Hochberg).",
+        title=f"Page-load time relative to {name} [95 % interval]",
+        note=f"Below 1: faster than {name}. n: blocks that hold both. q: p-value of the "
+        "direction, corrected for all explored comparisons of this report (Benjamini-Hochberg).",
         data=data,
-        head=(*_cell_heads(results), "Ratio", "n", "Cliff's delta", "q", "Verdict"),
+        head=(*_cell_heads(results), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),
         keys=len(_cell_heads(results)),
     )
-
-
-def verdict_text(verdict: str, more: int, margin: float) -> str:
-    """A verdict as a reader is told it. A column of verdicts holds their values (pandas makes them plain text)."""
-    if verdict == Verdict.NO_DIFFERENCE:
-        return f"no difference larger than {margin * 100:g} %"
-    if verdict == Verdict.INCONCLUSIVE:
-        about = "over" if more >= MOST_TRIALS_FORETOLD else "about"
-        return f"inconclusive ({about} {words.count(more, 'more trial')} needed)"
-    return str(verdict)
 
 
 def variant_effects(results: Results) -> Table | None:
@@ -143,9 +129,8 @@ def variant_effects(results: Results) -> Table | None:
     )
     return Table(
         name="effects",
-        title="Page-load time of a variant relative to the page as it is [95 % bootstrap interval]",
-        note=f"Below 1: faster than plain.{ways if factorial else ''} n: blocks that hold both. q: corrected for all "
-        "rows (Benjamini-Hochberg).",
+        title="Page-load time of a variant relative to the page as it is [95 % interval]",
+        note=f"Below 1: faster than plain.{ways if factorial else ''} n: blocks that hold both. q: as above.",
         data=data,
         head=(*where, *(("Filter", "Way") if factorial else ()), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),
@@ -163,16 +148,15 @@ def compression_effects(results: Results) -> Table | None:
         (
             *_cell(results, row),
             *_ratio(row),
-            Shown(verdict_text(row["verdict"], row["more"], results.margin)),
+            Shown(verdict_text(row, results.margin)),
         )
         for row in data.to_dict("records")
     ]
     reference = found["reference"].iloc[0]
     return Table(
         name="compressions",
-        title=f"Page-load time relative to compression {reference} [95 % bootstrap interval]",
-        note=f"Below 1: faster than {reference}. n: blocks that hold both. q: corrected for all rows "
-        "(Benjamini-Hochberg).",
+        title=f"Page-load time relative to compression {reference} [95 % interval]",
+        note=f"Below 1: faster than {reference}. n: blocks that hold both. q: as above.",
         data=data,
         head=(*_cell_heads(results), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),
@@ -184,14 +168,14 @@ def _ratio(row: Mapping[Any, Any]) -> tuple[Shown, Shown, Shown]:
     """Ratio with its interval, n, and the corrected p-value."""
     return (
         Shown(words.number(row["ratio"], 3), words.span(row["low"], row["high"], 3)),
-        Shown(words.number(row["n"]), "" if row["paired"] else "unpaired"),
+        Shown(words.number(row["n"])),
         Shown(words.probability(row["q"])),
     )
 
 
 def effect_text(row: Mapping[Any, Any], margin: float) -> str:
     """The verdict on an effect. The very same archive served on both sides shows the noise and no effect."""
-    return "changes nothing here" if row["idle"] else verdict_text(row["verdict"], row["more"], margin)
+    return "changes nothing here" if row["idle"] else verdict_text(row, margin)
 
 
 def traffic(results: Results) -> Table | None:

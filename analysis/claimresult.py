@@ -1,0 +1,52 @@
+"""What became of one claim in one setting, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from analysis.compare import Comparison, Judgement
+from harness.model.claim import Claim
+
+
+class ClaimVerdict(StrEnum):
+    """Whether what was expected is so. A claim without an expectation is told, or not known yet."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    TOLD = "told"
+    UNKNOWN = "not known yet"
+    NO_DATA = "no data"
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """One line of the report's first table.
+
+    `setting`: the dimensions that the pairs share. `pairs`: the cells that are set against each other, the second None
+    of a budget. `comparison`: of a budget the values against its limit, else the ratio; None without data. `low` to
+    `high` of a budget are in the metric's unit. `floor`: how far the two equal baselines of these settings lie apart,
+    as a ratio of at least 1; None where none was measured.
+    """
+
+    claim: Claim
+    setting: Mapping[str, Any]
+    verdict: ClaimVerdict
+    sentence: str
+    pages: tuple[str, ...] = ()
+    pairs: tuple[tuple[int, int | None], ...] = ()
+    comparison: Comparison | None = None
+    judgement: Judgement | None = None
+    floor: float | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def expects(self) -> bool:
+        return self.claim.expects
+
+    @property
+    def went_wrong(self) -> bool:
+        """Whether a command that was given the claim ends with 1."""
+        return self.expects and self.verdict in (ClaimVerdict.FAILS, ClaimVerdict.NO_DATA)
