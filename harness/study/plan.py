@@ -115,7 +115,7 @@ def make_plan(study: Study, seed: int) -> Plan:
     """Order the trials of a study: as many blocks as trials per condition, shuffled each by itself."""
     source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
     planned: list[PlannedTrial] = []
-    for block in range(1, study.trials + 1):
+    for block in range(1, study.trials.most + 1):
         for condition in _shuffled(study.conditions, source):
             order = len(planned) + 1
             planned.append(PlannedTrial(f"{order:05d}", block, order, condition))
