@@ -1,8 +1,8 @@
 """Which trials enter an estimate: named mechanical rules, and a count of what each of them took away.
 
 A trial is never left out because its time looks odd. It is left out when it did not do what its condition
-says, when nothing was observed, or when the machine was too busy to keep the link's times, by the first rule of
-the list that applies. Another rule is one more line of RULES.
+says, when nothing was observed, or when the machine disturbed it, by the first rule of the list that applies. Reasons
+that the record of one attempt tells stand in harness/model/soundness.py; rules here compare it with other records.
 """
 
 from __future__ import annotations
@@ -14,15 +14,8 @@ from typing import Any
 import pandas as pd
 
 from harness.model.engine import Engine
+from harness.model.soundness import REASONS, Reason
 from harness.outcome import Outcome
-
-MEANINGS = {
-    Outcome.PAGE_TIMEOUT: "the page did not finish loading in time",
-    Outcome.PAGE_ERROR: "the browser could not load the page",
-    Outcome.WRONG_PROTOCOL: "a request did not use the protocol of its condition",
-    Outcome.MISSING_OBJECTS: "objects of the page were not served",
-    Outcome.TESTBED_FAILED: "a part of the testbed failed",
-}
 
 
 @dataclass(frozen=True)
@@ -34,42 +27,19 @@ class ExclusionRule:
     applies: Callable[[pd.DataFrame], pd.Series[bool]]
 
 
-def outcome_is(outcome: str, meaning: str) -> ExclusionRule:
-    return ExclusionRule(outcome, meaning, lambda records: records["outcome"] == outcome)
-
-
-def above(name: str, meaning: str, column: str, limit: float) -> ExclusionRule:
-    """Trials whose `column` is above `limit`; where it was not observed, the rule does not apply."""
-
-    def applies(records: pd.DataFrame) -> pd.Series[bool]:
-        if column not in records:
-            return pd.Series(False, index=records.index)
-        return pd.to_numeric(records[column], errors="coerce") > limit
-
-    return ExclusionRule(name, meaning, applies)
-
-
-# The emulator's own lateness. With real-time scheduling the 99th percentile is some 0.05 ms and the worst packet of a
-# load some 1 ms late, also on a busy machine; beyond these limits the link was not the one of the condition.
-LATE_P99_LIMIT_US = 1000
-LATE_MAX_LIMIT_US = 20_000
-
-# Browser and servers want the cores too: docs/results.md has what other programs' use of them did to load times.
-FOREIGN_CPU_LIMIT = 0.25
-
 # What is no page any more: of the median of the page's loads, in that variant, in all engines and by all protocols.
 LEAST_OF_THE_PAGE = 0.5
 
 
-def late(way: str) -> ExclusionRule:
-    """Trials over a link that a starved machine made late."""
-    often = above("", "", f"link_reading_{way}_lateness_p99_us", LATE_P99_LIMIT_US)
-    badly = above("", "", f"link_reading_{way}_lateness_max_us", LATE_MAX_LIMIT_US)
-    return ExclusionRule(
-        f"late-packets-{way}",
-        f"the machine was starved: over 1 % of the packets {way} were delivered more than 1 ms late, or one over 20 ms",
-        lambda records: often.applies(records) | badly.applies(records),
-    )
+def of_the_attempt(reason: Reason) -> ExclusionRule:
+    """A mechanical reason as a rule: asked of each record as it is asked right after an attempt."""
+    columns = ["_".join(keys) for keys in reason.reads]
+
+    def applies(records: pd.DataFrame) -> pd.Series[bool]:
+        values = zip(*(_column(records, column).tolist() for column in columns), strict=True)
+        return pd.Series([reason.applies(*each) for each in values], index=records.index, dtype=bool)
+
+    return ExclusionRule(reason.name, reason.meaning, applies)
 
 
 def _column(records: pd.DataFrame, name: str) -> pd.Series[Any]:
@@ -109,17 +79,7 @@ def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
 
 
 RULES: tuple[ExclusionRule, ...] = (
-    *(outcome_is(outcome, meaning) for outcome, meaning in MEANINGS.items()),
-    ExclusionRule(
-        "unknown-outcome",
-        "the record's outcome is not one this version knows",
-        lambda records: ~records["outcome"].isin([outcome.value for outcome in Outcome]),
-    ),
-    ExclusionRule(
-        "no-load-time",
-        "the load ended, but its page-load time was not observed",
-        lambda records: ~(records["plt_ms"] > 0),
-    ),
+    *map(of_the_attempt, REASONS),
     ExclusionRule(
         "little-of-the-page",
         f"the load asked for less than {LEAST_OF_THE_PAGE:.0%} of what the page usually asks for",
@@ -127,14 +87,6 @@ RULES: tuple[ExclusionRule, ...] = (
     ),
     ExclusionRule(
         "painted-nothing", "the load showed nothing of a page that other loads showed", painted_nothing
-    ),
-    late("down"),
-    late("up"),
-    above(
-        "busy-machine",
-        f"other programs had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores while the page loaded",
-        "foreign_cpu_share",
-        FOREIGN_CPU_LIMIT,
     ),
 )
 

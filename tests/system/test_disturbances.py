@@ -16,10 +16,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.exclude import FOREIGN_CPU_LIMIT, sift
+from analysis.exclude import sift
 from harness.model.engine import Driver
 from harness.model.link import Link
 from harness.model.protocol import Protocol
+from harness.model.soundness import FOREIGN_CPU_LIMIT
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.processtree import CORES, family

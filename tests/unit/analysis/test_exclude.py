@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
 
-from analysis.exclude import RULES, above, sift
+from analysis.exclude import RULES, ExclusionRule, sift
 from analysis.rundirectory import load
+from harness.model.soundness import OUTCOME, REASONS, unsound
 from harness.outcome import Outcome
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -55,14 +60,12 @@ def test_counts_per_condition_and_rule() -> None:
     ]
 
 
-def test_a_further_numeric_rule_is_one_more_line() -> None:
-    rules = (*RULES, above("late-packets", "packets left late", "late_us", 2.5))
-    sifted = sift(records("ok", "ok", "ok", "ok", "page-error"), rules)
+def test_a_further_rule_is_one_more_line() -> None:
+    late = ExclusionRule("late-packets", "packets left late", lambda records: records["late_us"] > 2.5)
+    sifted = sift(records("ok", "ok", "ok", "ok", "page-error"), (*RULES, late))
     assert (
         sifted.by_rule()["late-packets"] == 1
     )  # the first rule that applies counts: trial 4 is a page-error
-    missing = above("late-packets", "packets left late", "not_recorded", 1)
-    assert not missing.applies(records("ok")).any()
 
 
 def test_outcomes_of_a_run(tmp_path: Path) -> None:
@@ -94,3 +97,42 @@ def test_a_busy_machine_is_named() -> None:
     seen["foreign_cpu_share"] = [0.25, 0.26, None]
     assert sift(seen).by_rule()["busy-machine"] == 1
     assert list(sift(seen).kept["trial"]) == ["1", "3"]
+
+
+LIMITS = (0.01, 0.25, 1000.0, 20_000.0)
+
+
+def numbers(*worth_trying: float) -> st.SearchStrategy[float | None]:
+    return st.sampled_from(worth_trying) | st.floats(0, 1e6) | st.none()
+
+
+def measured() -> st.SearchStrategy[dict[str, Any]]:
+    """Records as of the runner, of which any number may be missing: all that a reason reads."""
+    flat = {
+        keys: st.sampled_from([*map(str, Outcome), "ok", "ok", "ok", "from-the-future"])
+        if keys == OUTCOME
+        else numbers(0.0, *(most * factor for most in LIMITS for factor in (0.5, 1.0, 1.5)))
+        for reason in REASONS
+        for keys in reason.reads
+    }
+    return st.fixed_dictionaries({}, optional=flat).map(nested)
+
+
+def nested(flat: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    record: dict[str, Any] = {"outcome": "ok"}
+    for keys, value in flat.items():
+        inner = record
+        for key in keys[:-1]:
+            inner = inner.setdefault(key, {})
+        inner[keys[-1]] = value
+    return record
+
+
+@given(made=st.lists(measured(), min_size=1, max_size=20))
+def test_a_report_leaves_out_what_the_runner_repeats(made: list[dict[str, Any]]) -> None:
+    synthetic = Synthetic(pages=("dummy-2012",), protocols=("h2",), rates_mbps=(1.0,), rtts_ms=(20.0,))
+    row = synthetic.records()[0]
+    numbered = [{**row, "plt_ms": None, **each, "trial": f"{n:03d}"} for n, each in enumerate(made)]
+    frame = pd.json_normalize(numbered, sep="_")
+    reasons = dict(zip(*(sift(frame).excluded[column] for column in ("trial", "excluded_by")), strict=True))
+    assert reasons == {each["trial"]: reason for each in numbered if (reason := unsound(each)) is not None}
