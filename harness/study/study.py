@@ -71,7 +71,8 @@ class Study:
             raise StudyError(
                 f"the study has {conditions:,} conditions; it may have {MAX_CONDITIONS:,}: leave some out"
             )
-        if conditions * self.trials.most > MAX_PLANNED:
+        places = len(self.pages) * len(self.links) * sum(len(setup.drivers) for setup in self.setups)
+        if (conditions + self.aa * places) * self.trials.most > MAX_PLANNED:
             raise StudyError(
                 f"the study has {conditions:,} conditions x {self.trials.most:,} trials; "
                 f"all may be {MAX_PLANNED:,}: lower trials"
