@@ -10,7 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from harness.model import protocol as model
 from harness.model.protocol import Protocol
+
+ordered = model.in_order
+baseline = model.baseline
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
@@ -52,20 +56,8 @@ def label(protocol: str) -> str:
         return protocol
 
 
-def ordered(protocols: Iterable[str]) -> tuple[str, ...]:
-    """Each protocol once: the known ones as in `STYLES`, then the others by name."""
-    present = set(protocols)
-    return (*(name for name in STYLES if name in present), *sorted(present - STYLES.keys()))
-
-
 def styles(protocols: Iterable[str]) -> dict[str, Style]:
     """The look of each protocol, in order."""
     names = ordered(protocols)
     unknown = [name for name in names if name not in STYLES]
     return {name: STYLES.get(name) or FURTHER[unknown.index(name) % len(FURTHER)] for name in names}
-
-
-def baseline(protocols: Iterable[str]) -> str | None:
-    """What others are compared with: http1 where it is present, else the first in order."""
-    names = ordered(protocols)
-    return Protocol.HTTP1.value if Protocol.HTTP1.value in names else next(iter(names), None)

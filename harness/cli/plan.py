@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from harness.cli.plaintext import aligned, say
 from harness.cli.studychoice import chosen, no_verdict_warning
 from harness.model.condition import Condition
+from harness.study.blocks import settings_of
 from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
 from sites.archive import archives_root, open_archive
@@ -25,11 +26,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.order:
         for planned in plan.trials:
             say(f"{planned.trial} block {planned.block}: {planned.condition}")
-    seed = study.seed if study.seed is not None else "drawn when the run starts"
-    say(
-        f"\n{study.title}: {plan.conditions} conditions x {study.trials} trials = {len(plan.trials)} trials "
-        f"in {plan.blocks} blocks, each in random order (seed {seed})"
-    )
+    say("")
+    for line in size(study, plan):
+        say(line)
     say(f"estimated time: {_estimate(plan)}")
     warning = no_verdict_warning(study)
     if warning:
@@ -38,9 +37,46 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def conditions_table(study: Study) -> Iterable[str]:
-    """A line per condition, below the names of its keys."""
-    rows = [_words(condition) for condition in study.conditions]
+    """A line per condition, below the names of its keys, those of a group together."""
+    groups = (group for setting in settings_of(study.conditions, twice=study.aa) for group in setting)
+    rows = [
+        {"group": str(number), **_words(condition)}
+        for number, group in enumerate(groups, start=1)
+        for condition in group
+    ]
     return aligned([list(rows[0]), *(list(row.values()) for row in rows)])
+
+
+def size(study: Study, plan: Plan) -> Iterable[str]:
+    """What a plan is in numbers: conditions, trials, blocks, groups, attempts, looks."""
+    settings = settings_of(study.conditions, twice=study.aa)
+    again = plan.conditions - len(plan.cells)
+    up_to = "up to " if study.trials.until else ""
+    yield (
+        f"{study.title}: {plan.conditions} conditions x {up_to}{plan.blocks} trials = {up_to}{len(plan.trials)} trials "
+        f"in {plan.blocks} blocks (seed {study.seed if study.seed is not None else 'drawn when the run starts'})"
+    )
+    if again:
+        only = ", also of a single condition" if len(plan.cells) == 1 else ""
+        yield f"measured twice (A/A): the baseline of each setting, {again} of the conditions{only}; aa = false: none"
+    groups = [len(group) for setting in settings for group in setting]
+    yield (
+        f"a block: {_counted(len(groups), 'group')} of {_range(groups)}, in random order; "
+        "what is compared stands together"
+    )
+    yield f"attempts: up to {study.trials.attempts} at a trial, until one counts"
+    if study.trials.until is not None:
+        looks = ", ".join(map(str, study.trials.looks))
+        yield f"until {study.trials.until * 100:g} %: looks after the blocks {looks}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def _range(sizes: Iterable[int]) -> str:
+    found = sorted(set(sizes))
+    return _counted(found[0], "condition") if len(found) == 1 else f"{found[0]} to {found[-1]} conditions"
 
 
 def _words(condition: Condition) -> dict[str, str]:
@@ -52,6 +88,7 @@ def _words(condition: Condition) -> dict[str, str]:
         "protocol": condition.protocol,
         "engine": condition.engine,
         "driver": condition.driver,
+        "": "again" if condition.again else "",
     }
 
 

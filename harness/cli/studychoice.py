@@ -17,6 +17,7 @@ from harness.model.protocol import Protocol
 from harness.model.variant import AS_ARCHIVED
 from harness.study.study import Study
 from harness.study.studyfile import read_study, shipped_studies
+from harness.study.trials import MAX_TRIALS, USUAL_MOST, parse_until
 
 
 def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
@@ -25,10 +26,17 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
     study = read_study(path)
     text = path.read_text(encoding="utf-8")
     if arguments.trials is not None:
-        if arguments.trials < 1:
-            raise StudyError(f"--trials is {arguments.trials}; it must be at least 1")
-        study = replace(study, trials=arguments.trials)
+        if not 1 <= arguments.trials <= MAX_TRIALS:
+            raise StudyError(f"--trials is {arguments.trials}; it must be 1 to {MAX_TRIALS}")
+        number = arguments.trials
+        study = replace(study, trials=replace(study.trials, least=number, most=number, until=None))
         text += f"\n# run with --trials {arguments.trials}\n"
+    if arguments.until is not None:
+        until = parse_until("--until", arguments.until)
+        trials = study.trials
+        most = trials.most if trials.until else max(trials.most, USUAL_MOST)
+        study = replace(study, trials=replace(trials, most=most, until=until))
+        text += f"\n# run with --until {arguments.until}\n"
     for condition in arguments.only:
         study = _only(study, condition)
         text += f"# run with --only {condition}\n"
@@ -60,11 +68,12 @@ def no_verdict_warning(study: Study) -> str | None:
     comparisons = comparisons_of(study)
     if comparisons == 0:
         return None
-    needed = clear_ones_needed(comparisons, study.trials)
+    needed = clear_ones_needed(comparisons, study.trials.most)
     if needed is None:
+        many = "s" * (study.trials.most > 1)
         return (
-            f"warning: {comparisons} comparison{'s' * (comparisons > 1)} with {study.trials} "
-            f"trial{'s' * (study.trials > 1)} can give no verdict; at least {least_trials(comparisons, comparisons)} "
+            f"warning: {comparisons} comparison{'s' * (comparisons > 1)} with {study.trials} trial{many} can give no "
+            f"verdict; at least {least_trials(comparisons, comparisons)} "
             f"trials, and {least_trials(comparisons, 1)} for one difference among equals"
         )
     if needed > 1:

@@ -36,7 +36,10 @@ class Served(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """One cell of a study: what is loaded, how its bytes travel, over which link, in which browser."""
+    """One cell of a study: what is loaded, how its bytes travel, over which link, in which browser.
+
+    `again` tells apart a cell that is measured twice in each block (A/A), so that the difference of nothing is known.
+    """
 
     page: str
     variant: Variant = AS_ARCHIVED
@@ -48,6 +51,7 @@ class Condition:
     server: str
     device: Device = DESKTOP
     compression: Compression = RECORDED_COMPRESSION
+    again: bool = False
 
     @property
     def served(self) -> Served:
@@ -72,9 +76,10 @@ class Condition:
                 driver=Driver(data["driver"]),
                 origins=Origins(data["origins"]),
                 server=data["server"],
-                # Plans of older versions have neither.
+                # Plans of older versions have none of these.
                 device=DEVICES[data.get("device", DESKTOP.name)],
                 compression=Compression.parse(data.get("compression", RECORDED)),
+                again=data.get("again", False) is True,
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise StudyError(f"not a condition ({error}): {shown(data)}") from error
@@ -82,5 +87,6 @@ class Condition:
     def __str__(self) -> str:
         device = "" if self.device is DESKTOP else f" {self.device}"
         coding = "" if self.compression == RECORDED_COMPRESSION else f" {self.compression}"
+        twice = " (again)" if self.again else ""
         browser = self.driver if self.engine is DEFAULT_ENGINE else f"{self.engine} {self.driver}"
-        return f"{self.page} {self.variant}{coding} {self.protocol} {self.link.name} {browser}{device}"
+        return f"{self.page} {self.variant}{coding} {self.protocol} {self.link.name} {browser}{device}{twice}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -71,3 +72,15 @@ OF_2012 = (
     Protocol.SPDY,
     Protocol.SPDY_PLAIN,
 )
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Each protocol once: ours in their order, then those that nobody knows by name."""
+    present, ours = set(names), [protocol.value for protocol in Protocol]
+    return (*(name for name in ours if name in present), *sorted(present.difference(ours)))
+
+
+def baseline(names: Iterable[str]) -> str | None:
+    """What others are compared with: http1 where it is present, else the first in order."""
+    found = in_order(names)
+    return Protocol.HTTP1.value if Protocol.HTTP1.value in found else next(iter(found), None)

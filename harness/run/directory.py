@@ -144,7 +144,7 @@ def open_run(folder: Path, study_text: str, plan: Plan) -> Iterator[RunDirectory
                     f"{folder} holds a run of another study (see its study.toml); choose another --out"
                 )
             stored = Plan.from_lines(plan_path.read_text(errors="replace"), str(plan_path))
-            if {trial.condition for trial in stored.trials} != {trial.condition for trial in plan.trials}:
+            if stored.cells != plan.cells:
                 raise RecordsError(
                     f"{folder} was planned with other options (conditions differ); choose another --out"
                 )

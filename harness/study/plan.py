@@ -1,10 +1,10 @@
-"""The plan of a run: every trial, in blocks over all conditions, each block in its own random order."""
+"""The plan of a run: every trial, in blocks over all conditions, each block in its own random order of groups."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,9 @@ from harness.input.shown import shown
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.study.blocks import settings_of, shuffled
 from harness.study.study import MAX_PLANNED, Study
+from harness.study.trials import Trials
 
 PLAN_SCHEMA = 1
 
@@ -49,11 +51,20 @@ class PlannedTrial:
 
 @dataclass(frozen=True)
 class Plan:
-    """The trials of a run with the seed that ordered them. The same study and seed give the same plan."""
+    """The trials of a run with the seed that ordered them. The same study and seed give the same plan.
+
+    `per_condition` is None in the plan of an older version, which measured each trial once.
+    """
 
     study: str
     seed: int
     trials: tuple[PlannedTrial, ...]
+    per_condition: Trials | None = None
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """The blocks after which a condition may stop."""
+        return self.per_condition.looks if self.per_condition else ()
 
     @property
     def conditions(self) -> int:
@@ -75,10 +86,19 @@ class Plan:
 
     def with_conditions_of(self, other: Plan) -> Plan:
         """The same trials with the equal conditions of another plan, which hold the text of their traces."""
-        known = {trial.condition: trial.condition for trial in other.trials}
+        known = {trial.condition: trial.condition for trial in other.trials if not trial.condition.again}
+
+        def same(condition: Condition) -> Condition:
+            return replace(known[replace(condition, again=False)], again=condition.again)
+
         return replace(
-            self, trials=tuple(replace(trial, condition=known[trial.condition]) for trial in self.trials)
+            self, trials=tuple(replace(trial, condition=same(trial.condition)) for trial in self.trials)
         )
+
+    @property
+    def cells(self) -> frozenset[Condition]:
+        """The conditions without those that repeat another (A/A), which older versions did not plan."""
+        return frozenset(trial.condition for trial in self.trials if not trial.condition.again)
 
     def to_lines(self) -> str:
         """The text of plan.jsonl: a header line, then a line per trial."""
@@ -89,6 +109,7 @@ class Plan:
             "trials": len(self.trials),
             "blocks": self.blocks,
             "conditions": self.conditions,
+            **({"per_condition": self.per_condition.to_json()} if self.per_condition else {}),
         }
         rows = [header, *(trial.to_json() for trial in self.trials)]
         return "".join(json.dumps(row) + "\n" for row in rows)
@@ -100,7 +121,9 @@ class Plan:
             header, *rows = (jsontext.parse(line.encode()) for line in text.splitlines())
             trials = tuple(PlannedTrial.from_json(row) for row in rows)
             seed = keys.checked_number("seed", header["seed"], 0, jsontext.MAX_WHOLE, whole=True)
-            plan = cls(keys.text(header, "study"), int(seed), trials)
+            each = header.get("per_condition")
+            per_condition = None if each is None else Trials.from_json(each)
+            plan = cls(keys.text(header, "study"), int(seed), trials, per_condition)
             complete = header["schema"] == PLAN_SCHEMA and header["trials"] == len(trials)
         except (ValueError, KeyError, TypeError, StudyError) as error:
             raise RecordsError(
@@ -112,17 +135,12 @@ class Plan:
 
 
 def make_plan(study: Study, seed: int) -> Plan:
-    """Order the trials of a study: as many blocks as trials per condition, shuffled each by itself."""
+    """Order the trials of a study: as many blocks as trials per condition at most, shuffled each by itself."""
     source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
+    settings = settings_of(study.conditions, twice=study.aa)
     planned: list[PlannedTrial] = []
-    for block in range(1, study.trials + 1):
-        for condition in _shuffled(study.conditions, source):
+    for block in range(1, study.trials.most + 1):
+        for condition in shuffled(settings, source):
             order = len(planned) + 1
             planned.append(PlannedTrial(f"{order:05d}", block, order, condition))
-    return Plan(study.name, seed, tuple(planned))
-
-
-def _shuffled(conditions: Sequence[Condition], source: random.Random) -> list[Condition]:
-    order = list(conditions)
-    source.shuffle(order)
-    return order
+    return Plan(study.name, seed, tuple(planned), study.trials)

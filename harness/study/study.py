@@ -15,8 +15,8 @@ from harness.model.link import Backend, Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, TcpSettings
 from harness.model.variant import Variant
+from harness.study.trials import Trials
 
-MAX_TRIALS = 10_000  # of a condition
 MAX_CONDITIONS = 10_000
 MAX_PLANNED = 1_000_000  # at a second each: 12 days
 
@@ -40,8 +40,8 @@ class Study:
     """What is measured: the conditions are the product of pages, variants, compressions, links, protocols and drivers.
 
     A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
-    `replays` hold what each engine gets, these with each of the compressions. StudyError when that makes more trials
-    than anybody can mean.
+    `replays` hold what each engine gets, these with each of the compressions. With `aa` each setting's baseline is
+    measured twice (`harness.study.blocks`). StudyError when that makes more trials than anybody can mean.
     """
 
     name: str
@@ -58,23 +58,23 @@ class Study:
     replays: Mapping[Engine, Replay]
     servers: Mapping[Engine, str]
     tcp: TcpSettings
-    trials: int
+    trials: Trials
     seed: int | None
     timeout_s: float
     keep: tuple[str, ...]
+    aa: bool = True
 
     def __post_init__(self) -> None:
-        if not 1 <= self.trials <= MAX_TRIALS:
-            raise StudyError(f"trials is {self.trials}; it must be 1 to {MAX_TRIALS}")
         each = sum(len(setup.protocols) * len(setup.drivers) for setup in self.setups)
         conditions = len(self.pages) * len(self.variants) * len(self.compressions) * len(self.links) * each
         if conditions > MAX_CONDITIONS:
             raise StudyError(
                 f"the study has {conditions:,} conditions; it may have {MAX_CONDITIONS:,}: leave some out"
             )
-        if conditions * self.trials > MAX_PLANNED:
+        places = len(self.pages) * len(self.links) * sum(len(setup.drivers) for setup in self.setups)
+        if (conditions + self.aa * places) * self.trials.most > MAX_PLANNED:
             raise StudyError(
-                f"the study has {conditions:,} conditions x {self.trials:,} trials; "
+                f"the study has {conditions:,} conditions x {self.trials.most:,} trials; "
                 f"all may be {MAX_PLANNED:,}: lower trials"
             )
 

@@ -23,7 +23,8 @@ from harness.model.variant import PLAIN, Variant, factorial, parse_variant
 from harness.study.abilities import ABILITIES
 from harness.study.linkfile import links_of
 from harness.study.rules import check, unspoken
-from harness.study.study import MAX_TRIALS, Study
+from harness.study.study import Study
+from harness.study.trials import USUAL_TRIALS, Trials
 
 KEPT_FILES = ("netlog", "pcap", "screenshot")
 STUDY_KEYS = (
@@ -50,6 +51,7 @@ STUDY_KEYS = (
     "seed",
     "timeout_s",
     "keep",
+    "aa",
 )
 TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle")
 
@@ -127,10 +129,11 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         replays=replays,
         servers=servers,
         tcp=_tcp(keys.table("tcp", data["tcp"], TCP_KEYS) if "tcp" in data else {}),
-        trials=int(keys.number(data, "trials", 5, 1, MAX_TRIALS, whole=True)),
+        trials=Trials.parse(data.get("trials", USUAL_TRIALS)),
         seed=int(keys.number(data, "seed", 0, 0, 2**63 - 1, whole=True)) if "seed" in data else None,
         timeout_s=keys.number(data, "timeout_s", 60, 1, 3600),
         keep=keys.choices(data, "keep", KEPT_FILES, ()),
+        aa=keys.truth(data, "aa", default=Study.aa),
     )
     for condition in study.conditions:
         check(condition, replace(replays[condition.engine], compression=condition.compression))

@@ -62,7 +62,7 @@ def table_below(text: str, head: str) -> list[list[str]]:
 
 def stored_record() -> dict[str, Any]:
     """A record as a run stores it."""
-    (planned,) = make_plan(parse_study(STUDY, "mine.toml"), 1).trials
+    planned = make_plan(parse_study(STUDY, "mine.toml"), 1).trials[0]
     record = Record(planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", Observation(plt_ms=1.0), 2.0)
     return dict(json.loads(json.dumps(record.to_json())))
 

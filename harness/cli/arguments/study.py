@@ -7,10 +7,16 @@ from pathlib import Path
 
 
 def add_study(parser: argparse.ArgumentParser) -> None:
-    """STUDY, --trials and --only."""
+    """STUDY, --trials, --until and --only."""
     parser.add_argument("study", metavar="STUDY.toml", help="a study file, or the name of a study that ships")
     parser.add_argument(
         "--trials", type=int, metavar="N", help="trials per condition, instead of the study's"
+    )
+    parser.add_argument(
+        "--until",
+        metavar="PERCENT",
+        help="stop a condition once the half-width of its interval is this, as in '2 %%', at looks fixed beforehand "
+        "(at most 60 trials, or the study's most)",
     )
     parser.add_argument(
         "--only",

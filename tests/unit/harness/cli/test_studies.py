@@ -68,6 +68,6 @@ def test_a_plan_says_that_it_can_give_no_verdict(
     assert main(["plan", str(study)]) == 0
     said = capsys.readouterr().out
     assert "warning: 8 comparisons with 3 trials can give no verdict; at least 5 trials, and 9 for" in said
-    assert "[/red] [link=x]: 16 conditions" in said
+    assert "[/red] [link=x]: 24 conditions" in said
     assert main(["plan", str(study), "--trials", "9"]) == 0
     assert "verdict" not in capsys.readouterr().out

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness.cli.plan import conditions_table
+from harness.cli.plan import conditions_table, size
 from harness.errors import StudyError
 from harness.input import tomltext
 from harness.model.engine import Driver, Engine
@@ -123,9 +123,10 @@ def planned_and_printed(text: str) -> None:
     if study is None:
         return
     plan = make_plan(study, 1)
-    assert plan.conditions == len(set(study.conditions)) == len(study.conditions) > 0
+    assert len(plan.cells) == len(set(study.conditions)) == len(study.conditions) > 0
     assert Plan.from_lines(plan.to_lines(), "plan.jsonl") == plan
-    assert len(list(conditions_table(study))) == 1 + len(study.conditions)
+    assert len(list(conditions_table(study))) == 1 + plan.conditions
+    assert all("\n" not in line for line in size(study, plan))
 
 
 @given(CHANGES, LINK_CHANGES)

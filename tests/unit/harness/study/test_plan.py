@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +12,7 @@ from harness.errors import RecordsError
 from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
+from harness.study.trials import Trials
 
 STUDY = """
 name = "mine"
@@ -31,7 +34,9 @@ def test_every_block_holds_every_condition_once(study: Study) -> None:
     plan = make_plan(study, 1)
     for block in range(1, 5):
         conditions = [trial.condition for trial in plan.trials if trial.block == block]
-        assert Counter(conditions) == Counter(study.conditions)
+        twins = [condition for condition in conditions if condition.again]
+        assert Counter(conditions) == Counter([*study.conditions, *twins])
+        assert len(twins) == 3  # one per link
 
 
 def test_same_seed_same_plan_other_seed_other_order(study: Study) -> None:
@@ -50,6 +55,24 @@ def test_blocks_are_ordered_differently(study: Study) -> None:
 def test_plan_survives_its_file(study: Study) -> None:
     plan = make_plan(study, 7)
     assert Plan.from_lines(plan.to_lines(), "plan.jsonl") == plan
+    assert plan.per_condition == Trials.of(4)
+    looking = make_plan(replace(study, trials=Trials(5, 20, 0.02, 2)), 7)
+    assert Plan.from_lines(looking.to_lines(), "plan.jsonl") == looking
+    assert looking.blocks == 20
+    assert looking.looks == (5, 6, 7, 9, 11, 13, 16, 20)
+
+
+def test_a_plan_of_an_older_version_is_read(study: Study) -> None:
+    """It has neither `again` nor what the header says of a condition's trials."""
+    plan = make_plan(replace(study, aa=False), 7)
+    header, *rows = map(json.loads, plan.to_lines().splitlines())
+    del header["per_condition"]
+    for row in rows:
+        del row["condition"]["again"]
+    older = Plan.from_lines("".join(json.dumps(row) + "\n" for row in (header, *rows)), "plan.jsonl")
+    assert older == replace(plan, per_condition=None)
+    assert older.looks == ()
+    assert older.cells == make_plan(study, 7).cells
 
 
 def test_cut_plan_is_refused(study: Study) -> None:

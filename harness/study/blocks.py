@@ -1,0 +1,97 @@
+"""What a block is made of: settings, whose conditions are compared with each other, in groups that stay together.
+
+The time of a load drifts with the machine, and a pair of trials is worth the more the closer its two stand. Trials of
+different pages, links, engines, drivers or devices are never compared inside a block. So a block goes from setting to
+setting, all at random: the order of the settings, of the groups of a setting, and of the members of a group.
+
+A setting of more than MOST_TOGETHER conditions, as of a factorial study, cannot stay close: its block takes minutes. It
+is split by protocol, variant or compression, whichever leaves the smallest groups of at least two. Those gain the most
+by standing close, and larger ones would be far apart whichever way. As a setting is a whole product, a group
+still holds what its members are compared with: the baseline's protocol of a variant, say, or plain of a protocol.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from harness.model.compression import NONE
+from harness.model.condition import Condition
+from harness.model.protocol import baseline
+from harness.model.variant import PLAIN
+
+MOST_TOGETHER = 16
+
+Thing = TypeVar("Thing")
+Group = tuple[Condition, ...]
+Setting = tuple[Group, ...]
+
+COMPARED: tuple[Callable[[Condition], Hashable], ...] = (
+    lambda condition: condition.protocol,
+    lambda condition: condition.variant,
+    lambda condition: condition.compression,
+)
+
+
+def settings_of(conditions: Iterable[Condition], *, twice: bool) -> tuple[Setting, ...]:
+    """The settings of a study, each with its groups. `twice`: the baseline of each stands beside itself (A/A)."""
+    found = _by(lambda cell: (cell.page, cell.link, cell.engine, cell.driver, cell.device), conditions)
+    return tuple(_groups(cells, baseline_of(cells) if twice else None) for cells in found)
+
+
+def baseline_of(setting: Sequence[Condition]) -> Condition:
+    """What the others of a setting are compared with: http1 or the first protocol, plain, without compression."""
+    protocol = baseline(cell.protocol for cell in setting)
+    return min(
+        setting,
+        key=lambda cell: (
+            cell.protocol != protocol,
+            cell.variant.name != PLAIN,
+            cell.compression.kind != NONE,
+        ),
+    )
+
+
+def shuffled(settings: Iterable[Setting], source: random.Random) -> list[Condition]:
+    """The order of one block."""
+    return [
+        cell
+        for setting in _in_random_order(settings, source)
+        for group in _in_random_order(setting, source)
+        for cell in _in_random_order(group, source)
+    ]
+
+
+def _groups(cells: Group, doubled: Condition | None) -> Setting:
+    """The groups of a setting, the condition that is measured twice beside itself."""
+    return tuple(
+        (*group, replace(doubled, again=True)) if doubled is not None and doubled in group else group
+        for group in _split(cells)
+    )
+
+
+def _split(cells: Group) -> Iterable[Group]:
+    if len(cells) <= MOST_TOGETHER:
+        return (cells,)
+    ways = [_by(dimension, cells) for dimension in COMPARED]
+    useful = [groups for groups in ways if 1 < len(groups[0]) < len(cells)]
+    if not useful:
+        return (cells,)
+    smallest = min(useful, key=lambda groups: len(groups[0]))
+    return (part for group in smallest for part in _split(group))
+
+
+def _by(key: Callable[[Condition], Hashable], cells: Iterable[Condition]) -> list[Group]:
+    """The conditions with the same key together, in the order of the first of them."""
+    found: dict[Hashable, list[Condition]] = {}
+    for cell in cells:
+        found.setdefault(key(cell), []).append(cell)
+    return [tuple(group) for group in found.values()]
+
+
+def _in_random_order(things: Iterable[Thing], source: random.Random) -> list[Thing]:
+    order = list(things)
+    source.shuffle(order)
+    return order
