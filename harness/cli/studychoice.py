@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from analysis.reach import clear_ones_needed, least_trials
+from harness.cli.plaintext import say
 from harness.errors import StudyError
 from harness.model.compression import RECORDED_COMPRESSION
+from harness.model.dimensions import dimensions_of
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.variant import AS_ARCHIVED
+from harness.study.claimfile import narrowed
 from harness.study.study import Study
 from harness.study.studyfile import read_study, shipped_studies
 
@@ -32,7 +35,7 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
     for condition in arguments.only:
         study = _only(study, condition)
         text += f"# run with --only {condition}\n"
-    return path, text, study
+    return path, text, _with_claims_left(study)
 
 
 def _only(study: Study, choice: str) -> Study:
@@ -53,6 +56,19 @@ def _only(study: Study, choice: str) -> Study:
         raise StudyError(f"--only {choice}: the study has no such {key}; it has: {', '.join(names)}")
     kept: dict[str, Any] = {f"{key}s": (lists[key][names.index(value)],)}
     return replace(study, **kept)
+
+
+def _with_claims_left(study: Study) -> Study:
+    """The study with the claims that its conditions still hold; says which ones they do not."""
+    conditions = [dimensions_of(each) for each in study.conditions]
+    left = []
+    for claim in study.claims:
+        still = narrowed(claim, conditions)
+        if still is None:
+            say(f"claim left out, nothing of it is measured: {claim.name}")
+        else:
+            left.append(still)
+    return replace(study, claims=tuple(left))
 
 
 def no_verdict_warning(study: Study) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from harness.errors import StudyError
+from harness.model.claim import Claim
 from harness.model.compression import Compression
 from harness.model.condition import Condition
 from harness.model.device import Device
@@ -40,8 +41,8 @@ class Study:
     """What is measured: the conditions are the product of pages, variants, compressions, links, protocols and drivers.
 
     A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
-    `replays` hold what each engine gets, these with each of the compressions. StudyError when that makes more trials
-    than anybody can mean.
+    `replays` hold what each engine gets, these with each of the compressions. `claims` are those of the file.
+    StudyError when that makes more trials than anybody can mean.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Study:
     seed: int | None
     timeout_s: float
     keep: tuple[str, ...]
+    claims: tuple[Claim, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.trials <= MAX_TRIALS:
