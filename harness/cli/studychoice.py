@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import math
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analysis.reach import clear_ones_needed, least_trials
+from analysis.power import LEAST_PAIRS
+from harness.cli.plaintext import say
 from harness.errors import StudyError
-from harness.model.compression import RECORDED_COMPRESSION
+from harness.model.dimensions import dimensions_of
 from harness.model.link import Link
-from harness.model.protocol import Protocol
-from harness.model.variant import AS_ARCHIVED
+from harness.study.claimfile import narrowed
 from harness.study.study import Study
 from harness.study.studyfile import read_study, shipped_studies
 from harness.study.trials import MAX_TRIALS, USUAL_MOST, parse_until
@@ -40,7 +38,7 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
     for condition in arguments.only:
         study = _only(study, condition)
         text += f"# run with --only {condition}\n"
-    return path, text, study
+    return path, text, _with_claims_left(study)
 
 
 def _only(study: Study, choice: str) -> Study:
@@ -63,32 +61,21 @@ def _only(study: Study, choice: str) -> Study:
     return replace(study, **kept)
 
 
+def _with_claims_left(study: Study) -> Study:
+    """The study with the claims that its conditions still hold; says which ones they do not."""
+    conditions = [dimensions_of(each) for each in study.conditions]
+    left = []
+    for claim in study.claims:
+        still = narrowed(claim, conditions)
+        if still is None:
+            say(f"claim left out, nothing of it is measured: {claim.name}")
+        else:
+            left.append(still)
+    return replace(study, claims=tuple(left))
+
+
 def no_verdict_warning(study: Study) -> str | None:
-    """What to say when no outcome of the study, or none of a single comparison, could become a verdict."""
-    comparisons = comparisons_of(study)
-    if comparisons == 0:
+    """What to say when no outcome of the study could become a verdict."""
+    if study.trials.most >= LEAST_PAIRS:
         return None
-    needed = clear_ones_needed(comparisons, study.trials.most)
-    if needed is None:
-        many = "s" * (study.trials.most > 1)
-        return (
-            f"warning: {comparisons} comparison{'s' * (comparisons > 1)} with {study.trials} trial{many} can give no "
-            f"verdict; at least {least_trials(comparisons, comparisons)} "
-            f"trials, and {least_trials(comparisons, 1)} for one difference among equals"
-        )
-    if needed > 1:
-        return (
-            f"note: {comparisons} comparisons with {study.trials} trials give a verdict where {needed} or more of them "
-            f"differ clearly; at least {least_trials(comparisons, 1)} trials for one difference among equals"
-        )
-    return None
-
-
-def comparisons_of(study: Study) -> int:
-    """The most comparisons that are corrected together: of protocols, of variants, or of compressions."""
-    cells = study.conditions
-    places = Counter(replace(cell, protocol=Protocol.HTTP1) for cell in cells)
-    protocols = sum(math.comb(count, 2) for count in places.values())
-    variants = len(cells) - len({replace(cell, variant=AS_ARCHIVED) for cell in cells})
-    compressions = len(cells) - len({replace(cell, compression=RECORDED_COMPRESSION) for cell in cells})
-    return max(protocols, variants, compressions)
+    return f"warning: fewer than {LEAST_PAIRS} trials per condition give no verdict, whatever is measured"

@@ -33,7 +33,8 @@ def dimensions_of(condition: Condition) -> dict[str, Any]:
     flat = condition.to_json()
     link = flat.pop("link")
     taken = {"name": "link", **{key: key for key in (*NUMBERS, *QUEUE_SIZES)}}
-    return flat | {taken.get(key, f"link_{key}"): value for key, value in link.items()}
+    flat |= {taken.get(key, f"link_{key}"): value for key, value in link.items()}
+    return {key: str(each) if isinstance(each, str) else each for key, each in flat.items()}
 
 
 def follows(dimension: str, named: str) -> bool:

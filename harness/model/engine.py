@@ -22,7 +22,8 @@ class Traits:
     `tls` the version of TLS, where a study names no other. `codings` are the content codings it takes over https. It
     can be each of the `devices`. `takes` is what it takes of that which filters put into a page and which is younger
     than some engine: tests/system/test_variants.py asks the engines themselves. Of languages there is nothing to
-    state: filters write no syntax into scripts and style sheets that was not there before.
+    state: filters write no syntax into scripts and style sheets that was not there before. `unseen` are the metrics
+    that no load in it can have (`harness.model.observation`).
     """
 
     label: str
@@ -36,6 +37,7 @@ class Traits:
     reaches_ipv6: bool
     tells_of_paints: bool
     takes: frozenset[str]
+    unseen: frozenset[str]
 
 
 class Engine(StrEnum):
@@ -64,6 +66,7 @@ class Engine(StrEnum):
             reaches_ipv6=True,
             tells_of_paints=True,
             takes=frozenset({WEBP, AVIF, LAZY_IMAGES, PRELOAD}),
+            unseen=frozenset({"speed_index_ms", "spdy_streams"}),
         ),
     )
     QTWEBKIT = (
@@ -80,6 +83,9 @@ class Engine(StrEnum):
             reaches_ipv6=False,  # behind its hop
             tells_of_paints=False,
             takes=frozenset({WEBP}),
+            unseen=frozenset(
+                {"speed_index_ms", "fcp_ms", "lcp_ms", "cls", "tbt_ms", "cache_hits", "tls_resumed"}
+            ),
         ),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from harness.errors import StudyError
+from harness.model.claim import Claim
 from harness.model.compression import Compression
 from harness.model.condition import Condition
 from harness.model.device import Device
@@ -41,7 +42,8 @@ class Study:
 
     A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
     `replays` hold what each engine gets, these with each of the compressions. With `aa` each setting's baseline is
-    measured twice (`harness.study.blocks`). StudyError when that makes more trials than anybody can mean.
+    measured twice (`harness.study.blocks`). `claims` are those of the file. StudyError when that makes more trials than
+    anybody can mean.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Study:
     timeout_s: float
     keep: tuple[str, ...]
     aa: bool = True
+    claims: tuple[Claim, ...] = ()
 
     def __post_init__(self) -> None:
         each = sum(len(setup.protocols) * len(setup.drivers) for setup in self.setups)

@@ -15,12 +15,14 @@ from harness.input.shown import shown
 from harness.model.compression import RECORDED, Compression
 from harness.model.condition import Origins
 from harness.model.device import DESKTOP, DEVICES
+from harness.model.dimensions import dimensions_of
 from harness.model.engine import DEFAULT_ENGINE, Driver, Engine, speaking
 from harness.model.link import Backend
 from harness.model.protocol import Protocol
 from harness.model.settings import TLS_VERSIONS, Replay, TcpSettings, ThinkTime
 from harness.model.variant import PLAIN, Variant, factorial, parse_variant
 from harness.study.abilities import ABILITIES
+from harness.study.claimfile import claims_of
 from harness.study.linkfile import links_of
 from harness.study.rules import check, unspoken
 from harness.study.study import Study
@@ -52,6 +54,7 @@ STUDY_KEYS = (
     "timeout_s",
     "keep",
     "aa",
+    "claims",
 )
 TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle")
 
@@ -140,7 +143,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     for driver in study.drivers:
         if driver.engine not in engines:
             raise StudyError(f"drivers: {driver} steers {driver.engine}, which is no engine of this study")
-    return study
+    return replace(study, claims=claims_of(data, [dimensions_of(each) for each in study.conditions]))
 
 
 def _engines(data: Mapping[str, Any], protocols: Iterable[Protocol]) -> tuple[Engine, ...]:

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-
 from analysis.reach import clear_ones_needed, least_trials
+
 from harness.cli.main import main
 from harness.cli.run import new_folder
 from harness.cli.studychoice import comparisons_of

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from harness.cli.plan import conditions_table, size
 from harness.errors import StudyError
 from harness.input import tomltext
+from harness.model.dimensions import DIMENSIONS
 from harness.model.engine import Driver, Engine
 from harness.model.protocol import Protocol
 from harness.model.settings import CONGESTION_CONTROLS
+from harness.study.claimfile import CLAIM_KEYS
 from harness.study.linkfile import LINK_KEYS
 from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
@@ -81,6 +83,8 @@ LISTED = st.lists(st.sampled_from(WORDS), min_size=1, max_size=2, unique=True)
 NEARLY_RIGHT = st.sampled_from(WORDS) | st.floats(0, 1000) | st.integers(0, 50) | LISTED
 VALUES = st.one_of(NEARLY_RIGHT, NEARLY_RIGHT, ANYTHING)
 CHANGES = st.dictionaries(st.sampled_from(STUDY_KEYS), VALUES, max_size=2)
+SIDE = st.dictionaries(st.sampled_from(DIMENSIONS), VALUES | LISTED, max_size=2)
+CLAIM_CHANGES = st.dictionaries(st.sampled_from(CLAIM_KEYS), VALUES | SIDE, max_size=3)
 LINK_CHANGES = st.dictionaries(st.sampled_from(LINK_KEYS), VALUES, max_size=2)
 
 
@@ -138,6 +142,18 @@ def planned_and_printed(text: str) -> None:
 def test_any_value_of_any_key_is_planned_or_refused(study: dict[str, Any], link: dict[str, Any]) -> None:
     links = {"links": [GOOD["links"][0] | link]} if link else {}
     planned_and_printed(document(GOOD | links | study))
+
+
+@given(CLAIM_CHANGES, st.booleans())
+@settings(max_examples=300)
+@example({"name": "a\nb"}, True)
+@example({"subject": {"page": []}}, True)
+@example({"where": {"rtt_ms": [True]}}, True)
+@example({"at_most": 10**190, "reference": {}}, False)
+@example({"ratio_within": ["3 %"]}, True)
+def test_any_claim_is_planned_or_refused(claim: dict[str, Any], right: bool) -> None:
+    good = {"subject": {"protocol": "h2"}, "reference": {"protocol": "http1"}} if right else {}
+    planned_and_printed(document(GOOD | {"claims": [good | claim]}))
 
 
 @given(st.text("[]{}.=,'\"\\#\n ab1-_\r", max_size=60))

@@ -1,0 +1,232 @@
+"""The claims of a study: `[[claims]]` tables, each held against the conditions that the study has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harness.errors import StudyError
+from harness.input import keys
+from harness.input.shown import shortened, shown
+from harness.model.claim import Claim, Pair, pairs, selects
+from harness.model.compression import Compression
+from harness.model.dimensions import DIMENSIONS, follows
+from harness.model.engine import Engine
+from harness.model.observation import MAIN_METRIC, METRICS
+from harness.model.variant import parse_variant
+
+CLAIM_KEYS = (
+    "name",
+    "subject",
+    "reference",
+    "where",
+    "metric",
+    "ratio_below",
+    "ratio_within",
+    "at_most",
+    "paper",
+)
+MAX_CLAIMS = 100
+MAX_RATIO = 1000
+LEAST, MOST = 1e-6, 1e12  # of a budget
+PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
+SHOWN_VALUES = 12
+
+
+def claims_of(data: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]]) -> tuple[Claim, ...]:
+    """The claims of a study with these conditions (`dimensions_of`), in the order of the file."""
+    tables = keys.entries(data, "claims", [])
+    if len(tables) > MAX_CLAIMS:
+        raise StudyError(f"claims holds {len(tables)} claims; it may hold {MAX_CLAIMS}")
+    reader = _Reader(conditions, {dimension: _values(conditions, dimension) for dimension in DIMENSIONS})
+    claims: list[Claim] = []
+    for number, table in enumerate(tables, start=1):
+        which = f"claim {number}"
+        if isinstance(table, dict) and isinstance(table.get("name"), str):
+            which = f"claim {shown(table['name'])}"
+        try:
+            claims.append(reader.claim(table))
+        except StudyError as error:
+            raise StudyError(f"{which}: {error}") from error
+        if any(claims[-1].name == each.name for each in claims[:-1]):
+            raise StudyError(f"two claims have the name {shown(claims[-1].name)}; change one of them")
+    return tuple(claims)
+
+
+def narrowed(claim: Claim, conditions: Sequence[Mapping[str, Any]]) -> Claim | None:
+    """What is left of a claim when only some conditions of its study are measured; None when that is nothing."""
+    where = {
+        dimension: tuple(each for each in values if each in _values(conditions, dimension))
+        for dimension, values in claim.where.items()
+    }
+    left = replace(claim, where=where)
+    return left if pairs(left, conditions) else None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads claims of a study with these conditions; `values` holds what they have of every dimension."""
+
+    conditions: Sequence[Mapping[str, Any]]
+    values: Mapping[str, Sequence[Any]]
+
+    def claim(self, table: Any) -> Claim:
+        table = keys.table("claims", table, CLAIM_KEYS)
+        budget = "at_most" in table
+        paper = table.get("paper")
+        claim = Claim(
+            name="",
+            subject=self._side(table, "subject", needed=not budget),
+            reference=self._side(table, "reference", needed=not budget),
+            where=self._where(table),
+            metric=_metric(keys.text(table, "metric", MAIN_METRIC)),
+            ratio_below=_ratio("ratio_below", table["ratio_below"]) if "ratio_below" in table else None,
+            ratio_within=_ratio_within(table["ratio_within"]) if "ratio_within" in table else None,
+            at_most=keys.positive("at_most", table["at_most"], LEAST, MOST) if budget else None,
+            paper=_range("paper", paper, LEAST, MOST)
+            if isinstance(paper, list)
+            else keys.positive("paper", paper, LEAST, MOST)
+            if paper is not None
+            else None,
+        )
+        claim = replace(claim, name=keys.text(table, "name", claim.title))
+        self._check(claim)
+        return claim
+
+    def _side(self, table: Mapping[str, Any], key: str, *, needed: bool) -> dict[str, Any]:
+        if key not in table and not needed:
+            return {}
+        if key not in table:
+            raise StudyError(f'{key} is missing; name one, as in {key} = {{protocol = "h2"}}')
+        side = keys.table(key, table[key], DIMENSIONS)
+        return {dimension: self._known(key, dimension, each) for dimension, each in side.items()}
+
+    def _where(self, table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+        if "where" not in table:
+            return {}
+        where = keys.table("where", table["where"], DIMENSIONS)
+        return {
+            dimension: tuple(
+                self._known("where", dimension, value)
+                for value in (keys.entries(where, dimension) if isinstance(each, list) else [each])
+            )
+            for dimension, each in where.items()
+        }
+
+    def _known(self, key: str, dimension: str, found: Any) -> Any:
+        """The study's own value of a dimension; StudyError with those it has when this is none of them."""
+        if isinstance(found, bool) or not isinstance(found, str | int | float):
+            raise StudyError(f"{key}: {dimension} is {shown(found)}; it must be one value of the study")
+        wanted = _written_out(dimension, found)
+        for each in self.values[dimension]:
+            if each == wanted:
+                return each
+        known = [f"{each:g}" if isinstance(each, float) else str(each) for each in self.values[dimension]]
+        near = keys.nearest(found, known) if isinstance(found, str) else ""
+        raise StudyError(
+            f"{key}: the study has no {dimension} {shown(found)}{near}; it has: {shortened(known, SHOWN_VALUES)}"
+        )
+
+    def _check(self, claim: Claim) -> None:
+        """StudyError when the claim is about no condition, or nothing tells which conditions it compares."""
+        if not claim.is_budget and set(claim.subject) != set(claim.reference):
+            raise StudyError(
+                f"subject names {', '.join(claim.subject)}, reference {', '.join(claim.reference)}; both must name "
+                "the same, and what they have in common goes into where"
+            )
+        found = pairs(claim, self.conditions)
+        if not found:
+            raise StudyError(self._why_nothing(claim))
+        subjects = [id(subject) for subject, _ in found]
+        if len(set(subjects)) < len(subjects):
+            raise StudyError(
+                f"several conditions are the reference of one; they differ in {_differing(found)}: name that on both "
+                "sides, or in where"
+            )
+        engines = dict.fromkeys(str(side["engine"]) for pair in found for side in pair if side)
+        for engine in map(Engine, engines):
+            if claim.metric in engine.traits.unseen:
+                raise StudyError(
+                    f"metric: {engine} does not tell {claim.metric}; name another one, or leave {engine} out by where"
+                )
+
+    def _why_nothing(self, claim: Claim) -> str:
+        there = [each for each in self.conditions if selects(claim.where, each)]
+        if not there:
+            return "where: no condition of the study has all of this"
+        sides = []
+        for key, selector in (("subject", claim.subject), ("reference", claim.reference)):
+            sides.append([each for each in there if selects(selector, each)])
+            if not sides[-1]:
+                return f"{key}: no condition of the study has all of this{' and where' * bool(claim.where)}"
+        free = (
+            each for each in DIMENSIONS if not any(each == one or follows(each, one) for one in claim.named)
+        )
+        apart = [each for each in free if not set(_values(sides[0], each)) & set(_values(sides[1], each))]
+        apart = [each for each in apart if not any(follows(each, other) for other in apart)]
+        if not apart:
+            return "no condition of the subject has a reference that is like it in all that is not named"
+        return f"subject and reference have no {' and no '.join(apart)} in common; name it on both sides"
+
+
+def _written_out(dimension: str, found: Any) -> Any:
+    """A value as conditions have it: `gzip` is `gzip-6` there. What cannot be read stays as it is."""
+    try:
+        if isinstance(found, str) and dimension == "variant":
+            return parse_variant(found).name
+        if isinstance(found, str) and dimension == "compression":
+            return str(Compression.parse(found))
+    except StudyError:
+        pass  # what the study has is told then, not what it could have
+    return found
+
+
+def _values(conditions: Sequence[Mapping[str, Any]], dimension: str) -> list[Any]:
+    return list(dict.fromkeys(each[dimension] for each in conditions))
+
+
+def _differing(found: Sequence[Pair]) -> str:
+    """The dimensions in which references of one subject differ."""
+    first = found[0][0]
+    several = next(
+        references
+        for subject, _ in found
+        if len(references := [other for one, other in found if one is subject and other]) > 1
+    )
+    return ", ".join(each for each in first if len(_values(several, each)) > 1)
+
+
+def _metric(name: str) -> str:
+    """A metric that is a number and that something measures."""
+    known = [key for key, metric in METRICS.items() if metric.unit.is_number]
+    if name in known:
+        return name
+    if name in METRICS:
+        raise StudyError(f"metric: {name} is no number; choose one of {', '.join(known)}")
+    raise StudyError(f"metric: unknown {shown(name)}{keys.nearest(name, known)}; known: {', '.join(known)}")
+
+
+def _ratio(key: str, found: Any) -> float:
+    return keys.checked_number(key, found, 1 / MAX_RATIO, MAX_RATIO)
+
+
+def _range(key: str, found: Any, least: float, most: float) -> tuple[float, float]:
+    if not isinstance(found, list) or len(found) != 2:
+        raise StudyError(f"{key} must be two numbers, as in [0.97, 1.03], found {shown(found)}")
+    low, high = (keys.checked_number(key, each, least, most) for each in found)
+    if low >= high:
+        raise StudyError(f"{key} is {low:g} to {high:g}; the first must be below the second")
+    return low, high
+
+
+def _ratio_within(found: Any) -> tuple[float, float]:
+    """Two bounds, or as a margin: `3 %` is 1/1.03 to 1.03."""
+    if not isinstance(found, str):
+        return _range("ratio_within", found, 1 / MAX_RATIO, MAX_RATIO)
+    margin = PERCENT.fullmatch(found.strip())
+    if not margin or float(margin[1]) <= 0:
+        raise StudyError(f'ratio_within is {shown(found)}; it must be a margin as in "3 %", or two numbers')
+    high = 1 + float(margin[1]) / 100
+    return 1 / high, high
