@@ -14,7 +14,9 @@ from typing import Any
 
 import pandas as pd
 
-PLAIN, WITHOUT = "plain", ",-"
+from harness.model.factors import WITHOUT, factors, single_filters
+
+PLAIN = "plain"
 NO_CODING = ("none", "recorded")  # what compressions are set against: the first that was measured
 TOGETHER, ALONE, AMONG = "together", "alone", "among the others"
 
@@ -67,25 +69,6 @@ def _groups(
             {str(name): value for name, value in zip(by, key, strict=True)},
             dict(zip(known[column].astype(str), known["cell"].astype(int), strict=True)),
         )
-
-
-def factors(variants: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """The filters of each whole variant that some variant leaves out."""
-    found: dict[str, list[str]] = {}
-    for variant in sorted(variants):
-        whole, mark, name = variant.rpartition(WITHOUT)
-        if mark and whole in variants:
-            found.setdefault(whole, []).append(name)
-    return {whole: tuple(names) for whole, names in found.items()}
-
-
-def single_filters(variants: Collection[str]) -> frozenset[str]:
-    """The variants that only serve to tell filters apart: one filter alone, the whole without one."""
-    found = factors(variants).items()
-    alone = {name for _, names in found for name in names}
-    return frozenset(variants) & (
-        alone | {f"{whole}{WITHOUT}{name}" for whole, names in found for name in names}
-    )
 
 
 def _ways(variants: Collection[str]) -> Iterator[tuple[dict[str, str], str, str]]:

@@ -14,10 +14,11 @@ from analysis.claimresult import ClaimRow
 from analysis.claims import claims_of, evaluated
 from analysis.compare import MARGIN, Blocks, Certainty, Comparison, Judgement, Verdict, compared
 from analysis.conditions import POINT, in_order, panel_columns, varying
-from analysis.effects import Pair, compression_pairs, single_filters, variant_pairs
+from analysis.effects import Pair, compression_pairs, variant_pairs
 from analysis.estimate import IntervalKind, estimates
 from analysis.exclude import RULES, ExclusionRule, Sifted, sift
 from analysis.rundirectory import Run
+from harness.model.factors import single_filters
 from harness.model.observation import MAIN_METRIC
 
 IDS = ("panel", "place", "cell")

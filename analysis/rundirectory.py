@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.errors import RecordsError
+from harness.errors import RecordsError, StudyError
 from harness.input import jsontext, tomltext
 from harness.input.shown import one_line, shown
 from harness.model.claim import Claim
@@ -41,7 +41,7 @@ CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "dr
 
 @dataclass(frozen=True)
 class PlanHeader:
-    """What plan.jsonl promises. Everything is None when the file is missing."""
+    """What plan.jsonl promises. Everything is None when the file is missing, `claims` also in older runs."""
 
     study: str | None = None
     seed: int | None = None
@@ -223,7 +223,16 @@ def _read_plan(path: Path, notes: list[str]) -> PlanHeader:
         blocks=header.get("blocks"),
         conditions=header.get("conditions"),
         planned=frozenset(planned),
+        claims=_claims(header, path),
     )
+
+
+def _claims(header: Mapping[str, Any], path: Path) -> tuple[Claim, ...] | None:
+    claims = _optional(header, "claims", list, str(path))
+    try:
+        return None if claims is None else tuple(map(Claim.from_json, claims))
+    except StudyError as error:
+        raise RecordsError(f"{path}: the plan is damaged, or not one of ours: {error}") from error
 
 
 def _read_environment(path: Path, notes: list[str]) -> Mapping[str, Any]:

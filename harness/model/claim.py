@@ -103,18 +103,18 @@ class Claim:
     def from_json(cls, data: Mapping[str, Any]) -> Claim:
         """Inverse of `to_json`; StudyError when this is not a claim."""
         try:
+            values: dict[str, Any] = {
+                key: _range(data[key]) if isinstance(data[key], list) else _number(data[key])
+                for key in ("ratio_below", "ratio_within", "at_most", "paper")
+                if data.get(key) is not None
+            }
             return cls(
                 name=str(data["name"]),
                 subject=dict(data["subject"]),
                 reference=dict(data["reference"]),
                 where={dimension: tuple(values) for dimension, values in data["where"].items()},
                 metric=str(data["metric"]),
-                ratio_below=_number(data.get("ratio_below")),
-                ratio_within=_range(data.get("ratio_within")),
-                at_most=_number(data.get("at_most")),
-                paper=_range(data["paper"])
-                if isinstance(data.get("paper"), list)
-                else _number(data.get("paper")),
+                **values,
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise StudyError(f"not a claim ({error}): {shown(data)}") from error
@@ -233,18 +233,14 @@ def _text(each: Any) -> str:
     return f"{each:g}" if isinstance(each, int | float) else str(each)
 
 
-def _number(found: Any) -> float | None:
-    if found is None:
-        return None
+def _number(found: Any) -> float:
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise TypeError(f"{shown(found)} is no number")
     return float(found)
 
 
-def _range(found: Any) -> tuple[float, float] | None:
-    if found is None:
-        return None
-    low, high = map(float, found)
+def _range(found: list[Any]) -> tuple[float, float]:
+    low, high = map(_number, found)
     return low, high
 
 

@@ -12,7 +12,10 @@ from harness.errors import RecordsError, StudyError
 from harness.input import jsontext, keys
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
+from harness.model.claim import Claim
 from harness.model.condition import Condition
+from harness.model.defaultclaims import default_claims
+from harness.model.dimensions import dimensions_of
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.study.blocks import settings_of, shuffled
@@ -53,13 +56,15 @@ class PlannedTrial:
 class Plan:
     """The trials of a run with the seed that ordered them. The same study and seed give the same plan.
 
-    `per_condition` is None in the plan of an older version, which measured each trial once.
+    `per_condition` is None in the plan of an older version, which measured each trial once. `claims` are those of the
+    study or, where it names none, the default ones; plans of older versions have none.
     """
 
     study: str
     seed: int
     trials: tuple[PlannedTrial, ...]
     per_condition: Trials | None = None
+    claims: tuple[Claim, ...] = ()
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -110,6 +115,7 @@ class Plan:
             "blocks": self.blocks,
             "conditions": self.conditions,
             **({"per_condition": self.per_condition.to_json()} if self.per_condition else {}),
+            **({"claims": [claim.to_json() for claim in self.claims]} if self.claims else {}),
         }
         rows = [header, *(trial.to_json() for trial in self.trials)]
         return "".join(json.dumps(row) + "\n" for row in rows)
@@ -123,7 +129,8 @@ class Plan:
             seed = keys.checked_number("seed", header["seed"], 0, jsontext.MAX_WHOLE, whole=True)
             each = header.get("per_condition")
             per_condition = None if each is None else Trials.from_json(each)
-            plan = cls(keys.text(header, "study"), int(seed), trials, per_condition)
+            claims = tuple(Claim.from_json(claim) for claim in header.get("claims", ()))
+            plan = cls(keys.text(header, "study"), int(seed), trials, per_condition, claims)
             complete = header["schema"] == PLAN_SCHEMA and header["trials"] == len(trials)
         except (ValueError, KeyError, TypeError, StudyError) as error:
             raise RecordsError(
@@ -143,4 +150,5 @@ def make_plan(study: Study, seed: int) -> Plan:
         for condition in shuffled(settings, source):
             order = len(planned) + 1
             planned.append(PlannedTrial(f"{order:05d}", block, order, condition))
-    return Plan(study.name, seed, tuple(planned), study.trials)
+    claims = study.claims or default_claims([dimensions_of(each) for each in study.conditions])
+    return Plan(study.name, seed, tuple(planned), study.trials, claims)

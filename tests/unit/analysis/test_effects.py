@@ -11,7 +11,7 @@ import pytest
 
 from analysis import figures, plots
 from analysis.effectchart import rows
-from analysis.effects import ALONE, AMONG, TOGETHER, effects, factors, single_filters
+from analysis.effects import ALONE, AMONG, TOGETHER, effects
 from analysis.results import evaluate
 from analysis.rundirectory import load
 from analysis.summary import by_panel, tally
@@ -61,10 +61,6 @@ def test_effects_are_ratios_within_blocks() -> None:
 
 
 def test_a_study_without_whole_and_parts_has_none() -> None:
-    assert factors({"plain", "core", "minify", "core,-a"}) == {"core": ("a",)}
-    assert factors({"plain", "core,-a", "a"}) == {}
-    assert single_filters({"plain", "core", "minify", "a", "core,-a"}) == {"a", "core,-a"}
-    assert single_filters({"plain", "rewrite_css"}) == frozenset()
     every = trials()
     assert effects(every[every["variant"] == "plain"], ["protocol"], "ms", 0.03).empty
 

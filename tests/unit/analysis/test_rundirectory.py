@@ -14,6 +14,7 @@ from analysis.results import evaluate
 from analysis.rundirectory import NUMBERS, load, write_parquet
 from analysis.tables import TABLES
 from harness.errors import RecordsError
+from harness.model.claim import Claim
 from harness.model.observation import MAIN_METRIC, METRICS
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
@@ -32,6 +33,26 @@ def change(run: Path, number: int, **fields: Any) -> None:
     records = [json.loads(line) for line in path.read_text().splitlines()]
     records[number - 1] |= fields
     write_lines(path, records)
+
+
+def change_plan(run: Path, **fields: Any) -> None:
+    """Change fields of the header of plan.jsonl."""
+    header, *planned = (json.loads(line) for line in (run / "plan.jsonl").read_text().splitlines())
+    write_lines(run / "plan.jsonl", [header | fields, *planned])
+
+
+def test_the_claims_stand_in_the_plan_and_older_runs_have_none(run: Path) -> None:
+    assert load(run).plan.claims is None
+    claim = Claim(name="h2", subject={"protocol": "h2"}, reference={"protocol": "http1"}, ratio_below=0.95)
+    change_plan(run, claims=[claim.to_json()])
+    assert load(run).plan.claims == (claim,)
+
+
+@pytest.mark.parametrize("claims", [7, [7], [{"name": "h2"}]])
+def test_a_damaged_claim_is_refused(run: Path, claims: Any) -> None:
+    change_plan(run, claims=claims)
+    with pytest.raises(RecordsError, match=r"plan\.jsonl: .*damaged"):
+        load(run)
 
 
 def test_a_run_is_one_row_per_trial(run: Path) -> None:

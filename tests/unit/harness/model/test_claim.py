@@ -195,6 +195,10 @@ def test_json_holds_a_whole_budget() -> None:
         CLOSE.to_json() | {"ratio_below": "0.9"},
         CLOSE.to_json() | {"ratio_within": [1]},
         CLOSE.to_json() | {"at_most": 1},
+        CLOSE.to_json() | {"ratio_below": [0.9, 1.0]},
+        CLOSE.to_json() | {"ratio_within": 0.9},
+        CLOSE.to_json() | {"ratio_below": True},
+        CLOSE.to_json() | {"paper": [None, 1]},
     ],
 )
 def test_what_is_no_claim_is_refused(data: dict[str, Any]) -> None:

@@ -75,6 +75,26 @@ def test_a_plan_of_an_older_version_is_read(study: Study) -> None:
     assert older.cells == make_plan(study, 7).cells
 
 
+def test_a_plan_names_the_claims_of_the_study_or_the_default_ones(study: Study) -> None:
+    assert [claim.name for claim in make_plan(study, 7).claims] == [
+        "https1 against http1",
+        "h2 against http1",
+    ]
+    budget = '[[claims]]\nname = "fast"\nat_most = 2500\nwhere = {rtt_ms = [20, 50]}\n'
+    plan = make_plan(parse_study(STUDY + budget, "mine.toml"), 7)
+    assert [claim.name for claim in plan.claims] == ["fast"]
+    assert Plan.from_lines(plan.to_lines(), "plan.jsonl") == plan
+    damaged = plan.to_lines().replace('"at_most": 2500.0', '"at_most": "2500"')
+    with pytest.raises(RecordsError, match=r"plan\.jsonl is not a plan \(not a claim"):
+        Plan.from_lines(damaged, "plan.jsonl")
+
+
+def test_a_plan_of_an_older_version_has_no_claims(study: Study) -> None:
+    older = replace(make_plan(study, 7), claims=())
+    assert '"claims"' not in older.to_lines()
+    assert Plan.from_lines(older.to_lines(), "plan.jsonl") == older
+
+
 def test_cut_plan_is_refused(study: Study) -> None:
     text = make_plan(study, 7).to_lines()
     lines = text.splitlines(keepends=True)

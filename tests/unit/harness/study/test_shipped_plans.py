@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ SEED = 2012
 
 @pytest.mark.parametrize("name", sorted(shipped_studies()))
 def test_the_plan_is_what_it_has_been(name: str) -> None:
-    planned = make_plan(read_study(shipped_studies()[name]), SEED).to_lines()
+    plan = make_plan(read_study(shipped_studies()[name]), SEED)
+    planned = replace(plan, claims=()).to_lines()  # the stored plans are older than claims
     assert planned.encode() == gzip.decompress((PLANS / f"{name}.jsonl.gz").read_bytes())
 
 

@@ -1,0 +1,88 @@
+"""The claims of a study that names none: protocols, variants and compressions against their baselines. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.model.claim import Claim, pairs
+from harness.model.compression import NONE, RECORDED
+from harness.model.dimensions import is_again, value
+from harness.model.factors import single_filters
+from harness.model.protocol import Protocol
+from harness.model.protocol import baseline as baseline_of
+from harness.model.variant import PLAIN
+
+Dimensions = Mapping[str, Any]
+
+
+def default_claims(conditions: Sequence[Dimensions]) -> tuple[Claim, ...]:
+    """One claim for each protocol, variant and compression that is not itself the baseline; none expects anything.
+
+    A protocol is compared within its engine, in the plain variant and the first compression; a variant with each
+    protocol, in the first compression; a compression with each protocol, in the plain variant. Single filters of a
+    factorial study are left to exploration.
+    """
+    measured = [each for each in conditions if not is_again(each)]
+    claims = (*_protocols(measured), *_variants(measured), *_compressions(measured))
+    return tuple(claim for claim in claims if pairs(claim, measured))
+
+
+def _protocols(conditions: Sequence[Dimensions]) -> list[Claim]:
+    """Engines that have the same baseline share a claim."""
+    engines: dict[tuple[str, str], list[str]] = {}
+    for engine in _values(conditions, "engine"):
+        spoken = _values([each for each in conditions if value(each, "engine") == engine], "protocol")
+        baseline = baseline_of(spoken)
+        for protocol in spoken:
+            if baseline is not None and protocol != baseline:
+                engines.setdefault((protocol, baseline), []).append(engine)
+    order = _values(conditions, "protocol")
+    place = _first(conditions, "variant") | _first(conditions, "compression")
+    several = len({baseline for _, baseline in engines}) > 1
+    return [
+        _claim("protocol", protocol, baseline, place | ({"engine": tuple(names)} if several else {}))
+        for (protocol, baseline), names in sorted(engines.items(), key=lambda each: order.index(each[0][0]))
+    ]
+
+
+def _variants(conditions: Sequence[Dimensions]) -> list[Claim]:
+    names = _values(conditions, "variant")
+    whole = [name for name in names if name not in single_filters(names)]
+    return [_claim("variant", name, whole[0], _first(conditions, "compression")) for name in whole[1:]]
+
+
+def _compressions(conditions: Sequence[Dimensions]) -> list[Claim]:
+    names = _values(conditions, "compression")
+    if not {NONE, RECORDED} & set(names):
+        return []
+    return [_claim("compression", name, names[0], _first(conditions, "variant")) for name in names[1:]]
+
+
+def _claim(dimension: str, subject: str, reference: str, where: Mapping[str, tuple[str, ...]]) -> Claim:
+    place = f" in {' and '.join(where['engine'])}" if "engine" in where else ""
+    return Claim(
+        name=f"{subject} against {reference}{place}",
+        subject={dimension: subject},
+        reference={dimension: reference},
+        where=where,
+    )
+
+
+def _first(conditions: Sequence[Dimensions], dimension: str) -> dict[str, tuple[str, ...]]:
+    """A `where` that keeps to the first value of a dimension; nothing where there is only one."""
+    names = _values(conditions, dimension)
+    return {dimension: (names[0],)} if len(names) > 1 else {}
+
+
+def _values(conditions: Sequence[Dimensions], dimension: str) -> list[str]:
+    """The values of a dimension, whatever the order of the conditions: baselines first, protocols as in tables."""
+    found = {str(each) for each in (value(one, dimension) for one in conditions) if each is not None}
+    order = (
+        (PLAIN,)
+        if dimension == "variant"
+        else (NONE, RECORDED)
+        if dimension == "compression"
+        else tuple(Protocol)
+    )
+    return sorted(found, key=lambda each: (order.index(each) if each in order else len(order), each))

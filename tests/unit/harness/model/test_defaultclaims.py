@@ -1,0 +1,108 @@
+"""What a study without claims is taken to ask."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from harness.model.claim import Claim, settings
+from harness.model.defaultclaims import default_claims
+from harness.model.dimensions import dimensions_of
+from harness.study.studyfile import parse_study, read_study, shipped_studies
+
+STUDY = """
+name = "mine"
+pages = ["one", "two"]
+protocols = ["h2", "http1", "http1-close"]
+[[links]]
+down_mbps = 10
+rtt_ms = [20, 50]
+"""
+
+
+def conditions(text: str) -> list[dict[str, Any]]:
+    return [dimensions_of(each) for each in parse_study(text, "mine.toml").conditions]
+
+
+def names(claims: tuple[Claim, ...]) -> list[str]:
+    return [claim.name for claim in claims]
+
+
+def test_each_protocol_against_the_baseline() -> None:
+    found = default_claims(conditions(STUDY))
+    assert found == (
+        Claim(
+            name="http1-close against http1",
+            subject={"protocol": "http1-close"},
+            reference={"protocol": "http1"},
+        ),
+        Claim(name="h2 against http1", subject={"protocol": "h2"}, reference={"protocol": "http1"}),
+    )
+    assert not any(claim.expects for claim in found)
+    assert [len(settings(claim, conditions(STUDY))) for claim in found] == [2, 2]  # the round-trip times
+
+
+def test_protocols_in_the_plain_variant_and_variants_with_each_protocol() -> None:
+    both = conditions(f'variants = ["core", "plain", "minify"]\n{STUDY}')
+    found = default_claims(both)
+    assert names(found) == [
+        "http1-close against http1",
+        "h2 against http1",
+        "core against plain",
+        "minify against plain",
+    ]
+    assert [dict(claim.where) for claim in found] == [{"variant": ("plain",)}] * 2 + [{}] * 2
+    assert [len(settings(claim, both)) for claim in found] == [2, 2, 6, 6]
+
+
+def test_compressions_against_none_or_recorded() -> None:
+    three = conditions(f'compression = ["gzip-6", "recorded", "none"]\n{STUDY}')
+    found = default_claims(three)
+    assert names(found)[2:] == ["recorded against none", "gzip-6 against none"]
+    assert dict(found[0].where) == {"compression": ("none",)}
+    two = conditions(f'compression = ["gzip-6", "recorded"]\n{STUDY}')
+    assert names(default_claims(two))[2:] == ["gzip-6 against recorded"]
+    coded = conditions(f'compression = ["gzip-6", "gzip-9"]\n{STUDY}')
+    assert len(default_claims(coded)) == 2
+
+
+def test_engines_share_a_claim_where_they_share_a_baseline() -> None:
+    engines = 'engines = ["chromium", "qtwebkit"]\n' + STUDY
+    shared = default_claims(conditions(engines.replace('"http1-close"', '"spdy"')))
+    assert names(shared) == ["spdy against http1", "h2 against http1"]
+    apart = conditions(engines.replace('"http1", "http1-close"', '"https1", "spdy", "spdy-plain"'))
+    apart = [each for each in apart if (each["engine"], each["protocol"]) != ("qtwebkit", "https1")]
+    assert [(claim.name, dict(claim.where)) for claim in default_claims(apart)] == [
+        ("spdy-plain against spdy in qtwebkit", {"engine": ("qtwebkit",)}),
+        ("h2 against https1 in chromium", {"engine": ("chromium",)}),
+    ]
+
+
+def test_single_filters_are_no_claims() -> None:
+    found = default_claims(conditions(f'variants = {{ factorial = "minify" }}\n{STUDY}'))
+    assert names(found)[2:] == ["minify against plain"]
+
+
+def test_the_order_of_conditions_and_the_baseline_measured_again_change_nothing() -> None:
+    measured = conditions(f'variants = ["core", "plain"]\ncompression = ["gzip-6", "none"]\n{STUDY}')
+    mixed = [*measured, measured[0] | {"again": True, "protocol": "spdy"}]
+    random.Random(1).shuffle(mixed)  # noqa: S311  # an order that can be made again, not a secret
+    assert default_claims(mixed) == default_claims(measured)
+
+
+def test_one_condition_alone_claims_nothing() -> None:
+    assert default_claims(conditions(STUDY)[:1]) == ()
+    assert default_claims([]) == ()
+
+
+def test_what_old_records_lack_is_no_obstacle() -> None:
+    old = [{"page": "one", "protocol": name, "engine": None, "variant": None} for name in ("http1", "h2")]
+    assert names(default_claims(old)) == []
+    named = [each | {"engine": "chromium"} for each in old]
+    assert names(default_claims(named)) == ["h2 against http1"]
+
+
+def test_each_study_that_ships_asks_something() -> None:
+    for path in shipped_studies().values():
+        study = read_study(path)
+        assert default_claims([dimensions_of(each) for each in study.conditions])
