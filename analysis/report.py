@@ -11,6 +11,7 @@ from pathlib import Path
 import jinja2
 
 from analysis import facts, figures, plots, protocols, summary, table
+from analysis.claimresult import ClaimRow
 from analysis.results import IDS, Results, evaluate
 from analysis.rundirectory import load, write_parquet
 from analysis.tables import TABLES
@@ -21,11 +22,13 @@ TEMPLATE = "report.html.j2"
 
 @dataclass(frozen=True)
 class Report:
-    """A written report: where it is, of how many trials, and how many of them each rule has left out."""
+    """A written report: where it is, of how many trials, how many of them each rule has left out, and its claims."""
 
     path: Path
     recorded: int
     left_out: Mapping[str, int]
+    title: str = ""
+    claims: tuple[ClaimRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def build(run_dirs: Sequence[Path], out: Path | None = None) -> Report:
             f"cannot write the report to {directory}: {error.strerror or error}; make room or choose another place"
         ) from error
     left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}
-    return Report(path, len(results.records), left_out)
+    return Report(path, len(results.records), left_out, facts.title(results), results.claims)
 
 
 def _write(results: Results, directory: Path) -> Path:

@@ -16,5 +16,5 @@ def run(arguments: argparse.Namespace) -> int:
     code = make_shipped_archives(arguments, archives_root(), console())
     if code != 0:
         return code
-    arguments.new = False
+    arguments.new, arguments.junit = False, None
     return run_and_report(arguments, path, path.read_text(encoding="utf-8"), read_study(path))

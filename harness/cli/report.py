@@ -6,17 +6,21 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from analysis import junit
+from analysis.claimresult import ClaimVerdict
 from analysis.report import build
 from harness.cli.console import console
 
 
 def run(arguments: argparse.Namespace) -> int:
-    write(arguments.runs, arguments.out)
-    return 0
+    return write(arguments.runs, arguments.out, arguments.junit)
 
 
-def write(runs: Sequence[Path], out: Path | None = None) -> None:
-    """Write the report of the runs, and say where it is and which trials are not in its estimates."""
+def write(runs: Sequence[Path], out: Path | None = None, junit_file: Path | None = None) -> int:
+    """Write the report of the runs, and say where it is, what it leaves out and which claims do not hold.
+
+    Returns the exit code: 1 when a claim fails, or one that expects something has no data.
+    """
     report = build(runs, out)
     if report.left_out:
         reasons = ", ".join(f"{count} {rule}" for rule, count in report.left_out.items())
@@ -24,4 +28,10 @@ def write(runs: Sequence[Path], out: Path | None = None) -> None:
             f"left out of the estimates: {sum(report.left_out.values())} of {report.recorded} trials ({reasons}); "
             "a further run makes up for them: coldload report RUN RUN"
         )
+    for row in report.claims:
+        if row.expects and row.verdict is not ClaimVerdict.HOLDS:
+            console().print(f"claim {row.claim.name}: {row.verdict}: {row.sentence}")
+    if junit_file:
+        junit.write(report.claims, report.title, junit_file)
     console().print(f"report: {report.path}")
+    return 1 if any(row.went_wrong for row in report.claims) else 0

@@ -42,7 +42,7 @@ def run_and_report(arguments: argparse.Namespace, path: Path, text: str, study: 
     folder = arguments.out or _folder(study, text, fresh=arguments.new)
     seed = study.seed if study.seed is not None else secrets.randbits(32)
     with open_run(folder, text, make_plan(study, seed)) as opened:
-        return in_enclosure(arguments, lambda: _trials_and_report(study, opened, path))
+        return in_enclosure(arguments, lambda: _trials_and_report(study, opened, path, arguments.junit))
 
 
 def _folder(study: Study, text: str, *, fresh: bool) -> Path:
@@ -74,7 +74,7 @@ def _unfinished_run_of(folder: Path, text: str) -> bool:
     return count < plan.read_bytes().count(b"\n") - 1
 
 
-def _trials_and_report(study: Study, run: RunDirectory, path: Path) -> int:
+def _trials_and_report(study: Study, run: RunDirectory, path: Path, junit_file: Path | None) -> int:
     out = console()
     total, done = len(run.plan.trials), len(run.recorded_trials())
     verb = "going on with" if done else "starting"
@@ -86,9 +86,9 @@ def _trials_and_report(study: Study, run: RunDirectory, path: Path) -> int:
     out.print(_described(summary))
     from harness.cli.report import write  # noqa: PLC0415  # pandas and matplotlib: not before the trials
 
-    write([run.folder])
+    code = write([run.folder], junit_file=junit_file)
     _refuse_unless_one_counts(run)
-    return 0
+    return code
 
 
 def _refuse_unless_one_counts(run: RunDirectory) -> None:

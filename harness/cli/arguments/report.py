@@ -10,3 +10,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The runs, and where their report goes."""
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run directory")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: the first run)")
+    add_junit(parser)
+
+
+def add_junit(parser: argparse.ArgumentParser) -> None:
+    """--junit, which is looked at before anything is measured."""
+    parser.add_argument(
+        "--junit", type=_new_file, metavar="FILE", help="also write the claims as JUnit XML, for CI"
+    )
+
+
+def _new_file(text: str) -> Path:
+    path = Path(text)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{path.parent} is no folder; make it, or choose another place")
+    return path

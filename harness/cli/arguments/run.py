@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from harness.cli.arguments.report import add_junit
 from harness.cli.arguments.study import add_out, add_study
 
 
@@ -14,6 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_study(parser)
     add_out(parser)
+    add_junit(parser)
     parser.add_argument(
         "--new", action="store_true", help="start anew even if an unfinished run of the study exists"
     )

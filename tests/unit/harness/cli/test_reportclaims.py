@@ -1,0 +1,78 @@
+"""What `coldload report` makes of the claims of a run: lines, a file for CI, and its exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.cli.main import main
+from harness.model.claim import Claim
+from tests.unit.analysis.synthetic import Synthetic
+
+pytestmark = pytest.mark.thorough
+
+RUN = Synthetic(
+    pages=("dummy-2012",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(100.0,), trials=10
+)
+H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}  # made up: the ratio is some 0.9
+TRUE = Claim(name="true", subject=H2, reference=HTTP1, ratio_below=1.0)
+FALSE = Claim(name="false", subject=H2, reference=HTTP1, ratio_below=0.5)
+TOLD = Claim(name="told", subject=H2, reference=HTTP1)
+BUDGET = Claim(name="budget", subject=H2, at_most=1.0)
+BLIND = Claim(
+    name="blind", subject=H2, reference=HTTP1, metric="tbt_ms", ratio_below=1.0
+)  # never observed here
+
+
+def run_with(folder: Path, *claims: Claim) -> Path:
+    run = RUN.write(folder)
+    header, *planned = (run / "plan.jsonl").read_text().splitlines()
+    with_claims = json.loads(header) | {"claims": [claim.to_json() for claim in claims]}
+    (run / "plan.jsonl").write_text("\n".join([json.dumps(with_claims), *planned]) + "\n")
+    return run
+
+
+@pytest.mark.parametrize(
+    ("claims", "code"),
+    [
+        ((TRUE, TOLD), 0),
+        ((TRUE, FALSE), 1),
+        ((BUDGET,), 1),
+        ((BLIND,), 1),
+        ((), 0),
+    ],
+)
+def test_the_exit_code_is_1_when_a_claim_fails_or_has_no_data(
+    claims: tuple[Claim, ...], code: int, tmp_path: Path
+) -> None:
+    assert main(["report", str(run_with(tmp_path / "run", *claims))]) == code
+
+
+def test_what_does_not_hold_is_said_and_stands_in_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, file = run_with(tmp_path / "run", TRUE, FALSE, TOLD, BLIND), tmp_path / "claims.xml"
+    assert main(["report", str(run), "--junit", str(file)]) == 1
+    said = [line.split(":")[:2] for line in capsys.readouterr().out.splitlines() if line.startswith("claim ")]
+    assert said == [["claim false", " fails"], ["claim blind", " no data"]]
+    (suite,) = ElementTree.parse(file).getroot()  # noqa: S314  # we wrote it
+    assert [[child.tag for child in case] for case in suite] == [
+        ["system-out"],
+        ["failure"],
+        ["system-out"],
+        ["error"],
+    ]
+
+
+def test_a_file_that_cannot_be_written_is_refused_beforehand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place, says in ((tmp_path, "is a folder"), (tmp_path / "no" / "claims.xml", "is no folder")):
+        for command in ("report", "run"):
+            with pytest.raises(SystemExit) as refused:
+                main([command, "demo", "--junit", str(place)])
+            assert refused.value.code == 2
+            assert says in capsys.readouterr().err
