@@ -40,7 +40,7 @@ def claims_of(data: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]]) 
     tables = keys.entries(data, "claims", [])
     if len(tables) > MAX_CLAIMS:
         raise StudyError(f"claims holds {len(tables)} claims; it may hold {MAX_CLAIMS}")
-    reader = _Reader(conditions, {dimension: _values(conditions, dimension) for dimension in DIMENSIONS})
+    reader = _ClaimReader(conditions, {dimension: _values(conditions, dimension) for dimension in DIMENSIONS})
     claims: list[Claim] = []
     for number, table in enumerate(tables, start=1):
         which = f"claim {number}"
@@ -66,7 +66,7 @@ def narrowed(claim: Claim, conditions: Sequence[Mapping[str, Any]]) -> Claim | N
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _ClaimReader:
     """Reads claims of a study with these conditions; `values` holds what they have of every dimension."""
 
     conditions: Sequence[Mapping[str, Any]]

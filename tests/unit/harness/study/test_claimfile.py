@@ -12,9 +12,10 @@ from harness.cli.studychoice import chosen
 from harness.errors import StudyError
 from harness.model.claim import Claim
 from harness.model.dimensions import dimensions_of
-from harness.study.claimfile import claims_of, narrowed
-from harness.study.studyfile import parse_study
+from harness.study.claimfile import CLAIM_KEYS, claims_of, narrowed
+from harness.study.studyfile import parse_study, shipped_studies
 
+ROOT = Path(__file__).parents[4]
 STUDY = """
 name = "mine"
 pages = ["one", "two"]
@@ -192,6 +193,27 @@ def test_of_a_narrowed_study_the_claims_about_what_is_left_stay(
     _, _, narrow = chosen(arguments)
     assert [(claim.name, dict(claim.where)) for claim in narrow.claims] == [("protocols", {"page": ("two",)})]
     assert capsys.readouterr().out == "claim left out, nothing of it is measured: coding\n"
+
+
+def test_the_examples_of_the_documents_are_read() -> None:
+    demo = shipped_studies()["demo"].read_text()
+    text, mark, example = demo.partition("# [[claims]]")
+    lines = [line.removeprefix("#").strip() for line in f"{mark}{example}".splitlines()]
+    assert [claim.name for claim in parse_study(text + "\n".join(lines), "demo").claims] == [
+        "keep-alive saves round trips",
+        "the largest paint comes in time",
+    ]
+    protocols = shipped_studies()["protocols"].read_text().partition("[[claims]]")[0]
+    for document in ("README.md", "docs/methodology.md"):
+        blocks = (ROOT / document).read_text().split("```")
+        (block,) = (each for each in blocks if "[[claims]]" in each and "subject" in each)
+        assert len(parse_study(protocols + block, document).claims) == 1
+
+
+@pytest.mark.parametrize("key", CLAIM_KEYS)
+def test_every_key_is_documented(key: str) -> None:
+    table = (ROOT / "docs" / "methodology.md").read_text().partition("## Claims")[2].partition("\n## ")[0]
+    assert re.search(rf"^\|.*`{key}`.*\|.*\|$", table, re.MULTILINE)
 
 
 def test_a_claim_about_nothing_that_is_left_is_none() -> None:
