@@ -17,8 +17,9 @@ from harness.input.shown import shortened
 from harness.outcome import Outcome
 from harness.run.directory import RunDirectory, open_run
 from harness.run.progress import progress
-from harness.run.runner import Summary, run_study
-from harness.study.plan import make_plan
+from harness.run.runner import run_study
+from harness.run.standing import Standing
+from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
 from sites.archive import archives_root, open_archive
 
@@ -69,21 +70,21 @@ def _unfinished_run_of(folder: Path, text: str) -> bool:
     plan, stored = folder / "plan.jsonl", folder / "study.toml"
     if not plan.exists() or not stored.exists() or stored.read_bytes() != text.encode():
         return False
-    records = folder / "records.jsonl"
-    count = records.read_bytes().count(b"\n") if records.exists() else 0
-    return count < plan.read_bytes().count(b"\n") - 1
+    return bool(Standing.read(folder, Plan.from_lines(plan.read_text(errors="replace"), str(plan))).left)
 
 
 def _trials_and_report(study: Study, run: RunDirectory, path: Path, junit_file: Path | None) -> int:
     out = console()
-    total, done = len(run.plan.trials), len(run.recorded_trials())
-    verb = "going on with" if done else "starting"
+    total = len(run.plan.trials)
+    standing = run.standing()
+    done = total - len(standing.left)
+    verb = "going on with" if standing.attempts.recorded else "starting"
     out.print(
         f"{verb} {run.folder}: {total - done} of {total} trials to do (study {path.name}, seed {run.plan.seed})"
     )
     with progress(out, total, done) as listener:
         summary = run_study(study, run, archives_root(), listener)
-    out.print(_described(summary))
+    out.print(str(summary))
     from harness.cli.report import write  # noqa: PLC0415  # pandas and matplotlib: not before the trials
 
     code = write([run.folder], junit_file=junit_file)
@@ -99,16 +100,3 @@ def _refuse_unless_one_counts(run: RunDirectory) -> None:
     often = [f"{count} {outcome}: {reason}" for (outcome, reason), count in endings.most_common()]
     reasons = shortened(often, REASONS_SHOWN, separator="; ", noun="reason")
     raise MeasurementRefused(f"no trial of {run.folder} counts, so nothing was measured ({reasons})")
-
-
-def _described(summary: Summary) -> str:
-    ok = summary.outcomes[Outcome.OK]
-    others = ", ".join(
-        f"{count} {outcome}" for outcome, count in summary.outcomes.items() if outcome is not Outcome.OK
-    )
-    new = sum(summary.outcomes.values())
-    return (
-        f"{new} trials: {ok} ok"
-        + (f", {others}" if others else "")
-        + (f" ({summary.already} were recorded before)" if summary.already else "")
-    )

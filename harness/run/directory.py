@@ -15,10 +15,11 @@ from typing import Any
 
 from harness.errors import RecordsError
 from harness.input import jsontext
-from harness.input.shown import one_line, shown
+from harness.input.shown import one_line
 from harness.model.engine import Engine
 from harness.model.rate import RecordedRate
 from harness.records import Record
+from harness.run.standing import LOOKS, RECORDS, Standing
 from harness.study.plan import Plan
 from harness.system.files import append_line, drop_cut_line, write_whole
 
@@ -35,7 +36,11 @@ class RunDirectory:
 
     @property
     def records_path(self) -> Path:
-        return self.folder / "records.jsonl"
+        return self.folder / RECORDS
+
+    @property
+    def looks_path(self) -> Path:
+        return self.folder / LOOKS
 
     @property
     def requested_path(self) -> Path:
@@ -49,29 +54,18 @@ class RunDirectory:
             return set()
         return {str(jsontext.parse(line)["digest"]) for _, line, _ in jsontext.lines(self.requested_path)}
 
-    def trial_folder(self, trial: str) -> Path:
-        return self.folder / "trials" / trial
+    def trial_folder(self, trial: str, attempt: int = 1) -> Path:
+        """Where the kept files of an attempt go."""
+        return self.folder / "trials" / (trial if attempt == 1 else f"{trial}-{attempt}")
 
-    def recorded_trials(self) -> set[str]:
-        """The ids of the trials that have a record; a last line cut off by a kill is removed first."""
-        drop_cut_line(self.records_path)
-        known = {trial.trial for trial in self.plan.trials}
-        seen: set[str] = set()
-        for number, line, _ in jsontext.lines(self.records_path) if self.records_path.exists() else ():
-            try:
-                trial = str(jsontext.parse(line)["trial"])
-            except (ValueError, KeyError) as error:
-                raise RecordsError(
-                    f"{self.records_path} line {number} is damaged ({one_line(str(error))}); mend or remove it"
-                ) from error
-            if trial not in known or trial in seen:
-                what = "is recorded twice" if trial in seen else "is not in plan.jsonl"
-                raise RecordsError(f"{self.records_path} line {number}: trial {shown(trial)} {what}")
-            seen.add(trial)
-        return seen
+    def standing(self) -> Standing:
+        """How far the run has come; last lines cut off by a kill are removed first."""
+        for path in (self.records_path, self.looks_path):
+            drop_cut_line(path)
+        return Standing.read(self.folder, self.plan)
 
     def endings(self) -> Counter[tuple[str, str]]:
-        """How often a trial ended with each outcome for each reason."""
+        """How often an attempt ended with each outcome for each reason."""
         if not self.records_path.exists():
             return Counter()
         records = (jsontext.parse(line) for _, line, _ in jsontext.lines(self.records_path))
@@ -84,6 +78,9 @@ class RunDirectory:
             append_line(self.requested_path, {"digest": digest, "urls": record.observation.requested})
             self._requested_digests.add(digest)
         append_line(self.records_path, record.to_json())
+
+    def append_look(self, look: Mapping[str, Any]) -> None:
+        append_line(self.looks_path, look)
 
     def append_calibration(self, reading: Mapping[str, Any]) -> None:
         append_line(self.folder / "calibration.jsonl", reading)

@@ -14,17 +14,25 @@ from harness.records import Record
 from harness.study.plan import PlannedTrial
 from harness.testbed.calibration import Calibration
 
+WAITING_EVERY_S = 10  # a line of a log
+
 
 def figure_of(record: Record) -> str:
-    """The page-load time of a record, or how the trial ended instead."""
+    """The page-load time of a record and why it does not count, or how the attempt ended instead."""
     plt = record.observation.plt_ms
-    if record.outcome is Outcome.OK and plt is not None:
-        return f"{plt:,.0f} ms"
-    return printable(f"{record.outcome}: {record.reason}")
+    if record.outcome is not Outcome.OK or plt is None:
+        return printable(f"{record.outcome}: {record.reason}")
+    return f"{plt:,.0f} ms" + (f", left out: {record.left_out}" if record.left_out else "")
+
+
+def named(record: Record) -> str:
+    """`trial 00012 attempt 2: dummy-2012 plain ...: 1,234 ms`."""
+    attempt = f" attempt {record.attempt}"
+    return f"trial {record.planned.trial}{attempt}: {record.planned.condition}: {figure_of(record)}"
 
 
 class PlainProgress:
-    """A line per trial, for logs and pipes."""
+    """A line per attempt, for logs and pipes."""
 
     def __init__(self, console: Console, total: int, done: int) -> None:
         self._console = console
@@ -37,24 +45,34 @@ class PlainProgress:
     def warned(self, what: str) -> None:
         self._console.print(f"warning: {what}", markup=False)
 
+    def waiting(self, seconds: float) -> None:
+        if int(seconds) % WAITING_EVERY_S == 0:
+            self._console.print(_waiting(seconds))
+
     def calibrated(self, reading: Calibration) -> None:
         said = ", ".join(f"{each.what} {each.measured:.4g} {each.unit}" for each in reading.figures.values())
         verdict = f"off, {'; '.join(reading.complaints)}" if reading.complaints else "ok"
         self._console.print(f"  {said}: {verdict}")
 
-    def trial_started(self, planned: PlannedTrial) -> None:
+    def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
         pass
+
+    def attempt_repeated(self, record: Record) -> None:
+        self._console.print(f"{named(record)}; once more", markup=False)
 
     def trial_ended(self, record: Record) -> None:
         self._done += 1
-        self._console.print(f"{self._done}/{self._total} {record.planned.condition}: {figure_of(record)}")
+        again = f"attempt {record.attempt}: " if record.attempt > 1 else ""
+        self._console.print(
+            f"{self._done}/{self._total} {record.planned.condition}: {again}{figure_of(record)}"
+        )
 
-    def trial_left_out(self) -> None:
-        self._done += 1
+    def trials_not_run(self, count: int) -> None:
+        self._done += count
 
 
 class BarProgress:
-    """One bar for the whole run; a trial that does not count also leaves a line."""
+    """One bar for the whole run; an attempt that does not count, or was not the first, also leaves a line."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
@@ -66,22 +84,31 @@ class BarProgress:
     def warned(self, what: str) -> None:
         self._progress.console.print(f"warning: {what}", markup=False)
 
+    def waiting(self, seconds: float) -> None:
+        self._progress.update(self._task, condition=_waiting(seconds))
+
     def calibrated(self, reading: Calibration) -> None:
         if reading.complaints:
             self._progress.console.print(f"link {reading.link.name}: {'; '.join(reading.complaints)}")
 
-    def trial_started(self, planned: PlannedTrial) -> None:
-        self._progress.update(self._task, condition=str(planned.condition))
+    def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
+        again = f", attempt {attempt}" if attempt > 1 else ""
+        self._progress.update(self._task, condition=f"{planned.condition}{again}")
+
+    def attempt_repeated(self, record: Record) -> None:
+        self._progress.console.print(f"{named(record)}; once more", markup=False)
 
     def trial_ended(self, record: Record) -> None:
-        if record.outcome is not Outcome.OK:
-            self._progress.console.print(
-                f"trial {record.planned.trial} {record.planned.condition}: {figure_of(record)}", markup=False
-            )
+        if record.left_out is not None or record.attempt > 1:
+            self._progress.console.print(named(record), markup=False)
         self._progress.update(self._task, advance=1, last=figure_of(record)[:40])
 
-    def trial_left_out(self) -> None:
-        self._progress.update(self._task, advance=1)
+    def trials_not_run(self, count: int) -> None:
+        self._progress.update(self._task, advance=count)
+
+
+def _waiting(seconds: float) -> str:
+    return f"the machine is busy: waiting, {seconds:.0f} s"
 
 
 @contextlib.contextmanager

@@ -1,66 +1,50 @@
-"""Runs a plan: testbed up, links measured, trials in their order, every record on disk before the next trial."""
+"""Runs a plan: testbed up, links measured, trials in their order, every record on disk before the next attempt."""
 
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol as Interface
 
-from harness.errors import StudyError, TestbedFailed
+from harness.errors import StudyError
 from harness.model.engine import Engine
 from harness.model.link import Link
-from harness.outcome import Outcome
-from harness.records import Record
 from harness.run.directory import RunDirectory
+from harness.run.listener import Listener, Summary
+from harness.run.looks import Enough
+from harness.run.repeating import Repeating
+from harness.run.standing import Standing
 from harness.study.plan import PlannedTrial
 from harness.study.study import Study
 from harness.testbed.calibrate import readings
-from harness.testbed.calibration import Calibration, refuse_if_off
+from harness.testbed.calibration import refuse_if_off
 from harness.testbed.environment import describe_environment
 from harness.testbed.testbed import Testbed
 from harness.trial.bench import Bench, opened
 from harness.trial.browsers import browser_programs
-from harness.trial.trial import TrialOptions, not_run, run_trial
+from harness.trial.trial import TrialOptions
 from sites.archive import Archive, open_archive
 from sites.optimise.derive import variant_of
 
-FAILURES_IN_A_ROW = 3
 
+def run_study(
+    study: Study, run: RunDirectory, archives_root: Path, listener: Listener, enough: Enough | None = None
+) -> Summary:
+    """Run what is left of the plan. Raises MeasurementRefused before the first trial when a link is off.
 
-class Listener(Interface):
-    """What the runner tells about its progress."""
-
-    def preparing(self, what: str) -> None: ...
-
-    def warned(self, what: str) -> None: ...
-
-    def calibrated(self, reading: Calibration) -> None: ...
-
-    def trial_started(self, planned: PlannedTrial) -> None: ...
-
-    def trial_ended(self, record: Record) -> None: ...
-
-    def trial_left_out(self) -> None:
-        """A trial of an engine that was warned of."""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """How the trials of this call ended, by outcome; `already` were recorded before it."""
-
-    already: int
-    outcomes: Counter[Outcome]
-
-
-def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Listener) -> Summary:
-    """Run what is left of the plan. Raises MeasurementRefused before the first trial when a link is off."""
-    done = run.recorded_trials()
-    left = [planned for planned in run.plan.trials if planned.trial not in done]
+    `enough` is asked at the plan's looks which conditions need no more trials.
+    """
+    standing = run.standing()
+    left = standing.left
+    summary = Summary(len(run.plan.trials) - len(left))
+    if left and take_looks(run, standing, left[0].block, enough):  # it was due when the run ended
+        needed = standing.left
+        summary.not_needed += len(left) - len(needed)
+        listener.trials_not_run(len(left) - len(needed))
+        left = needed
     if not left:
-        return Summary(len(done), Counter())
+        return summary
     archives = _archives(study, archives_root, listener)
     count = sum(len(each) for each in archives.values())
     listener.preparing(f"servers for {count} archive(s), {len(study.protocols)} protocol(s)")
@@ -69,8 +53,29 @@ def run_study(study: Study, run: RunDirectory, archives_root: Path, listener: Li
             count = sum(planned.condition.engine is engine for planned in left)
             listener.warned(f"{count} trials with {engine} are recorded as testbed-failed: {reason}")
         run.write_environment(describe_environment(made.testbed, archives, study, browser_programs()))
-        _measure_links(made.testbed, _links_of(left), run, listener)
-        return Summary(len(done), _run_trials(made, left, study, run, listener))
+        _measure_links(made.testbed, left, run, listener)
+        options = TrialOptions(study.timeout_s, study.keep)
+        repeating = Repeating(made, run, standing.attempts, options, listener)
+        for number, planned in enumerate(left):
+            take_looks(run, standing, planned.block, enough)
+            if standing.looks.needs(planned):
+                repeating.trial(planned, summary, partial(_measure_anew, made, left, number, run, listener))
+            else:
+                summary.not_needed += 1
+                listener.trials_not_run(1)
+    return summary
+
+
+def take_looks(run: RunDirectory, standing: Standing, block: int, enough: Enough | None) -> bool:
+    """Take the looks that are due before a block, all earlier trials being finished; whether there were any."""
+    if enough is None:
+        return False
+    due = standing.looks.due(block)
+    for look in due:
+        line = standing.looks.line(look, enough(run.folder, look))
+        run.append_look(line)
+        standing.looks.note(look, line["stopped"])
+    return bool(due)
 
 
 def _archives(study: Study, root: Path, listener: Listener) -> dict[Engine, dict[str, Archive]]:
@@ -96,41 +101,22 @@ def _links_of(trials: Iterable[PlannedTrial]) -> list[Link]:
     )
 
 
-def _measure_links(testbed: Testbed, links: list[Link], run: RunDirectory, listener: Listener) -> None:
+def _measure_anew(
+    made: Bench, left: Sequence[PlannedTrial], number: int, run: RunDirectory, listener: Listener
+) -> None:
+    """Measure the links from a trial on, over the testbed that there is by then."""
+    _measure_links(made.testbed, left[number:], run, listener)
+
+
+def _measure_links(
+    testbed: Testbed, trials: Iterable[PlannedTrial], run: RunDirectory, listener: Listener
+) -> None:
+    """Measure the links of these trials."""
     last = []
-    for link in links:
+    for link in _links_of(trials):
         listener.preparing(f"measuring link {link.name}")
         for reading in readings(testbed, link):
             run.append_calibration(reading.to_json())
             listener.calibrated(reading)
         last.append(reading)
     refuse_if_off(last)
-
-
-def _run_trials(
-    made: Bench, left: Sequence[PlannedTrial], study: Study, run: RunDirectory, listener: Listener
-) -> Counter[Outcome]:
-    options = TrialOptions(study.timeout_s, study.keep)
-    outcomes: Counter[Outcome] = Counter()
-    failures = 0
-    for number, planned in enumerate(left, start=1):
-        lack = made.lacking.get(planned.condition.engine)
-        if lack:
-            run.append(not_run(planned, lack))
-            outcomes[Outcome.TESTBED_FAILED] += 1
-            listener.trial_left_out()
-            continue
-        listener.trial_started(planned)
-        record = run_trial(made.testbed, made.drivers, planned, options, run.trial_folder(planned.trial))
-        run.append(record)
-        outcomes[record.outcome] += 1
-        listener.trial_ended(record)
-        if record.outcome is not Outcome.TESTBED_FAILED:
-            failures = 0
-            continue
-        failures += 1
-        if failures == FAILURES_IN_A_ROW:
-            raise TestbedFailed(f"the testbed failed {failures} times in a row, last: {record.reason}")
-        made.renew()
-        _measure_links(made.testbed, _links_of(left[number:]), run, listener)
-    return outcomes

@@ -20,7 +20,7 @@ from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.study.blocks import settings_of, shuffled
 from harness.study.study import MAX_PLANNED, Study
-from harness.study.trials import Trials
+from harness.study.trials import USUAL_ATTEMPTS, Trials
 
 PLAN_SCHEMA = 1
 
@@ -56,8 +56,8 @@ class PlannedTrial:
 class Plan:
     """The trials of a run with the seed that ordered them. The same study and seed give the same plan.
 
-    `per_condition` is None in the plan of an older version, which measured each trial once. `claims` are those of the
-    study or, where it names none, the default ones; plans of older versions have none.
+    `per_condition` is None in the plan of an older version. `claims` are those of the study or, where it names none, the
+    default ones; plans of older versions have none.
     """
 
     study: str
@@ -65,6 +65,11 @@ class Plan:
     trials: tuple[PlannedTrial, ...]
     per_condition: Trials | None = None
     claims: tuple[Claim, ...] = ()
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts a trial may have."""
+        return self.per_condition.attempts if self.per_condition else USUAL_ATTEMPTS
 
     @property
     def looks(self) -> tuple[int, ...]:

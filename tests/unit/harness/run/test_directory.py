@@ -72,10 +72,11 @@ def test_a_run_cut_at_any_byte_goes_on_with_what_was_whole(tmp_path: Path) -> No
     for cut in range(first_end, len(whole) + 1, 37):
         (folder / "records.jsonl").write_bytes(whole[:cut])
         with open_run(folder, STUDY, PLAN) as run:
-            done = run.recorded_trials()
-            assert len(done) == whole[:cut].count(b"\n")
-            run.append(record(len(done)))
-            assert len(run.recorded_trials()) == len(done) + 1
+            left = run.standing().left
+            done = len(PLAN.trials) - len(left)
+            assert done == whole[:cut].count(b"\n")
+            run.append(record(done))
+            assert len(run.standing().left) == len(left) - 1
 
 
 def test_the_stored_plan_wins_over_a_new_seed(tmp_path: Path) -> None:
@@ -106,7 +107,7 @@ def test_a_run_killed_before_its_plan_was_whole_is_started(tmp_path: Path) -> No
     (folder / "study.toml").write_text(STUDY)
     (folder / "plan.jsonl.new").write_text(PLAN.to_lines()[:100])
     with open_run(folder, STUDY, PLAN) as run:
-        assert run.recorded_trials() == set()
+        assert run.standing().left == list(PLAN.trials)
     assert Plan.from_lines((folder / "plan.jsonl").read_text(), "plan.jsonl") == PLAN
     assert not (folder / "plan.jsonl.new").exists()
 
@@ -127,7 +128,7 @@ def test_damage_in_the_middle_is_named_with_its_line(tmp_path: Path, damage: str
     with open_run(tmp_path / "run", STUDY, PLAN) as run:
         run.records_path.write_text(damage)
         with pytest.raises(RecordsError, match=r"line [12]"):
-            run.recorded_trials()
+            run.standing()
 
 
 def test_a_continued_run_keeps_both_environments(tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""Which attempts a run has made, and which comes next. Pure but for the reading of records.jsonl.
+
+A trial is finished when an attempt counts, when its attempts are spent, or when the run has gone on to a later trial:
+an attempt that came after its block would stand far from what it is compared with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.errors import RecordsError, UsageError
+from harness.input import jsontext, keys
+from harness.input.shown import one_line, shown
+from harness.model.condition import Condition
+from harness.model.soundness import unsound
+from harness.study.plan import Plan, PlannedTrial
+from harness.study.trials import MAX_ATTEMPTS
+
+ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another one would not be, either
+PROBATION_BLOCKS = 2
+
+
+class Attempts:
+    """The attempts of a run, noted in the order in which they were made."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._planned = {trial.trial: trial for trial in plan.trials}
+        self._most = plan.attempts
+        self._made: dict[str, set[int]] = {}
+        self._counted: set[str] = set()
+        self._latest: str | None = None
+        self._latest_is_final = False
+        self._blocks_by_condition: dict[Condition, set[int]] = {}
+        self._counted_by_condition: Counter[Condition] = Counter()
+
+    def note(self, trial: str, attempt: int, left_out: str | None, *, final: bool = False) -> None:
+        """An attempt was made; `final` when none can follow. ValueError for one that is not of the plan, or known."""
+        if trial not in self._planned:
+            raise ValueError(f"trial {shown(trial)} is not in plan.jsonl")
+        made = self._made.setdefault(trial, set())
+        if attempt in made:
+            raise ValueError(f"attempt {attempt} at trial {shown(trial)} is recorded twice")
+        made.add(attempt)
+        planned = self._planned[trial]
+        self._latest, self._latest_is_final = trial, final or left_out == ENGINE_MISSING
+        self._blocks_by_condition.setdefault(planned.condition, set()).add(planned.block)
+        if left_out is None:
+            self._counted.add(trial)
+            self._counted_by_condition[planned.condition] += 1
+
+    def next_of(self, planned: PlannedTrial) -> int | None:
+        """The number of the attempt to make next, from 1; None when the trial is finished."""
+        made = self._made.get(planned.trial)
+        if made is None:
+            return 1
+        gone_past = planned.trial != self._latest or self._latest_is_final
+        if gone_past or planned.trial in self._counted or len(made) >= self.allowed(planned):
+            return None
+        return max(made) + 1
+
+    def allowed(self, planned: PlannedTrial) -> int:
+        """How many attempts the trial may have: a single one of a condition that has never counted so far."""
+        return 1 if self.is_hopeless(planned) else self._most
+
+    def is_hopeless(self, planned: PlannedTrial) -> bool:
+        """Whether the condition had its chance in two blocks before this trial, and no attempt counted in any.
+
+        A page that times out each time must not cost all its attempts in every block.
+        """
+        earlier = [
+            block for block in self._blocks_by_condition.get(planned.condition, ()) if block < planned.block
+        ]
+        return len(earlier) >= PROBATION_BLOCKS and not self._counted_by_condition[planned.condition]
+
+    @property
+    def recorded(self) -> int:
+        """How many trials have an attempt."""
+        return len(self._made)
+
+
+def read_attempts(path: Path, plan: Plan) -> Attempts:
+    """The attempts that records.jsonl tells of; a last line that a kill cut off is no record yet."""
+    found = Attempts(plan)
+    for number, line, ended in jsontext.lines(path) if path.exists() else ():
+        if not ended:
+            break
+        try:
+            _note(found, jsontext.parse(line))
+        except (ValueError, KeyError, UsageError) as error:
+            raise RecordsError(
+                f"{path} line {number} is damaged ({one_line(str(error))}); mend or remove it"
+            ) from error
+    return found
+
+
+def _note(found: Attempts, record: Mapping[str, Any]) -> None:
+    """Records of older versions do not say whether they count; those knew one attempt at a trial."""
+    older = "left_out" not in record
+    left_out = unsound(record) if older else record["left_out"]
+    attempt = keys.checked_number("attempt", record.get("attempt", 1), 1, MAX_ATTEMPTS, whole=True)
+    found.note(str(record["trial"]), int(attempt), None if left_out is None else str(left_out), final=older)

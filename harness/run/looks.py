@@ -1,0 +1,95 @@
+"""When a condition has been measured enough: looks at the records after blocks that were fixed beforehand.
+
+What is enough is a question of statistics, and is asked of whoever runs the study (`Enough`). What a look found is
+stored in looks.jsonl. It holds for the rest of the run, also when that is killed and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from typing import Protocol as Interface
+
+from harness.errors import RecordsError, UsageError
+from harness.input import jsontext, keys
+from harness.input.shown import one_line, shown
+from harness.model.condition import Condition
+from harness.study.plan import Plan, PlannedTrial
+from harness.study.study import MAX_PLANNED
+
+LOOKS_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a look found: the conditions that need no more trials, and what that was seen from, as JSON can hold it."""
+
+    stopped: frozenset[Condition]
+    facts: Mapping[str, Any]
+
+
+class Enough(Interface):
+    """Says what the records of a run directory are enough for, up to and including a block that is whole."""
+
+    def __call__(self, folder: Path, block: int) -> Found: ...
+
+
+class Looks:
+    """The looks of a run: those that are planned, those that were taken, and what they stopped."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._planned = plan.looks
+        self._conditions = {key_of(trial.condition): trial.condition for trial in plan.trials}
+        self._stopped: dict[Condition, int] = {}
+        self._taken: set[int] = set()
+
+    def due(self, block: int) -> tuple[int, ...]:
+        """The looks to take before the first trial of this block."""
+        return tuple(look for look in self._planned if look < block and look not in self._taken)
+
+    def note(self, block: int, stopped: Iterable[str]) -> None:
+        """A look was taken after a block, and stopped conditions, by their keys. ValueError for unknown ones."""
+        for key in stopped:
+            if key not in self._conditions:
+                raise ValueError(f"condition {shown(key)} is not in plan.jsonl")
+            self._stopped.setdefault(self._conditions[key], block)
+        self._taken.add(block)
+
+    def needs(self, planned: PlannedTrial) -> bool:
+        """Whether a trial is still wanted: its condition was not stopped after an earlier block."""
+        return self._stopped.get(planned.condition, planned.block) >= planned.block
+
+    def line(self, block: int, found: Found) -> dict[str, Any]:
+        """What looks.jsonl says of a look: the conditions that it stopped, and no earlier one did."""
+        new = sorted(key_of(each) for each in found.stopped - self._stopped.keys())
+        return {"schema": LOOKS_SCHEMA, "block": block, "stopped": new, "facts": dict(found.facts)}
+
+
+def key_of(condition: Condition) -> str:
+    """A condition's name, which no other of its plan has."""
+    return str(condition)
+
+
+def of_trials(plan: Plan, trials: Iterable[str]) -> frozenset[Condition]:
+    """The conditions of trials, by their ids."""
+    wanted = set(trials)
+    return frozenset(trial.condition for trial in plan.trials if trial.trial in wanted)
+
+
+def read_looks(path: Path, plan: Plan) -> Looks:
+    """The looks that looks.jsonl tells of; a last line that a kill cut off is no look yet."""
+    looks = Looks(plan)
+    for number, line, ended in jsontext.lines(path) if path.exists() else ():
+        if not ended:
+            break
+        try:
+            data = jsontext.parse(line)
+            block = keys.checked_number("block", data["block"], 1, MAX_PLANNED, whole=True)
+            looks.note(int(block), [str(each) for each in data["stopped"]])
+        except (ValueError, KeyError, TypeError, UsageError) as error:
+            raise RecordsError(
+                f"{path} line {number} is damaged ({one_line(str(error))}); mend or remove it"
+            ) from error
+    return looks

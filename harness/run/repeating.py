@@ -1,0 +1,113 @@
+"""A trial with its attempts: repeated inside its block until one counts, on a machine that is calm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from harness.errors import TestbedFailed
+from harness.model.condition import Condition
+from harness.model.soundness import MACHINE, unsound
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Attempts
+from harness.run.calm import Calm
+from harness.run.directory import RunDirectory
+from harness.run.listener import Listener, Summary
+from harness.study.plan import PlannedTrial
+from harness.trial.bench import Bench
+from harness.trial.trial import TrialOptions, not_run, run_trial
+
+FAILURES_IN_A_ROW = 3
+
+
+class Repeating:
+    """Runs trials, one after the other. What each attempt gave is stored before the next one starts."""
+
+    def __init__(
+        self, made: Bench, run: RunDirectory, attempts: Attempts, options: TrialOptions, listener: Listener
+    ) -> None:
+        self._made = made
+        self._run = run
+        self._attempts = attempts
+        self._options = options
+        self._listener = listener
+        self._calm = Calm()
+        self._disturbed = False  # the machine disturbed the latest attempt
+        self._failures = Failures()
+        self._hopeless: set[Condition] = set()
+
+    def trial(self, planned: PlannedTrial, summary: Summary, remeasure: Callable[[], None]) -> None:
+        """Run what is left of a trial. `remeasure` measures the links of a testbed that was made anew.
+
+        Raises TestbedFailed when the testbed fails again and again.
+        """
+        lack = self._made.lacking.get(planned.condition.engine)
+        if lack:
+            self._store(replace(not_run(planned, lack), left_out=ENGINE_MISSING))
+            summary.without[ENGINE_MISSING] += 1
+            self._listener.trials_not_run(1)
+            return
+        self._warn_if_hopeless(planned)
+        while (attempt := self._attempts.next_of(planned)) is not None:
+            record = self._attempt(planned, attempt)
+            repeated = self._attempts.next_of(planned) is not None
+            summary.add(record, repeated=repeated)
+            tell = self._listener.attempt_repeated if repeated else self._listener.trial_ended
+            tell(record)
+            self._failures.add(record)
+            if record.outcome is Outcome.TESTBED_FAILED:
+                self._made.renew()
+                self._wait_if_disturbed()
+                remeasure()
+
+    def _attempt(self, planned: PlannedTrial, attempt: int) -> Record:
+        self._wait_if_disturbed()
+        self._listener.attempt_started(planned, attempt)
+        files = self._run.trial_folder(planned.trial, attempt)
+        made = run_trial(self._made.testbed, self._made.drivers, planned, self._options, files)
+        record = replace(made, attempt=attempt, left_out=unsound(made.to_json()))
+        self._store(record)
+        self._disturbed = disturbed(record)
+        return record
+
+    def _store(self, record: Record) -> None:
+        self._run.append(record)
+        self._attempts.note(record.planned.trial, record.attempt, record.left_out)
+
+    def _wait_if_disturbed(self) -> None:
+        if self._disturbed and not self._calm.wait(self._listener.waiting):
+            self._listener.warned("the machine stays busy; the next attempt is made all the same")
+        self._disturbed = False
+
+    def _warn_if_hopeless(self, planned: PlannedTrial) -> None:
+        condition = planned.condition
+        if self._attempts.is_hopeless(planned) and condition not in self._hopeless:
+            self._hopeless.add(condition)
+            self._listener.warned(
+                f"{condition} did not count once in {PROBATION_BLOCKS} blocks; "
+                "it gets one attempt per block until it does"
+            )
+
+
+class Failures:
+    """Failures of the testbed in a row. A single trial's are not enough to give up: its page may be what breaks it."""
+
+    def __init__(self) -> None:
+        self._row: list[str] = []
+
+    def add(self, record: Record) -> None:
+        """Raises TestbedFailed when the testbed failed too often in a row, in more than one trial."""
+        if record.outcome is not Outcome.TESTBED_FAILED:
+            self._row.clear()
+            return
+        self._row.append(record.planned.trial)
+        if len(self._row) >= FAILURES_IN_A_ROW and len(set(self._row)) > 1:
+            raise TestbedFailed(f"the testbed failed {len(self._row)} times in a row, last: {record.reason}")
+
+
+def disturbed(record: Record) -> bool:
+    """Whether the machine is why an attempt does not count, so that it helps to wait."""
+    seen = record.observation
+    stopped = (seen.server_stopped_ms or 0) > 0 or (seen.client_stopped_ms or 0) > 0
+    return record.left_out in MACHINE or (record.left_out is not None and stopped)

@@ -1,0 +1,174 @@
+"""A killed run goes on with the right attempt, whatever it was at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import RecordsError
+from harness.model.observation import Observation
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Attempts, read_attempts
+from harness.run.directory import open_run
+from harness.study.plan import Plan, PlannedTrial, make_plan
+from harness.study.studyfile import parse_study
+
+STUDY = """
+name = "mine"
+pages = ["one"]
+protocols = ["http1", "h2"]
+trials = {least = 6, attempts = 3}
+aa = false
+[[links]]
+down_mbps = 10
+rtt_ms = 20
+"""
+PLAN = make_plan(parse_study(STUDY, "mine.toml"), 1)
+FIRST, SECOND = PLAN.trials[:2]
+BUSY = "busy-machine"
+
+
+def after(*told: tuple[str, int, str | None], plan: Plan = PLAN) -> Attempts:
+    attempts = Attempts(plan)
+    for trial, attempt, left_out in told:
+        attempts.note(trial, attempt, left_out)
+    return attempts
+
+
+def of_condition(planned: PlannedTrial) -> list[PlannedTrial]:
+    """The trials of its condition, a block each."""
+    return [trial for trial in PLAN.trials if trial.condition == planned.condition]
+
+
+def record(planned: PlannedTrial, attempt: int, left_out: str | None) -> Record:
+    return Record(
+        planned=planned,
+        outcome=Outcome.OK,
+        reason=None,
+        started_utc="2026-01-01T00:00:00.000Z",
+        observation=Observation(plt_ms=100.0),
+        overhead_ms=1.0,
+        attempt=attempt,
+        left_out=left_out,
+    )
+
+
+def test_a_trial_is_repeated_until_it_counts() -> None:
+    assert after().next_of(FIRST) == 1
+    assert after(("00001", 1, BUSY)).next_of(FIRST) == 2
+    assert after(("00001", 1, BUSY), ("00001", 2, BUSY)).next_of(FIRST) == 3
+    assert after(("00001", 1, BUSY), ("00001", 2, None)).next_of(FIRST) is None
+
+
+def test_its_attempts_are_spent_at_last() -> None:
+    assert after(*(("00001", attempt, BUSY) for attempt in (1, 2, 3))).next_of(FIRST) is None
+
+
+def test_no_attempt_is_made_after_its_block() -> None:
+    """The run went on: the second trial has a record, so the first one is over."""
+    assert after(("00001", 1, BUSY), ("00002", 1, BUSY)).next_of(FIRST) is None
+    assert after(("00001", 1, BUSY), ("00002", 1, BUSY)).next_of(SECOND) == 2
+
+
+def test_an_engine_that_is_missing_is_not_tried_again() -> None:
+    assert after(("00001", 1, ENGINE_MISSING)).next_of(FIRST) is None
+
+
+def test_a_condition_that_never_counted_gets_one_attempt_per_block() -> None:
+    one, two, three, four, *_ = of_condition(FIRST)
+    told = [(trial.trial, attempt, "page-timeout") for trial in (one, two) for attempt in (1, 2, 3)]
+    attempts = after(*told)
+    assert not attempts.is_hopeless(two)
+    assert attempts.is_hopeless(three)
+    attempts.note(three.trial, 1, "page-timeout")
+    assert attempts.next_of(three) is None
+    assert attempts.next_of(four) == 1
+    attempts.note(four.trial, 1, None)  # it counts after all
+    assert not attempts.is_hopeless(of_condition(FIRST)[4])
+    assert attempts.allowed(of_condition(FIRST)[4]) == 3
+
+
+@given(st.lists(st.sampled_from([None, BUSY, "page-timeout"]), max_size=60), st.data())
+def test_a_run_killed_anywhere_goes_on_as_if_it_had_not_been(
+    ends: list[str | None], data: st.DataObject
+) -> None:
+    """Each attempt ends as the list says, then all count; cut at any record, the rest is the same."""
+    whole = list(carried_out(Attempts(PLAN), iter(ends)))
+    cut = data.draw(st.integers(0, len(whole)))
+    resumed = after(*whole[:cut])
+    assert [*whole[:cut], *carried_out(resumed, iter(ends[cut:]))] == whole
+    counted = {trial for trial, _, left_out in whole if left_out is None}
+    for trial in PLAN.trials:
+        made = [attempt for name, attempt, _ in whole if name == trial.trial]
+        assert made == list(range(1, len(made) + 1))
+        assert 1 <= len(made) <= 3
+        assert trial.trial in counted or len(made) == 3 or trial.block > PROBATION_BLOCKS
+
+
+def carried_out(attempts: Attempts, ends: Iterable[str | None]) -> Iterable[tuple[str, int, str | None]]:
+    endings = iter(ends)
+    for planned in PLAN.trials:
+        while (attempt := attempts.next_of(planned)) is not None:
+            left_out = next(endings, None)
+            attempts.note(planned.trial, attempt, left_out)
+            yield planned.trial, attempt, left_out
+
+
+def test_what_is_stored_is_what_is_known(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+        run.append(record(FIRST, 1, BUSY))
+        assert run.standing().attempts.next_of(FIRST) == 2
+        assert run.standing().left == list(PLAN.trials)
+        run.append(record(FIRST, 2, None))
+        assert run.standing().left == list(PLAN.trials[1:])
+        assert run.trial_folder("00001", 1).name == "00001"
+        assert run.trial_folder("00001", 2).name == "00001-2"
+
+
+def test_records_of_an_older_version_are_finished_trials(tmp_path: Path) -> None:
+    """They say neither which attempt they are nor whether it counts."""
+    older = replace(PLAN, per_condition=None)
+    lines = []
+    for planned, outcome in ((FIRST, Outcome.OK), (SECOND, Outcome.PAGE_TIMEOUT)):
+        line = replace(record(planned, 1, None), outcome=outcome).to_json()
+        del line["attempt"], line["left_out"]
+        lines.append(json.dumps(line) + "\n")
+    path = tmp_path / "records.jsonl"
+    path.write_text("".join(lines))
+    attempts = read_attempts(path, older)
+    assert attempts.next_of(FIRST) is attempts.next_of(SECOND) is None
+    assert attempts.recorded == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"trial": "00001", "attempt": 1}, "attempt 1 at trial '00001' is recorded twice"),
+        ({"trial": "77777", "attempt": 1}, "trial '77777' is not in plan.jsonl"),
+        ({"trial": "00001", "attempt": 0}, "attempt is 0"),
+        ({"trial": "00001", "attempt": "2"}, "attempt must be a whole number"),
+        ({"attempt": 2}, "trial"),
+    ],
+)
+def test_damage_is_named_with_its_line(tmp_path: Path, line: dict[str, object], said: str) -> None:
+    path = tmp_path / "records.jsonl"
+    whole = {"trial": "00001", "attempt": 1, "left_out": BUSY}
+    path.write_text("".join(json.dumps(each) + "\n" for each in (whole, {**line, "left_out": None})))
+    with pytest.raises(RecordsError, match=r"line 2 is damaged") as refused:
+        read_attempts(path, PLAN)
+    assert said in str(refused.value)
+
+
+def test_a_line_that_a_kill_cut_off_is_no_attempt_and_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text('{"trial": "00001", "attempt": 1, "left_out": null}\n{"trial": "000')
+    before = path.read_bytes()
+    assert read_attempts(path, PLAN).recorded == 1
+    assert path.read_bytes() == before
