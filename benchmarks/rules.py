@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+
 Record = Mapping[str, Any]  # as in records.jsonl
 Measure = Callable[[Record], float]
 NOTHING = "nothing"
@@ -35,6 +37,9 @@ MEASURES: Mapping[str, Measure] = {
     "client thread": lambda record: _wait(record, "client_thread_late_ms"),
     "server thread": lambda record: _wait(record, "server_thread_late_ms"),
     "any thread": lambda record: _wait(record, "client_thread_late_ms", "server_thread_late_ms"),
+    "taken": lambda record: min(
+        float(record["foreign_cpu_share"]), _wait(record, "client_thread_late_ms", "server_thread_late_ms")
+    ),
 }
 SHARES = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
 LIMITS: Mapping[str, Sequence[float]] = {
@@ -42,6 +47,7 @@ LIMITS: Mapping[str, Sequence[float]] = {
     "late max ms": (1, 2, 5, 10, 20, 50),
     "client all": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5),
 }
+LEAST_OF_A_CELL = 3  # loads, for a mean
 
 
 @dataclass(frozen=True)
@@ -60,16 +66,19 @@ class Load:
 
 @dataclass(frozen=True)
 class Rule:
-    """Drops a load when any of its measures is above its limit."""
+    """Drops a load when, in any of its groups, every measure is above its limit."""
 
-    limits: Mapping[str, float]
+    groups: tuple[Mapping[str, float], ...] = ()
 
     @property
     def name(self) -> str:
-        return " or ".join(f"{name} > {limit:g}" for name, limit in self.limits.items())
+        said = [" and ".join(f"{name} > {limit:g}" for name, limit in group.items()) for group in self.groups]
+        return " or ".join(said) or "none"
 
     def drops(self, load: Load) -> bool:
-        return any(MEASURES[name](load.record) > limit for name, limit in self.limits.items())
+        return any(
+            all(MEASURES[name](load.record) > limit for name, limit in group.items()) for group in self.groups
+        )
 
 
 def with_ratios(rows: Iterable[Mapping[str, Any]]) -> list[Load]:
@@ -109,28 +118,23 @@ def by_disturbance(loads: Sequence[Load], rules: Sequence[Rule]) -> Iterator[str
 
 
 def curve(loads: Sequence[Load], rules: Iterable[Rule]) -> Iterator[str]:
-    """Per rule: what it drops, and the bias of what it keeps."""
+    """Per rule: what it drops, and the bias of the disturbed loads that it keeps: of all, of a cell and of a kind."""
     kinds = list(dict.fromkeys(load.kind for load in loads))
-    heads = [
-        *(f"{kind}, {what}" for what in ("quiet", "disturbed") for kind in kinds),
-        "mean",
-        "mean |log|",
-        "p95 |log|",
-    ]
-    heads += [f"mean, {kind}" for kind in kinds]
-    yield f"{'dropped of / bias of the kept':44} " + " ".join(f"{each:>17}" for each in heads)
-    for rule in (Rule({}), *rules):
+    heads = [f"{kind}, {what}" for what in (NOTHING, "disturbed") for kind in kinds]
+    heads += ["mean", "mean |log|", "p95 |log|", "worst cell", *(f"mean, {kind}" for kind in kinds)]
+    yield f"{'dropped of, and bias of the kept':60} " + " ".join(f"{each:>16}" for each in heads)
+    for rule in rules:
         cells = [
             _share(
-                [load for load in loads if load.kind == kind and (load.disturbance == NOTHING) == quiet], rule
+                [each for each in loads if each.kind == kind and (each.disturbance == NOTHING) == quiet], rule
             )
             for quiet in (True, False)
             for kind in kinds
         ]
-        disturbed = [load for load in loads if load.disturbance != NOTHING and not rule.drops(load)]
-        cells += _bias(disturbed)
-        cells += [_bias([load for load in disturbed if load.kind == kind])[0] for kind in kinds]
-        yield f"{rule.name or 'none':44} " + " ".join(f"{each:>17}" for each in cells)
+        kept = [load for load in loads if load.disturbance != NOTHING and not rule.drops(load)]
+        cells += _bias(kept)
+        cells += [_bias([load for load in kept if load.kind == kind])[0] for kind in kinds]
+        yield f"{rule.name:60} " + " ".join(f"{each:>16}" for each in cells)
 
 
 def _share(loads: Sequence[Load], rule: Rule) -> str:
@@ -138,8 +142,29 @@ def _share(loads: Sequence[Load], rule: Rule) -> str:
 
 
 def _bias(kept: Sequence[Load]) -> list[str]:
+    """Mean, mean size, size that 95 % do not exceed, and the mean of the cell that is the furthest off."""
     if not kept:
-        return ["-", "-", "-"]
-    logs = sorted(abs(load.log_ratio) for load in kept)
-    mean = statistics.fmean(load.log_ratio for load in kept)
-    return [f"{mean:+.2%}", f"{statistics.fmean(logs):.2%}", f"{logs[math.ceil(0.95 * len(logs)) - 1]:.2%}"]
+        return ["-"] * 4
+    sizes = sorted(abs(load.log_ratio) for load in kept)
+    cells: dict[tuple[str, str], list[float]] = {}
+    for load in kept:
+        cells.setdefault((load.kind, load.disturbance), []).append(load.log_ratio)
+    means = [statistics.fmean(cell) for cell in cells.values() if len(cell) >= LEAST_OF_A_CELL]
+    return [
+        f"{statistics.fmean(load.log_ratio for load in kept):+.2%}",
+        f"{statistics.fmean(sizes):.2%}",
+        f"{sizes[math.ceil(0.95 * len(sizes)) - 1]:.2%}",
+        f"{max(means, key=abs):+.2%}" if means else "-",
+    ]
+
+
+def telling(loads: Sequence[Load]) -> Iterator[str]:
+    """How well each measure tells the loads that took longer: the rank correlation with their ratios."""
+    kinds = list(dict.fromkeys(load.kind for load in loads))
+    yield f"{'rank correlation with the ratio':32} " + " ".join(f"{kind:>8}" for kind in kinds)
+    for name, measure in MEASURES.items():
+        found = []
+        for kind in kinds:
+            pairs = [(measure(load.record), load.ratio) for load in loads if load.kind == kind]
+            found.append(stats.spearmanr(pairs).statistic)
+        yield f"{name:32} " + " ".join(f"{each:8.2f}" for each in found)
