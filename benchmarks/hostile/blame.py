@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pandas as pd
-
-from analysis.exclude import sift
 from benchmarks.hostile.stage import shortest_ms
 from benchmarks.hostile.watching import Record
+from harness.model.soundness import unsound
 from harness.outcome import Outcome
 
 LONGER_MS, LONGER_SHARE = 200.0, 1.1  # what a pause of 300 ms adds at the least, if it adds anything
@@ -37,7 +35,7 @@ def untrue(record: Record, usual_ms: float | None) -> str | None:
 
     `usual_ms` is what the page takes; None where nothing has held it up.
     """
-    if not plain(record) or _excluded(record):
+    if not plain(record) or unsound(record) is not None:
         return None
     plt = record["plt_ms"]
     if plt < 0.98 * shortest_ms():
@@ -45,8 +43,3 @@ def untrue(record: Record, usual_ms: float | None) -> str | None:
     if usual_ms is not None and plt > max(usual_ms + LONGER_MS, LONGER_SHARE * usual_ms):
         return f"ok with plt_ms {plt:.0f}, undisturbed it is {usual_ms:.0f} ms"
     return None
-
-
-def _excluded(record: Record) -> bool:
-    """Whether the report would leave the trial out of every estimate."""
-    return bool(len(sift(pd.json_normalize([dict(record)], sep="_")).excluded))

@@ -66,7 +66,14 @@ class NetemLink:
             "drops_loss": found["netem"]["drops"],
             "drops_codel": found.get("codel", {}).get("drops", 0),
             **dict.fromkeys(
-                ("drops_device", "oversize", "write_errors", "lateness_p50_us", "lateness_p99_us")
+                (
+                    "drops_device",
+                    "oversize",
+                    "write_errors",
+                    "lateness_p50_us",
+                    "lateness_p99_us",
+                    "stalled_us",
+                )
             ),
         }
 

@@ -234,6 +234,12 @@ class Observation:
     foreign_cpu_share: float | None = metric(
         "CPU of others", Unit.SHARE, PROC, "share of all cores' time that others had while the page loaded"
     )
+    steal_share: float | None = metric(
+        "CPU of the host",
+        Unit.SHARE,
+        PROC,
+        "of `foreign_cpu_share`: what the host of a virtual machine kept for itself",
+    )
     console_errors: tuple[str, ...] | None = metric(
         "Console errors",
         Unit.TEXTS,
@@ -252,8 +258,20 @@ class Observation:
         PROC,
         "how long threads that serve were ready to run and waited for a core, all together",
     )
+    server_thread_late_ms: float | None = metric(
+        "Server's thread late", MS, PROC, "of `server_late_ms`: the thread that waited the longest"
+    )
     client_stopped_ms: float | None = metric(
         "Browser stopped", MS, PROC, "how long a process of the browser was stopped while the page loaded"
+    )
+    client_late_ms: float | None = metric(
+        "Browser late",
+        MS,
+        PROC,
+        "how long threads of the browser were ready to run and waited for a core, all together",
+    )
+    client_thread_late_ms: float | None = metric(
+        "Browser's thread late", MS, PROC, "of `client_late_ms`: the thread that waited the longest"
     )
     blank: bool | None = metric(
         "Blank",

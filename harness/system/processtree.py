@@ -83,13 +83,20 @@ class ForeignCpu:
     """
 
     def __init__(self) -> None:
-        self._before = time.monotonic(), _foreign_cpu_seconds()
+        self._since = time.monotonic()
+        self._foreign_s, self._steal_s = _foreign_cpu_seconds(), psutil.cpu_times().steal
 
     def share(self) -> float:
         """Their share of the time of all cores, 0 to 1; below some 0.05 it is within the kernel's rounding."""
-        seconds = time.monotonic() - self._before[0]
-        used = _foreign_cpu_seconds() - self._before[1]
-        return round(min(max(used / seconds / CORES, 0.0), 1.0), 3)
+        return self._of_all_cores(_foreign_cpu_seconds() - self._foreign_s)
+
+    def steal_share(self) -> float:
+        """That of the host of a virtual machine alone; 0 on a machine that is none."""
+        return self._of_all_cores(psutil.cpu_times().steal - self._steal_s)
+
+    def _of_all_cores(self, seconds: float) -> float:
+        share = seconds / (time.monotonic() - self._since) / CORES
+        return round(min(max(share, 0.0), 1.0), 3)
 
 
 def kill_family(root: int) -> None:

@@ -34,6 +34,7 @@ class Evidence:
     client_cpu_s: float | None = None
     server_cpu_s: float | None = None
     foreign_cpu_share: float | None = None
+    steal_share: float | None = None
     lateness: Mapping[str, Lateness] | None = None
     without_glyph: Mapping[str, int] | None = None
     console_errors: tuple[str, ...] | None = None

@@ -30,6 +30,7 @@ class Gatherer:
         self.timeline: Timeline | None = None
         self.lateness: Mapping[str, Lateness] | None = None
         self.foreign_cpu_share: float | None = None
+        self.steal_share: float | None = None
         self.client_cpu_s: float | None = None
         self.server_cpu_s: float | None = None
         self.link_reading: Mapping[str, Any] | None = None
@@ -42,7 +43,7 @@ class Gatherer:
     def load_event(self, navigate_ms: float, client: Client, foreign: ForeignCpu) -> None:
         """What is read at once after the load event: the counters of the link go on with the page."""
         self.link_reading = client.link.reading()
-        self.foreign_cpu_share = foreign.share()
+        self.foreign_cpu_share, self.steal_share = foreign.share(), foreign.steal_share()
         self.navigate_ms = navigate_ms
 
     def after_the_browser(self, client: Client) -> None:
@@ -70,6 +71,7 @@ class Gatherer:
             client_cpu_s=self.client_cpu_s,
             server_cpu_s=self.server_cpu_s,
             foreign_cpu_share=self.foreign_cpu_share,
+            steal_share=self.steal_share,
             lateness=self.lateness,
             without_glyph=self.without_glyph,
             console_errors=self.console_errors,

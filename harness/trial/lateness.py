@@ -28,12 +28,14 @@ class Lateness:
     """What was seen of one program and its children.
 
     `stopped_ms`: how long any of the processes was stopped. `ended`: one that was there at first has gone.
-    `waiting_ms`: how long their threads waited for a core, all together; None where the kernel does not tell.
+    `waiting_ms`: how long their threads waited for a core, all together; `thread_waiting_ms`: the one that waited the
+    longest. None where the kernel does not tell.
     """
 
     stopped_ms: float = 0.0
     ended: bool = False
     waiting_ms: float | None = None
+    thread_waiting_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,9 @@ class Watch:
         waited = self._waited_ns()
         return {
             name: Lateness(
-                stopped_ms=round(self._stopped_s[name] * 1000, 1),
-                ended=name in self._ended,
-                waiting_ms=_waiting_ms(self._waited_before[name], waited[name]),
+                round(self._stopped_s[name] * 1000, 1),
+                name in self._ended,
+                *_waiting_ms(self._waited_before[name], waited[name]),
             )
             for name in self._programs
         }
@@ -162,7 +164,11 @@ def _waited_ns(pids: Iterable[int]) -> dict[Path, int] | None:
     return waited
 
 
-def _waiting_ms(before: Mapping[Path, int] | None, now: Mapping[Path, int] | None) -> float | None:
+def _waiting_ms(
+    before: Mapping[Path, int] | None, now: Mapping[Path, int] | None
+) -> tuple[float | None, float | None]:
+    """Of all threads together, and of the one that waited the longest."""
     if before is None or now is None:
-        return None
-    return round(sum(waited - before.get(thread, 0) for thread, waited in now.items()) / 1e6, 1)
+        return None, None
+    waits = [(waited - before.get(thread, 0)) / 1e6 for thread, waited in now.items()]
+    return round(sum(waits), 1), round(max(waits, default=0.0), 1)

@@ -66,6 +66,7 @@ def observe(evidence: Evidence) -> Observation:
         client_cpu_s=evidence.client_cpu_s,
         server_cpu_s=evidence.server_cpu_s,
         foreign_cpu_share=evidence.foreign_cpu_share,
+        steal_share=evidence.steal_share,
         console_errors=evidence.console_errors,
         console_error_count=evidence.console_error_count,
         blank=None if timeline.get(BLANK) is None else bool(timeline[BLANK]),
@@ -76,16 +77,22 @@ def observe(evidence: Evidence) -> Observation:
 
 
 def _lateness(evidence: Evidence) -> dict[str, float | None]:
-    """Of a program with the longest stop; the waits for a core are those of all programs that serve."""
+    """Of what serves: the longest stop of a program, the waits of all threads, and the longest wait of a thread."""
     if evidence.lateness is None:
         return {}
     serving = [each for name, each in evidence.lateness.items() if name != BROWSER]
     waits = [each.waiting_ms for each in serving]
+    longest = [each.thread_waiting_ms for each in serving]
     browser = evidence.lateness.get(BROWSER)
     return {
         "server_stopped_ms": max((each.stopped_ms for each in serving), default=None),
         "server_late_ms": None if None in waits else round(sum(each or 0 for each in waits), 1),
+        "server_thread_late_ms": None
+        if None in longest
+        else max((each or 0 for each in longest), default=None),
         "client_stopped_ms": browser.stopped_ms if browser else None,
+        "client_late_ms": browser.waiting_ms if browser else None,
+        "client_thread_late_ms": browser.thread_waiting_ms if browser else None,
     }
 
 

@@ -203,3 +203,22 @@ def _end(end: socket.socket, idle: str) -> tuple[str, int, str]:
     name = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
     window = struct.unpack_from("I", end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 80)[0]
     return name, window, idle
+
+
+def test_a_link_that_wakes_up_late_says_for_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """20 ms late after each 100 ms, for a second of echoes: packets that were due meanwhile wait."""
+
+    def stalled_ms() -> list[float]:
+        with testbed() as made:
+            made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
+            with made.client(Link.of(10, 20)) as client:
+                echoes(client.host, PROBE_ADDRESS, 200, 0.005, 3)
+                reading = client.link.reading()
+        return [reading[way]["stalled_us"] / 1000 for way in ("down", "up")]
+
+    punctual = inside(stalled_ms)
+    monkeypatch.setenv("LINKEM_STALL", "20:100")
+    late = inside(stalled_ms)
+    for usual, disturbed in zip(punctual, late, strict=True):
+        assert disturbed > usual + 50
+        assert disturbed > 50

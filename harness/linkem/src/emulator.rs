@@ -5,6 +5,7 @@ use std::io;
 use crate::clock;
 use crate::device::{Device, Ends};
 use crate::direction::Direction;
+use crate::disturbance::Disturbance;
 use crate::error::{Error, Result};
 use crate::events::{Events, Found, DEVICES};
 use crate::json::Object;
@@ -26,6 +27,7 @@ pub struct Emulator {
     events: Events,
     records: Records,
     started: Ns,
+    disturbance: Option<Disturbance>,
 }
 
 impl Emulator {
@@ -48,6 +50,7 @@ impl Emulator {
             events,
             records,
             started,
+            disturbance: Disturbance::asked_for(started)?,
         })
     }
 
@@ -71,6 +74,9 @@ impl Emulator {
         loop {
             let busy = self.turn(found.readable, &mut buffer)?;
             found = self.events.wait(self.next_wake(), busy)?;
+            if let Some(disturbance) = &mut self.disturbance {
+                disturbance.strike(clock::now());
+            }
             for &number in &found.broken {
                 let device = if number == CLIENT { &mut self.client } else { &mut self.server };
                 device.recover().map_err(|error| lost_device(number, &error))?;

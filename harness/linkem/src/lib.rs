@@ -10,6 +10,7 @@ pub mod codel;
 pub mod decimal;
 pub mod device;
 pub mod direction;
+pub mod disturbance;
 pub mod emulator;
 pub mod error;
 pub mod events;
@@ -29,6 +30,7 @@ pub mod rate;
 pub mod recorder;
 pub mod records;
 pub mod schedule;
+pub mod stalls;
 pub mod stats;
 pub mod times;
 

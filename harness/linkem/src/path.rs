@@ -7,6 +7,7 @@ use crate::histogram::Histogram;
 use crate::json::Object;
 use crate::link::Link;
 use crate::records::Records;
+use crate::stalls::Stalls;
 use crate::stats;
 use crate::{Ns, MTU};
 
@@ -28,6 +29,7 @@ pub struct Traffic {
     pub malformed: u64,
     pub write_errors: u64,
     pub lateness: Histogram,
+    pub stalls: Stalls,
 }
 
 /// One direction: its model and its counts.
@@ -73,6 +75,7 @@ impl Path {
                 None => return false,
             };
             self.traffic.lateness.add(now.saturating_sub(due.at));
+            self.traffic.stalls.add(due.at, now);
             match sink.send(&due.packet) {
                 Ok(()) => {
                     self.traffic.packets_out += 1;

@@ -31,4 +31,5 @@ pub fn direction(
         .number_or_null("lateness_max_us", lateness.max_us())
         .number("late_1ms", lateness.over_1ms())
         .number("late_5ms", lateness.over_5ms())
+        .number("stalled_us", traffic.stalls.total_us())
 }

@@ -3,11 +3,13 @@
 use std::fs;
 
 use linkem::device::{sent_but_dropped, trusted_stamp};
+use linkem::disturbance::Disturbance;
 use linkem::histogram::Histogram;
 use linkem::json::Object;
 use linkem::pcap::Capture;
+use linkem::stalls::Stalls;
 use linkem::times::Times;
-use linkem::NS_PER_S;
+use linkem::{NS_PER_MS, NS_PER_S};
 
 #[test]
 fn an_empty_histogram_knows_nothing() {
@@ -45,6 +47,61 @@ fn late_means_later_than_the_threshold() {
         histogram.add(span);
     }
     assert_eq!((histogram.over_1ms(), histogram.over_5ms()), (3, 1));
+}
+
+fn stalled_us(deliveries: &[(f64, f64)]) -> u64 {
+    let ns = |ms: f64| (ms * NS_PER_MS as f64) as u64;
+    let mut stalls = Stalls::default();
+    for &(due_ms, left_ms) in deliveries {
+        stalls.add(ns(due_ms), ns(left_ms));
+    }
+    stalls.total_us()
+}
+
+#[test]
+fn what_is_punctual_or_early_is_no_stall() {
+    assert_eq!(stalled_us(&[]), 0);
+    assert_eq!(stalled_us(&[(10.0, 9.97), (11.0, 11.0), (12.0, 13.0)]), 0);
+}
+
+#[test]
+fn a_stall_is_what_goes_beyond_a_millisecond() {
+    assert_eq!(stalled_us(&[(10.0, 19.0)]), 8000);
+    assert_eq!(stalled_us(&[(10.0, 11.001)]), 1);
+}
+
+#[test]
+fn a_burst_that_waited_for_one_wake_up_is_one_stall() {
+    let burst: Vec<_> = (0..50).map(|number| (10.0 + 0.1 * number as f64, 19.0)).collect();
+    assert_eq!(stalled_us(&burst), 8000);
+    let as_it_is_given: Vec<_> =
+        burst.iter().enumerate().map(|(n, &(due, left))| (due, left + 0.01 * n as f64)).collect();
+    assert_eq!(stalled_us(&as_it_is_given), 8490);
+}
+
+#[test]
+fn stalls_apart_add_up_and_those_that_overlap_do_not() {
+    assert_eq!(stalled_us(&[(10.0, 14.0), (20.0, 25.0)]), 3000 + 4000);
+    assert_eq!(stalled_us(&[(10.0, 14.0), (11.0, 16.0)]), 3000 + 2000);
+    assert_eq!(stalled_us(&[(10.0, 14.0), (14.0, 14.5), (14.0, 16.0)]), 3000 + 1000);
+}
+
+#[test]
+fn a_disturbance_comes_after_each_period_and_not_before() {
+    let mut disturbance = Disturbance::parse("8:200", NS_PER_S).unwrap();
+    let ms = |ms: u64| NS_PER_S + ms * NS_PER_MS;
+    let lengths: Vec<_> = [0, 199, 205, 300, 412, 413, 414]
+        .iter()
+        .map(|&at| disturbance.length_at(ms(at)) / NS_PER_MS)
+        .collect();
+    assert_eq!(lengths, [0, 0, 8, 0, 0, 8, 0]);
+}
+
+#[test]
+fn a_disturbance_that_makes_no_sense_is_refused() {
+    for text in ["", "8", "8:", ":200", "8:often", "-1:200"] {
+        assert!(Disturbance::parse(text, 0).is_err(), "{text}");
+    }
 }
 
 #[test]

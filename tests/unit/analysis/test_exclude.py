@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from analysis.exclude import RULES, ExclusionRule, sift
 from analysis.rundirectory import load
-from harness.model.soundness import OUTCOME, REASONS, unsound
+from harness.model.soundness import FOREIGN_CPU_LIMIT, OUTCOME, REASONS, STALLED_LIMIT, WAITING_LIMIT, unsound
 from harness.outcome import Outcome
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -75,31 +75,33 @@ def test_outcomes_of_a_run(tmp_path: Path) -> None:
 
 
 def test_a_starved_link_is_named() -> None:
+    """Share of the load's time where the emulator tells it, and the 99th percentile of lateness where it does not."""
     seen = pd.DataFrame(
         {
-            "trial": ["1", "2", "3", "4"],
-            "outcome": ["ok"] * 4,
-            "plt_ms": [100.0] * 4,
-            "link_reading_down_lateness_p99_us": [40.0, 1001.0, None, 40.0],
-            "link_reading_up_lateness_p99_us": [1000.0, 40.0, None, 40.0],
-            "link_reading_down_lateness_max_us": [20_000.0, 1001.0, None, 40.0],
-            "link_reading_up_lateness_max_us": [1000.0, 40.0, None, 20_001.0],
+            "trial": ["1", "2", "3", "4", "5"],
+            "outcome": ["ok"] * 5,
+            "plt_ms": [100.0] * 5,
+            "link_reading_down_stalled_us": [0.0, 99_000.0, None, 0.0, None],
+            "link_reading_up_stalled_us": [0.0, 99_000.0, None, 99_000.0, None],
+            "link_reading_down_lateness_p99_us": [5000.0, 40.0, None, 40.0, 1001.0],
+            "link_reading_up_lateness_p99_us": [40.0, 40.0, None, 40.0, 1000.0],
         }
     )
     sifted = sift(seen)
     assert list(sifted.kept["trial"]) == ["1", "3"]
-    assert sifted.by_rule()["late-packets-down"] == 1
+    assert sifted.by_rule()["late-packets-down"] == 2
     assert sifted.by_rule()["late-packets-up"] == 1
 
 
 def test_a_busy_machine_is_named() -> None:
-    seen = pd.DataFrame({"trial": ["1", "2", "3"], "outcome": ["ok"] * 3, "plt_ms": [100.0] * 3})
-    seen["foreign_cpu_share"] = [0.25, 0.26, None]
-    assert sift(seen).by_rule()["busy-machine"] == 1
+    seen = pd.DataFrame({"trial": ["1", "2", "3", "4"], "outcome": ["ok"] * 4, "plt_ms": [100.0] * 4})
+    seen["foreign_cpu_share"] = [0.9, 0.9, None, 0.9]
+    seen["client_thread_late_ms"] = [0.0, 90.0, 90.0, None]
+    assert sift(seen).by_rule()["busy-machine"] == 2
     assert list(sift(seen).kept["trial"]) == ["1", "3"]
 
 
-LIMITS = (0.01, 0.25, 1000.0, 20_000.0)
+LIMITS = (STALLED_LIMIT * 1e6, FOREIGN_CPU_LIMIT, WAITING_LIMIT * 1e3, 1000.0)  # of a load of a second
 
 
 def numbers(*worth_trying: float) -> st.SearchStrategy[float | None]:

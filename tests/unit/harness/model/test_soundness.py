@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from harness.model.soundness import MACHINE, MEANINGS, REASONS, Limit, disturbed, unsound
+from harness.model.direction import Way
+from harness.model.soundness import (
+    FOREIGN_CPU_ALONE_LIMIT,
+    FOREIGN_CPU_LIMIT,
+    MACHINE,
+    MEANINGS,
+    REASONS,
+    STALLED_LIMIT,
+    WAITING_LIMIT,
+    Limit,
+    disturbed,
+    unsound,
+)
 from harness.outcome import Outcome
 
-LOADED = {"outcome": "ok", "plt_ms": 1500.0}
+LOADED: dict[str, Any] = {"outcome": "ok", "plt_ms": 1500.0}
 
 
 def test_a_load_of_which_nothing_bad_is_known_counts() -> None:
@@ -28,27 +42,57 @@ def test_what_is_not_known_does_not_count() -> None:
 
 
 def test_a_limit_is_kept_by_what_reaches_it() -> None:
-    plain = Limit(("waited_ms",), 10)
-    assert not plain.exceeded(10, None)
-    assert plain.exceeded(10.1, None)
+    plain = Limit(("share",), 0.1)
+    assert not plain.exceeded(0.1, None)
+    assert plain.exceeded(0.11, None)
     assert not plain.exceeded(None, 1000)
 
 
-def test_a_limit_per_second_allows_a_long_load_more() -> None:
-    rate = Limit(("waited_ms",), 10, per_load_second=True)
-    assert rate.exceeded(15, 1000)
-    assert not rate.exceeded(15, 2000)
-    assert not rate.exceeded(15, None)
+def test_a_share_of_the_load_allows_a_long_load_more() -> None:
+    stalled = Limit(("stalled_us",), 0.01, unit_ms=1e-3)
+    assert stalled.exceeded(15_000, 1000)
+    assert not stalled.exceeded(10_000, 1000)
+    assert not stalled.exceeded(15_000, 2000)
+    assert not stalled.exceeded(15_000, None)
 
 
-def test_one_limit_of_several_is_enough() -> None:
-    reason = disturbed("late", "", [Limit(("a", "b"), 1), Limit(("c",), 5)])
-    assert [reason.applies(1000.0, *values) for values in ((None, 6), (2, None), (1, 5), (None, None))] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+def test_all_limits_must_be_exceeded_and_another_decides_where_a_number_is_missing() -> None:
+    reason = disturbed("busy", "", [Limit(("a", "b"), 1), Limit(("c",), 5)], instead=Limit(("d",), 7))
+    said = {
+        (2, 6, 0): True,
+        (2, 5, 8): False,
+        (1, 6, 8): False,
+        (None, 6, 8): True,
+        (2, None, 7): False,
+        (None, None, None): False,
+    }
+    assert {values: reason.applies(1000.0, *values) for values in said} == said
+
+
+@pytest.mark.parametrize("way", Way)
+def test_a_link_that_stalled_for_a_share_of_the_load(way: Way) -> None:
+    most_us = STALLED_LIMIT * LOADED["plt_ms"] * 1000
+
+    def found(**reading: float | None) -> str | None:
+        return unsound({**LOADED, "link_reading": {way.value: reading}})
+
+    assert found(stalled_us=most_us, lateness_p99_us=9000) is None
+    assert found(stalled_us=most_us + 1, lateness_p99_us=40) == f"late-packets-{way}"
+    assert found(lateness_p99_us=1001) == f"late-packets-{way}"  # of an older version
+    assert found(stalled_us=None, lateness_p99_us=1000) is None
+
+
+def test_others_disturb_when_they_run_and_the_browser_waits() -> None:
+    most_ms = WAITING_LIMIT * LOADED["plt_ms"]
+
+    def found(foreign: float, **waited: float | None) -> str | None:
+        return unsound({**LOADED, "foreign_cpu_share": foreign, **waited})
+
+    assert found(FOREIGN_CPU_LIMIT + 0.01, client_thread_late_ms=most_ms + 1) == "busy-machine"
+    assert found(FOREIGN_CPU_LIMIT, client_thread_late_ms=most_ms + 1) is None  # it waited for itself
+    assert found(1.0, client_thread_late_ms=most_ms) is None  # they ran on other cores
+    assert found(FOREIGN_CPU_ALONE_LIMIT + 0.01, client_thread_late_ms=None) == "busy-machine"
+    assert found(FOREIGN_CPU_ALONE_LIMIT) is None
 
 
 def test_names_are_given_once_and_outcomes_are_no_fault_of_the_machine() -> None:

@@ -84,8 +84,11 @@ def test_waiting_for_a_core_is_told_by_the_kernel() -> None:
         started = [stack.enter_context(running(busy, folder / f"{n}")) for n in range(2 * CORES)]
         with watching({str(each.pid): each.pid for each in started}) as watch:
             time.sleep(0.5)
-            waited = [each.waiting_ms for each in watch.lateness().values()]
+            seen = watch.lateness()
+            waited = [each.waiting_ms for each in seen.values()]
+            longest = [each.thread_waiting_ms for each in seen.values()]
     if Path("/proc/self/schedstat").exists():
         assert sum(each or 0 for each in waited) > 200
+        assert longest == waited  # the programs have one thread each
     else:
-        assert set(waited) == {None}
+        assert set(waited) == set(longest) == {None}

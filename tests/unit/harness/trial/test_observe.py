@@ -38,15 +38,17 @@ def test_what_was_not_observed_is_none() -> None:
 def test_lateness_is_told_of_servers_and_browser_apart() -> None:
     """A browser's own processes come and go, and wait for a core as they please."""
     parts = {
-        "caddy": Lateness(waiting_ms=2.5),
-        "dnsmasq": Lateness(stopped_ms=20, waiting_ms=1),
-        BROWSER: Lateness(stopped_ms=30, ended=True, waiting_ms=400),
+        "caddy": Lateness(waiting_ms=2.5, thread_waiting_ms=0.5),
+        "dnsmasq": Lateness(stopped_ms=20, waiting_ms=1, thread_waiting_ms=1),
+        BROWSER: Lateness(stopped_ms=30, ended=True, waiting_ms=400, thread_waiting_ms=70),
     }
     seen = observe(evidence(lateness=parts))
-    assert (seen.server_stopped_ms, seen.server_late_ms, seen.client_stopped_ms) == (20, 3.5, 30)
+    assert (seen.server_stopped_ms, seen.server_late_ms, seen.server_thread_late_ms) == (20, 3.5, 1)
+    assert (seen.client_stopped_ms, seen.client_late_ms, seen.client_thread_late_ms) == (30, 400, 70)
     assert verdict(evidence(lateness={BROWSER: Lateness(ended=True)})) == (Outcome.OK, None)
     unknown = observe(evidence(lateness={"caddy": Lateness()}))
     assert (unknown.server_stopped_ms, unknown.server_late_ms, unknown.client_stopped_ms) == (0, None, None)
+    assert (unknown.server_thread_late_ms, unknown.client_late_ms) == (None, None)
     assert observe(evidence()).server_stopped_ms is None
 
 

@@ -1,0 +1,257 @@
+"""Disturbs loads on purpose: how far each disturbance biases a load, what its record says, and what rules would drop.
+
+    PYTHONPATH=. .venv/bin/python benchmarks/disturbance.py --out FILE [--minutes 15]
+    PYTHONPATH=. .venv/bin/python benchmarks/disturbance.py --from FILE
+
+A fast, a short and a long load of the dummy page over h2. Disturbances: programs beside the testbed that want the
+cores, all the time, for a share of it or in bursts; and an emulator that wakes up late. They take turns at random with
+undisturbed loads, at least every third. All records go to a file, from which the tables can be printed again. The
+limits of harness/model/soundness.py follow from them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.rules import (
+    LIMITS,
+    MEASURES,
+    NOTHING,
+    SHARES,
+    Rule,
+    by_disturbance,
+    curve,
+    telling,
+    with_ratios,
+)
+from harness.model.condition import Condition, Origins
+from harness.model.engine import DEFAULT_ENGINE
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.soundness import unsound
+from harness.study.plan import PlannedTrial
+from harness.system.enclosure import WORKSPACE, enclosed
+from harness.testbed.environment import describe_machine
+from harness.trial.bench import Bench, bench
+from harness.trial.trial import TrialOptions, run_trial
+from sites.archive import archives_root, open_archive
+
+PAGE = "dummy-2012"
+LOADS = {"fast": Link.of(100, 20), "short": Link.of(10, 50), "long": Link.of(2.5, 50)}
+STALL = "LINKEM_STALL"  # harness/linkem/README.md
+WARM_UP_S = 0.2  # until a program that was started wants a core
+
+# A program that wants a core for a share of each 0.1 s, and one that wants it now and then for 50 to 300 ms.
+STEADY = """
+import time
+while True:
+    until = time.monotonic() + 0.1 * {share}
+    while time.monotonic() < until: pass
+    time.sleep(0.1 * (1 - {share}))
+"""
+BURSTS = """
+import random, time
+while True:
+    time.sleep(random.expovariate(1 / {gap_s}))
+    until = time.monotonic() + random.uniform(0.05, 0.3)
+    while time.monotonic() < until: pass
+"""
+# Starts programs outside the enclosure, where the testbed sees them as others': all that a line names, in place of
+# those of the line before.
+KEEPER = """
+import json, subprocess, sys
+running = []
+for line in sys.stdin:
+    for each in running:
+        each.kill()
+        each.wait()
+    running = [subprocess.Popen(words, stdin=subprocess.DEVNULL) for words in json.loads(line)]
+    print("done", flush=True)
+for each in running:
+    each.kill()
+"""
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """Programs that run beside a load, and how an emulator is late, as `MS:EVERY_MS`."""
+
+    name: str
+    code: str = ""
+    programs: int = 0
+    prefix: tuple[str, ...] = ()
+    stall: str | None = None
+
+    @property
+    def commands(self) -> list[list[str]]:
+        return [[*self.prefix, sys.executable, "-c", self.code]] * self.programs
+
+
+def steady(share: float, programs: int = 1, *prefix: str, called: str = "") -> Disturbance:
+    return Disturbance(
+        f"{programs} program{'s' * (programs > 1)}, {share:.0%}{called}",
+        STEADY.format(share=share),
+        programs,
+        prefix,
+    )
+
+
+UNDISTURBED = Disturbance(NOTHING)
+IDLE = ("chrt", "--idle", "0")
+DISTURBANCES = (
+    steady(0.25),
+    steady(0.5),
+    steady(1),
+    steady(1, 2),
+    steady(1, 4),
+    steady(1, 1, *IDLE, called=", idle priority"),
+    steady(1, 2, *IDLE, called=", idle priority"),
+    Disturbance("bursts, 1 a second", BURSTS.format(gap_s=1), 1),
+    Disturbance("bursts, 1 in 4 seconds, 2 programs", BURSTS.format(gap_s=4), 2),
+    *(
+        Disturbance(f"link late by {ms} ms each {every} ms", stall=f"{ms}:{every}")
+        for ms, every in ((3, 100), (8, 200), (8, 50), (20, 200), (30, 1000), (100, 1000))
+    ),
+)
+
+
+class Keeper:
+    """Keeps the programs of one disturbance running."""
+
+    def __init__(self) -> None:
+        words = [sys.executable, "-c", KEEPER]
+        self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run(self, disturbance: Disturbance) -> None:
+        """Only these, from now on."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(disturbance.commands), file=self._process.stdin, flush=True)
+        self._process.stdout.readline()
+        if disturbance.programs:
+            time.sleep(WARM_UP_S)
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@contextlib.contextmanager
+def late_link(stall: str | None) -> Iterator[None]:
+    """Emulators that are started meanwhile are late."""
+    if stall is not None:
+        os.environ[STALL] = stall
+    try:
+        yield
+    finally:
+        os.environ.pop(STALL, None)
+
+
+def one_round(number: int) -> list[tuple[str, Disturbance]]:
+    """Each load with each disturbance, in random order; undisturbed first, last, and after every second one."""
+    turns: list[tuple[str, Disturbance]] = []
+    for kind in LOADS:
+        shuffled = list(DISTURBANCES)
+        random.Random(f"{kind}-{number}").shuffle(shuffled)  # noqa: S311  # an order, no secret
+        for place, disturbance in enumerate(shuffled):
+            turns += [(kind, UNDISTURBED)] * (place % 2 == 0) + [(kind, disturbance)]
+        turns.append((kind, UNDISTURBED))
+    return turns
+
+
+def measure(opened: Bench, keeper: Keeper, minutes: float) -> Iterator[dict[str, Any]]:
+    """Whole rounds until the time is over."""
+    end, number, loaded = time.monotonic() + 60 * minutes, 0, 0
+    while time.monotonic() < end:
+        number += 1
+        for kind, disturbance in one_round(number):
+            loaded += 1
+            planned = PlannedTrial(f"{loaded:05d}", number, loaded, condition(LOADS[kind]))
+            keeper.run(disturbance)
+            with late_link(disturbance.stall):
+                record = run_trial(
+                    opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "kept"
+                )
+            keeper.run(UNDISTURBED)
+            yield {"kind": kind, "round": number, "disturbance": disturbance.name, "record": record.to_json()}
+
+
+def condition(link: Link) -> Condition:
+    return Condition(
+        page=PAGE,
+        protocol=Protocol.H2,
+        link=link,
+        engine=DEFAULT_ENGINE,
+        driver=DEFAULT_ENGINE.drivers[0],
+        origins=Origins.SINGLE,
+        server=DEFAULT_ENGINE.traits.server,
+    )
+
+
+def record_to(out: Path, minutes: float) -> int:
+    """Measure, with every record written at once."""
+    keeper = Keeper()
+
+    def command() -> int:
+        with (
+            bench({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.H2]) as opened,
+            out.open("a") as file,
+        ):
+            for row in measure(opened, keeper, minutes):
+                print(json.dumps(row), file=file, flush=True)
+        return 0
+
+    try:
+        return enclosed(command)
+    finally:
+        keeper.close()
+
+
+def report(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """The tables."""
+    rules = [
+        Rule(({"late p99 ms": 1}, {"late max ms": 20}, {"foreign": 0.25})),
+        Rule(({"stalled": 0.01}, {"foreign": 0.1, "any thread": 0.1})),
+    ]
+    loads = with_ratios(rows)
+    yield from by_disturbance(loads, rules)
+    yield f"of {len(rows)} loads {len(rows) - len(loads)} failed; a run would repeat " + str(
+        sum(unsound(row["record"]) is not None for row in rows)
+    )
+    yield from telling(loads)
+    single = [Rule(({name: limit},)) for name in MEASURES for limit in LIMITS.get(name, SHARES)]
+    yield from curve(loads, [Rule(), *rules, *single])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    file = parser.add_mutually_exclusive_group(required=True)
+    file.add_argument("--out", type=Path, help="measure, and add the records to this file")
+    file.add_argument("--from", dest="read", type=Path, help="measure nothing, evaluate this file")
+    parser.add_argument("--minutes", type=float, default=15)
+    given = parser.parse_args()
+    if given.out:
+        machine = describe_machine()
+        print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
+        print(f"load average at the start: {os.getloadavg()[0]:.1f}")
+        code = record_to(given.out, given.minutes)
+        if code:
+            return code
+    with (given.out or given.read).open() as lines:
+        rows = [json.loads(line) for line in lines]
+    print(*report(rows), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""What a record tells of disturbances of its load, and what a rule over it would drop and keep."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+
+Record = Mapping[str, Any]  # as in records.jsonl
+Measure = Callable[[Record], float]
+NOTHING = "nothing"
+
+
+def _link(record: Record, key: str) -> float:
+    """Of the direction with more of it."""
+    return max(record["link_reading"][way][key] or 0.0 for way in ("down", "up"))
+
+
+def _wait(record: Record, *keys: str) -> float:
+    """As a share of the load's time."""
+    return max(record[key] or 0.0 for key in keys) / float(record["plt_ms"])
+
+
+# By the name of a column. All are shares of the load's time or, of CPU, of the cores' time, but for the first two.
+MEASURES: Mapping[str, Measure] = {
+    "late p99 ms": lambda record: _link(record, "lateness_p99_us") / 1e3,
+    "late max ms": lambda record: _link(record, "lateness_max_us") / 1e3,
+    "stalled": lambda record: _link(record, "stalled_us") / 1e3 / float(record["plt_ms"]),
+    "foreign": lambda record: float(record["foreign_cpu_share"]),
+    "steal": lambda record: float(record["steal_share"]),
+    "client all": lambda record: _wait(record, "client_late_ms"),
+    "server all": lambda record: _wait(record, "server_late_ms"),
+    "client thread": lambda record: _wait(record, "client_thread_late_ms"),
+    "server thread": lambda record: _wait(record, "server_thread_late_ms"),
+    "any thread": lambda record: _wait(record, "client_thread_late_ms", "server_thread_late_ms"),
+    "taken": lambda record: min(
+        float(record["foreign_cpu_share"]), _wait(record, "client_thread_late_ms", "server_thread_late_ms")
+    ),
+}
+SHARES = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
+LIMITS: Mapping[str, Sequence[float]] = {
+    "late p99 ms": (0.1, 0.2, 0.5, 1, 2, 5, 10),
+    "late max ms": (1, 2, 5, 10, 20, 50),
+    "client all": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5),
+}
+LEAST_OF_A_CELL = 3  # loads, for a mean
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load that went well: what it was, what disturbed it, and its time's ratio to undisturbed ones."""
+
+    kind: str
+    disturbance: str
+    record: Record
+    ratio: float
+
+    @property
+    def log_ratio(self) -> float:
+        return math.log(self.ratio)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Drops a load when, in any of its groups, every measure is above its limit."""
+
+    groups: tuple[Mapping[str, float], ...] = ()
+
+    @property
+    def name(self) -> str:
+        said = [" and ".join(f"{name} > {limit:g}" for name, limit in group.items()) for group in self.groups]
+        return " or ".join(said) or "none"
+
+    def drops(self, load: Load) -> bool:
+        return any(
+            all(MEASURES[name](load.record) > limit for name, limit in group.items()) for group in self.groups
+        )
+
+
+def with_ratios(rows: Iterable[Mapping[str, Any]]) -> list[Load]:
+    """Loads with their ratio to the median undisturbed load of their kind and round."""
+    good = [row for row in rows if row["record"]["outcome"] == "ok"]
+    usual: dict[tuple[str, int], list[float]] = {}
+    for row in good:
+        if row["disturbance"] == NOTHING:
+            usual.setdefault((row["kind"], row["round"]), []).append(row["record"]["plt_ms"])
+    loads = []
+    for row in good:
+        quiet = usual.get((row["kind"], row["round"]))
+        if quiet:
+            ratio = row["record"]["plt_ms"] / statistics.median(quiet)
+            loads.append(Load(row["kind"], row["disturbance"], row["record"], ratio))
+    return loads
+
+
+def by_disturbance(loads: Sequence[Load], rules: Sequence[Rule]) -> Iterator[str]:
+    """Per kind of load and disturbance: bias, what every measure says, and the share that every rule drops."""
+    cells: dict[tuple[str, str], list[Load]] = {}
+    for load in loads:
+        cells.setdefault((load.kind, load.disturbance), []).append(load)
+    for number, rule in enumerate(rules, start=1):
+        yield f"rule {number}: {rule.name}"
+    heads = [*MEASURES, *(f"rule {number}" for number, _ in enumerate(rules, start=1))]
+    yield f"{'load':6} {'disturbance':34} {'n':>3} {'ratio (range)':>22} " + " ".join(
+        f"{each:>13}" for each in heads
+    )
+    for (kind, disturbance), group in cells.items():
+        ratios = [load.ratio for load in group]
+        spread = f"{statistics.median(ratios):.3f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        said = [statistics.median(MEASURES[name](load.record) for load in group) for name in MEASURES]
+        dropped = [sum(map(rule.drops, group)) / len(group) for rule in rules]
+        cell = [*(f"{each:13.3f}" for each in said), *(f"{each:13.0%}" for each in dropped)]
+        yield f"{kind:6} {disturbance:34} {len(group):3} {spread:>22} {' '.join(cell)}"
+
+
+def curve(loads: Sequence[Load], rules: Iterable[Rule]) -> Iterator[str]:
+    """Per rule: what it drops, and the bias of the disturbed loads that it keeps: of all, of a cell and of a kind."""
+    kinds = list(dict.fromkeys(load.kind for load in loads))
+    heads = [f"{kind}, {what}" for what in (NOTHING, "disturbed") for kind in kinds]
+    heads += ["mean", "mean |log|", "p95 |log|", "worst cell", *(f"mean, {kind}" for kind in kinds)]
+    yield f"{'dropped of, and bias of the kept':60} " + " ".join(f"{each:>16}" for each in heads)
+    for rule in rules:
+        cells = [
+            _share(
+                [each for each in loads if each.kind == kind and (each.disturbance == NOTHING) == quiet], rule
+            )
+            for quiet in (True, False)
+            for kind in kinds
+        ]
+        kept = [load for load in loads if load.disturbance != NOTHING and not rule.drops(load)]
+        cells += _bias(kept)
+        cells += [_bias([load for load in kept if load.kind == kind])[0] for kind in kinds]
+        yield f"{rule.name:60} " + " ".join(f"{each:>16}" for each in cells)
+
+
+def _share(loads: Sequence[Load], rule: Rule) -> str:
+    return f"{sum(map(rule.drops, loads)) / len(loads):.0%} of {len(loads)}" if loads else "-"
+
+
+def _bias(kept: Sequence[Load]) -> list[str]:
+    """Mean, mean size, size that 95 % do not exceed, and the mean of the cell that is the furthest off."""
+    if not kept:
+        return ["-"] * 4
+    sizes = sorted(abs(load.log_ratio) for load in kept)
+    cells: dict[tuple[str, str], list[float]] = {}
+    for load in kept:
+        cells.setdefault((load.kind, load.disturbance), []).append(load.log_ratio)
+    means = [statistics.fmean(cell) for cell in cells.values() if len(cell) >= LEAST_OF_A_CELL]
+    return [
+        f"{statistics.fmean(load.log_ratio for load in kept):+.2%}",
+        f"{statistics.fmean(sizes):.2%}",
+        f"{sizes[math.ceil(0.95 * len(sizes)) - 1]:.2%}",
+        f"{max(means, key=abs):+.2%}" if means else "-",
+    ]
+
+
+def telling(loads: Sequence[Load]) -> Iterator[str]:
+    """How well each measure tells the loads that took longer: the rank correlation with their ratios."""
+    kinds = list(dict.fromkeys(load.kind for load in loads))
+    yield f"{'rank correlation with the ratio':32} " + " ".join(f"{kind:>8}" for kind in kinds)
+    for name, measure in MEASURES.items():
+        found = []
+        for kind in kinds:
+            pairs = [(measure(load.record), load.ratio) for load in loads if load.kind == kind]
+            found.append(stats.spearmanr(pairs).statistic)
+        yield f"{name:32} " + " ".join(f"{each:8.2f}" for each in found)
