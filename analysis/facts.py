@@ -47,7 +47,8 @@ def facts(results: Results) -> list[tuple[str, str]]:
 
 def progress(results: Results) -> str:
     """How far the run got; empty when every planned trial has a record, or the plan is not known."""
-    recorded, planned = len(results.records), results.planned
+    recorded = results.records.groupby(["run", "trial"]).ngroups
+    planned = results.planned
     if planned is None or recorded >= planned:
         return ""
     return f"{recorded:,} of {planned:,} trials are recorded. The run is not complete: estimates may change."

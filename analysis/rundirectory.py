@@ -1,7 +1,7 @@
-"""A run directory as one value: the plan's header, the calibration and one row per trial.
+"""A run directory as one value: the plan's header, the calibration and one row per attempt.
 
 Reading is tolerant where a run may still be going on (a truncated last line, a missing plan) and says so in
-`Run.notes`; it is strict where numbers could silently change (a damaged line, a trial recorded twice).
+`Run.notes`; it is strict where numbers could silently change (a damaged line, an attempt recorded twice).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from harness.errors import RecordsError, StudyError
 from harness.input import jsontext, tomltext
 from harness.input.shown import one_line, shown
 from harness.model.claim import Claim
+from harness.model.condition import Condition
 from harness.model.observation import METRICS
 
 SCHEMA = 1
@@ -33,7 +34,17 @@ LINK_COLUMNS = {
 }
 LARGEST = 1e12  # of a metric or a link: what is beyond was not measured, and could not be reckoned with
 SMALLEST_MS = 1e-3  # of a load
-OF_A_RECORD = ("schema", "trial", "block", "order", "outcome", "reason", *NUMBERS)  # not of its condition
+OF_A_RECORD = (
+    "schema",
+    "trial",
+    "block",
+    "order",
+    "attempt",
+    "left_out",
+    "outcome",
+    "reason",
+    *NUMBERS,
+)  # not of its condition
 TAKEN = ("run", "panel", "place", "cell", "excluded_by")  # the analysis' own columns
 PLAN_NUMBERS = ("seed", "blocks", "conditions")
 CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "driver", "origins", "server")
@@ -41,7 +52,10 @@ CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "dr
 
 @dataclass(frozen=True)
 class PlanHeader:
-    """What plan.jsonl promises. Everything is None when the file is missing, `claims` also in older runs."""
+    """What plan.jsonl promises. Everything is None when the file is missing, `claims` also in older runs.
+
+    `planned` are the trials that are to be made: not those of conditions that a look (looks.jsonl) has stopped.
+    """
 
     study: str | None = None
     seed: int | None = None
@@ -70,7 +84,7 @@ class Run:
 
     @property
     def planned(self) -> int | None:
-        """The number of trials the plan holds."""
+        """The number of trials to be made, whatever the number of attempts."""
         if self.plan.planned:
             return len(self.plan.planned)
         if self.plan.blocks is None or self.plan.conditions is None:
@@ -86,7 +100,7 @@ def load(directory: Path) -> Run:
             f"{directory} is not a run directory: it has no records.jsonl; give the path of a run"
         )
     notes: list[str] = []
-    plan = _read_plan(directory / "plan.jsonl", notes)
+    plan = _read_plan(directory / "plan.jsonl", _stopped(directory / "looks.jsonl", notes), notes)
     rows, conditions = _read_records(path, notes)
     if not rows:
         raise RecordsError(f"{path} holds no complete record yet; run the study first, or wait for one trial")
@@ -116,7 +130,7 @@ def load(directory: Path) -> Run:
 
 
 def write_parquet(records: pd.DataFrame, path: Path) -> None:
-    """The flat records for other tools: one row per trial, the columns of `Run.records`."""
+    """The flat records for other tools: one row per attempt, the columns of `Run.records`."""
     records.to_parquet(path, index=False)
 
 
@@ -124,21 +138,24 @@ def _read_records(path: Path, notes: list[str]) -> tuple[list[dict[str, Any]], t
     """Flat rows, and the columns that together name a condition."""
     rows: list[dict[str, Any]] = []
     conditions: dict[str, None] = {}
-    seen: dict[str, int] = {}
+    seen: dict[tuple[str, int], int] = {}
     newer = 0
     for number, data in _json_lines(path, notes):
         where = f"{path}:{number}"
         condition = _flat_condition(data, where)
         trial = _required(data, "trial", str, where)
-        if trial in seen:
+        attempt = _required({"attempt": 1, **data}, "attempt", int, where)
+        if (trial, attempt) in seen:
             raise RecordsError(
-                f"{where}: trial {trial} is already on line {seen[trial]}; a trial is recorded once"
+                f"{where}: attempt {attempt} at trial {trial} is already on line {seen[trial, attempt]}; "
+                "an attempt is recorded once"
             )
-        seen[trial] = number
+        seen[trial, attempt] = number
+        _optional(data, "left_out", str, where)
         _required(data, "block", int, where)
         _required(data, "outcome", str, where)
         newer += data.get("schema") != SCHEMA
-        rows.append(_flat_record(data, where) | condition)
+        rows.append({"left_out": None, **_flat_record(data, where), "attempt": attempt, **condition})
         conditions.update(dict.fromkeys(condition))
     if newer:
         notes.append(
@@ -163,6 +180,9 @@ def _flat_condition(data: Mapping[str, Any], where: str) -> dict[str, Any]:
     flat = {key: condition.get(key) for key in CONDITION_COLUMNS}
     flat |= {column: link.get(key) for key, column in LINK_COLUMNS.items()}
     flat |= {f"link_{key}": _scalar(value) for key, value in link.items() if key not in LINK_COLUMNS}
+    if not isinstance(condition.get("again", False), bool):
+        raise RecordsError(f"{where}: again is {shown(condition['again'])}; it must be true or false")
+    flat["again"] = condition.get("again", False)  # older records have none
     others = condition.keys() - {"link", *flat, *OF_A_RECORD}
     return flat | {_free(key): _scalar(value) for key, value in condition.items() if key in others}
 
@@ -185,7 +205,7 @@ def _flat_record(data: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _frame(rows: list[dict[str, Any]], run: str, environment: Mapping[str, Any]) -> pd.DataFrame:
-    """One row per trial; every metric that is a number is a float column, NaN where it was not observed.
+    """One row per attempt; every metric that is a number is a float column, NaN where it was not observed.
 
     A column that holds values of several types becomes text, so that it sorts and can be stored.
     """
@@ -203,7 +223,18 @@ def _frame(rows: list[dict[str, Any]], run: str, environment: Mapping[str, Any])
     return frame.copy()
 
 
-def _read_plan(path: Path, notes: list[str]) -> PlanHeader:
+def _stopped(path: Path, notes: list[str]) -> dict[str, int]:
+    """The block after which a look stopped a condition, by the condition's name."""
+    found: dict[str, int] = {}
+    for number, data in _json_lines(path, notes):
+        where = f"{path}:{number}"
+        block = _required(data, "block", int, where)
+        for name in _required(data, "stopped", list, where):
+            found.setdefault(str(name), block)
+    return found
+
+
+def _read_plan(path: Path, stopped: Mapping[str, int], notes: list[str]) -> PlanHeader:
     if not path.is_file():
         notes.append("plan.jsonl is missing, so the number of planned trials is not known.")
         return PlanHeader()
@@ -211,7 +242,9 @@ def _read_plan(path: Path, notes: list[str]) -> PlanHeader:
     planned: set[str] = set()
     for number, data in _json_lines(path, notes):
         if "trial" in data:
-            planned.add(_required(data, "trial", str, f"{path}:{number}"))
+            trial = _required(data, "trial", str, f"{path}:{number}")
+            if not stopped or _is_needed(data, stopped, f"{path}:{number}"):
+                planned.add(trial)
         else:
             header = data
             _optional(header, "study", str, f"{path}:{number}")
@@ -223,8 +256,26 @@ def _read_plan(path: Path, notes: list[str]) -> PlanHeader:
         blocks=header.get("blocks"),
         conditions=header.get("conditions"),
         planned=frozenset(planned),
+        looks=_looks(header, str(path)),
         claims=_claims(header, path),
     )
+
+
+def _is_needed(planned: Mapping[str, Any], stopped: Mapping[str, int], where: str) -> bool:
+    """Whether no look before the trial's block stopped its condition."""
+    block: int = _required(planned, "block", int, where)
+    try:
+        name = str(Condition.from_json(_required(planned, "condition", dict, where)))
+    except StudyError as error:
+        raise RecordsError(f"{where}: the plan is damaged, or not one of ours: {error}") from error
+    return block <= stopped.get(name, block)
+
+
+def _looks(header: Mapping[str, Any], where: str) -> tuple[int, ...]:
+    """The blocks after which the run looked at its records; none in older runs."""
+    each = _optional(header, "per_condition", dict, where) or {}
+    looks = _optional(each, "looks", list, where) or []
+    return tuple(_required({"looks": look}, "looks", int, where) for look in looks)
 
 
 def _claims(header: Mapping[str, Any], path: Path) -> tuple[Claim, ...] | None:

@@ -10,12 +10,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from analysis.facts import progress
 from analysis.results import evaluate
 from analysis.rundirectory import NUMBERS, load, write_parquet
 from analysis.tables import TABLES
 from harness.errors import RecordsError
 from harness.model.claim import Claim
 from harness.model.observation import MAIN_METRIC, METRICS
+from harness.study.plan import make_plan
+from harness.study.studyfile import parse_study
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 LATER = METRICS.keys() - {MAIN_METRIC}
@@ -114,7 +117,7 @@ def test_a_damaged_line_in_the_middle_is_an_error_that_names_it(run: Path, damag
 
 def test_a_trial_recorded_twice_is_an_error(run: Path) -> None:
     change(run, 7, trial="00002")
-    with pytest.raises(RecordsError, match=r"records\.jsonl:7: trial 00002 is already on line 2"):
+    with pytest.raises(RecordsError, match=r"records\.jsonl:7: attempt 1 at trial 00002 is already on line 2"):
         load(run)
 
 
@@ -183,3 +186,52 @@ def test_parquet_holds_every_row(run: Path, tmp_path: Path) -> None:
     assert list(back) == list(records)
     assert back["plt_ms"].tolist() == records["plt_ms"].tolist()
     assert back["odd"].tolist()[:2] == ["text", "7"]
+
+
+def test_an_attempt_is_a_row_and_a_trial_is_planned_once(run: Path) -> None:
+    path = run / "records.jsonl"
+    first, *others = (json.loads(line) for line in path.read_text().splitlines())
+    spoilt = first | {"attempt": 1, "left_out": "busy-machine"}
+    write_lines(path, [spoilt, first | {"attempt": 2, "left_out": None}, *others])
+    loaded = load(run)
+    assert loaded.planned == 16
+    assert loaded.records["attempt"].tolist() == [1, 2, *[1] * 15]
+    assert loaded.records["attempt"].dtype == int
+    assert loaded.records["left_out"].fillna("").tolist()[:3] == ["busy-machine", "", ""]
+    assert progress(evaluate([loaded])) == ""
+    write_lines(path, [spoilt, spoilt, *others])
+    with pytest.raises(RecordsError, match=r"attempt 1 at trial 00001 is already on line 1"):
+        load(run)
+
+
+def test_a_condition_that_is_measured_again_is_another_one(run: Path) -> None:
+    assert load(run).records["again"].tolist() == [False] * 16
+    change(run, 1, condition=SMALL.conditions()[0] | {"again": True})
+    assert load(run).records["again"].tolist() == [True, *[False] * 15]
+    change(run, 1, condition=SMALL.conditions()[0] | {"again": "yes"})
+    with pytest.raises(RecordsError, match="again is 'yes'; it must be true or false"):
+        load(run)
+
+
+def test_a_run_that_stopped_early_is_complete(tmp_path: Path) -> None:
+    """Of two conditions, a look after block 2 stopped one; the other was measured in block 3, too."""
+    text = (
+        'name = "mine"\npages = ["one"]\nprotocols = ["http1", "h2"]\naa = false\n'
+        'trials = {least = 2, most = 3, until = "2 %"}\n[[links]]\ndown_mbps = 10\nrtt_ms = 20\n'
+    )
+    plan = make_plan(parse_study(text, "mine.toml"), 1)
+    (tmp_path / "plan.jsonl").write_text(plan.to_lines())
+    (tmp_path / "study.toml").write_text(text)
+    stopped = next(str(trial.condition) for trial in plan.trials if trial.condition.protocol == "h2")
+    write_lines(tmp_path / "looks.jsonl", [{"schema": 1, "block": 2, "stopped": [stopped], "facts": {}}])
+    records = [
+        trial.to_json()
+        | {"schema": 1, "attempt": 1, "left_out": None, "outcome": "ok", "plt_ms": 100.0 + trial.order}
+        for trial in plan.trials
+        if trial.block < 3 or trial.condition.protocol == "http1"
+    ]
+    write_lines(tmp_path / "records.jsonl", records)
+    loaded = load(tmp_path)
+    assert loaded.plan.looks == plan.looks == (2, 3)
+    assert loaded.planned == len(records) == 5
+    assert loaded.notes == ()
