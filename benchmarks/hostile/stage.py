@@ -151,11 +151,12 @@ def shortest_ms() -> float:
 
 
 def study(part_study: Mapping[str, str], trials: int) -> str:
-    """The text of a study for a part."""
+    """The text of a study for a part: one condition, so many trials, and as many records."""
     lines = {
         "name": f'"{NAME}"',
         "pages": f'["{NAME}"]',
-        "trials": str(trials),
+        "trials": f"{{least = {trials}, attempts = 1}}",
+        "aa": "false",
         "seed": "1",
         "timeout_s": str(TIMEOUT_S),
     }

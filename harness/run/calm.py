@@ -15,8 +15,7 @@ CALM_LOOKS = 2  # in a row
 WAIT_S = 60.0  # the longest single wait
 RUN_S = 15 * 60.0  # the longest that a run waits in all
 
-# Half of what leaves an attempt out: nothing of our own is running while we look.
-CALM_SHARE = FOREIGN_CPU_LIMIT / 2
+CALM_SHARE = FOREIGN_CPU_LIMIT  # what leaves an attempt out when the browser also waited for a core
 # A nap that ends later has waited for a core that others had, or that the host of a virtual machine had taken away.
 CALM_LATE_MS = 5.0
 

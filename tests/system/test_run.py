@@ -20,7 +20,8 @@ name = "tiny"
 pages = ["small"]
 protocols = ["http1", "h2"]
 drivers = ["playwright"]
-trials = 4
+trials = {least = 4, attempts = 1}
+aa = false
 seed = 1
 timeout_s = 20
 [[links]]
@@ -55,7 +56,7 @@ def wait_for_records(process: subprocess.Popen[str], root: Path, pattern: str, c
 def test_a_study_from_plan_to_report(study: Coldload) -> None:
     code, out, err = study.run("plan", "tiny.toml")
     assert (code, err) == (0, "")
-    assert "3 conditions x 4 trials = 12 trials in 4 blocks" in out
+    assert "2 conditions x 4 trials = 8 trials in 4 blocks" in out
     code, out, err = study.run("run", "tiny.toml", "--out", "out", "--trials", "2")
     assert (code, err) == (0, "")
     run = study.folder / "out"

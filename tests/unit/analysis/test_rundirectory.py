@@ -117,7 +117,9 @@ def test_a_damaged_line_in_the_middle_is_an_error_that_names_it(run: Path, damag
 
 def test_a_trial_recorded_twice_is_an_error(run: Path) -> None:
     change(run, 7, trial="00002")
-    with pytest.raises(RecordsError, match=r"records\.jsonl:7: attempt 1 at trial 00002 is already on line 2"):
+    with pytest.raises(
+        RecordsError, match=r"records\.jsonl:7: attempt 1 at trial 00002 is already on line 2"
+    ):
         load(run)
 
 

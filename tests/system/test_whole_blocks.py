@@ -1,0 +1,118 @@
+"""A run on a machine that is disturbed now and then waits, repeats, and ends with whole blocks, even if it is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.model.soundness import MACHINE
+from harness.run.calm import CALM_SHARE, glance
+from harness.system.processtree import CORES
+from tests.system.conftest import Coldload, inside, small_site, wait_until
+
+ATTEMPTS = 4
+STUDY = f"""
+name = "tiny"
+pages = ["small"]
+protocols = ["http1", "h2"]
+trials = {{least = 6, attempts = {ATTEMPTS}}}
+seed = 1
+timeout_s = 60
+[[links]]
+down_mbps = 20
+rtt_ms = 10
+"""
+TRIALS = 6 * 3  # two protocols, and the baseline once more
+
+
+@contextlib.contextmanager
+def thieves() -> Iterator[None]:
+    """Programs outside the testbed that want every core."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(8 * CORES):
+            busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            stack.callback(busy.kill)
+        yield
+
+
+def records(run: Path) -> list[dict[str, Any]]:
+    path = run / "records.jsonl"
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+def until_disturbed(process: subprocess.Popen[str], run: Path) -> dict[str, Any]:
+    """The next attempt that the machine disturbs; the run must be under way then."""
+    before = len(records(run))
+
+    def seen() -> bool:
+        return process.poll() is not None or any(
+            each["left_out"] in MACHINE for each in records(run)[before:]
+        )
+
+    wait_until(seen, "an attempt that thieves disturb")
+    assert process.poll() is None, process.communicate()
+    return next(each for each in records(run)[before:] if each["left_out"] in MACHINE)
+
+
+def test_a_disturbed_run_that_is_killed_ends_with_whole_blocks(coldload: Coldload) -> None:
+    small_site(coldload.folder / "archives")
+    (coldload.folder / "tiny.toml").write_text(STUDY)
+    run, words = coldload.folder / "out", ("run", "tiny.toml", "--out", "out")
+
+    process = coldload.start(*words)
+    wait_until(lambda: process.poll() is not None or len(records(run)) >= 2, "two records")
+    assert process.poll() is None, process.communicate()
+    with thieves():
+        killed_at = until_disturbed(process, run)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        wait_until(lambda: not coldload.left_behind(), "the end of what the run had started")
+
+    process = coldload.start(*words)
+    wait_until(
+        lambda: process.poll() is not None or records(run)[-1]["trial"] > killed_at["trial"], "a later trial"
+    )
+    assert process.poll() is None, process.communicate()
+    with thieves():
+        waited_after = until_disturbed(process, run)
+        time.sleep(5)  # long enough for an attempt, if the run did not wait
+    calm_from = datetime.now(UTC)
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, ""), out
+
+    made = records(run)
+    attempts: dict[str, list[dict[str, Any]]] = {}
+    for each in made:
+        attempts.setdefault(each["trial"], []).append(each)
+    assert list(attempts) == [f"{number:05d}" for number in range(1, TRIALS + 1)]
+    for trial in attempts.values():
+        assert [each["attempt"] for each in trial] == list(range(1, len(trial) + 1))
+        assert all(each["left_out"] for each in trial[:-1])
+        assert trial[-1]["left_out"] is None, "a trial without a result: was the machine disturbed by others?"
+    for disturbed in (killed_at, waited_after):
+        assert len(attempts[disturbed["trial"]]) > disturbed["attempt"]
+    following = made[made.index(waited_after) + 1]
+    assert "the machine is busy: waiting" in out
+    started = datetime.fromisoformat(following["started_utc"])
+    assert started > calm_from, "the next attempt was made while the machine was busy"
+    later = made[made.index(killed_at) + 1 :]
+    repeated = len(later) - len({each["trial"] for each in later})
+    assert f"attempt{'s' * (repeated > 1)} repeated" in out
+
+
+def test_thieves_are_seen_from_inside() -> None:
+    with thieves():
+        busy = inside(glance)
+    assert busy.foreign_share > CALM_SHARE
+    assert not busy.calm
