@@ -214,12 +214,8 @@ def _shared(claim: Claim, conditions: Sequence[Dimensions]) -> list[str]:
     One that may follow does not belong to them as long as the others determine it: with two servers for each protocol,
     the server follows nothing.
     """
-    every = dict.fromkeys(dimension for each in conditions for dimension in each)
-    free = [
-        dimension
-        for dimension in every
-        if dimension not in (*claim.named, AGAIN) and len({value(each, dimension) for each in conditions}) > 1
-    ]
+    every = dict.fromkeys(dimension for names in {tuple(each) for each in conditions} for dimension in names)
+    free = [each for each in every if each not in (*claim.named, AGAIN) and _differs(each, conditions)]
     may_follow = [each for each in free if any(follows(each, named) for named in claim.named)]
     shared = [each for each in free if each not in may_follow]
     for dimension in sorted(
@@ -228,6 +224,11 @@ def _shared(claim: Claim, conditions: Sequence[Dimensions]) -> list[str]:
         if not _determined(dimension, (*shared, *claim.named), conditions):
             shared.append(dimension)
     return shared
+
+
+def _differs(dimension: str, conditions: Sequence[Dimensions]) -> bool:
+    raw, first = conditions[0].get(dimension), value(conditions[0], dimension)
+    return any(each.get(dimension) != raw and value(each, dimension) != first for each in conditions)
 
 
 def _determined(dimension: str, by: Sequence[str], conditions: Sequence[Dimensions]) -> bool:
