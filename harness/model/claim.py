@@ -170,27 +170,23 @@ def selects(selector: Mapping[str, Any], dimensions: Dimensions) -> bool:
 def pairs(claim: Claim, conditions: Sequence[Dimensions]) -> list[Pair]:
     """The conditions that a claim sets against each other, in the order of the subjects.
 
-    Both agree in every dimension that neither side names, but for those that follow one that is named. Of several
-    references that differ in followers alone, those count that agree in most of them.
+    Both agree in every dimension that neither side names, but for those that follow one that is named.
     """
     there = [each for each in conditions if not is_again(each) and selects(claim.where, each)]
     subjects = [each for each in there if selects(claim.subject, each)]
     if claim.is_budget:
         return [(each, None) for each in subjects]
-    every = list(dict.fromkeys(dimension for each in there for dimension in each))
-    free = [dimension for dimension in every if dimension not in (*claim.named, AGAIN)]
-    followers = [each for each in free if any(follows(each, named) for named in claim.named)]
-    shared = [each for each in free if each not in followers]
+    shared = _shared(claim, there)
     references = defaultdict(list)
     for each in there:
         if selects(claim.reference, each):
             references[_key(each, shared)].append(each)
-    found: list[Pair] = []
-    for subject in subjects:
-        others = [each for each in references[_key(subject, shared)] if each is not subject]
-        alike = [_agreeing(subject, each, followers) for each in others]
-        found += [(subject, each) for each, score in zip(others, alike, strict=True) if score == max(alike)]
-    return found
+    return [
+        (subject, each)
+        for subject in subjects
+        for each in references[_key(subject, shared)]
+        if each is not subject
+    ]
 
 
 def settings(claim: Claim, conditions: Sequence[Dimensions]) -> list[Setting]:
@@ -212,12 +208,40 @@ def _common(claim: Claim, pair: Pair) -> Iterator[tuple[str, Any]]:
             yield dimension, mine
 
 
+def _shared(claim: Claim, conditions: Sequence[Dimensions]) -> list[str]:
+    """The dimensions in which both sides must agree, of those that differ at all.
+
+    One that may follow does not belong to them as long as the others determine it: with two servers for each protocol,
+    the server follows nothing.
+    """
+    every = dict.fromkeys(dimension for names in {tuple(each) for each in conditions} for dimension in names)
+    free = [each for each in every if each not in (*claim.named, AGAIN) and _differs(each, conditions)]
+    may_follow = [each for each in free if any(follows(each, named) for named in claim.named)]
+    shared = [each for each in free if each not in may_follow]
+    for dimension in sorted(
+        may_follow, key=lambda each: each == "link"
+    ):  # the name of a link follows all else of it
+        if not _determined(dimension, (*shared, *claim.named), conditions):
+            shared.append(dimension)
+    return shared
+
+
+def _differs(dimension: str, conditions: Sequence[Dimensions]) -> bool:
+    raw, first = conditions[0].get(dimension), value(conditions[0], dimension)
+    return any(each.get(dimension) != raw and value(each, dimension) != first for each in conditions)
+
+
+def _determined(dimension: str, by: Sequence[str], conditions: Sequence[Dimensions]) -> bool:
+    """Whether conditions that agree in some dimensions also agree in another one."""
+    found: dict[tuple[Any, ...], Any] = {}
+    return all(
+        found.setdefault(_key(each, by), value(each, dimension)) == value(each, dimension)
+        for each in conditions
+    )
+
+
 def _key(dimensions: Dimensions, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(value(dimensions, name) for name in names)
-
-
-def _agreeing(one: Dimensions, other: Dimensions, names: Sequence[str]) -> int:
-    return sum(value(one, name) == value(other, name) for name in names)
 
 
 def _side(side: Mapping[str, Any], other: Mapping[str, Any]) -> str:

@@ -40,13 +40,15 @@ def dimensions_of(condition: Condition) -> dict[str, Any]:
 def follows(dimension: str, named: str) -> bool:
     """Whether a dimension may differ between two conditions only because another one does.
 
-    Server and driver follow the engine, the server also the protocol. The name of a link and the size of its queues
-    follow its numbers; all of a link follows its name.
+    Server and driver follow the engine. Server, name of the link and size of its queues follow the protocol, the latter
+    two also the numbers of the link. All of a link follows its name.
     """
     if named == "engine":
         return dimension in ("server", "driver")
-    if named in ("driver", "protocol"):
+    if named == "driver":
         return dimension == "server"
+    if named == "protocol":
+        return dimension in ("server", "link", *QUEUE_SIZES)
     if named == "link":
         return dimension in OF_LINKS or _of_link_alone(dimension)
     if named in NUMBERS:

@@ -10,7 +10,7 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shortened, shown
-from harness.model.claim import Claim, Pair, pairs, selects
+from harness.model.claim import Claim, pairs, selects
 from harness.model.compression import Compression
 from harness.model.dimensions import DIMENSIONS, follows
 from harness.model.engine import Engine
@@ -130,7 +130,7 @@ class _ClaimReader:
         )
 
     def _check(self, claim: Claim) -> None:
-        """StudyError when the claim is about no condition, or nothing tells which conditions it compares."""
+        """StudyError when the claim is about no condition, or about a metric that an engine does not tell."""
         if not claim.is_budget and set(claim.subject) != set(claim.reference):
             raise StudyError(
                 f"subject names {', '.join(claim.subject)}, reference {', '.join(claim.reference)}; both must name "
@@ -139,12 +139,6 @@ class _ClaimReader:
         found = pairs(claim, self.conditions)
         if not found:
             raise StudyError(self._why_nothing(claim))
-        subjects = [id(subject) for subject, _ in found]
-        if len(set(subjects)) < len(subjects):
-            raise StudyError(
-                f"several conditions are the reference of one; they differ in {_differing(found)}: name that on both "
-                "sides, or in where"
-            )
         engines = dict.fromkeys(str(side["engine"]) for pair in found for side in pair if side)
         for engine in map(Engine, engines):
             if claim.metric in engine.traits.unseen:
@@ -161,9 +155,7 @@ class _ClaimReader:
             sides.append([each for each in there if selects(selector, each)])
             if not sides[-1]:
                 return f"{key}: no condition of the study has all of this{' and where' * bool(claim.where)}"
-        free = (
-            each for each in DIMENSIONS if not any(each == one or follows(each, one) for one in claim.named)
-        )
+        free = [each for each in DIMENSIONS if each not in claim.named]
         apart = [each for each in free if not set(_values(sides[0], each)) & set(_values(sides[1], each))]
         apart = [each for each in apart if not any(follows(each, other) for other in apart)]
         if not apart:
@@ -185,17 +177,6 @@ def _written_out(dimension: str, found: Any) -> Any:
 
 def _values(conditions: Sequence[Mapping[str, Any]], dimension: str) -> list[Any]:
     return list(dict.fromkeys(each[dimension] for each in conditions))
-
-
-def _differing(found: Sequence[Pair]) -> str:
-    """The dimensions in which references of one subject differ."""
-    first = found[0][0]
-    several = next(
-        references
-        for subject, _ in found
-        if len(references := [other for one, other in found if one is subject and other]) > 1
-    )
-    return ", ".join(each for each in first if len(_values(several, each)) > 1)
 
 
 def _metric(name: str) -> str:

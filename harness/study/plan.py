@@ -56,8 +56,8 @@ class PlannedTrial:
 class Plan:
     """The trials of a run with the seed that ordered them. The same study and seed give the same plan.
 
-    `per_condition` is None in the plan of an older version. `claims` are those of the study or, where it names none,
-    the default ones; plans of older versions have none.
+    `claims` are those of the study or, where it names none, the default ones. The plan of an older version has none,
+    and its `per_condition` is None.
     """
 
     study: str

@@ -7,10 +7,13 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from harness.errors import StorageFailed
+from harness.model.engine import Engine
 from harness.system.files import append_line
 from harness.system.syscalls import mount
 from tests.system.conftest import Coldload, inside, small_site, wait_until
@@ -38,7 +41,7 @@ def study(coldload: Coldload) -> Coldload:
     return coldload
 
 
-def records(folder: Path) -> list[dict[str, object]]:
+def records(folder: Path) -> list[dict[str, Any]]:
     path = folder / "records.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -123,8 +126,22 @@ def test_an_ordinary_user_gets_the_same(study: Coldload) -> None:
     code, out, err = study.run("run", "tiny.toml", "--out", "out", "--trials", "1", prefix=prefix)
     assert (code, err) == (0, ""), out
     assert [record["outcome"] for record in records(study.folder / "out")] == ["ok"] * 4
+    for record in records(study.folder / "out"):
+        engine = Engine(record["condition"]["engine"])
+        assert {key: record[key] for key in engine.traits.unseen} == dict.fromkeys(engine.traits.unseen)
     environment = json.loads((study.folder / "out" / "environment.json").read_text())
     assert environment["machine"]["as_root"] is False
+
+
+def test_a_claim_that_fails_ends_a_run_with_1_and_stands_in_the_file_for_ci(study: Coldload) -> None:
+    """No page loads in a millisecond."""
+    budget = '[[claims]]\nname = "at once"\nsubject = {protocol = "http1"}\nat_most = 1\n'
+    (study.folder / "tiny.toml").write_text(STUDY + budget)
+    code, out, err = study.run("run", "tiny.toml", "--out", "out", "--trials", "5", "--junit", "claims.xml")
+    assert (code, err) == (1, ""), out
+    assert "claim at once: fails" in out
+    (suite,) = ElementTree.parse(study.folder / "claims.xml").getroot()  # noqa: S314  # we wrote it
+    assert suite.get("failures") == suite.get("tests") == "1"
 
 
 @pytest.mark.parametrize(

@@ -98,10 +98,22 @@ def test_a_server_may_follow_the_engine_and_the_protocol() -> None:
     )
 
 
-def test_of_references_that_may_all_follow_the_most_alike_counts() -> None:
+def test_what_the_others_do_not_determine_follows_nothing() -> None:
     conditions = every(protocol=("http1", "h2"), server=("caddy", "nginx"))
     claim = Claim(name="h2", subject={"protocol": "h2"}, reference={"protocol": "http1"})
     assert told(pairs(claim, conditions), "server") == [("caddy", "caddy"), ("nginx", "nginx")]
+    queues = every(protocol=("http1", "h2"), queue_down_bytes=(64_000, 1_500_000))
+    named = [each | {"link": f"link-{each['queue_down_bytes']}"} for each in queues]
+    assert told(pairs(claim, named), "link") == [("link-64000",) * 2, ("link-1500000",) * 2]
+    assert told(pairs(claim, named[1:3]), "link") == [("link-64000", "link-1500000")]
+
+
+def test_the_slower_way_follows_the_faster_one_where_it_can() -> None:
+    claim = Claim(name="fast", subject={"down_mbps": 10}, reference={"down_mbps": 1})
+    symmetric = every(down_mbps=(1.0, 10.0))
+    assert told(pairs(claim, symmetric), "up_mbps") == [(10, 1)]
+    uneven = condition(up_mbps=1.0, link="10-1mbps-20ms")
+    assert told(pairs(claim, [*symmetric, uneven]), "up_mbps") == [(1, 1)]
 
 
 def test_names_and_queues_of_links_follow_their_numbers_and_nothing_else_does() -> None:

@@ -116,7 +116,7 @@ def test_a_budget_needs_no_reference_and_no_subject() -> None:
         ),
         (
             'subject = {engine = "qtwebkit"}\nreference = {engine = "chromium"}',
-            "several conditions are the reference of one; they differ in driver",
+            "subject and reference have no driver in common; name it on both sides",
         ),
         (
             'subject = {engine = "qtwebkit", protocol = "h2"}\nreference = {engine = "chromium", protocol = "h2"}',
