@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
 from analysis import engines, words
+from analysis.alike import environment_differences, leaves
 from analysis.results import Results
 from harness.input.shown import shortened
 
-# What of an environment should be alike in runs that are pooled; compressions are told by the conditions.
-ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
-TOLD_ELSEWHERE = ("replay.compression",)
 DIFFERENCES_SHOWN = 6
 LONGEST_SHOWN = 100  # characters of a difference
 
@@ -68,7 +66,7 @@ def notes(results: Results) -> list[str]:
         said.append(
             f"Trials of {len(results.runs)} runs are pooled; blocks are paired within their run only."
         )
-    differences = [_difference(key, values) for key, values in _differences(results).items()]
+    differences = [_difference(key, values) for key, values in environment_differences(results.runs).items()]
     if differences:
         shown = shortened(differences, DIFFERENCES_SHOWN, separator="; ", noun="setting")
         said.append(f"The runs were not made alike: {shown}.")
@@ -78,14 +76,6 @@ def notes(results: Results) -> list[str]:
 def _difference(key: str, values: Iterable[str]) -> str:
     text = f"{key} is {_each(values, ' or ')}"
     return text if len(text) <= LONGEST_SHOWN else f"{key} differs"
-
-
-def _differences(results: Results) -> dict[str, list[str]]:
-    """The settings and versions that all runs tell and that are not alike in all, with their values."""
-    told = [dict(leaves({key: run.environment.get(key) for key in ALIKE})) for run in results.runs]
-    shared = [key for key in told[0] if all(key in each for each in told) and key not in TOLD_ELSEWHERE]
-    found = {key: [each[key] for each in told] for key in shared}
-    return {key: values for key, values in found.items() if len(set(values)) > 1}
 
 
 def machine(environment: Mapping[str, Any]) -> str:
@@ -102,20 +92,6 @@ def machine(environment: Mapping[str, Any]) -> str:
         parts.append(f"kernel {found['kernel']}")
     known = ", ".join(str(part) for part in parts if part)
     return known or ", ".join(str(value) for _, value in leaves(found))
-
-
-def leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested JSON as (dotted key, text)."""
-    if isinstance(data, dict):
-        for key, value in data.items():
-            yield from leaves(value, f"{prefix}.{key}" if prefix else str(key))
-    elif isinstance(data, list) and any(isinstance(value, dict | list) for value in data):
-        for number, value in enumerate(data, start=1):
-            yield from leaves(value, f"{prefix}.{number}")
-    elif isinstance(data, list):
-        yield prefix, ", ".join(map(str, data)) or words.DASH
-    else:
-        yield prefix, words.DASH if data is None else str(data)
 
 
 def _servers(results: Results) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import jinja2
 
 from analysis import facts, figures, plots, protocols, summary, table
+from analysis.alike import leaves
 from analysis.claimresult import ClaimRow
 from analysis.results import IDS, Results, evaluate
 from analysis.rundirectory import load, write_parquet
@@ -116,5 +117,5 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         baseline=protocols.label(results.baseline or ""),
         margin=f"{results.margin * 100:g}",
         few=results.few,
-        runs=[(run, list(facts.leaves(run.environment))) for run in results.runs],
+        runs=[(run, list(leaves(run.environment))) for run in results.runs],
     )

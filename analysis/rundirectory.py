@@ -23,6 +23,7 @@ from harness.model.condition import Condition
 from harness.model.observation import METRICS
 
 SCHEMA = 1
+RECORDS = "records.jsonl"
 NUMBERS = (*(key for key, each in METRICS.items() if each.unit.is_number), "overhead_ms")
 LINK_COLUMNS = {
     "name": "link",
@@ -47,6 +48,9 @@ OF_A_RECORD = (
 )  # not of its condition
 TAKEN = ("run", "panel", "place", "cell", "excluded_by")  # the analysis' own columns
 PLAN_NUMBERS = ("seed", "blocks", "conditions")
+OF_EVERY_RECORD = ("trial", "block", "outcome", "condition")
+OF_EVERY_CONDITION = ("page", "protocol", "link")
+OF_EVERY_LINK = ("down_mbps", "rtt_ms")
 CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "driver", "origins", "server")
 
 
@@ -94,11 +98,9 @@ class Run:
 
 def load(directory: Path) -> Run:
     """Read a run directory. Raises RecordsError when it holds no record or a damaged one."""
-    path = directory / "records.jsonl"
+    path = directory / RECORDS
     if not path.is_file():
-        raise RecordsError(
-            f"{directory} is not a run directory: it has no records.jsonl; give the path of a run"
-        )
+        raise RecordsError(f"{directory} is not a run directory: it has no {RECORDS}; give the path of a run")
     notes: list[str] = []
     plan = _read_plan(directory / "plan.jsonl", _stopped(directory / "looks.jsonl", notes), notes)
     rows, conditions = _read_records(path, notes)
@@ -142,6 +144,7 @@ def _read_records(path: Path, notes: list[str]) -> tuple[list[dict[str, Any]], t
     newer = 0
     for number, data in _json_lines(path, notes):
         where = f"{path}:{number}"
+        _check_keys(data, where)
         condition = _flat_condition(data, where)
         trial = _required(data, "trial", str, where)
         attempt = _required({"attempt": 1, **data}, "attempt", int, where)
@@ -162,6 +165,27 @@ def _read_records(path: Path, notes: list[str]) -> tuple[list[dict[str, Any]], t
             f"{newer} of {len(rows)} records do not say schema {SCHEMA}; they are read as if they did."
         )
     return rows, tuple(conditions)
+
+
+def _check_keys(data: Mapping[str, Any], where: str) -> None:
+    """RecordsError that names what a record must hold and does not."""
+    condition = data.get("condition")
+    link = condition.get("link") if isinstance(condition, dict) else None
+    missing = [
+        key
+        for holder, required in (
+            (data, OF_EVERY_RECORD),
+            (condition, OF_EVERY_CONDITION),
+            (link, OF_EVERY_LINK),
+        )
+        for key in required
+        if isinstance(holder, dict) and key not in holder
+    ]
+    if missing:
+        raise RecordsError(
+            f"{where}: a record of schema {shown(data.get('schema'))} without {', '.join(missing)}; this version reads "
+            f"schema {SCHEMA}: read the run with the version that wrote it, or run its study again"
+        )
 
 
 def _flat_condition(data: Mapping[str, Any], where: str) -> dict[str, Any]:

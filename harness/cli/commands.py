@@ -57,4 +57,9 @@ COMMANDS = (
     CommandRow("load", "load", "load an archive once, and print one line about that"),
     CommandRow("shell", "shell", "run a shell or a command inside the emulated network"),
     CommandRow("report", "report", "make tables, figures and report.html from the records of runs"),
+    CommandRow(
+        "compare",
+        "compare",
+        "tell what changed between two runs of a study; --fail-on makes it a test for CI",
+    ),
 )

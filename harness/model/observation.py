@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from harness.errors import StudyError
+from harness.input.keys import nearest
+from harness.input.shown import shown
 from harness.model.metric import Column, Metric, MetricTable, Source, Unit, metric
 
 MS, S, BYTES, COUNT = Unit.MS, Unit.S, Unit.BYTES, Unit.COUNT
@@ -293,3 +296,13 @@ METRICS: Mapping[str, Metric] = {
 }
 MAIN_METRIC = "plt_ms"  # what a report is about, unless it says otherwise
 TIMELINE_METRICS = tuple(key for key, each in METRICS.items() if each.source is TIMELINE)
+
+
+def numeric_metric(name: str) -> str:
+    """The name of a metric that is a number; StudyError for any other."""
+    known = [key for key, each in METRICS.items() if each.unit.is_number]
+    if name in known:
+        return name
+    if name in METRICS:
+        raise StudyError(f"metric: {name} is no number; choose one of {', '.join(known)}")
+    raise StudyError(f"metric: unknown {shown(name)}{nearest(name, known)}; known: {', '.join(known)}")

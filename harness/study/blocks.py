@@ -17,10 +17,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from harness.model.compression import NONE
+from harness.model.baseline import Kind, baseline_among
 from harness.model.condition import Condition
-from harness.model.protocol import baseline
-from harness.model.variant import PLAIN
 
 MOST_TOGETHER = 16
 
@@ -43,15 +41,7 @@ def settings_of(conditions: Iterable[Condition], *, twice: bool) -> tuple[Settin
 
 def baseline_of(setting: Sequence[Condition]) -> Condition:
     """What the others of a setting are compared with: http1 or the first protocol, plain, without compression."""
-    protocol = baseline(cell.protocol for cell in setting)
-    return min(
-        setting,
-        key=lambda cell: (
-            cell.protocol != protocol,
-            cell.variant.name != PLAIN,
-            cell.compression.kind != NONE,
-        ),
-    )
+    return baseline_among(setting, lambda cell: Kind(cell.protocol, cell.variant.name, str(cell.compression)))
 
 
 def shuffled(settings: Iterable[Setting], source: random.Random) -> list[Condition]:

@@ -14,7 +14,7 @@ from harness.model.claim import Claim, pairs, selects
 from harness.model.compression import Compression
 from harness.model.dimensions import DIMENSIONS, follows
 from harness.model.engine import Engine
-from harness.model.observation import MAIN_METRIC, METRICS
+from harness.model.observation import MAIN_METRIC, numeric_metric
 from harness.model.variant import parse_variant
 
 CLAIM_KEYS = (
@@ -81,7 +81,7 @@ class _ClaimReader:
             subject=self._side(table, "subject", needed=not budget),
             reference=self._side(table, "reference", needed=not budget),
             where=self._where(table),
-            metric=_metric(keys.text(table, "metric", MAIN_METRIC)),
+            metric=numeric_metric(keys.text(table, "metric", MAIN_METRIC)),
             ratio_below=_ratio("ratio_below", table["ratio_below"]) if "ratio_below" in table else None,
             ratio_within=_ratio_within(table["ratio_within"]) if "ratio_within" in table else None,
             at_most=keys.positive("at_most", table["at_most"], LEAST, MOST) if budget else None,
@@ -177,16 +177,6 @@ def _written_out(dimension: str, found: Any) -> Any:
 
 def _values(conditions: Sequence[Mapping[str, Any]], dimension: str) -> list[Any]:
     return list(dict.fromkeys(each[dimension] for each in conditions))
-
-
-def _metric(name: str) -> str:
-    """A metric that is a number and that something measures."""
-    known = [key for key, metric in METRICS.items() if metric.unit.is_number]
-    if name in known:
-        return name
-    if name in METRICS:
-        raise StudyError(f"metric: {name} is no number; choose one of {', '.join(known)}")
-    raise StudyError(f"metric: unknown {shown(name)}{keys.nearest(name, known)}; known: {', '.join(known)}")
 
 
 def _ratio(key: str, found: Any) -> float:

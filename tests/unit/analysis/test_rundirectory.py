@@ -129,7 +129,7 @@ def test_a_trial_recorded_twice_is_an_error(run: Path) -> None:
         ({"trial": None}, "trial is None"),
         ({"block": "one"}, "block is 'one'"),
         ({"outcome": 3}, "outcome is 3"),
-        ({"condition": {}}, "link is None"),
+        ({"condition": {"link": {}}}, "a record of schema 1 without page, protocol, down_mbps, rtt_ms"),
         ({"plt_ms": "fast"}, "plt_ms is 'fast'"),
         ({"requests": True}, "requests is True"),
         ({"server_requests": "12"}, "server_requests is '12'; it must be a number or null"),

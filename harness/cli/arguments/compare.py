@@ -1,0 +1,34 @@
+"""The arguments of `coldload compare`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from harness.model.observation import MAIN_METRIC
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Two runs, what of them is compared, and when that is a failure."""
+    parser.description = (
+        "Tell what changed from one run of a study to another: per condition the ratio B/A with its interval and a "
+        "verdict; the settings and versions that differ; the claims with another verdict. Exit code 1: --fail-on."
+    )
+    parser.add_argument("run_a", type=Path, metavar="RUN_A", help="a run directory: the reference")
+    parser.add_argument("run_b", type=Path, metavar="RUN_B", help="another one: what is set against it")
+    parser.add_argument(
+        "--metric", default=MAIN_METRIC, metavar="METRIC", help=f"what is compared (default {MAIN_METRIC})"
+    )
+    parser.add_argument(
+        "--margin",
+        default="3",
+        metavar="PERCENT",
+        help="the difference that is declared not to matter (default 3)",
+    )
+    parser.add_argument(
+        "--fail-on",
+        metavar="PERCENT",
+        help="end with 1 when a condition is slower in B by more than this, or has no data there any more; "
+        "0: by anything that has a verdict",
+    )
+    parser.add_argument("--json", action="store_true", help="print it for programs")

@@ -1,0 +1,69 @@
+"""`coldload compare`: what changed between two runs of a study."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+
+from analysis.between import Change
+from analysis.pairjson import to_json
+from analysis.runpair import RunPair, read_pair
+from harness.cli.comparelines import lines, name_of
+from harness.cli.plaintext import say
+from harness.errors import UsageError
+from harness.input.shown import printable, shortened, shown
+from harness.model.observation import numeric_metric
+
+MOST_PERCENT = 1_000.0
+NAMED = 3
+
+
+def run(arguments: argparse.Namespace) -> int:
+    metric = numeric_metric(arguments.metric)
+    margin = _percent("--margin", arguments.margin)
+    if margin == 0:
+        raise UsageError("--margin is 0; no two runs are that much alike, so give more, as in 3")
+    limit = None if arguments.fail_on is None else _percent("--fail-on", arguments.fail_on)
+    pair = read_pair(arguments.run_a, arguments.run_b, metric, margin / 100)
+    failed = () if limit is None else (*pair.slower_by(limit), *pair.lost)
+    told = "" if limit is None else _told(pair, limit, failed)
+    if arguments.json:
+        said = {**to_json(pair), "fail_on": limit, "failed": bool(failed)}
+        print(json.dumps(said, indent=1, allow_nan=False))
+        if failed:
+            print(printable(told), file=sys.stderr)
+    else:
+        for line in lines(pair):
+            say(line)
+        if told:
+            say(told)
+    return 1 if failed else 0
+
+
+def _told(pair: RunPair, limit: float, failed: tuple[Change, ...]) -> str:
+    """What --fail-on found."""
+    by = f"slower by more than {limit:g} %" if limit else "slower"
+    said = f"--fail-on {limit:g}: {len(failed)} of {len(pair.changes)} conditions"
+    if not failed:
+        return f"{said} {by}"
+    names = [
+        f"{name_of(each.condition, pair)} ({f'B/A {each.comparison.ratio:.3f}' if each.n[1] else 'no data in B'})"
+        for each in failed
+    ]
+    what = f"{by} or without data in B" if pair.lost else by
+    return f"{said} {what}: {shortened(names, NAMED, separator='; ', noun='condition')}"
+
+
+def _percent(option: str, text: str) -> float:
+    """A percentage, with its sign or without."""
+    try:
+        found = float(text.removesuffix("%"))
+    except ValueError:
+        found = math.nan
+    if not 0 <= found <= MOST_PERCENT:
+        raise UsageError(
+            f"{option} is {shown(text)}; it must be a percentage from 0 to {MOST_PERCENT:g}, as in 3"
+        )
+    return found
