@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+from scipy import special  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
 
 Sample = NDArray[np.floating[Any]]
 
@@ -31,6 +31,7 @@ CONFIDENCE = 0.95
 LEAST_PAIRS = 3  # for an interval
 LEAST_PAIRS_RANKED = 15
 MOST_PAIRS_RANKED = 400  # 80,000 Walsh averages; beyond them the mean of so many pairs is as good
+ROUNDING = 1e-12  # of a log ratio: what is smaller is no difference
 
 
 class Method(StrEnum):
@@ -82,7 +83,7 @@ class StudentT:
     def interval(self, confidence: float) -> tuple[float, float]:
         if math.isnan(self.error):
             return math.nan, math.nan
-        reach = float(stats.t.ppf((1 + confidence) / 2, self.freedom)) * self.error
+        reach = float(special.stdtrit(self.freedom, (1 + confidence) / 2)) * self.error
         return self.centre - reach, self.centre + reach
 
     def p_not_above(self, value: float) -> float:
@@ -96,8 +97,8 @@ class StudentT:
         if math.isnan(self.error):
             return 1.0
         if self.error == 0:
-            return 0.0 if distance > 0 else 1.0
-        return float(stats.t.sf(distance / self.error, self.freedom))
+            return 0.0 if distance > ROUNDING else 1.0
+        return float(special.stdtr(self.freedom, -distance / self.error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,7 @@ class SignedRank:
     @property
     def error(self) -> float:
         low, high = self.interval(CONFIDENCE)
-        return (high - low) / (2 * float(stats.norm.ppf((1 + CONFIDENCE) / 2)))
+        return (high - low) / (2 * float(special.ndtri((1 + CONFIDENCE) / 2)))
 
     def interval(self, confidence: float) -> tuple[float, float]:
         below = _rank_sums(tuple(range(2, 2 * self.differences.size + 1, 2))).cumsum()[::2]
@@ -145,8 +146,9 @@ def _signed_rank_tail(differences: Sample) -> float:
     telling = rounded[rounded != 0]
     if telling.size == 0:
         return 1.0
-    doubled = np.round(2 * stats.rankdata(np.abs(telling))).astype(int)  # shared ranks end in .5
-    chances = _rank_sums(tuple(sorted(doubled.tolist())))
+    _, place, counts = np.unique(np.abs(telling), return_inverse=True, return_counts=True)
+    doubled = (2 * counts.cumsum() - counts + 1)[place]  # of the mean ranks, which may end in .5
+    chances = _rank_sums(tuple(np.sort(doubled).tolist()))
     return min(1.0, float(chances[int(doubled[telling > 0].sum()) :].sum()))
 
 
@@ -190,4 +192,6 @@ def welch(subject: Sample, reference: Sample) -> Statistic:
 def _standard_error(sample: Sample) -> float:
     """Of the mean; what is only the rounding of equal values is 0."""
     spread = float(sample.std(ddof=1))
-    return 0.0 if spread < 1e-12 * max(1.0, float(np.abs(sample).max())) else spread / math.sqrt(sample.size)
+    return (
+        0.0 if spread < ROUNDING * max(1.0, float(np.abs(sample).max())) else spread / math.sqrt(sample.size)
+    )

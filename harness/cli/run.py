@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure
+from harness.cli.enough import enough_for
 from harness.cli.studychoice import chosen, no_verdict_warning
 from harness.errors import MeasurementRefused
 from harness.input.shown import shortened
@@ -83,7 +84,7 @@ def _trials_and_report(study: Study, run: RunDirectory, path: Path, junit_file: 
         f"{verb} {run.folder}: {total - done} of {total} trials to do (study {path.name}, seed {run.plan.seed})"
     )
     with progress(out, total, done) as listener:
-        summary = run_study(study, run, archives_root(), listener)
+        summary = run_study(study, run, archives_root(), listener, enough_for(run.plan))
     out.print(str(summary))
     from harness.cli.report import write  # noqa: PLC0415  # pandas and matplotlib: not before the trials
 

@@ -1,0 +1,44 @@
+"""From the statistics of a look to the conditions that the runner stops."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from harness.cli.enough import enough_for
+from harness.run.looks import Looks
+from harness.study.plan import Plan, make_plan
+from harness.study.studyfile import parse_study
+from harness.study.trials import Trials
+from tests.unit.harness.study.test_studyfile import GOOD
+
+
+def planned(trials: Trials) -> Plan:
+    return make_plan(replace(parse_study(GOOD, "x"), trials=trials, aa=True), 1)
+
+
+def test_a_fixed_number_of_trials_has_no_looks() -> None:
+    assert enough_for(planned(Trials.of(5))) is None
+
+
+def test_equal_loads_are_enough_and_stop_every_condition(tmp_path: Path) -> None:
+    plan = planned(Trials(3, 9, 0.02))
+    (tmp_path / "plan.jsonl").write_text(plan.to_lines())
+    seen = [trial for trial in plan.trials if trial.block <= 3]
+    (tmp_path / "records.jsonl").write_text(
+        "".join(
+            json.dumps({"schema": 1, **trial.to_json(), "outcome": "ok", "plt_ms": 1000.0 + trial.block})
+            + "\n"
+            for trial in seen
+        )
+    )
+    enough = enough_for(plan)
+    assert enough is not None
+    found = enough(tmp_path, 3)
+    assert found.stopped == {trial.condition for trial in plan.trials}
+    looks = Looks(plan)
+    line = json.loads(json.dumps(looks.line(3, found)))
+    looks.note(3, line["stopped"])
+    assert not any(looks.needs(trial) for trial in plan.trials if trial.block > 3)
+    assert all(each["enough"] for each in line["facts"]["settings"])
