@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.claimresult import ClaimRow, ClaimVerdict
-from analysis.claims import evaluated
+from analysis.claims import Measured, evaluated
 from analysis.compare import Certainty
 from analysis.matching import Side
 from harness.model.claim import Claim
@@ -34,7 +34,7 @@ class ClaimChanges:
 def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certainty) -> ClaimChanges:
     """Each run is judged by itself; where the verdict is told, not expected, its direction counts."""
     before, after = (
-        {_key(row): row for row in evaluated(claims, side.cells, side.sifted.kept, certainty)}
+        {_key(row): row for row in evaluated(claims, Measured(side.cells, side.sifted.kept, certainty))}
         for side in (a, b)
     )
     both = [ClaimChange(row, after[key]) for key, row in before.items() if key in after]

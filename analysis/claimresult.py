@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -26,9 +27,10 @@ class ClaimRow:
     """One line of the report's first table.
 
     `setting`: the dimensions that the pairs share. `pairs`: the cells that are set against each other, the second None
-    of a budget. `comparison`: of a budget the values against its limit, else the ratio; None without data. `low` to
-    `high` of a budget are in the metric's unit. `floor`: how far the two equal baselines of these settings lie apart,
-    as a ratio of at least 1; None where none was measured.
+    of a budget. `comparison`: of a budget the values against its limit, else the ratio; None without data. `floor`: how far the two equal
+    baselines of these settings lie apart, as a ratio of at least 1; None where none was measured. `where`: the setting
+    in words, as short as the study allows. `by_page` and `by_run`: what each page and run says alone. `notes`: which
+    pages are missing, and why.
     """
 
     claim: Claim
@@ -40,11 +42,23 @@ class ClaimRow:
     comparison: Comparison | None = None
     judgement: Judgement | None = None
     floor: float | None = None
+    where: str = ""
+    by_page: tuple[tuple[str, Comparison], ...] = ()
+    by_run: tuple[tuple[str, Comparison], ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     @property
     def expects(self) -> bool:
         return self.claim.expects
+
+    @property
+    def below_floor(self) -> bool:
+        """Whether two equal baselines lie further apart than subject and reference."""
+        return (
+            self.floor is not None
+            and self.comparison is not None
+            and abs(math.log(self.comparison.ratio)) <= math.log(self.floor)
+        )
 
     @property
     def went_wrong(self) -> bool:

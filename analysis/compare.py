@@ -106,15 +106,20 @@ class Blocks:
 
         A value of 0 or less has no ratio: then there are none at all.
         """
-        if subject not in self._columns or reference not in self._columns:
+        return self.sums_by_run([(subject, 1), (reference, -1)])
+
+    def sums_by_run(self, signs: Sequence[tuple[int, int]]) -> dict[str, Sample]:
+        """Of each run, the sum of the cells' logarithms with their signs, in the blocks that hold all of them."""
+        if any(cell not in self._columns for cell, _ in signs):
             return {}
-        a, b = self._columns[subject], self._columns[reference]
-        there = ~(np.isnan(a) | np.isnan(b))
-        if not there.any() or min(a[there].min(), b[there].min()) <= 0:
+        columns = np.array([self._columns[cell] for cell, _ in signs])
+        there = ~np.isnan(columns).any(axis=0)
+        found = columns[:, there]
+        if not there.any() or found.min() <= 0:
             return {}
-        ratios = np.log(a[there]) - np.log(b[there])
+        sums = np.array([sign for _, sign in signs]) @ np.log(found)
         runs = self._runs[there]
-        return {str(run): ratios[runs == run] for run in dict.fromkeys(runs)}
+        return {str(run): sums[runs == run] for run in dict.fromkeys(runs)}
 
     def values(self, cell: int) -> Sample:
         """What was measured of a cell, a value per block."""

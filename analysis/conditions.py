@@ -76,6 +76,19 @@ def file_name(place: Mapping[Any, Any], columns: Sequence[str]) -> str:
     return "_".join(slug(str(part)) for part in [*parts, *(place[c] for c in columns if c not in NAMED)])
 
 
+def cell_text(cell: Mapping[Any, Any], columns: Sequence[str]) -> str:
+    """A condition by what varies in `columns`: `news-mobile, core, HTTP/2 (TLS), 50 ms RTT`."""
+    parts = [str(cell["page"])] if "page" in columns else []
+    if "down_mbps" in columns or "up_mbps" in columns:
+        parts.append(rate_with_unit(cell["down_mbps"], cell.get("up_mbps")))
+    told = [column for column in columns if column not in ("page", "down_mbps", "up_mbps")]
+    parts += [
+        f"{plain(cell['rtt_ms'])} ms RTT" if column == "rtt_ms" else value_text(column, cell[column])
+        for column in told
+    ]
+    return ", ".join(parts) or str(cell["page"])
+
+
 def value_text(column: str, value: Any) -> str:
     """A condition's value where no heading says which column it is."""
     if pd.isna(value):

@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis import engines, words
 from analysis.alike import environment_differences, leaves
+from analysis.levels import LEAST_LEVELS
 from analysis.results import Results
 from harness.input.shown import shortened
 
@@ -63,14 +64,25 @@ def notes(results: Results) -> list[str]:
     if results.records["engine"].nunique() > 1:
         said.append(f"Two engines: QtWebKit (SPDY/3, pipelining) and Chromium. {engines.NOT_COMPARED}")
     if several:
-        said.append(
-            f"Trials of {len(results.runs)} runs are pooled; blocks are paired within their run only."
-        )
+        said.append(_levels(len(results.runs)))
     differences = [_difference(key, values) for key, values in environment_differences(results.runs).items()]
     if differences:
         shown = shortened(differences, DIFFERENCES_SHOWN, separator="; ", noun="setting")
         said.append(f"The runs were not made alike: {shown}.")
     return said
+
+
+def _levels(runs: int) -> str:
+    """What several runs mean for the intervals."""
+    if runs < LEAST_LEVELS:
+        return (
+            f"{runs} runs are taken together; blocks are paired within their run only. Two runs cannot show how much "
+            "runs differ: intervals are of these runs alone. A third run would show it."
+        )
+    return (
+        f"{runs} runs are taken together: of a comparison each run counts once, and intervals allow for how much the "
+        "runs differ. Medians are those of all trials."
+    )
 
 
 def _difference(key: str, values: Iterable[str]) -> str:

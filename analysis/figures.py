@@ -5,6 +5,7 @@ Engines never share axes: the engine is one of the columns that split panels.
 
 from __future__ import annotations
 
+import itertools
 import math
 import textwrap
 from collections.abc import Callable, Iterator
@@ -13,10 +14,15 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import conditions, effectchart, effects, engines, plots, protocols, variantchart, words
+from analysis import claimchart, conditions, effectchart, effects, engines, plots, protocols, variantchart, words
 from analysis.estimate import LEAST_TRIALS, IntervalKind
-from analysis.results import JUDGED, PAGE_AND_RATE, SAYS, Results
+from analysis.explored import JUDGED, SAYS
+from analysis.results import PAGE_AND_RATE, Results
 
+CLAIMS = "claims"
+MOST_FIGURES = 24
+MOST_VARIANT_FIGURES = 12
+VARIANTS_APART = ("variant", "engine", "driver", "server")
 PAGES_PER_FIGURE = 6
 TITLE_CHARACTERS = 46  # of bold text across one column of a paper
 
@@ -31,20 +37,27 @@ class Drawing:
 
 
 def draw(results: Results) -> Iterator[Drawing]:
-    """Every figure, one at a time; names are unique. Use each inside `plots.look()`."""
+    """Every figure, one at a time, and no more than `MOST_FIGURES`; names are unique. Use each in `plots.look()`."""
     seen: dict[str, int] = {}
-    for function in FIGURES:
-        for drawing in function(results):
-            seen[drawing.name] = number = seen.get(drawing.name, 0) + 1
-            name = drawing.name if number == 1 else f"{drawing.name}_{number}"
-            yield Drawing(name, drawing.caption, drawing.figure)
+    every = (drawing for function in FIGURES for drawing in function(results))
+    for drawing in itertools.islice(every, MOST_FIGURES):
+        seen[drawing.name] = number = seen.get(drawing.name, 0) + 1
+        name = drawing.name if number == 1 else f"{drawing.name}_{number}"
+        yield Drawing(name, drawing.caption, drawing.figure)
+
+
+def claims(results: Results) -> Iterator[Drawing]:
+    """The claims on one axis."""
+    caption = f"Every claim against its reference. {claimchart.reading(results.claims, results.margin)}"
+    for figure in claimchart.charts(results.claims, results.wording, results.margin):
+        yield Drawing(CLAIMS, caption, figure)
 
 
 def panels(results: Results) -> Iterator[Drawing]:
-    """One figure per panel: median page-load time against RTT, or a row per protocol when there is one RTT."""
+    """A panel that no figure of several holds: median page-load time against RTT, or a row per protocol at one RTT."""
     if _compressions_at_one_rtt(results):
         return
-    for _, cells in results.main_cells.groupby("panel", sort=False):
+    for _, cells in _alone(results).groupby("panel", sort=False):
         if cells["median"].isna().all():
             continue
         place = cells.iloc[0].to_dict()
@@ -97,9 +110,8 @@ def overviews(results: Results) -> Iterator[Drawing]:
     """All pages and rates that are alike in everything else, as small multiples."""
     if _compressions_at_one_rtt(results):
         return
-    alike = [column for column in results.panel_columns if column not in PAGE_AND_RATE]
-    for _, group in results.main_cells.groupby(alike, dropna=False, sort=False):
-        if group["panel"].nunique() < 2 or group["median"].isna().all():
+    for group in _overviewed(results):
+        if group["median"].isna().all():
             continue
         place = group.iloc[0].to_dict()
         rest = [conditions.value_text(column, place[column]) for column in results.split_columns]
@@ -115,6 +127,22 @@ def overviews(results: Results) -> Iterator[Drawing]:
             about = f" ({', '.join(rest)})" if rest else ""
             caption = f"{plots.MEDIAN} of every page and rate{about}. {_reading(cells)}"
             yield Drawing(name, caption, figure)
+
+
+def _overviewed(results: Results) -> list[pd.DataFrame]:
+    """The cells of each overview: panels that are alike in all but page and rate, and that no figure of variants has."""
+    alike = [column for column in results.panel_columns if column not in PAGE_AND_RATE]
+    rest = results.main_cells
+    in_variants = [panel for cells in _with_variants(results) for panel in cells["panel"].unique()]
+    rest = rest[~rest["panel"].isin(in_variants)]
+    groups = rest.groupby(alike, dropna=False, sort=False)
+    return [group for _, group in groups if group["panel"].nunique() > 1]
+
+
+def _alone(results: Results) -> pd.DataFrame:
+    """The cells that neither a figure of variants nor an overview holds."""
+    shown = [panel for cells in (*_with_variants(results), *_overviewed(results)) for panel in cells["panel"].unique()]
+    return results.main_cells[~results.main_cells["panel"].isin(shown)]
 
 
 def _grid(cells: pd.DataFrame) -> Figure:
@@ -189,18 +217,10 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
 
 def variants(results: Results) -> Iterator[Drawing]:
     """Protocols in all variants of a page, one figure per page and rate; the engines side by side."""
-    apart = ("variant", "engine", "driver", "server")
-    place = [column for column in results.panel_columns if column not in apart]
-    for _, cells in results.main_cells.groupby(place, dropna=False, sort=False):
+    for cells in _with_variants(results):
         known = cells[cells["median"].notna()]
-        several = 1 < known["variant"].nunique() <= len(variantchart.DASHES)
-        if (
-            not several
-            or known["rtt_ms"].nunique() < 2
-            or known.groupby("engine")["driver"].nunique().max() > 1
-        ):
-            continue
         where = cells.iloc[0].to_dict()
+        place = [column for column in results.panel_columns if column not in VARIANTS_APART]
         title = conditions.title(where, [column for column in results.split_columns if column in place])
         names = engines.ordered(known["engine"].astype(str))
         apart_text = f" From left to right: {', '.join(map(engines.label, names))}. {engines.NOT_COMPARED}"
@@ -209,6 +229,21 @@ def variants(results: Results) -> Iterator[Drawing]:
             f"protocol; dash: variant.{apart_text if len(names) > 1 else ''} {_reading(known)}"
         )
         yield Drawing(f"variants_{words.slug(title)}", caption, variantchart.chart(known, title))
+
+
+def _with_variants(results: Results) -> list[pd.DataFrame]:
+    """The cells of each page and rate that a figure of variants holds; none when these figures would be many."""
+    place = [column for column in results.panel_columns if column not in VARIANTS_APART]
+    found = []
+    for _, cells in results.main_cells.groupby(place, dropna=False, sort=False):
+        known = cells[cells["median"].notna()]
+        if (
+            1 < known["variant"].nunique() <= len(variantchart.DASHES)
+            and known["rtt_ms"].nunique() > 1
+            and known.groupby("engine")["driver"].nunique().max() == 1
+        ):
+            found.append(cells)
+    return found if len(found) <= MOST_VARIANT_FIGURES else []
 
 
 def compressions(results: Results) -> Iterator[Drawing]:
@@ -264,6 +299,7 @@ def _reading(cells: pd.DataFrame) -> str:
 
 
 FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (
+    claims,
     overviews,
     variants,
     filter_effects,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jinja2
 
-from analysis import facts, figures, plots, protocols, summary, table
+from analysis import facts, figures, plots, summary, table
 from analysis.alike import leaves
 from analysis.claimresult import ClaimRow
 from analysis.results import IDS, Results, evaluate
@@ -19,6 +19,12 @@ from analysis.tables import TABLES
 from harness.errors import RecordsError, StorageFailed
 
 TEMPLATE = "report.html.j2"
+MOST_ROWS = 30  # of a table that is not folded
+# Tables that have a place of their own in the page.
+PLACED = (
+    *("claims", "equal-baselines", "claims-by-run", "claims-of-all", "attempts", "exclusions", "calibration"),
+    *("comparisons", "effects", "compressions", "loads-that-differ"),
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,7 @@ class Figure:
     name: str
     caption: str
     wide: bool
+    first: bool
     data_uri: str
     files: Mapping[str, str]
 
@@ -92,7 +99,8 @@ def _draw(results: Results, directory: Path) -> list[Figure]:
             links = {suffix: f"{directory.name}/{path.name}" for suffix, path in files.items()}
             wide = drawing.figure.get_figwidth() > plots.COLUMN_INCHES
             uri = f"data:image/svg+xml;base64,{svg}"
-            drawn.append(Figure(drawing.name, drawing.caption, wide, uri, links))
+            first = drawing.name.partition("_")[0] == figures.CLAIMS
+            drawn.append(Figure(drawing.name, drawing.caption, wide, first, uri, links))
     return drawn
 
 
@@ -108,14 +116,19 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         facts=facts.facts(results),
         progress=facts.progress(results),
         notes=facts.notes(results),
-        tally=summary.tally(results),
+        claims=summary.claims(results),
+        named=results.named,
+        floor=summary.floor(results) if results.claims else "",
+        interactions=summary.interactions(results),
+        of_all=summary.of_all(results),
         figures=drawn,
+        most_figures=figures.MOST_FIGURES,
+        most_rows=MOST_ROWS,
+        placed=PLACED,
+        looked=any(run.plan.looks for run in results.runs),
         tables={made.name: made for made in tables},
         recorded=len(results.records),
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
-        protocols=results.protocols,
-        baseline=protocols.label(results.baseline or ""),
         margin=f"{results.margin * 100:g}",
-        few=results.few,
         runs=[(run, list(leaves(run.environment))) for run in results.runs],
     )

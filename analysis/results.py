@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from analysis import engines, protocols
 from analysis.claimresult import ClaimRow
-from analysis.claims import claims_of, evaluated
-from analysis.compare import MARGIN, Blocks, Certainty, Comparison, Judgement, Verdict, compared
-from analysis.conditions import POINT, in_order, panel_columns, varying
-from analysis.effects import Pair, compression_pairs, variant_pairs
+from analysis.claims import Measured, claim_key, claims_of, dictionaries, evaluated
+from analysis.claimtext import Wording
+from analysis.compare import MARGIN, Certainty
+from analysis.conditions import POINT, cell_text, in_order, panel_columns, varying
 from analysis.estimate import IntervalKind, estimates
 from analysis.exclude import RULES, ExclusionRule, Sifted, sift
+from analysis.explored import explore
+from analysis.interactions import Interaction, interactions
 from analysis.rundirectory import Run
+from analysis.twins import floors, twins
+from harness.model.defaultclaims import default_claims
+from harness.model.dimensions import AGAIN
 from harness.model.factors import single_filters
 from harness.model.observation import MAIN_METRIC
 
 IDS = ("panel", "place", "cell")
-AGAIN = "again"  # of a condition: the baseline, measured a second time
-FLOOR_OF = ("page", "link", "rtt_ms", "down_mbps", "engine", "driver", "device")
 PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
-JUDGED = (*Comparison.__dataclass_fields__, *Judgement.__dataclass_fields__)
-# What the rows of each kind of comparison say beside that.
-SAYS = (
-    ("panel", "place", "rtt_ms", "protocol", "reference"),
-    ("whole", "filter", "way", "idle"),
-    ("compression", "reference"),
-)
 
 
 @dataclass(frozen=True)
 class Results:
     """`cells` has one row per condition (also one whose trials were all excluded), in reading order, with the
-    fields of `Estimate`; `comparisons` every pair of protocols, both ways round; `effects` what each variant, and each
-    filter of a factorial study, does; `compressions` what each compression does: all three are exploration. `claims`
-    are what the study said beforehand, `claims_of_all` the same with no trial left out that has a time. `twins` has a
-    row per baseline that was measured twice under two names. Three columns number things:
-    `cell` the condition, `place` where protocols meet (a panel at one RTT), `panel` what one figure shows.
+    fields of `Estimate`. Three columns number things: `cell` the condition, `place` where protocols meet (a panel at one
+    RTT), `panel` what one figure shows.
+
+    `claims` are what the study said beforehand (`named`: itself, not by default), `claims_of_all` the same with no trial
+    left out that has a time, `interactions` their differences between protocols. `comparisons`, `effects` and
+    `compressions` are exploration (`analysis.explored`). `twins` has a row per baseline that was measured twice.
+    `wording` is what texts have to say of a setting.
 
     `split_columns` are those panel columns (page and rate aside) that take more than one value, and the engine unless
     it is Chromium alone; a driver that follows from the engine is none of them.
@@ -62,6 +58,9 @@ class Results:
     twins: pd.DataFrame
     claims: tuple[ClaimRow, ...]
     claims_of_all: tuple[ClaimRow, ...]
+    interactions: tuple[Interaction, ...]
+    wording: Wording
+    named: bool
     margin: float
 
     @property
@@ -112,10 +111,14 @@ def evaluate(runs: Sequence[Run], rules: Sequence[ExclusionRule] = RULES, margin
     )
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
     certainty = Certainty(margin, looked=any(run.plan.looks for run in runs))
-    twins = _twins(every, condition, sifted.kept, certainty)
-    explored = _explored(cells, panel, names, sifted, certainty)
+    pairs = twins(every, condition, sifted.kept, certainty)
+    explored = explore(cells, panel, names, sifted.kept, certainty)
     conditions = cells[[*condition, "cell"]]
-    claims = claims_of(runs)
+    dimensions = dictionaries(cells[list(condition)])
+    asked = claims_of(runs, dimensions)
+    measured = Measured(conditions, sifted.kept, certainty, _missing(cells, panel, sifted))
+    claims = evaluated(asked, measured, floors(pairs, cells))
+    all_of_them = Measured(conditions, records[records[MAIN_METRIC] > 0], certainty)
     return Results(
         runs=tuple(runs),
         records=records,
@@ -126,101 +129,29 @@ def evaluate(runs: Sequence[Run], rules: Sequence[ExclusionRule] = RULES, margin
         protocols=names,
         baseline=protocols.baseline(names),
         cells=cells,
-        comparisons=_both_ways(explored[0]),
-        effects=explored[1],
-        compressions=explored[2],
-        twins=twins,
-        claims=evaluated(claims, conditions, sifted.kept, certainty, _floors(twins, cells)),
-        claims_of_all=evaluated(claims, conditions, records[records[MAIN_METRIC] > 0], certainty),
+        comparisons=explored.comparisons,
+        effects=explored.effects,
+        compressions=explored.compressions,
+        twins=pairs,
+        claims=claims,
+        claims_of_all=evaluated(asked, all_of_them),
+        interactions=interactions(claims, measured),
+        wording=measured.wording,
+        named=not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions))),
         margin=margin,
     )
 
 
-def _twins(
-    every: pd.DataFrame, condition: Sequence[str], kept: pd.DataFrame, certainty: Certainty
-) -> pd.DataFrame:
-    """Each baseline that was measured twice: the second in units of the first, which differ by chance alone."""
-    keys = list(condition)
-    again = every[every[AGAIN]]
-    both = again[[*keys, "place", "cell"]].merge(
-        every.loc[~every[AGAIN], [*keys, "cell"]], on=keys, suffixes=("", "_first")
-    )
-    pairs = [
-        ({name: row[name] for name in (*keys, "place")}, int(row["cell"]), int(row["cell_first"]))
-        for row in both.to_dict("records")
-    ]
-    return compared(Blocks(kept, MAIN_METRIC), pairs, certainty).reindex(columns=[*keys, "place", *JUDGED])
-
-
-def _floors(twins: pd.DataFrame, cells: pd.DataFrame) -> dict[int, float]:
-    """Of each cell how far the two equal baselines of its page, link and browser lie apart, as a ratio from 1 on."""
-    same = [name for name in FLOOR_OF if name in cells]
-    known = twins.dropna(subset=["ratio"]).groupby(same, dropna=False)["ratio"]
-    apart = known.agg(lambda ratios: float(np.exp(np.abs(np.log(ratios)).max()))).rename("floor")
-    found = cells.merge(apart.reset_index(), on=same, how="inner") if len(apart) else cells.head(0)
-    return dict(zip(found["cell"].astype(int), found.get("floor", ()), strict=True))
-
-
-def _explored(
-    cells: pd.DataFrame, panel: Sequence[str], names: Sequence[str], sifted: Sifted, certainty: Certainty
-) -> list[pd.DataFrame]:
-    """The protocols, variants and compressions of a place against each other: all pay for each other."""
-    kinds = (
-        _protocol_pairs(cells, names),
-        variant_pairs(cells, _place_but(panel, "variant"), _archives(sifted.kept)),
-        compression_pairs(cells, _place_but(panel, "compression")),
-    )
-    found = compared(Blocks(sifted.kept, MAIN_METRIC), itertools.chain(*kinds), certainty)
-    parts, start = [], 0
-    for kind, says in zip(kinds, SAYS, strict=True):
-        part = found.iloc[start : start + len(kind)]
-        columns = list(kind[0][0]) if kind else list(says)
-        parts.append(part.reindex(columns=[*columns, *JUDGED]).reset_index(drop=True))
-        start += len(kind)
-    return parts
-
-
-def _protocol_pairs(cells: pd.DataFrame, names: Sequence[str]) -> list[Pair]:
-    """Every two protocols of a place, the later one of `names` as the reference."""
-    pairs: list[Pair] = []
-    for (panel, place, rtt_ms), group in cells.groupby(["panel", "place", "rtt_ms"], dropna=False):
-        found = dict(zip(group["protocol"].astype(str), group["cell"].astype(int), strict=True))
-        for subject, reference in itertools.combinations([name for name in names if name in found], 2):
-            row = {
-                "panel": panel,
-                "place": place,
-                "rtt_ms": rtt_ms,
-                "protocol": subject,
-                "reference": reference,
-            }
-            pairs.append((row, found[subject], found[reference]))
-    return pairs
-
-
-def _both_ways(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """Every comparison and its reverse."""
-    back = comparisons.assign(
-        protocol=comparisons["reference"],
-        reference=comparisons["protocol"],
-        ratio=1 / comparisons["ratio"],
-        low=1 / comparisons["high"],
-        high=1 / comparisons["low"],
-        verdict=[Verdict(verdict).flipped for verdict in comparisons["verdict"]],
-    )
-    return pd.concat([comparisons, back], ignore_index=True)
-
-
-def _archives(kept: pd.DataFrame) -> dict[int, frozenset[str]]:
-    """The digests of what each cell was served; empty where the records do not tell."""
-    if "archive_digest" not in kept:
-        return {}
-    digests = kept.dropna(subset=["archive_digest"]).groupby("cell")["archive_digest"]
-    return {int(str(cell)): frozenset(found) for cell, found in digests.unique().items()}
-
-
-def _place_but(panel: Sequence[str], column: str) -> list[str]:
-    """Everything of a condition but that column."""
-    return [*(each for each in panel if each != column), *POINT]
+def _missing(cells: pd.DataFrame, panel: Sequence[str], sifted: Sifted) -> dict[int, str]:
+    """Of each condition without a trial that counts: which it is, and why."""
+    rules = sifted.excluded.groupby("cell")["excluded_by"]
+    told = varying(cells, [*panel, *POINT])
+    found = {}
+    for cell in cells[cells["n"] == 0].to_dict("records"):
+        counts = rules.get_group(cell["cell"]).value_counts()
+        why = ", ".join(f"{name} {count}" for name, count in counts.items())
+        found[int(cell["cell"])] = f"{cell_text(cell, told)}: nothing counts of {counts.sum()} trials ({why})"
+    return found
 
 
 def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.claimresult import ClaimRow
-from analysis.claims import evaluated
+from analysis.claims import Measured, evaluated
 from analysis.compare import Certainty, Comparison
 from analysis.exclude import sift
 from analysis.rundirectory import Run, load
@@ -48,7 +48,8 @@ def precision(run: Run, block: int, until: float) -> Precision:
     conditions = cells.drop_duplicates("cell")
     measured = conditions[~conditions[AGAIN]]
     columns = [name for name in run.condition_columns if name != AGAIN]
-    rows = evaluated(run.plan.claims or (), measured[[*columns, "cell"]], sift(records).kept, LOOKED)
+    known = Measured(measured[[*columns, "cell"]], sift(records).kept, LOOKED)
+    rows = evaluated(run.plan.claims or (), known)
     stopped = _stopped(rows, until, measured["cell"].tolist())
     twins = conditions[conditions[AGAIN]].merge(measured, on=columns, suffixes=("", "_first"))
     stopped |= set(twins.loc[twins["cell_first"].isin(stopped), "cell"])

@@ -8,27 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from analysis import engines, metrics, plots, protocols, words
+from analysis import metrics, plots, protocols, words
 from analysis.calibration import calibration
+from analysis.cellcolumns import cell_heads, cell_of, place_heads, place_of, ratio_of
+from analysis.claimtables import claims, claims_by_run, claims_of_all, equal_baselines
 from analysis.differing import loads_that_differ
 from analysis.effects import TOGETHER
 from analysis.results import IDS, Results
 from analysis.table import Shown, Table
+from analysis.trialtables import attempts, exclusions
 from analysis.verdicts import verdict_text
 from harness.model.metric import MetricTable
 
 Rows = tuple[tuple[Shown, ...], ...]
 WIDEST = 5  # protocols that fit side by side on a page
 IN_MS = {name: f"{name}_ms" for name in ("median", "low", "high", "q1", "q3")}
-HEADS = {
-    "page": "Page",
-    "variant": "Variant",
-    "compression": "Compression",
-    "engine": "Engine",
-    "driver": "Driver",
-    "server": "Server",
-    "device": "Device",
-}
 
 
 def median_times(results: Results) -> Table:
@@ -45,7 +39,7 @@ def median_times(results: Results) -> Table:
         data=results.cells.drop(columns=list(IDS)).rename(columns=lambda name: IN_MS.get(name, name)),
         head=head,
         rows=rows,
-        keys=len(_place_heads(results)) + (not side_by_side),
+        keys=len(place_heads(results)) + (not side_by_side),
     )
 
 
@@ -54,20 +48,20 @@ def _side_by_side(results: Results) -> tuple[tuple[str, ...], Rows]:
     rows = []
     for _, cells in results.cells.groupby("place", sort=False):
         by_protocol = {str(cell["protocol"]): cell for cell in cells.to_dict("records")}
-        row = _place(results, cells.iloc[0].to_dict())
+        row = place_of(results, cells.iloc[0].to_dict())
         for protocol in results.protocols:
             cell = by_protocol.get(protocol)
             row += (_median(cell, with_n=least != most) if cell else Shown(words.DASH),)
         rows.append(row)
-    return (*_place_heads(results), *(protocols.label(name) for name in results.protocols)), tuple(rows)
+    return (*place_heads(results), *(protocols.label(name) for name in results.protocols)), tuple(rows)
 
 
 def _below_each_other(results: Results) -> tuple[tuple[str, ...], Rows]:
     rows = [
-        (*_cell(results, cell), _median(cell), Shown(words.number(cell["n"])))
+        (*cell_of(results, cell), _median(cell), Shown(words.number(cell["n"])))
         for cell in results.cells.to_dict("records")
     ]
-    return (*_cell_heads(results), "Median (ms)", "n"), tuple(rows)
+    return (*cell_heads(results), "Median (ms)", "n"), tuple(rows)
 
 
 def _median(cell: Mapping[Any, Any], *, with_n: bool = False) -> Shown:
@@ -88,8 +82,8 @@ def against_baseline(results: Results) -> Table | None:
     name = protocols.label(str(results.baseline))
     rows = [
         (
-            *_cell(results, row),
-            *_ratio(row),
+            *cell_of(results, row),
+            *ratio_of(row),
             Shown(verdict_text(row, results.margin)),
         )
         for row in data.to_dict("records")
@@ -100,9 +94,9 @@ def against_baseline(results: Results) -> Table | None:
         note=f"Below 1: faster than {name}. n: blocks that hold both. q: p-value of the "
         "direction, corrected for all explored comparisons of this report (Benjamini-Hochberg).",
         data=data,
-        head=(*_cell_heads(results), "Ratio", "n", "q", "Verdict"),
+        head=(*cell_heads(results), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),
-        keys=len(_cell_heads(results)),
+        keys=len(cell_heads(results)),
     )
 
 
@@ -111,14 +105,14 @@ def variant_effects(results: Results) -> Table | None:
     found = results.effects
     if found.empty:
         return None
-    where = _cell_heads(results)
+    where = cell_heads(results)
     factorial = bool((found["way"] != TOGETHER).any())
     data = found.sort_values(["page", "rtt_ms", "protocol", "whole", "ratio"], kind="stable")
     rows = [
         (
-            *_cell(results, {**row, "variant": row["whole"]}),
+            *cell_of(results, {**row, "variant": row["whole"]}),
             *((Shown(row["filter"]), Shown(row["way"])) if factorial else ()),
-            *_ratio(row),
+            *ratio_of(row),
             Shown(effect_text(row, results.margin)),
         )
         for row in data.to_dict("records")
@@ -146,8 +140,8 @@ def compression_effects(results: Results) -> Table | None:
     data = found.sort_values(["page", "rtt_ms", "protocol", "ratio"], kind="stable")
     rows = [
         (
-            *_cell(results, row),
-            *_ratio(row),
+            *cell_of(results, row),
+            *ratio_of(row),
             Shown(verdict_text(row, results.margin)),
         )
         for row in data.to_dict("records")
@@ -158,18 +152,9 @@ def compression_effects(results: Results) -> Table | None:
         title=f"Page-load time relative to compression {reference} [95 % interval]",
         note=f"Below 1: faster than {reference}. n: blocks that hold both. q: as above.",
         data=data,
-        head=(*_cell_heads(results), "Ratio", "n", "q", "Verdict"),
+        head=(*cell_heads(results), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),
-        keys=len(_cell_heads(results)),
-    )
-
-
-def _ratio(row: Mapping[Any, Any]) -> tuple[Shown, Shown, Shown]:
-    """Ratio with its interval, n, and the corrected p-value."""
-    return (
-        Shown(words.number(row["ratio"], 3), words.span(row["low"], row["high"], 3)),
-        Shown(words.number(row["n"])),
-        Shown(words.probability(row["q"])),
+        keys=len(cell_heads(results)),
     )
 
 
@@ -215,7 +200,7 @@ def _medians(results: Results, name: MetricTable, title: str, note: str) -> Tabl
         columns="cell"
     )
     rows = [
-        (*_cell(results, row), *(Shown(each.text(row[each.name])) for each in columns))
+        (*cell_of(results, row), *(Shown(each.text(row[each.name])) for each in columns))
         for row in data.to_dict("records")
     ]
     return Table(
@@ -223,66 +208,17 @@ def _medians(results: Results, name: MetricTable, title: str, note: str) -> Tabl
         title=title,
         note=note,
         data=data,
-        head=(*_cell_heads(results), *(each.head for each in columns)),
+        head=(*cell_heads(results), *(each.head for each in columns)),
         rows=tuple(rows),
-        keys=len(_cell_heads(results)),
+        keys=len(cell_heads(results)),
     )
-
-
-def exclusions(results: Results) -> Table | None:
-    """Excluded trials per condition and rule; None when every trial counts."""
-    cells = results.cells[[*results.condition_columns, "cell"]]
-    data = cells.merge(results.sifted.by_condition(["cell"]), on="cell", how="inner").drop(columns="cell")
-    if data.empty:
-        return None
-    meanings = {rule.name: rule.meaning for rule in results.sifted.rules}
-    rows = [
-        (
-            *_cell(results, row),
-            Shown(row["excluded_by"]),
-            Shown(meanings[row["excluded_by"]]),
-            Shown(words.number(row["excluded"])),
-            Shown(words.number(row["recorded"])),
-        )
-        for row in data.to_dict("records")
-    ]
-    return Table(
-        name="exclusions",
-        title="Excluded trials",
-        note="By the first rule that applies.",
-        data=data,
-        head=(*_cell_heads(results), "Rule", "Meaning", "Excluded", "Of"),
-        rows=tuple(rows),
-        keys=len(_cell_heads(results)),
-    )
-
-
-def _place_heads(results: Results) -> tuple[str, ...]:
-    heads = (HEADS.get(column, column.replace("_", " ")) for column in ("page", *results.split_columns))
-    return (*heads, "Rate (Mbit/s)", "RTT (ms)")
-
-
-def _cell_heads(results: Results) -> tuple[str, ...]:
-    return (*_place_heads(results), "Protocol")
-
-
-def _place(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
-    where = (_setting(column, row[column]) for column in ("page", *results.split_columns))
-    speed = words.rate(row["down_mbps"], row.get("up_mbps"))
-    return (*(Shown(text) for text in where), Shown(speed), Shown(words.plain(row["rtt_ms"])))
-
-
-def _cell(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
-    return (*_place(results, row), Shown(protocols.label(str(row["protocol"]))))
-
-
-def _setting(column: str, value: Any) -> str:
-    if column == "engine":
-        return engines.label(str(value))
-    return value if isinstance(value, str) else words.plain(value)
 
 
 TABLES: tuple[Callable[[Results], Table | None], ...] = (
+    claims,
+    equal_baselines,
+    claims_by_run,
+    claims_of_all,
     median_times,
     against_baseline,
     variant_effects,
@@ -291,6 +227,7 @@ TABLES: tuple[Callable[[Results], Table | None], ...] = (
     server_view,
     other_times,
     loads_that_differ,
+    attempts,
     exclusions,
     calibration,
 )

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.model import protocol
+from harness.model.claim import Claim
+
 ROUND_TRIPS = {"http1-close": 13.0, "http1": 7.5, "https1": 9.5, "spdy": 6.0, "h2": 6.0, "h3": 5.0}
 CONNECTIONS = {"http1-close": 24, "http1": 6, "https1": 6, "spdy": 1, "h2": 1, "h3": 1}
 BODY_BYTES = {"dummy-2012": 1_120_000, "news-mobile": 38_500}
@@ -19,7 +22,13 @@ BODY_BYTES = {"dummy-2012": 1_120_000, "news-mobile": 38_500}
 
 @dataclass(frozen=True)
 class Synthetic:
-    """What to make up. `outcomes` overrides the outcome of single trials, by id."""
+    """What to make up.
+
+    `outcomes` overrides the outcome of single trials, by id; trials in `repeat` then get a second attempt that ends well.
+    `aa`: the baseline of each page and link is measured twice. `claims` of the plan's header; None for a run of an older
+    version, which has none. `factors` multiply the times of a page, variant, protocol or compression, by name.
+    `run_noise`: how far each protocol is off in this run as a whole, as a standard deviation; it depends on the seed.
+    """
 
     pages: tuple[str, ...] = ("dummy-2012", "news-mobile")
     variants: tuple[str, ...] = ("plain",)
@@ -33,6 +42,11 @@ class Synthetic:
     seed: int = 2012
     outcomes: Mapping[str, str] = field(default_factory=dict)
     compressions: tuple[str, ...] = ("recorded",)
+    aa: bool = False
+    repeat: frozenset[str] = frozenset()
+    claims: tuple[Claim, ...] | None = None
+    factors: Mapping[str, float] = field(default_factory=dict)
+    run_noise: float = 0.0
 
     def conditions(self) -> list[dict[str, Any]]:
         every = product(
@@ -44,32 +58,48 @@ class Synthetic:
             self.rtts_ms,
             self.drivers,
         )
-        return [
+        found: list[dict[str, Any]] = [
             {
                 "page": page,
                 "variant": variant,
                 "compression": compression,
-                "protocol": protocol,
+                "protocol": spoken,
                 "link": link(rate, rtt),
                 "engine": self.engine,
                 "driver": driver,
                 "origins": "single",
                 "server": "apache",
             }
-            for page, variant, compression, protocol, rate, rtt, driver in every
+            for page, variant, compression, spoken, rate, rtt, driver in every
         ]
+        first = (self.variants[0], self.compressions[0], protocol.baseline(self.protocols))
+        twice = [each for each in found if (each["variant"], each["compression"], each["protocol"]) == first]
+        return [*found, *({**each, "again": True} for each in twice if self.aa)]
 
     def records(self) -> list[dict[str, Any]]:
         random = np.random.default_rng(self.seed)
+        of_run = {name: random.normal(0, self.run_noise) for name in self.protocols}
         made: list[dict[str, Any]] = []
+        trials = 0
         for block in range(1, self.trials + 1):
             drift = random.normal(0, 0.01)
             for condition in random.permutation(np.array(self.conditions(), dtype=object)):
-                order = len(made) + 1
-                trial = f"{order:05d}"
-                ms = plausible_ms(condition) * math.exp(drift + random.normal(0, self.noise))
-                head = {"schema": 1, "trial": trial, "block": block, "order": order, "condition": condition}
-                made.append(head | observed(condition, ms, self.outcomes.get(trial, "ok"), order))
+                trials += 1
+                trial, outcome = f"{trials:05d}", self.outcomes.get(f"{trials:05d}", "ok")
+                of_run_ms = plausible_ms(condition) * math.exp(of_run[condition["protocol"]])
+                for name in ("page", "variant", "protocol", "compression"):
+                    of_run_ms *= self.factors.get(condition[name], 1.0)
+                for attempt in range(1, 2 + (trial in self.repeat)):
+                    ms = of_run_ms * math.exp(drift + random.normal(0, self.noise))
+                    head = {
+                        "schema": 1,
+                        "trial": trial,
+                        "attempt": attempt,
+                        "block": block,
+                        "order": trials,
+                        "condition": condition,
+                    }
+                    made.append(head | observed(condition, ms, outcome if attempt == 1 else "ok", trials))
         return made
 
     def write(self, directory: Path) -> Path:
@@ -80,11 +110,14 @@ class Synthetic:
             "schema": 1,
             "study": "made-up",
             "seed": self.seed,
-            "trials": len(records),
+            "trials": self.trials * len(self.conditions()),
             "blocks": self.trials,
             "conditions": len(self.conditions()),
         }
-        planned = [{key: r[key] for key in ("trial", "block", "order", "condition")} for r in records]
+        if self.claims is not None:
+            header["claims"] = [claim.to_json() for claim in self.claims]
+        keys = ("trial", "block", "order", "condition")
+        planned = [{key: r[key] for key in keys} for r in records if r["attempt"] == 1]
         links = {c["link"]["name"]: c["link"] for c in self.conditions()}
         write_lines(directory / "plan.jsonl", [header, *planned])
         write_lines(directory / "records.jsonl", records)
