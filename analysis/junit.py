@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from xml.etree import ElementTree
 
+from analysis import junitxml
 from analysis.claimresult import ClaimRow, ClaimVerdict
 from analysis.claimtext import setting_text
-
-# What XML 1.0 can hold in no way, not even escaped.
-_IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from analysis.junitxml import Case, Ending
 
 
 def write(rows: Sequence[ClaimRow], title: str, path: Path) -> None:
@@ -24,36 +21,17 @@ def to_xml(rows: Sequence[ClaimRow], title: str) -> bytes:
 
     One of which nothing is known yet is skipped; what nobody expects anything of passes, with its sentence as output.
     """
-    suites = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(suites, "testsuite", name=_possible(title))
-    for row in rows:
-        _add_case(suite, row)
-    for what, tag in (
-        ("tests", "testcase"),
-        ("failures", "failure"),
-        ("errors", "error"),
-        ("skipped", "skipped"),
-    ):
-        suite.set(what, str(sum(1 for _ in suite.iter(tag))))
-    ElementTree.indent(suites)
-    text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+    return junitxml.to_xml(map(_case, rows), title)
 
 
-def _add_case(suite: ElementTree.Element, row: ClaimRow) -> None:
+def _case(row: ClaimRow) -> Case:
     name = f"{row.claim.name}, {setting_text(row.setting, row.pages)}" if row.pages else row.claim.name
-    case = ElementTree.SubElement(
-        suite, "testcase", classname=suite.get("name", ""), name=_possible(name), time="0"
-    )
-    sentence = _possible(row.sentence)
+    return Case(name, _ending(row), row.sentence, row.verdict.value)
+
+
+def _ending(row: ClaimRow) -> Ending:
     if row.went_wrong:
-        tag = "error" if row.verdict is ClaimVerdict.NO_DATA else "failure"
-        ElementTree.SubElement(case, tag, message=sentence, type=row.verdict.value).text = sentence
-    elif row.verdict in (ClaimVerdict.UNKNOWN, ClaimVerdict.NO_DATA):
-        ElementTree.SubElement(case, "skipped", message=sentence)
-    else:
-        ElementTree.SubElement(case, "system-out").text = sentence
-
-
-def _possible(text: str) -> str:
-    return _IMPOSSIBLE.sub("\ufffd", text)
+        return Ending.ERROR if row.verdict is ClaimVerdict.NO_DATA else Ending.FAILED
+    if row.verdict in (ClaimVerdict.UNKNOWN, ClaimVerdict.NO_DATA):
+        return Ending.SKIPPED
+    return Ending.PASSED

@@ -19,6 +19,11 @@ from harness.model.dimensions import AGAIN, DIMENSIONS, value
 Condition = Mapping[str, Any]
 Key = tuple[Any, ...]
 
+# The order in which people read conditions: those that are compared inside a block stand together.
+READING = (
+    *("page", "down_mbps", "up_mbps", "rtt_ms", "link", "engine", "driver", "device"),
+    *("compression", "variant", "protocol", "server", "origins"),
+)
 OLDER = {"device": DESKTOP.name}  # what runs were measured with that do not tell
 VALUES_NAMED = 3
 
@@ -49,7 +54,10 @@ class Side:
         columns = tuple(dict.fromkeys((*DIMENSIONS, *run.condition_columns, *OLDER)))
         columns = tuple(name for name in columns if name in records and name != AGAIN)
         records["cell"] = records.groupby([*columns, AGAIN], dropna=False).ngroup()
-        cells = in_order(records.drop_duplicates("cell"), columns)[[*columns, AGAIN, "cell"]]
+        order = tuple(dict.fromkeys((*READING, *columns)))
+        cells = in_order(records.drop_duplicates("cell"), [name for name in order if name in columns])[
+            [*columns, AGAIN, "cell"]
+        ]
         rows = [{str(name): each for name, each in row.items()} for row in cells.to_dict("records")]
         return cls(
             name=str(run.directory),

@@ -6,11 +6,15 @@ import argparse
 import json
 import math
 import sys
+from collections.abc import Sequence
 
+from analysis import junitxml
 from analysis.between import Change
+from analysis.compare import Verdict
+from analysis.junitxml import Case, Ending
 from analysis.pairjson import to_json
 from analysis.runpair import RunPair, read_pair
-from harness.cli.comparelines import lines, name_of
+from harness.cli.comparelines import lines, name_of, ratio_of, verdict_of
 from harness.cli.plaintext import say
 from harness.errors import UsageError
 from harness.input.shown import printable, shortened, shown
@@ -25,10 +29,19 @@ def run(arguments: argparse.Namespace) -> int:
     margin = _percent("--margin", arguments.margin)
     if margin == 0:
         raise UsageError("--margin is 0; no two runs are that much alike, so give more, as in 3")
+    if arguments.junit and arguments.fail_on is None:
+        raise UsageError(
+            "--junit without --fail-on: no condition could fail; say what is a failure, as in --fail-on 3"
+        )
     limit = None if arguments.fail_on is None else _percent("--fail-on", arguments.fail_on)
     pair = read_pair(arguments.run_a, arguments.run_b, metric, margin / 100)
     failed = () if limit is None else (*pair.slower_by(limit), *pair.lost)
     told = "" if limit is None else _told(pair, limit, failed)
+    if arguments.junit:
+        title = f"{pair.runs[0].directory} against {pair.runs[1].directory}"
+        arguments.junit.write_bytes(
+            junitxml.to_xml((_case(each, pair, failed) for each in pair.changes), title)
+        )
     if arguments.json:
         said = {**to_json(pair), "fail_on": limit, "failed": bool(failed)}
         print(json.dumps(said, indent=1, allow_nan=False))
@@ -54,6 +67,16 @@ def _told(pair: RunPair, limit: float, failed: tuple[Change, ...]) -> str:
     ]
     what = f"{by} or without data in B" if pair.lost else by
     return f"{said} {what}: {shortened(names, NAMED, separator='; ', noun='condition')}"
+
+
+def _case(change: Change, pair: RunPair, failed: Sequence[Change]) -> Case:
+    """A condition as a case for CI: it fails where --fail-on does, and is skipped while nothing is known."""
+    if change in failed:
+        ending = Ending.FAILED if change.n[1] else Ending.ERROR
+    else:
+        ending = Ending.SKIPPED if change.judgement.verdict is Verdict.UNKNOWN else Ending.PASSED
+    said = f"B/A {ratio_of(change.comparison)}: {verdict_of(change, pair)}"
+    return Case(name_of(change.condition, pair), ending, said, change.judgement.verdict.value)
 
 
 def _percent(option: str, text: str) -> float:

@@ -91,16 +91,16 @@ def _row(change: Change, pair: RunPair, column: metrics.MetricColumn) -> Sequenc
         before,
         after,
         f"{change.n[0]}, {change.n[1]}",
-        _ratio(change.comparison),
-        _verdict(change.comparison, change.judgement, change, pair)
-        if change.comparison.n
-        else _unknown(change),
+        ratio_of(change.comparison),
+        verdict_of(change, pair),
         *_relative(change, pair),
     )
 
 
-def _unknown(change: Change) -> str:
-    """Why there is no ratio."""
+def verdict_of(change: Change, pair: RunPair) -> str:
+    """What is known of a condition, in words; or why there is no ratio."""
+    if change.comparison.n:
+        return _verdict(change.comparison, change.judgement, change, pair)
     without = [letter for letter, n in zip("AB", change.n, strict=True) if n == 0]
     if without:
         return f"not known: no value in {' and '.join(without)}"
@@ -113,10 +113,11 @@ def _relative(change: Change, pair: RunPair) -> tuple[str, str]:
         return "(baseline)", ""
     if found.comparison.n == 0:
         return words.DASH, "not known: no block with both in A or B"
-    return _ratio(found.comparison), _verdict(found.comparison, found.judgement, change, pair)
+    return ratio_of(found.comparison), _verdict(found.comparison, found.judgement, change, pair)
 
 
-def _ratio(seen: Comparison) -> str:
+def ratio_of(seen: Comparison) -> str:
+    """`1.050 [1.041-1.059]`, as far as it is known."""
     return f"{words.number(seen.ratio, 3)} {words.span(seen.low, seen.high, 3)}".rstrip()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from harness.cli.arguments.report import add_junit
 from harness.model.observation import MAIN_METRIC
 
 
@@ -31,4 +32,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="end with 1 when a condition is slower in B by more than this, or has no data there any more; "
         "0: by anything that has a verdict",
     )
+    add_junit(parser, "the conditions")
     parser.add_argument("--json", action="store_true", help="print it for programs")

@@ -13,10 +13,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_junit(parser)
 
 
-def add_junit(parser: argparse.ArgumentParser) -> None:
+def add_junit(parser: argparse.ArgumentParser, what: str = "the claims") -> None:
     """--junit, which is looked at before anything is measured."""
     parser.add_argument(
-        "--junit", type=_new_file, metavar="FILE", help="also write the claims as JUnit XML, for CI"
+        "--junit", type=_new_file, metavar="FILE", help=f"also write {what} as JUnit XML, for CI"
     )
 
 

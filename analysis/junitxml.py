@@ -1,0 +1,68 @@
+"""Cases and how they ended as JUnit XML, which CI systems show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from xml.etree import ElementTree
+
+# What XML 1.0 can hold in no way, not even escaped.
+_IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Ending(StrEnum):
+    """How a case ended, as the element that says so; one that passed only says what was seen."""
+
+    PASSED = "system-out"
+    FAILED = "failure"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case of a suite. `kind` is the short word for what was found."""
+
+    name: str
+    ending: Ending
+    sentence: str
+    kind: str
+
+
+def to_xml(cases: Iterable[Case], title: str) -> bytes:
+    """One suite of that name."""
+    suites = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(suites, "testsuite", name=_possible(title))
+    for case in cases:
+        _add(suite, case)
+    for what, tag in (
+        ("tests", "testcase"),
+        ("failures", Ending.FAILED),
+        ("errors", Ending.ERROR),
+        ("skipped", Ending.SKIPPED),
+    ):
+        suite.set(what, str(sum(1 for _ in suite.iter(tag))))
+    ElementTree.indent(suites)
+    text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _add(suite: ElementTree.Element, case: Case) -> None:
+    element = ElementTree.SubElement(
+        suite, "testcase", classname=suite.get("name", ""), name=_possible(case.name), time="0"
+    )
+    sentence = _possible(case.sentence)
+    if case.ending is Ending.PASSED:
+        ElementTree.SubElement(element, case.ending.value).text = sentence
+    elif case.ending is Ending.SKIPPED:
+        ElementTree.SubElement(element, case.ending.value, message=sentence)
+    else:
+        ElementTree.SubElement(
+            element, case.ending.value, message=sentence, type=_possible(case.kind)
+        ).text = sentence
+
+
+def _possible(text: str) -> str:
+    return _IMPOSSIBLE.sub("\ufffd", text)

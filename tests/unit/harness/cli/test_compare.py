@@ -1,0 +1,175 @@
+"""`coldload compare` on run directories: what it says, its exit codes, and one line for what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.cli.main import main
+from harness.model.claim import Claim
+from tests.unit.analysis.runpairs import (
+    STUDY,
+    claim_all,
+    edit,
+    made_with,
+    measured_twice,
+    slower,
+    two_runs,
+)
+
+SMALL = replace(STUDY, pages=("one",))
+Capture = pytest.CaptureFixture[str]
+
+
+def said(capsys: Capture, *words: object) -> tuple[int, str, str]:
+    """Exit code, output and errors of a command line."""
+    code = main(["compare", *map(str, words)])
+    found = capsys.readouterr()
+    return code, found.out, found.err
+
+
+def refused(capsys: Capture, *words: object) -> str:
+    """The one line by which it is refused."""
+    code, out, err = said(capsys, *words)
+    assert (code, out) == (2, "")
+    assert err.startswith("coldload compare: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_runs_are_told_apart_condition_by_condition(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, slower(1.06, protocol="h2"))
+    made_with(b, programs={"chromium": "Chromium 1000.0", "apache": None})
+    measured_twice(a, 1.002)
+    code, out, err = said(capsys, a, b)
+    assert (code, err) == (0, "")
+    assert f"A: {a} (study made-up, from 2026-01-01 00:01 UTC, 160 trials, 0 left out)" in out
+    assert "what differs (A | B):\n  programs.chromium: Chromium 999.0 | Chromium 1000.0\n" in out
+    rows = {line.split("  ")[0]: line for line in out.splitlines() if line.startswith(("one, ", "two, "))}
+    assert len(rows) == 16
+    assert all(("slower, by" in line) == (", h2," in name) for name, line in rows.items())
+    assert all(("(baseline)" in line) == (", http1," in name) for name, line in rows.items())
+    assert "Floor: two equal baselines lie up to 0.2 % apart inside a run (A/A)." in out
+    assert "One pair of runs cannot show how far runs differ" in out
+
+
+@pytest.mark.parametrize(
+    ("by", "limit", "code"),
+    [(1.06, "3", 1), (1.06, "0", 1), (1.06, "3%", 1), (1.06, "20", 0), (1.0, "0", 0), (0.9, "0", 0)],
+)
+def test_the_exit_code_follows_fail_on(
+    by: float, limit: str, code: int, tmp_path: Path, capsys: Capture
+) -> None:
+    a, b = two_runs(tmp_path, slower(by, protocol="h2"), SMALL)
+    found, out, _ = said(capsys, a, b, "--fail-on", limit)
+    last = out.splitlines()[-1]
+    assert found == code
+    assert last.startswith(f"--fail-on {limit.strip('%')}: {2 * code} of 8 conditions slower")
+    assert ("h2, 10mbps-50ms (B/A 1.0" in last) == bool(code)
+
+
+def test_a_condition_that_lost_its_data_fails(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, study=SMALL)
+    edit(b, lambda each: each | ({"outcome": "page-error"} if each["condition"]["protocol"] == "h2" else {}))
+    code, out, _ = said(capsys, a, b, "--fail-on", "3")
+    assert code == 1
+    assert "2 of 8 conditions slower by more than 3 % or without data in B: one, h2," in out
+    assert "not known: no value in B" in out
+
+
+def test_json_is_all_of_the_output(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, slower(1.06, protocol="h2"), SMALL)
+    code, out, err = said(capsys, a, b, "--json", "--fail-on", "3")
+    found = json.loads(out)
+    assert code == 1
+    assert err.startswith("--fail-on 3: 2 of 8")
+    assert found["failed"] is True
+    assert found["fail_on"] == 3.0
+    assert [each["verdict"] for each in found["conditions"] if each["condition"]["protocol"] == "h2"] == [
+        "slower"
+    ] * 2
+    first = found["conditions"][0]
+    assert first["low"] < first["ratio"] < first["high"]
+    assert first["relative"]["baseline"]["protocol"] == "http1"
+    assert {
+        each["relative"] is None for each in found["conditions"] if each["condition"]["protocol"] == "http1"
+    } == {True}
+
+
+def test_what_is_not_known_is_null_in_json(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, study=replace(SMALL, trials=2))
+    _, out, _ = said(capsys, a, b, "--json")
+    assert {each["low"] for each in json.loads(out)["conditions"]} == {None}
+
+
+def test_conditions_are_cases_for_ci(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, slower(1.06, protocol="h2"), SMALL)
+    file = tmp_path / "compare.xml"
+    code, _, _ = said(capsys, a, b, "--fail-on", "3", "--junit", file)
+    assert code == 1
+    (suite,) = ElementTree.parse(file).getroot()  # noqa: S314  # we wrote it
+    assert (suite.get("tests"), suite.get("failures")) == ("8", "2")
+    failed = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert failed == ["one, h2, 10mbps-50ms", "one, h2, 10mbps-100ms"]
+    assert "say what is a failure" in refused(capsys, a, b, "--junit", file)
+
+
+def test_claims_with_another_verdict_are_told(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, slower(1.5, protocol="h2"), SMALL)
+    for run in (a, b):
+        claim_all(
+            run, Claim(name="x", subject={"protocol": "h2"}, reference={"protocol": "http1"}, ratio_below=1)
+        )
+    _, out, _ = said(capsys, a, b)
+    assert "claims that both runs answer: 2, with another verdict: 2" in out
+    assert out.count("expected below 1: holds.") == out.count("expected below 1: fails.") == 2
+
+
+def test_another_metric_has_its_own_words(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, study=SMALL)
+    edit(b, lambda each: each | {"bytes_down": each["bytes_down"] * 2})
+    _, out, _ = said(capsys, a, b, "--metric", "bytes_down")
+    assert "A (kB)" in out
+    assert out.count("more, by 100 %") == 8
+
+
+def test_what_cannot_be_compared_is_refused_by_one_line(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, study=SMALL)
+    shutil.copytree(a, tmp_path / "copy")
+    other = replace(SMALL, pages=("other",)).write(tmp_path / "other")
+    for words, expected in (
+        ((a, tmp_path), "not a run directory"),
+        ((a, a), "the same run is given twice"),
+        ((a, a / ".." / "a"), "the same run is given twice"),
+        ((a, tmp_path / "copy"), "it is a copy"),
+        ((a, other), "no condition in common: page is one in one and other in the other"),
+        ((a, b, "--metric", "plt"), "unknown 'plt' (did you mean plt_ms?)"),
+        ((a, b, "--metric", "tls"), "tls is no number"),
+        ((a, b, "--metric", "speed_index_ms"), "has speed_index_ms"),
+        ((a, b, "--fail-on=-1"), "--fail-on is '-1'"),
+        ((a, b, "--fail-on", "nan"), "--fail-on is 'nan'"),
+        ((a, b, "--fail-on", "much"), "--fail-on is 'much'"),
+        ((a, b, "--fail-on", "1001"), "--fail-on is '1001'"),
+        ((a, b, "--margin", "0"), "--margin is 0"),
+    ):
+        assert expected in refused(capsys, *words)
+
+
+def test_a_run_of_an_older_version_is_read_or_says_what_it_lacks(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, study=SMALL)
+    (a / "plan.jsonl").unlink()
+    (a / "environment.json").unlink()
+    (a / "calibration.jsonl").unlink()
+    later = ("attempt", "left_out", "server_connections", "fcp_ms", "archive_digest")
+    edit(a, lambda each: {key: value for key, value in each.items() if key not in later} | {"schema": 0})
+    code, out, _ = said(capsys, a, b)
+    assert code == 0
+    assert "64 of 64 records do not say schema 1" in out
+    assert out.count("within 3 % of each other") >= 8
+    edit(a, lambda each: {key: value for key, value in each.items() if key != "block"})
+    assert "a record of schema 0 without block; this version reads schema 1" in refused(capsys, a, b)
