@@ -146,8 +146,9 @@ def _signed_rank_tail(differences: Sample) -> float:
     telling = rounded[rounded != 0]
     if telling.size == 0:
         return 1.0
-    _, place, counts = np.unique(np.abs(telling), return_inverse=True, return_counts=True)
-    doubled = (2 * counts.cumsum() - counts + 1)[place]  # of the mean ranks, which may end in .5
+    sizes = np.abs(telling)
+    smaller, up_to = (np.searchsorted(np.sort(sizes), sizes, side) for side in ("left", "right"))
+    doubled = smaller + up_to + 1  # twice the mean rank, which may end in .5
     chances = _rank_sums(tuple(np.sort(doubled).tolist()))
     return min(1.0, float(chances[int(doubled[telling > 0].sum()) :].sum()))
 
