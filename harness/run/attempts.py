@@ -15,7 +15,7 @@ from harness.errors import RecordsError, UsageError
 from harness.input import jsontext, keys
 from harness.input.shown import one_line, shown
 from harness.model.condition import Condition
-from harness.model.soundness import unsound
+from harness.model.soundness import MACHINE, unsound
 from harness.study.plan import Plan, PlannedTrial
 from harness.study.trials import MAX_ATTEMPTS
 
@@ -33,7 +33,7 @@ class Attempts:
         self._counted: set[str] = set()
         self._latest: str | None = None
         self._latest_is_final = False
-        self._blocks_by_condition: dict[Condition, set[int]] = {}
+        self._failed_blocks: dict[Condition, set[int]] = {}
         self._counted_by_condition: Counter[Condition] = Counter()
 
     def note(self, trial: str, attempt: int, left_out: str | None, *, final: bool = False) -> None:
@@ -46,7 +46,8 @@ class Attempts:
         made.add(attempt)
         planned = self._planned[trial]
         self._latest, self._latest_is_final = trial, final or left_out == ENGINE_MISSING
-        self._blocks_by_condition.setdefault(planned.condition, set()).add(planned.block)
+        if left_out is not None and left_out not in MACHINE:
+            self._failed_blocks.setdefault(planned.condition, set()).add(planned.block)
         if left_out is None:
             self._counted.add(trial)
             self._counted_by_condition[planned.condition] += 1
@@ -66,13 +67,12 @@ class Attempts:
         return 1 if self.is_hopeless(planned) else self._most
 
     def is_hopeless(self, planned: PlannedTrial) -> bool:
-        """Whether the condition had its chance in two blocks before this trial, and no attempt counted in any.
+        """Whether the condition failed by itself in two blocks before this trial, and no attempt at it ever counted.
 
-        A page that times out each time must not cost all its attempts in every block.
+        A page that times out each time must not cost all its attempts in every block. What the machine disturbed says
+        nothing of the page.
         """
-        earlier = [
-            block for block in self._blocks_by_condition.get(planned.condition, ()) if block < planned.block
-        ]
+        earlier = [block for block in self._failed_blocks.get(planned.condition, ()) if block < planned.block]
         return len(earlier) >= PROBATION_BLOCKS and not self._counted_by_condition[planned.condition]
 
     @property

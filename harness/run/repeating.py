@@ -85,7 +85,7 @@ class Repeating:
         if self._attempts.is_hopeless(planned) and condition not in self._hopeless:
             self._hopeless.add(condition)
             self._listener.warned(
-                f"{condition} did not count once in {PROBATION_BLOCKS} blocks; "
+                f"{condition} failed in {PROBATION_BLOCKS} blocks and never counted; "
                 "it gets one attempt per block until it does"
             )
 

@@ -95,6 +95,13 @@ def test_a_condition_that_never_counted_gets_one_attempt_per_block() -> None:
     assert attempts.allowed(of_condition(FIRST)[4]) == 3
 
 
+def test_a_condition_that_only_the_machine_disturbed_keeps_its_attempts() -> None:
+    one, two, three, *_ = of_condition(FIRST)
+    attempts = after(*((trial.trial, attempt, BUSY) for trial in (one, two) for attempt in (1, 2, 3)))
+    assert not attempts.is_hopeless(three)
+    assert attempts.allowed(three) == 3
+
+
 @given(st.lists(st.sampled_from([None, BUSY, "page-timeout"]), max_size=60), st.data())
 def test_a_run_killed_anywhere_goes_on_as_if_it_had_not_been(
     ends: list[str | None], data: st.DataObject
