@@ -19,7 +19,6 @@ from analysis import plots, protocols, words
 from analysis.claimresult import ClaimRow
 from analysis.claimtext import Wording, setting_text, subject_text
 from analysis.protocols import Style
-from analysis.verdicts import signed
 
 ROW_INCHES = 0.165
 MOST_ROWS = 48  # in one figure: a page of a paper
@@ -28,7 +27,13 @@ OF_A_ROW = ("protocol", "variant", "compression", "server")  # the others say in
 NEUTRAL = Style("#000000", "s", "-")
 MARGIN_BAND, FLOOR_BAND = "#F0F0EA", "#DCDCD2"
 PER_CENT = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 400, 600, 900, 1900, 4900, 9900)
-TICKS = (*(1 - each / 100 for each in PER_CENT if each < 100), *(1 + each / 100 for each in PER_CENT), 0.1, 0.05, 0.02)
+TICKS = (
+    *(1 - each / 100 for each in PER_CENT if each < 100),
+    *(1 + each / 100 for each in PER_CENT),
+    0.1,
+    0.05,
+    0.02,
+)
 
 
 @dataclass(frozen=True)
@@ -56,11 +61,11 @@ def _lines(rows: Sequence[ClaimRow], wording: Wording) -> list[Line]:
     outer = Wording(telling - set(OF_A_ROW), wording.links)
     inner = Wording(telling & set(OF_A_ROW))
     for row in rows:
-        label = ", ".join(filter(None, (subject_text(row.claim), setting_text(row.setting, row.pages, inner))))
+        label = ", ".join(
+            filter(None, (subject_text(row.claim), setting_text(row.setting, row.pages, inner)))
+        )
         groups.setdefault(setting_text(row.setting, row.pages, outer), []).append(Line(label, row))
-    return [
-        line for title, lines in groups.items() for line in ([Line(title)] if title else []) + lines
-    ]
+    return [line for title, lines in groups.items() for line in ([Line(title)] if title else []) + lines]
 
 
 def _limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
@@ -68,7 +73,9 @@ def _limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
     seen = [comparison for row in rows if (comparison := row.comparison) is not None]
     pages = [page.ratio for row in rows for _, page in row.by_page]
     ratios = np.log([*(each.ratio for each in seen), *pages, 1 + margin, 1 / (1 + margin)])
-    ends = np.log([end for each in seen for end in (each.low, each.high) if end > 0 and math.isfinite(end)] or [1.0])
+    ends = np.log(
+        [end for each in seen for end in (each.low, each.high) if end > 0 and math.isfinite(end)] or [1.0]
+    )
     reach = max(3 * float(ratios.max() - ratios.min()), 0.1)
     low = max(min(ratios.min(), ends.min()), ratios.min() - reach)
     high = min(max(ratios.max(), ends.max()), ratios.max() + reach)
@@ -96,9 +103,14 @@ def _chart(lines: Sequence[Line], limits: tuple[float, float], margin: float) ->
     axes.spines["left"].set_visible(False)
     axes.xaxis.set_major_locator(FixedLocator(_ticks(limits)))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: signed(math.exp(value)) + " %" if value else "0"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _per_cent(value)))
     axes.set_xlabel("Change against the reference (logarithmic)")
     return figure
+
+
+def _per_cent(log_ratio: float) -> str:
+    change = round(100 * math.expm1(log_ratio), 1)
+    return f"{change:+g} %".replace("-", words.MINUS) if change else "0"
 
 
 def _ticks(limits: tuple[float, float]) -> list[float]:
@@ -127,12 +139,19 @@ def _row(axes: Axes, place: int, row: ClaimRow) -> None:
     axes.axhline(place, color=plots.GUIDE, linewidth=0.4)
     if seen is None:
         axes.annotate(
-            "no data", (0.5, place), xycoords=("axes fraction", "data"), va="center", color="#8A8A8A", style="italic"
+            "no data",
+            (0.5, place),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            color="#8A8A8A",
+            style="italic",
         )
         return
     if len(row.by_page) > 1:
         dots = [math.log(page.ratio) for _, page in row.by_page]
-        axes.plot(dots, [place] * len(dots), "o", color=style.colour, alpha=0.3, markersize=3, markeredgewidth=0)
+        axes.plot(
+            dots, [place] * len(dots), "o", color=style.colour, alpha=0.3, markersize=3, markeredgewidth=0
+        )
     centre = math.log(seen.ratio)
     known = seen.low > 0 and math.isfinite(seen.high)
     axes.errorbar(
@@ -161,8 +180,12 @@ def reading(rows: Sequence[ClaimRow], margin: float) -> str:
     n = [row.comparison.n for row in rows if row.comparison is not None and not row.claim.is_budget]
     parts = [
         "Left of 0: the subject takes less than the reference.",
-        f"Marker: geometric mean over {words.count(pages, 'page')}; faint dots: the pages." if pages > 1 else "",
-        f"Bars: 95 % intervals, n = {min(n)}{f' to {max(n)}' if min(n) < max(n) else ''} pairs of blocks." if n else "",
+        f"Marker: geometric mean over {words.count(pages, 'page')}; faint dots: the pages."
+        if pages > 1
+        else "",
+        f"Bars: 95 % intervals, n = {min(n)}{f' to {max(n)}' if min(n) < max(n) else ''} pairs of blocks."
+        if n
+        else "",
         f"Light band: {margin * 100:g} % either way, the margin.",
         "Dark band: how far two equal baselines lie apart."
         if any(row.floor is not None for row in rows)

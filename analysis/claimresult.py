@@ -26,11 +26,11 @@ class ClaimVerdict(StrEnum):
 class ClaimRow:
     """One line of the report's first table.
 
-    `setting`: the dimensions that the pairs share. `pairs`: the cells that are set against each other, the second None
-    of a budget. `comparison`: of a budget the values against its limit, else the ratio; None without data. `floor`: how far the two equal
-    baselines of these settings lie apart, as a ratio of at least 1; None where none was measured. `where`: the setting
-    in words, as short as the study allows. `by_page` and `by_run`: what each page and run says alone. `notes`: which
-    pages are missing, and why.
+    `setting`: the dimensions that the pairs share; `where`: the same in words, as short as the study allows. `pairs`:
+    the cells that are set against each other, the second None of a budget. `comparison`: of a budget the values against
+    its limit, else the ratio; None without data. `floor`: how far the two equal baselines of these settings lie apart,
+    as a ratio of at least 1; None where none was measured. `by_page` and `by_run`: what each page and run says alone.
+    `notes`: which conditions are missing, and why.
     """
 
     claim: Claim

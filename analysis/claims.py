@@ -79,6 +79,9 @@ class Measured:
         self.missing = missing or {}
         self._kept = kept
 
+    def observed(self, metric: str) -> bool:
+        return metric in self._kept and bool(self._kept[metric].notna().any())
+
     @lru_cache  # noqa: B019 - lives no longer than the report that is made
     def blocks(self, metric: str) -> Blocks:
         return Blocks(self._kept, metric)
@@ -98,15 +101,15 @@ def evaluated(
     ]
     margin = measured.certainty.margin
     ratios = [each for each in asked if not each.claim.is_budget]
-    judgements = dict(
-        zip(map(id, ratios), judged([each.comparison for each in ratios], margin), strict=True)
-    )
+    judgements = dict(zip(map(id, ratios), judged([each.comparison for each in ratios], margin), strict=True))
     expecting = [each for each in asked if each.claim.expects]
     holds = benjamini_hochberg([each.holds for each in expecting])
     fails = benjamini_hochberg([each.fails for each in expecting])
     expected = dict(zip(map(id, expecting), zip(holds, fails, strict=True), strict=True))
     return tuple(
-        _row(each, judgements.get(id(each), UNTOLD), expected.get(id(each), (1.0, 1.0)), measured, floors or {})
+        _row(
+            each, judgements.get(id(each), UNTOLD), expected.get(id(each), (1.0, 1.0)), measured, floors or {}
+        )
         for each in asked
     )
 
@@ -159,7 +162,8 @@ def _asked(claim: Claim, setting: Mapping[str, Any], pairs: Sequence[Pair], meas
         fails=certainty.p(fails),
         by_page=tuple((page, _of([runs], certainty)) for page, runs in parts),
         by_run=tuple(
-            (name, _of([{name: runs[name]} for _, runs in parts if name in runs], certainty)) for name in names
+            (name, _of([{name: runs[name]} for _, runs in parts if name in runs], certainty))
+            for name in names
         ),
     )
 
@@ -258,6 +262,8 @@ def _row(
 
 def _missing(asked: _Asked, measured: Measured) -> tuple[str, ...]:
     """Which conditions have no trial that counts, and why; the pages where several were asked for."""
+    if not measured.observed(asked.claim.metric):
+        return (f"{asked.claim.metric} was not observed in any trial",)
     cells = dict.fromkeys(cell for pair in asked.pairs for cell in pair if cell in measured.missing)
     return tuple(measured.missing[cell] for cell in cells if cell is not None)
 

@@ -33,8 +33,9 @@ def claims(results: Results) -> Table | None:
     return Table(
         name="claims",
         title="Claims",
-        note="A ratio is subject / reference [95 % interval], over pages their geometric mean; of a budget the mean. n: "
-        "blocks. q: p-value of the direction, corrected for all claims. A/A floor: how far two equal baselines lie apart.",
+        note="A ratio is subject / reference [95 % interval], over pages their geometric mean; of a budget the mean. "
+        "n: pairs of blocks. q: p-value of the direction, corrected for all claims. A/A floor: how far two equal "
+        "baselines lie apart.",
         data=_data(rows, results),
         head=tuple(compress(head, wanted)),
         rows=tuple(tuple(compress(_row(row, results.margin), wanted)) for row in rows),
@@ -47,7 +48,11 @@ def _row(row: ClaimRow, margin: float) -> list[Shown]:
     known = NOT_KNOWN
     if seen is not None and judgement is not None:
         known = Shown(told_text(row.claim, seen, judgement, margin))
-    floor = Shown(signed(row.floor) + " %", "above the difference" if row.below_floor else "") if row.floor else NOT_KNOWN
+    floor = (
+        Shown(signed(row.floor) + " %", "above the difference" if row.below_floor else "")
+        if row.floor
+        else NOT_KNOWN
+    )
     return [
         Shown(subject_text(row.claim)),
         Shown(row.where),
@@ -179,13 +184,17 @@ def equal_baselines(results: Results) -> Table | None:
     if found.empty:
         return None
     rows = [
-        (*cellcolumns.cell_of(results, row), *cellcolumns.ratio_of(row), Shown(verdict_text(row, results.margin)))
+        (
+            *cellcolumns.cell_of(results, row),
+            *cellcolumns.ratio_of(row),
+            Shown(verdict_text(row, results.margin)),
+        )
         for row in found.to_dict("records")
     ]
     return Table(
         name="equal-baselines",
         title="Baselines measured twice (A/A)",
-        note="The second in units of the first [95 % interval]: the truth is 1, so that these are the ratios of chance.",
+        note="The second in units of the first [95 % interval]: the truth is 1, so these are ratios of chance.",
         data=found.drop(columns="place"),
         head=(*cellcolumns.cell_heads(results), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),

@@ -173,9 +173,7 @@ def _value(dimension: str, each: Any) -> str:
     return f"compression {each}" if dimension == "compression" else str(each)
 
 
-def setting_text(
-    setting: Mapping[str, Any], pages: Sequence[str], telling: Wording | None = None
-) -> str:
+def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Wording | None = None) -> str:
     """Where: the pages, the link, and what else tells settings apart."""
     wanted = telling or Wording()
     where = []

@@ -64,7 +64,7 @@ def notes(results: Results) -> list[str]:
     if results.records["engine"].nunique() > 1:
         said.append(f"Two engines: QtWebKit (SPDY/3, pipelining) and Chromium. {engines.NOT_COMPARED}")
     if several:
-        said.append(_levels(len(results.runs)))
+        said.append(_levels(results))
     differences = [_difference(key, values) for key, values in environment_differences(results.runs).items()]
     if differences:
         shown = shortened(differences, DIFFERENCES_SHOWN, separator="; ", noun="setting")
@@ -72,16 +72,20 @@ def notes(results: Results) -> list[str]:
     return said
 
 
-def _levels(runs: int) -> str:
+def _levels(results: Results) -> str:
     """What several runs mean for the intervals."""
-    if runs < LEAST_LEVELS:
+    runs = words.count(len(results.runs), "run")
+    most = max((len(row.by_run) for row in results.claims), default=0)
+    if most < 2:
+        return f"{runs} stand side by side: blocks are paired within their run, and no claim is measured in two of them."
+    if most < LEAST_LEVELS:
         return (
-            f"{runs} runs are taken together; blocks are paired within their run only. Two runs cannot show how much "
-            "runs differ: intervals are of these runs alone. A third run would show it."
+            f"{runs} are taken together; blocks are paired within their run only. Two runs cannot show how much runs "
+            "differ: intervals are of these runs alone. A third run would show it."
         )
     return (
-        f"{runs} runs are taken together: of a comparison each run counts once, and intervals allow for how much the "
-        "runs differ. Medians are those of all trials."
+        f"{runs} are taken together: in a comparison every run counts once, and intervals allow for how much the runs "
+        "differ. Medians are those of all trials."
     )
 
 

@@ -14,7 +14,18 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import claimchart, conditions, effectchart, effects, engines, plots, protocols, variantchart, words
+from analysis import (
+    claimchart,
+    conditions,
+    effectchart,
+    effects,
+    engines,
+    plots,
+    protocols,
+    variantchart,
+    words,
+)
+from analysis.contrast import LEAST_PAIRS
 from analysis.estimate import LEAST_TRIALS, IntervalKind
 from analysis.explored import JUDGED, SAYS
 from analysis.results import PAGE_AND_RATE, Results
@@ -130,7 +141,7 @@ def overviews(results: Results) -> Iterator[Drawing]:
 
 
 def _overviewed(results: Results) -> list[pd.DataFrame]:
-    """The cells of each overview: panels that are alike in all but page and rate, and that no figure of variants has."""
+    """The cells of each overview: panels that no figure of variants has, alike in all but page and rate."""
     alike = [column for column in results.panel_columns if column not in PAGE_AND_RATE]
     rest = results.main_cells
     in_variants = [panel for cells in _with_variants(results) for panel in cells["panel"].unique()]
@@ -141,7 +152,11 @@ def _overviewed(results: Results) -> list[pd.DataFrame]:
 
 def _alone(results: Results) -> pd.DataFrame:
     """The cells that neither a figure of variants nor an overview holds."""
-    shown = [panel for cells in (*_with_variants(results), *_overviewed(results)) for panel in cells["panel"].unique()]
+    shown = [
+        panel
+        for cells in (*_with_variants(results), *_overviewed(results))
+        for panel in cells["panel"].unique()
+    ]
     return results.main_cells[~results.main_cells["panel"].isin(shown)]
 
 
@@ -208,7 +223,7 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
         caption = (
             f"What the filters of {where['whole']} do to the page-load time: {title}. Left of 0 a filter makes "
             "the page faster. Grey signs: it changes nothing of this page, so they show the noise. "
-            f"Band: {results.margin * 100:g} % either way. {_reading(found)}"
+            f"Band: {results.margin * 100:g} % either way. {_pairs(found)}"
         )
         yield Drawing(
             f"effects_{words.slug(title)}", caption, effectchart.chart(found, title, results.margin)
@@ -296,6 +311,15 @@ def _reading(cells: pd.DataFrame) -> str:
     if most < LEAST_TRIALS:
         return f"{size}, too few for an interval; bars: range of the trials."
     return f"{size}; bars: 95 % intervals, at hollow markers (fewer than five trials) the range."
+
+
+def _pairs(effects: pd.DataFrame) -> str:
+    """How many pairs a point stands for, and what its bar is."""
+    least, most = effects["n"].min(), effects["n"].max()
+    few = "" if least >= LEAST_PAIRS else f", hollow without (fewer than {LEAST_PAIRS} pairs)"
+    return (
+        f"n = {least if least == most else f'{least} to {most}'} pairs of blocks; bars: 95 % intervals{few}."
+    )
 
 
 FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 import jinja2
+from markupsafe import Markup, escape
 
 from analysis import facts, figures, plots, summary, table
 from analysis.alike import leaves
@@ -104,12 +106,18 @@ def _draw(results: Results, directory: Path) -> list[Figure]:
     return drawn
 
 
+def unbroken(text: str) -> Markup:
+    """A sentence whose intervals stay on one line."""
+    return Markup(re.sub(r"\[[^\]]{1,40}\]", r"<span>\g<0></span>", str(escape(text))))  # noqa: S704 - escaped before
+
+
 def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figure]) -> str:
     """The page as text: self-contained, nothing is fetched from anywhere."""
     source = (resources.files("analysis") / TEMPLATE).read_text(encoding="utf-8")
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["unbroken"] = unbroken
     counts = results.sifted.by_rule()
     return environment.from_string(source).render(
         title=facts.title(results),

@@ -31,11 +31,11 @@ PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
 @dataclass(frozen=True)
 class Results:
     """`cells` has one row per condition (also one whose trials were all excluded), in reading order, with the
-    fields of `Estimate`. Three columns number things: `cell` the condition, `place` where protocols meet (a panel at one
-    RTT), `panel` what one figure shows.
+    fields of `Estimate`. Three columns number things: `cell` the condition, `place` where protocols meet (a panel at
+    one RTT), `panel` what one figure shows.
 
-    `claims` are what the study said beforehand (`named`: itself, not by default), `claims_of_all` the same with no trial
-    left out that has a time, `interactions` their differences between protocols. `comparisons`, `effects` and
+    `claims` are what the study said beforehand (`named`: itself, not by default), `claims_of_all` the same with no
+    trial left out that has a time, `interactions` their differences between protocols. `comparisons`, `effects` and
     `compressions` are exploration (`analysis.explored`). `twins` has a row per baseline that was measured twice.
     `wording` is what texts have to say of a setting.
 

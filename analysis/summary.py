@@ -40,7 +40,9 @@ class Said:
 def claims(results: Results) -> list[Said]:
     """A sentence for each claim and setting, or where these are many for each claim over its settings."""
     if not results.claims:
-        return [Said("One protocol, one variant and one compression only: there is nothing to compare.", PLAIN)]
+        return [
+            Said("One protocol, one variant and one compression only: there is nothing to compare.", PLAIN)
+        ]
     if len(results.claims) <= MOST_SENTENCES:
         return [Said(row.sentence, _tone([row])) for row in results.claims]
     return [
@@ -82,11 +84,15 @@ def _range(rows: Sequence[ClaimRow]) -> list[str]:
     if not known:
         return []
     name, digits, scale = ("mean ", 1, claim.at_most or 1.0) if claim.is_budget else ("ratio ", 3, 1.0)
-    ends = sorted({words.number(scale * each.ratio, digits): each.ratio for each in known}.items(), key=itemgetter(1))
+    ends = sorted(
+        {words.number(scale * each.ratio, digits): each.ratio for each in known}.items(), key=itemgetter(1)
+    )
     text = " to ".join(dict.fromkeys((ends[0][0], ends[-1][0])))
     lows = [each.low for each in known if not math.isnan(each.low)]
     highs = [each.high for each in known if not math.isnan(each.high)]
-    inside = f", all intervals inside {words.span(scale * min(lows), scale * max(highs), digits)}" if lows else ""
+    inside = (
+        f", all intervals inside {words.span(scale * min(lows), scale * max(highs), digits)}" if lows else ""
+    )
     return [f"{name}{text}{inside}"]
 
 
@@ -136,7 +142,9 @@ def _interaction(found: Sequence[Interaction]) -> str:
             f"{change(ratio.low, ratio.high)} {'higher' if ratio.ratio > 1 else 'lower'} than with {reference}"
             f"{f' ({where})' if where else ''}, q {_q(strongest.judgement.q)}."
         )
-    reach = max(math.exp(abs(math.log(end))) for each in known for end in (each.comparison.low, each.comparison.high))
+    reach = max(
+        math.exp(abs(math.log(end))) for each in known for end in (each.comparison.low, each.comparison.high)
+    )
     return (
         f"{title}: no difference between protocols was found. The ratio with any of them is within "
         f"{signed(reach).removeprefix('+')} % of that with {reference}."
@@ -182,15 +190,12 @@ def of_all(results: Results) -> str:
     if not left_out:
         return "Nothing was left out, so there is no other result with everything in it."
     changed = differing(results)
+    head = f"With nothing left out ({words.count(left_out, 'attempt')} more, where they have a time)"
     if not changed:
-        return (
-            f"With nothing left out ({words.count(left_out, 'attempt')} more, where they have a time) every verdict "
-            "is the same and no ratio moves by more than half its interval."
-        )
+        return f"{head} every verdict is the same, and no ratio moves by more than half its interval."
+    results_text = words.count(len(results.claims), "result")
     return (
-        f"With nothing left out ({words.count(left_out, 'attempt')} more, where they have a time) "
-        f"{len(changed)} of {words.count(len(results.claims), 'result')} differ in the verdict or by more than half the "
-        "interval."
+        f"{head} {len(changed)} of {results_text} differ in the verdict, or by more than half the interval."
     )
 
 

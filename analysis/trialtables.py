@@ -37,7 +37,14 @@ def attempts(results: Results) -> Table | None:
         title="Trials that took more than one attempt",
         note="An attempt that does not count is repeated in its block. Of a trial, at most one attempt counts.",
         data=data.drop(columns="cell"),
-        head=(*cell_heads(results), "Trials", "Attempts", "Repeated", "Trials that count", "Not counted because"),
+        head=(
+            *cell_heads(results),
+            "Trials",
+            "Attempts",
+            "Repeated",
+            "Trials that count",
+            "Not counted because",
+        ),
         rows=tuple(
             (
                 *cell_of(results, row),
@@ -56,14 +63,16 @@ def exclusions(results: Results) -> Table | None:
     if data.empty:
         return None
     excluded = results.sifted.excluded
-    said = {} if "reason" not in excluded else {
-        key: _most_common(found.dropna().astype(str))
-        for key, found in excluded.groupby(["cell", "excluded_by"])["reason"]
-    }
+    said = (
+        {}
+        if "reason" not in excluded
+        else {
+            key: _most_common(found.dropna().astype(str))
+            for key, found in excluded.groupby(["cell", "excluded_by"])["reason"]
+        }
+    )
     meanings = {rule.name: rule.meaning for rule in results.sifted.rules}
-    data["said"] = [
-        said.get(key, []) for key in zip(data["cell"], data["excluded_by"], strict=True)
-    ]
+    data["said"] = [said.get(key, []) for key in zip(data["cell"], data["excluded_by"], strict=True)]
     rows = [
         (
             *cell_of(results, row),

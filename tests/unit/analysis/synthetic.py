@@ -24,10 +24,10 @@ BODY_BYTES = {"dummy-2012": 1_120_000, "news-mobile": 38_500}
 class Synthetic:
     """What to make up.
 
-    `outcomes` overrides the outcome of single trials, by id; trials in `repeat` then get a second attempt that ends well.
-    `aa`: the baseline of each page and link is measured twice. `claims` of the plan's header; None for a run of an older
-    version, which has none. `factors` multiply the times of a page, variant, protocol or compression, by name.
-    `run_noise`: how far each protocol is off in this run as a whole, as a standard deviation; it depends on the seed.
+    `outcomes` overrides the outcome of single trials, by id; those in `repeat` get a second attempt that ends well.
+    `aa`: the baseline of each page and link is measured twice. `claims` of the plan's header; None for a run of an
+    older version, which has none. `factors` multiply the times of a page, variant, protocol or compression, by name.
+    `run_noise`: how far each protocol is off in this run as a whole, as a standard deviation; depends on the seed.
     """
 
     pages: tuple[str, ...] = ("dummy-2012", "news-mobile")

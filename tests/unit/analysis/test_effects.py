@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 
 from analysis import figures, plots
+from analysis.compare import Blocks, Certainty, Verdict, compared
 from analysis.effectchart import rows
-from analysis.effects import ALONE, AMONG, TOGETHER, effects
+from analysis.effects import ALONE, AMONG, TOGETHER, variant_pairs
 from analysis.results import evaluate
 from analysis.rundirectory import load
-from analysis.summary import by_panel, tally
+from analysis.summary import claims
 from analysis.tables import variant_effects
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -24,45 +25,37 @@ SHARE = {"plain": 1.0, "a": 0.9, "b": 1.0, "core": 0.9, "core,-a": 1.0, "core,-b
 SAME_ARCHIVE = {"b": "plain", "core,-b": "core"}
 
 
+CELLS = pd.DataFrame({"variant": list(SHARE), "protocol": "h2", "cell": range(len(SHARE))})
+ARCHIVES = {cell: {SAME_ARCHIVE.get(name, name)} for cell, name in enumerate(SHARE)}
+
+
 def trials(blocks: int = 7) -> pd.DataFrame:
     random = np.random.default_rng(1)
     made = []
     for block in range(1, blocks + 1):
         drift = 1 + 0.2 * random.random()  # of the machine, the same for a whole block
-        for name, share in SHARE.items():
+        for cell, share in enumerate(SHARE.values()):
             ms = 1000 * share * drift * math.exp(random.normal(0, 0.004))
-            digest = SAME_ARCHIVE.get(name, name)
-            made.append(
-                {
-                    "run": "r",
-                    "block": block,
-                    "variant": name,
-                    "protocol": "h2",
-                    "ms": ms,
-                    "archive_digest": digest,
-                }
-            )
+            made.append({"run": "r", "block": block, "cell": cell, "ms": ms})
     return pd.DataFrame(made)
 
 
 def test_effects_are_ratios_within_blocks() -> None:
-    found = {
-        (row["filter"], row["way"]): row
-        for row in effects(trials(), ["protocol"], "ms", 0.03).to_dict("records")
-    }
+    pairs = variant_pairs(CELLS, ["protocol"], ARCHIVES)
+    every = compared(Blocks(trials(), "ms"), pairs, Certainty(0.03))
+    found = {(row["filter"], row["way"]): row for row in every.to_dict("records")}
     assert set(found) == {("core", TOGETHER), *((name, way) for name in "ab" for way in (ALONE, AMONG))}
     for way in (ALONE, AMONG):
         a, b = found["a", way], found["b", way]
         assert a["ratio"] == pytest.approx(0.9, abs=0.01)
         assert a["low"] < a["ratio"] < a["high"] < 1
-        assert (a["verdict"], a["idle"]) == ("faster", False)
-        assert (b["verdict"], b["idle"]) == ("no difference", True)
+        assert (a["verdict"], a["idle"], a["small"]) == (Verdict.FASTER, False, False)
+        assert (b["verdict"], b["idle"], b["small"]) == (Verdict.WITHIN, True, True)
     assert found["core", TOGETHER]["ratio"] == pytest.approx(0.9, abs=0.01)
 
 
 def test_a_study_without_whole_and_parts_has_none() -> None:
-    every = trials()
-    assert effects(every[every["variant"] == "plain"], ["protocol"], "ms", 0.03).empty
+    assert variant_pairs(CELLS[CELLS["variant"] == "plain"], ["protocol"], ARCHIVES) == []
 
 
 def test_the_report_charts_filters_and_leaves_single_ones_out_of_the_other_figures(tmp_path: Path) -> None:
@@ -88,7 +81,7 @@ def test_the_report_charts_filters_and_leaves_single_ones_out_of_the_other_figur
     table = variant_effects(results)
     assert table is not None
     assert len(table.rows) == 2 * 2 * 5
-    assert not any("core,-" in title for title, _ in by_panel(results))
+    assert not any("core,-" in said.text for said in claims(results))
 
 
 def test_every_variant_is_set_against_plain(tmp_path: Path) -> None:
@@ -105,13 +98,16 @@ def test_every_variant_is_set_against_plain(tmp_path: Path) -> None:
     assert table.head[:2] == ("Page", "Variant")
     assert "Filter" not in table.head
     assert [row[1].text for row in table.rows].count("minify") == 2
-    assert [said.partition(": ")[0] for said in tally(results)] == [
-        "core against plain",
-        "minify against plain",
+    assert [said.text.partition(": ")[0] for said in claims(results)] == [
+        "core against plain, 50 ms RTT",
+        "core against plain, 100 ms RTT",
+        "minify against plain, 50 ms RTT",
+        "minify against plain, 100 ms RTT",
     ]
     with plots.look():
         assert not [each.name for each in figures.draw(results) if each.name.startswith("effects_")]
 
 
 def test_what_saves_most_stands_first_and_what_changes_nothing_last() -> None:
-    assert rows(effects(trials(), ["protocol"], "ms", 0.03)) == ["core", "a", "b"]
+    pairs = variant_pairs(CELLS, ["protocol"], ARCHIVES)
+    assert rows(compared(Blocks(trials(), "ms"), pairs, Certainty(0.03))) == ["core", "a", "b"]

@@ -81,7 +81,10 @@ def reported(folder: Path) -> None:
     write_parquet(results.records.drop(columns=list(IDS)), folder / "records.parquet")
     (folder / "report.html").write_text(render(results, tables, []), encoding="utf-8")
     assert facts.title(results)
-    assert summary.tally(results)
+    assert summary.claims(results)
+    assert summary.floor(results)
+    assert summary.of_all(results) or not results.claims
+    assert all(summary.interactions(results))
 
 
 @pytest.mark.thorough

@@ -158,6 +158,7 @@ def test_records_of_older_versions_lack_keys(run: Path) -> None:
     results = evaluate([load(run)])
     assert results.records[list(LATER & set(NUMBERS))].isna().all(axis=None)
     assert [made.name for function in TABLES if (made := function(results))] == [
+        "claims",
         "median-times",
         "comparisons",
         "calibration",
