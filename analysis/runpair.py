@@ -19,7 +19,7 @@ from harness.errors import RecordsError
 
 @dataclass(frozen=True)
 class RunPair:
-    """Run A, the reference, and run B. `left_out`: of each run, how many trials each rule took away."""
+    """Run A, the reference, and run B. `left_out`: of each run, how many attempts each rule took away."""
 
     runs: tuple[Run, Run]
     metric: str
