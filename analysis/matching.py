@@ -68,6 +68,11 @@ class Side:
         )
 
     @property
+    def dimensions(self) -> list[dict[str, Any]]:
+        """The conditions by what they are told by alone."""
+        return [{name: each[name] for name in self.columns} for each in self.conditions]
+
+    @property
     def cells(self) -> pd.DataFrame:
         """The conditions as a frame."""
         return pd.DataFrame(self.conditions)[[*self.columns, "cell"]]

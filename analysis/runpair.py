@@ -10,7 +10,7 @@ from pathlib import Path
 from analysis.alike import Difference, differences
 from analysis.between import Change, changes
 from analysis.claimchanges import ClaimChanges, claim_changes
-from analysis.claims import claims_of, dictionaries
+from analysis.claims import claims_of
 from analysis.compare import Certainty
 from analysis.matching import Matched, Side, matched
 from analysis.rundirectory import RECORDS, Run, load
@@ -19,7 +19,7 @@ from harness.errors import RecordsError
 
 @dataclass(frozen=True)
 class RunPair:
-    """Run A, the reference, and run B. `left_out`: of each run, how many trials each rule took away."""
+    """Run A, the reference, and run B. `left_out`: of each run, how many attempts each rule took away."""
 
     runs: tuple[Run, Run]
     metric: str
@@ -62,6 +62,6 @@ def read_pair(a: Path, b: Path, metric: str, margin: float) -> RunPair:
         differences=differences(*runs),
         matched=found,
         changes=changes(*sides, found, metric, certainty),
-        claims=claim_changes(claims_of(runs, dictionaries(sides[0].cells)), *sides, certainty),
+        claims=claim_changes(claims_of(runs, sides[0].dimensions), *sides, certainty),
         left_out=(sides[0].sifted.by_rule(), sides[1].sifted.by_rule()),
     )

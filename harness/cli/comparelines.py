@@ -69,7 +69,8 @@ def _head(pair: RunPair) -> Iterable[str]:
 def _run(run: Run, left_out: int) -> str:
     started = sorted(run.records["started_utc"].dropna().astype(str)) if "started_utc" in run.records else []
     since = f", from {started[0][:16].replace('T', ' ')} UTC" if started else ""
-    return f"{run.directory} (study {run.study}{since}, {words.count(len(run.records), 'trial')}, {left_out} left out)"
+    attempts = words.count(len(run.records), "attempt")
+    return f"{run.directory} (study {run.study}{since}, {attempts}, {left_out} left out)"
 
 
 def _table(pair: RunPair) -> Iterable[str]:

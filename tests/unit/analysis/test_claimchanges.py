@@ -23,7 +23,8 @@ STEADY = Claim(name="steady", subject={"protocol": "http1-close"}, reference=HTT
 
 def asked(a: Path, b: Path) -> ClaimChanges:
     runs = load(a), load(b)
-    return claim_changes(claims_of(runs), Side.of(runs[0]), Side.of(runs[1]), Certainty())
+    sides = Side.of(runs[0]), Side.of(runs[1])
+    return claim_changes(claims_of(runs, sides[0].dimensions), *sides, Certainty())
 
 
 def test_a_claim_that_holds_no_more_and_a_direction_that_turned_are_named(tmp_path: Path) -> None:
@@ -53,5 +54,5 @@ def test_an_older_run_answers_the_claims_of_the_other(tmp_path: Path) -> None:
     assert len(asked(a, b).changed) == 2
 
 
-def test_runs_without_claims_are_asked_nothing(tmp_path: Path) -> None:
-    assert asked(*two_runs(tmp_path, study=SMALL)) == ClaimChanges(0, ())
+def test_older_runs_are_asked_the_usual_claims(tmp_path: Path) -> None:
+    assert asked(*two_runs(tmp_path, study=SMALL)).asked == 6  # three protocols against http1 on two links

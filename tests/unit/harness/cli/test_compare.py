@@ -22,6 +22,8 @@ from tests.unit.analysis.runpairs import (
     two_runs,
 )
 
+pytestmark = pytest.mark.thorough
+
 SMALL = replace(STUDY, pages=("one",))
 Capture = pytest.CaptureFixture[str]
 
@@ -48,7 +50,7 @@ def test_runs_are_told_apart_condition_by_condition(tmp_path: Path, capsys: Capt
     measured_twice(a, 1.002)
     code, out, err = said(capsys, a, b)
     assert (code, err) == (0, "")
-    assert f"A: {a} (study made-up, from 2026-01-01 00:01 UTC, 160 trials, 0 left out)" in out
+    assert f"A: {a} (study made-up, from 2026-01-01 00:01 UTC, 160 attempts, 0 left out)" in out
     assert "what differs (A | B):\n  programs.chromium: Chromium 999.0 | Chromium 1000.0\n" in out
     rows = {line.split("  ")[0]: line for line in out.splitlines() if line.startswith(("one, ", "two, "))}
     assert len(rows) == 16
