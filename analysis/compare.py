@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
 
-from analysis.contrast import CONFIDENCE, Method, Sample, Statistic, contrast
+from analysis.contrast import CONFIDENCE, CONFIDENCE_WITH_LOOKS, Method, Sample, Statistic, contrast
 from analysis.levels import LEAST_LEVELS, mean_of
 
 ALPHA = 1 - CONFIDENCE
@@ -27,9 +27,6 @@ MARGIN = 0.03
 LEAST_PAIRS_FORETOLD = 5
 MOST_TRIALS_FORETOLD = 1_000
 BLOCK = ("run", "block")
-# A study that stops as soon as an interval is narrow enough stops a little more often when it is narrow by chance. With
-# up to 8 looks an interval of 97 % then covers the truth in 95 % of the studies (benchmarks/statistics.py).
-CONFIDENCE_WITH_LOOKS = 0.97
 
 
 class Verdict(StrEnum):

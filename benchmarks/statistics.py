@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/statistics.py [--quick] [--seed 2012] [--only WORD]
 
 Prints coverage of intervals, false verdicts and power as tables in per cent, with the Monte Carlo error. A figure that
-misses what it has to reach by more than two Monte Carlo errors is marked `!` and told in a line that begins with
+misses what it has to reach by more than three Monte Carlo errors is marked `!` and told in a line that begins with
 FAILED; the exit code is then 1. Simulations use the functions of the report on arrays; that records give the same
 numbers is checked first. `--quick` makes a 50th of the simulations and proves nothing but that the program runs.
 """

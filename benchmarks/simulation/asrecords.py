@@ -46,15 +46,15 @@ def disagreements(random: np.random.Generator) -> list[str]:
             found.append(f"FAILED records of {runs} runs with {n} blocks give {told}")
     for pages in (2, 3, 20):
         logs = bursty(random, (1, 6, 2 * pages), 0.02)
-        statistic = over_pages([{"run": each} for each in (logs[0, :, ::2] - logs[0, :, 1::2]).T])
-        assert statistic is not None
+        expected = over_pages([{"run": each} for each in (logs[0, :, ::2] - logs[0, :, 1::2]).T])
+        assert expected is not None
         cells: list[dict[str, Any]] = [
             {"page": f"page {number // 2}", "protocol": ("h2", "http1")[number % 2], "cell": number}
             for number in range(2 * pages)
         ]
         claim = Claim(name="it", subject={"protocol": "h2"}, reference={"protocol": "http1"})
         (row,) = evaluated([claim], pd.DataFrame(cells), frame(logs, random), CERTAINTY)
-        if row.comparison is None or not _same(row.comparison, described(statistic, 6 * pages, 1, CERTAINTY)):
+        if row.comparison is None or not _same(row.comparison, described(expected, 6 * pages, 1, CERTAINTY)):
             found.append(f"FAILED records of {pages} pages give {row.comparison}")
     return found
 

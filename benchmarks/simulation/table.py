@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-ERRORS = 2  # a share misses its limit when it is this many Monte Carlo errors beyond it
+# A share misses its limit when it is this many Monte Carlo errors beyond it: of hundreds, some are two beyond by chance.
+ERRORS = 3
 
 
 @dataclass(frozen=True)

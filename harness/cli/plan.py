@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import secrets
 from collections.abc import Iterable
+from pathlib import Path
 
+from harness.cli.finding import finding, no_verdict_warning, seen_so_far
 from harness.cli.plaintext import aligned, say
-from harness.cli.studychoice import chosen, no_verdict_warning
+from harness.cli.studychoice import chosen
 from harness.model.condition import Condition
 from harness.study.blocks import settings_of
 from harness.study.plan import Plan, make_plan
@@ -16,6 +18,7 @@ from sites.archive import archives_root, open_archive
 
 # A rough guess: the round trips a load waits for.
 TYPICAL_ROUND_TRIPS = 12
+RUNS = Path("runs")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     for line in size(study, plan):
         say(line)
     say(f"estimated time: {_estimate(plan)}")
+    for line in finding(study, seen_so_far(study, RUNS)):
+        say(line)
     warning = no_verdict_warning(study)
     if warning:
         say(warning)
@@ -104,5 +109,12 @@ def _estimate(plan: Plan) -> str:
         seconds += condition.driver.overhead_s
         seconds += sizes[condition.page] * 8 / (condition.link.down.rate.mean_mbps * 1e6)
         seconds += TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
+    if plan.per_condition is None or plan.per_condition.until is None:
+        return f"about {_time(seconds)}"
+    least = seconds * plan.per_condition.least / plan.per_condition.most
+    return f"about {_time(least)} to {_time(seconds)}, as the looks find"
+
+
+def _time(seconds: float) -> str:
     minutes = seconds / 60
-    return f"about {minutes:.0f} min" if minutes >= 2 else f"about {seconds:.0f} s"
+    return f"{minutes:.0f} min" if minutes >= 2 else f"{seconds:.0f} s"

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure
 from harness.cli.enough import enough_for
-from harness.cli.studychoice import chosen, no_verdict_warning
+from harness.cli.studychoice import chosen
 from harness.errors import MeasurementRefused
 from harness.input.shown import shortened
 from harness.outcome import Outcome
@@ -30,6 +30,8 @@ REASONS_SHOWN = 3
 
 def run(arguments: argparse.Namespace) -> int:
     """Run a study. The same command goes on where an interrupted run of the study stopped."""
+    from harness.cli.finding import no_verdict_warning  # noqa: PLC0415  # SciPy
+
     path, text, study = chosen(arguments)
     warning = no_verdict_warning(study)
     if warning:

@@ -1,4 +1,4 @@
-"""The study that a command line chooses, and what its size cannot show."""
+"""The study that a command line chooses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analysis.power import LEAST_PAIRS
 from harness.cli.plaintext import say
 from harness.errors import StudyError
 from harness.model.dimensions import dimensions_of
@@ -72,10 +71,3 @@ def _with_claims_left(study: Study) -> Study:
         else:
             left.append(still)
     return replace(study, claims=tuple(left))
-
-
-def no_verdict_warning(study: Study) -> str | None:
-    """What to say when no outcome of the study could become a verdict."""
-    if study.trials.most >= LEAST_PAIRS:
-        return None
-    return f"warning: fewer than {LEAST_PAIRS} trials per condition give no verdict, whatever is measured"

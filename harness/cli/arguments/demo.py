@@ -9,5 +9,5 @@ from harness.cli.arguments.study import add_out
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """How long it may take, and where it goes."""
-    parser.add_argument("--quick", action="store_true", help="2 round-trip times, 3 trials: a few minutes")
+    parser.add_argument("--quick", action="store_true", help="2 round-trip times, 5 trials: about 5 minutes")
     add_out(parser)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
 
-from analysis.contrast import contrast
-from analysis.power import LEAST_PAIRS, POWER, power, smallest_difference, trials_needed
+from analysis.contrast import LEAST_PAIRS, contrast
+from analysis.power import POWER, Question, power, smallest_difference, trials_needed
 
 cvs = st.floats(0.005, 0.1)
 
@@ -36,30 +36,30 @@ def simulated(difference: float, trials: int, cv: float, comparisons: int, times
 )
 def test_power_is_what_simulations_show(difference: float, trials: int, cv: float, comparisons: int) -> None:
     found = simulated(difference, trials, cv, comparisons)
-    assert power(difference, trials, cv, comparisons) == pytest.approx(found, abs=0.04)
+    assert power(difference, trials, Question(cv, comparisons)) == pytest.approx(found, abs=0.04)
 
 
 def test_power_is_that_of_the_noncentral_t() -> None:
     shift = math.log(1.03) / (0.02 * math.sqrt(2 / 8))
     limit = stats.t.ppf(0.975, 7)
-    assert power(0.03, 8, 0.02) == pytest.approx(stats.nct.sf(limit, 7, shift))
+    assert power(0.03, 8, Question(0.02)) == pytest.approx(stats.nct.sf(limit, 7, shift))
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0.01, 0.5), cvs, st.sampled_from([1, 4, 24, 140]))
 def test_power_never_falls_with_the_trials(difference: float, cv: float, comparisons: int) -> None:
-    chances = [power(difference, trials, cv, comparisons) for trials in range(1, 61)]
+    chances = [power(difference, trials, Question(cv, comparisons)) for trials in range(1, 61)]
     assert all(later >= earlier - 1e-9 for earlier, later in itertools.pairwise(chances))
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(LEAST_PAIRS, 100), cvs, st.sampled_from([1, 4, 24, 140]))
 def test_the_smallest_difference_is_found_with_80_percent(trials: int, cv: float, comparisons: int) -> None:
-    least = smallest_difference(trials, cv, comparisons)
+    least = smallest_difference(trials, Question(cv, comparisons))
     if least is None:
-        assert power(1e4, trials, cv, comparisons) < POWER + 1e-6
+        assert power(1e4, trials, Question(cv, comparisons)) < POWER + 1e-6
     else:
-        assert power(least, trials, cv, comparisons) == pytest.approx(POWER, abs=1e-6)
+        assert power(least, trials, Question(cv, comparisons)) == pytest.approx(POWER, abs=1e-6)
 
 
 @settings(max_examples=30, deadline=None)
@@ -67,18 +67,25 @@ def test_the_smallest_difference_is_found_with_80_percent(trials: int, cv: float
 def test_so_many_trials_are_enough_and_one_less_is_not(
     difference: float, cv: float, comparisons: int
 ) -> None:
-    trials = trials_needed(difference, cv, comparisons)
+    trials = trials_needed(difference, Question(cv, comparisons))
     assert trials is not None
-    assert power(difference, trials, cv, comparisons) >= POWER
-    assert trials == LEAST_PAIRS or power(difference, trials - 1, cv, comparisons) < POWER
+    assert power(difference, trials, Question(cv, comparisons)) >= POWER
+    assert trials == LEAST_PAIRS or power(difference, trials - 1, Question(cv, comparisons)) < POWER
 
 
 def test_what_cannot_be_found() -> None:
-    assert power(0.5, 2, 0.01) == 0.0
-    assert smallest_difference(2, 0.01) is None
-    assert trials_needed(1e-6, 0.1) is None
-    assert power(100.0, 10, 0.001) == 1.0
+    assert power(0.5, 2, Question(0.01)) == 0.0
+    assert smallest_difference(2, Question(0.01)) is None
+    assert trials_needed(1e-6, Question(0.1)) is None
+    assert power(100.0, 10, Question(0.001)) == 1.0
 
 
 def test_shorter_is_found_like_longer() -> None:
-    assert power(-0.05, 8, 0.02) == pytest.approx(power(1 / 0.95 - 1, 8, 0.02))
+    assert power(-0.05, 8, Question(0.02)) == pytest.approx(power(1 / 0.95 - 1, 8, Question(0.02)))
+
+
+def test_looks_cost_power() -> None:
+    """As much as 5 / 3 times the comparisons do: 5 % are left of 3."""
+    calm, looked = Question(0.01, 3), Question(0.01, 3, looked=True)
+    assert power(0.02, 10, looked) < power(0.02, 10, calm)
+    assert power(0.02, 10, looked) == pytest.approx(power(0.02, 10, Question(0.01, 5)))

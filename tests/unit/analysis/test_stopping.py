@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from analysis.compare import CONFIDENCE_WITH_LOOKS, NOTHING, Comparison
-from analysis.contrast import Method
+from analysis.compare import NOTHING, Comparison
+from analysis.contrast import CONFIDENCE_WITH_LOOKS, Method
 from analysis.rundirectory import Run, load
 from analysis.stopping import Precision, half_width, look, precision
 from harness.model.claim import Claim
