@@ -76,7 +76,9 @@ class Repeating:
         self._attempts.note(record.planned.trial, record.attempt, record.left_out)
 
     def _wait_if_disturbed(self) -> None:
-        if self._disturbed and not self._calm.wait(self._listener.waiting):
+        """Nothing is repeated where a trial has one attempt, so nothing is gained by waiting."""
+        patient = self._run.plan.attempts > 1
+        if self._disturbed and patient and not self._calm.wait(self._listener.waiting):
             self._listener.warned("the machine stays busy; the next attempt is made all the same")
         self._disturbed = False
 

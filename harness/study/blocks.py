@@ -5,9 +5,9 @@ different pages, links, engines, drivers or devices are never compared inside a 
 setting, all at random: the order of the settings, of the groups of a setting, and of the members of a group.
 
 A setting of more than MOST_TOGETHER conditions, as of a factorial study, cannot stay close: its block takes minutes. It
-is split by protocol, variant or compression, whichever leaves the smallest groups of at least two. Those gain the most
-by standing close, and larger ones would be far apart whichever way. As a setting is a whole product, a group
-still holds what its members are compared with: the baseline's protocol of a variant, say, or plain of a protocol.
+is split by that one of protocol, variant and compression that has the fewest values: comparisons between those lose
+their neighbourhood, and they are the fewest. As a setting is a whole product, a group still holds what its members are
+compared with: plain of a protocol, say, among 36 variants.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def _split(cells: Group) -> Iterable[Group]:
     useful = [groups for groups in ways if 1 < len(groups[0]) < len(cells)]
     if not useful:
         return (cells,)
-    smallest = min(useful, key=lambda groups: len(groups[0]))
-    return (part for group in smallest for part in _split(group))
+    largest = max(useful, key=lambda groups: len(groups[0]))
+    return (part for group in largest for part in _split(group))
 
 
 def _by(key: Callable[[Condition], Hashable], cells: Iterable[Condition]) -> list[Group]:
