@@ -24,7 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from benchmarks.rules import (
+    CALM,
     LIMITS,
     MEASURES,
     NOTHING,
@@ -169,7 +172,14 @@ def one_round(number: int) -> list[tuple[str, Disturbance]]:
     return turns
 
 
-def measure(opened: Bench, keeper: Keeper, minutes: float) -> Iterator[dict[str, Any]]:
+def wait_for_calm(patience_s: float) -> None:
+    """Until others leave the cores alone for a moment."""
+    end = time.monotonic() + patience_s
+    while time.monotonic() < end and psutil.cpu_percent(interval=0.3) > CALM * 100:
+        pass
+
+
+def measure(opened: Bench, keeper: Keeper, minutes: float, patience_s: float) -> Iterator[dict[str, Any]]:
     """Whole rounds until the time is over."""
     end, number, loaded = time.monotonic() + 60 * minutes, 0, 0
     while time.monotonic() < end:
@@ -177,13 +187,20 @@ def measure(opened: Bench, keeper: Keeper, minutes: float) -> Iterator[dict[str,
         for kind, disturbance in one_round(number):
             loaded += 1
             planned = PlannedTrial(f"{loaded:05d}", number, loaded, condition(LOADS[kind]))
+            wait_for_calm(patience_s)
             keeper.run(disturbance)
             with late_link(disturbance.stall):
                 record = run_trial(
                     opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "kept"
                 )
             keeper.run(UNDISTURBED)
-            yield {"kind": kind, "round": number, "disturbance": disturbance.name, "record": record.to_json()}
+            yield {
+                "kind": kind,
+                "round": number,
+                "disturbance": disturbance.name,
+                "programs": disturbance.programs,
+                "record": record.to_json(),
+            }
 
 
 def condition(link: Link) -> Condition:
@@ -198,7 +215,7 @@ def condition(link: Link) -> Condition:
     )
 
 
-def record_to(out: Path, minutes: float) -> int:
+def record_to(out: Path, minutes: float, patience_s: float) -> int:
     """Measure, with every record written at once."""
     keeper = Keeper()
 
@@ -207,7 +224,7 @@ def record_to(out: Path, minutes: float) -> int:
             bench({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.H2]) as opened,
             out.open("a") as file,
         ):
-            for row in measure(opened, keeper, minutes):
+            for row in measure(opened, keeper, minutes, patience_s):
                 print(json.dumps(row), file=file, flush=True)
         return 0
 
@@ -239,12 +256,18 @@ def main() -> int:
     file.add_argument("--out", type=Path, help="measure, and add the records to this file")
     file.add_argument("--from", dest="read", type=Path, help="measure nothing, evaluate this file")
     parser.add_argument("--minutes", type=float, default=15)
+    parser.add_argument(
+        "--patience-s",
+        type=float,
+        default=0,
+        help="how long a load waits for others to leave the cores alone",
+    )
     given = parser.parse_args()
     if given.out:
         machine = describe_machine()
         print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
         print(f"load average at the start: {os.getloadavg()[0]:.1f}")
-        code = record_to(given.out, given.minutes)
+        code = record_to(given.out, given.minutes, given.patience_s)
         if code:
             return code
     with (given.out or given.read).open() as lines:

@@ -13,6 +13,8 @@ from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy 
 Record = Mapping[str, Any]  # as in records.jsonl
 Measure = Callable[[Record], float]
 NOTHING = "nothing"
+OTHERS = "others"
+CALM = 0.08  # of the cores' time: what the kernel's rounding can look like
 
 
 def _link(record: Record, key: str) -> float:
@@ -82,19 +84,30 @@ class Rule:
 
 
 def with_ratios(rows: Iterable[Mapping[str, Any]]) -> list[Load]:
-    """Loads with their ratio to the median undisturbed load of their kind and round."""
-    good = [row for row in rows if row["record"]["outcome"] == "ok"]
-    usual: dict[tuple[str, int], list[float]] = {}
+    """Loads with their ratio to the median undisturbed load of their kind.
+
+    A load is undisturbed only if others left the machine alone; where the disturbance is none of the cores', their work
+    is one of its own.
+    """
+    good = [{**row, "disturbance": _named(row)} for row in rows if row["record"]["outcome"] == "ok"]
+    usual: dict[str, list[float]] = {}
     for row in good:
         if row["disturbance"] == NOTHING:
-            usual.setdefault((row["kind"], row["round"]), []).append(row["record"]["plt_ms"])
-    loads = []
-    for row in good:
-        quiet = usual.get((row["kind"], row["round"]))
-        if quiet:
-            ratio = row["record"]["plt_ms"] / statistics.median(quiet)
-            loads.append(Load(row["kind"], row["disturbance"], row["record"], ratio))
-    return loads
+            usual.setdefault(row["kind"], []).append(row["record"]["plt_ms"])
+    return [
+        Load(
+            kind, row["disturbance"], row["record"], row["record"]["plt_ms"] / statistics.median(usual[kind])
+        )
+        for row in good
+        if (kind := row["kind"]) in usual
+    ]
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    name = str(row["disturbance"])
+    if row["programs"] or row["record"]["foreign_cpu_share"] <= CALM:
+        return name
+    return OTHERS if name == NOTHING else f"{name}, {OTHERS}"
 
 
 def by_disturbance(loads: Sequence[Load], rules: Sequence[Rule]) -> Iterator[str]:
