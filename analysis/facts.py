@@ -77,7 +77,7 @@ def _levels(results: Results) -> str:
     runs = words.count(len(results.runs), "run")
     most = max((len(row.by_run) for row in results.claims), default=0)
     if most < 2:
-        return f"{runs} stand side by side: blocks are paired within their run, and no claim is measured in two of them."
+        return f"{runs} stand side by side: blocks are paired within their run, no claim is measured in two of them."
     if most < LEAST_LEVELS:
         return (
             f"{runs} are taken together; blocks are paired within their run only. Two runs cannot show how much runs "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,9 @@ LATEX_SPECIAL = {
 
 # A low line within a word is no stress, `<` before a digit no tag, and `&` without a semicolon no entity.
 _MARKDOWN = re.compile(r"[\\`*|$~]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<!\w)_|_(?!\w)|(?<=\])[(\[]")
+
+
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 class Shown(NamedTuple):
@@ -57,11 +61,22 @@ class Table:
 
     def is_text(self, column: int) -> bool:
         """Words are aligned left, numbers right."""
-        return any(character.isalpha() for row in self.rows for character in row[column].text)
+        return self._texts[column]
 
     def has_aside(self, column: int) -> bool:
         """Whether the column needs a second one beside it, so that its numbers stay aligned."""
-        return any(row[column].aside for row in self.rows)
+        return self._asides[column]
+
+    @cached_property
+    def _texts(self) -> list[bool]:
+        return [
+            any(_LETTER.search(row[column].text) is not None for row in self.rows)
+            for column in range(len(self.head))
+        ]
+
+    @cached_property
+    def _asides(self) -> list[bool]:
+        return [any(row[column].aside for row in self.rows) for column in range(len(self.head))]
 
     def grouped(self) -> Iterator[tuple[bool, tuple[Shown, ...]]]:
         """(whether a group starts here, the row with the keys it shares with the row above left blank).
