@@ -33,7 +33,10 @@ TITLE_CHARACTERS = 46  # of bold text across one column of a paper
 
 
 def draw(results: Results) -> Iterator[Drawing]:
-    """At most `MOST_FIGURES` of estimates, then the pictures of the data; names are unique. Use each in `plots.look()`."""
+    """At most `MOST_FIGURES` of estimates, then the pictures of the data; names are unique.
+
+    Use each inside `plots.look()`.
+    """
     seen: dict[str, int] = {}
     estimates = (drawing for function in FIGURES for drawing in function(results))
     pictures = (drawing for function in PICTURES for drawing in function(results))

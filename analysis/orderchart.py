@@ -64,7 +64,7 @@ def order_of_trials(results: Results) -> Iterator[Drawing]:
         caption = (
             f"Times in the order of the run{f' {title}' if title else ''}. Top: how far each trial lies from the "
             f"median of its condition, with a running median of {window} trials (black)"
-            f"{'; grey crosses are trials left out' if (~order.counts & ~np.isnan(order.residual)).any() else ''}"
+            f"{'; grey crosses are attempts left out' if (~order.counts & ~np.isnan(order.residual)).any() else ''}"
             f"{f'; triangles: {beyond} beyond the axis' if beyond else ''}. Middle: how alike trials are that "
             "lie 1, 2, ... places apart; the band holds 95 % of what chance gives. Bottom: by the place inside "
             f"the block, with medians. {_words(order)}{more}"

@@ -112,6 +112,6 @@ def _reading(group: Group) -> str:
 
 def _left_out(group: Group) -> str:
     crosses = sum(int((~row.counts).sum()) for row in group.conditions)
-    said = f" Grey crosses: {words.count(crosses, 'trial')} left out, by rules that do not look at the time."
-    untimed = f" {words.count(group.untimed, 'trial')} left out without a time: not drawn."
+    said = f" Grey crosses: {words.count(crosses, 'attempt')} left out, by rules that do not look at the time."
+    untimed = f" {words.count(group.untimed, 'attempt')} left out without a time: not drawn."
     return f"{said if crosses else ''}{untimed if group.untimed else ''}"

@@ -65,13 +65,13 @@ def test_trials_left_out_are_crosses_whatever_their_time(tmp_path: Path) -> None
     crosses = times(marks(drawing, "x"))
     assert len(crosses) == 2
     assert 1.0 in crosses
-    assert "Grey crosses: 2 trials left out" in drawing.caption
+    assert "Grey crosses: 2 attempts left out" in drawing.caption
 
 
 def test_trials_without_a_time_are_counted(tmp_path: Path) -> None:
     failed = replace(ONE, outcomes={"00001": "page-timeout", "00002": "page-error"})
     drawing = only(results(failed.write(tmp_path / "run")))
-    assert "2 trials left out without a time: not drawn." in drawing.caption
+    assert "2 attempts left out without a time: not drawn." in drawing.caption
     assert len(times(marks(drawing, "o"))) == 4 * 6 - 2
 
 
