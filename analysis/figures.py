@@ -1,4 +1,5 @@
-"""The figures of a report: one function each, from results to `Drawing`s. A further one joins `FIGURES`.
+"""The figures of a report: one function each, from results to `Drawing`s. A further one joins `FIGURES`, one of single
+trials `PICTURES`.
 
 Engines never share axes: the engine is one of the columns that split panels.
 """
@@ -9,7 +10,7 @@ import itertools
 import math
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -26,9 +27,13 @@ from analysis import (
     words,
 )
 from analysis.contrast import LEAST_PAIRS
+from analysis.drawing import Drawing
 from analysis.estimate import LEAST_TRIALS, IntervalKind
 from analysis.explored import JUDGED, SAYS
+from analysis.orderchart import order_of_trials
+from analysis.pairchart import paired_differences
 from analysis.results import PAGE_AND_RATE, Results
+from analysis.trialchart import every_trial
 
 CLAIMS = "claims"
 MOST_FIGURES = 24
@@ -38,23 +43,18 @@ PAGES_PER_FIGURE = 6
 TITLE_CHARACTERS = 46  # of bold text across one column of a paper
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """`name` is the stem of its files."""
-
-    name: str
-    caption: str
-    figure: Figure
-
-
 def draw(results: Results) -> Iterator[Drawing]:
-    """Every figure, one at a time, and no more than `MOST_FIGURES`; names are unique. Use each in `plots.look()`."""
+    """At most `MOST_FIGURES` of estimates, then the pictures of the data; names are unique.
+
+    Use each inside `plots.look()`.
+    """
     seen: dict[str, int] = {}
-    every = (drawing for function in FIGURES for drawing in function(results))
-    for drawing in itertools.islice(every, MOST_FIGURES):
+    estimates = (drawing for function in FIGURES for drawing in function(results))
+    pictures = (drawing for function in PICTURES for drawing in function(results))
+    for drawing in itertools.chain(itertools.islice(estimates, MOST_FIGURES), pictures):
         seen[drawing.name] = number = seen.get(drawing.name, 0) + 1
         name = drawing.name if number == 1 else f"{drawing.name}_{number}"
-        yield Drawing(name, drawing.caption, drawing.figure)
+        yield replace(drawing, name=name)
 
 
 def claims(results: Results) -> Iterator[Drawing]:
@@ -329,4 +329,10 @@ FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (
     filter_effects,
     compressions,
     panels,
+)
+# Of the trials behind the estimates; each bounds its number by itself.
+PICTURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (
+    paired_differences,
+    every_trial,
+    order_of_trials,
 )

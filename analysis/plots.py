@@ -7,6 +7,7 @@ Text stays text in SVG and PDF; the same results give the same bytes.
 from __future__ import annotations
 
 import contextlib
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from analysis import protocols, words
+from analysis.contrast import Sample
 from analysis.estimate import IntervalKind
 from analysis.protocols import Style
 from harness.model.observation import MAIN_METRIC, METRICS
@@ -30,7 +32,11 @@ PAGE_INCHES = 7.16  # both columns
 PNG_DPI = 300
 GUIDE = "#DDDDDD"
 RTT_AXIS = "Round-trip time (ms)"
-MEDIAN = f"Median {METRICS[MAIN_METRIC].label.lower()}"
+TIME = METRICS[MAIN_METRIC].label
+MEDIAN = f"Median {TIME.lower()}"
+LEFT_OUT = "#8A8A8A"
+MOST_VECTORS = 250  # dots of a row; more of them are drawn as pixels, so that files stay small
+TITLE_CHARACTERS = 46  # of bold text across one column of a paper
 LOOK = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
@@ -99,7 +105,7 @@ def lines(
     axes.grid(axis="y", color=GUIDE, linewidth=0.5)
     axes.set_xlim(0, max(rtts) * 1.04)
     axes.set_ylim(0, _top(cells) / unit.ms * 1.05)
-    _ticks(axes.yaxis)
+    ticks(axes.yaxis)
     if min(np.diff(sorted(rtts)), default=0) >= max(rtts) / 12:
         axes.set_xticks(sorted(rtts))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.number(value, 1 if value % 1 else 0)))
@@ -124,10 +130,10 @@ def dots(
             _points(axes, np.full(len(mine), y), mine, style, unit, vertical=False)
     axes.set_ylim(len(rows), 0)
     axes.set_xlim(0, _top(cells) / unit.ms * 1.05)
-    _ticks(axes.xaxis)
+    ticks(axes.xaxis)
 
 
-def _ticks(axis: Axis) -> None:
+def ticks(axis: Axis) -> None:
     """Round steps, thousands separated, every label with the same decimals."""
     axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
     steps = np.asarray(axis.get_majorticklocs())
@@ -169,6 +175,25 @@ def _points(
     )
 
 
+def scatter(axes: Axes, x: Sample, y: Sample, colour: str, *, marker: str = "o") -> None:
+    """Single trials, small and pale: where many lie on each other, it gets darker."""
+    if not x.size:
+        return
+    crosses = marker == "x"
+    axes.plot(
+        x,
+        y,
+        color=colour,
+        linestyle="none",
+        marker=marker,
+        markersize=3 if crosses else 2.4,
+        markeredgewidth=0.7 if crosses else 0,
+        alpha=0.9 if crosses else max(0.15, min(0.7, 60 / x.size)),
+        rasterized=x.size > MOST_VECTORS,
+        zorder=1.5,  # all dots below all lines: then all pixels are one image
+    )
+
+
 def _top(cells: pd.DataFrame) -> float:
     """The highest time to draw, in ms; 1 when there is none."""
     times = cells[["median", "high"]].to_numpy(dtype=float)
@@ -195,6 +220,13 @@ def handles(styles: Mapping[str, Style]) -> list[Line2D]:
         )
         for name, style in styles.items()
     ]
+
+
+def title(figure: Figure, text: str) -> None:
+    """Above everything, at the left edge: wider than axes that have long labels beside them."""
+    figure.suptitle(
+        textwrap.fill(text, TITLE_CHARACTERS), x=0.01, ha="left", fontsize="medium", weight="bold"
+    )
 
 
 def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:

@@ -48,6 +48,7 @@ class Figure:
     caption: str
     wide: bool
     first: bool
+    of_data: bool
     data_uri: str
     files: Mapping[str, str]
 
@@ -102,7 +103,7 @@ def _draw(results: Results, directory: Path) -> list[Figure]:
             wide = drawing.figure.get_figwidth() > plots.COLUMN_INCHES
             uri = f"data:image/svg+xml;base64,{svg}"
             first = drawing.name.partition("_")[0] == figures.CLAIMS
-            drawn.append(Figure(drawing.name, drawing.caption, wide, first, uri, links))
+            drawn.append(Figure(drawing.name, drawing.caption, wide, first, drawing.of_data, uri, links))
     return drawn
 
 
