@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from harness.errors import StudyError
+from harness.model.direction import Way
 from harness.model.link import Backend, Link
 
 
 def add_link_options(parser: argparse.ArgumentParser) -> None:
-    """--down-mbps, --up-mbps, --rtt-ms and --backend."""
+    """--down-mbps, --up-mbps, --rtt-ms or --delay-down-ms and --delay-up-ms, and --backend."""
     parser.add_argument(
         "--down-mbps", type=float, metavar="MBPS", help="rate to the client in 10^6 bit/s (default 10)"
     )
@@ -16,6 +18,13 @@ def add_link_options(parser: argparse.ArgumentParser) -> None:
         "--up-mbps", type=float, metavar="MBPS", help="rate from the client (default: as down)"
     )
     parser.add_argument("--rtt-ms", type=float, metavar="MS", help="full round-trip time in ms (default 50)")
+    for way in Way:
+        parser.add_argument(
+            f"--delay-{way}-ms",
+            type=float,
+            metavar="MS",
+            help=f"delay {'to' if way is Way.DOWN else 'from'} the client in ms; both instead of --rtt-ms",
+        )
     parser.add_argument(
         "--backend",
         type=Backend,
@@ -27,5 +36,10 @@ def add_link_options(parser: argparse.ArgumentParser) -> None:
 
 def link_of(arguments: argparse.Namespace) -> Link:
     """The link the options describe."""
-    down = 10.0 if arguments.down_mbps is None else arguments.down_mbps
-    return Link.of(down, 50.0 if arguments.rtt_ms is None else arguments.rtt_ms, arguments.up_mbps)
+    rate = 10.0 if arguments.down_mbps is None else arguments.down_mbps
+    down, up = arguments.delay_down_ms, arguments.delay_up_ms
+    if down is None and up is None:
+        return Link.of(rate, 50.0 if arguments.rtt_ms is None else arguments.rtt_ms, arguments.up_mbps)
+    if down is None or up is None or arguments.rtt_ms is not None:
+        raise StudyError("give --rtt-ms, or both --delay-down-ms and --delay-up-ms")
+    return Link.of(rate, round(down + up, 6), arguments.up_mbps, delays_ms=(down, up))

@@ -255,7 +255,7 @@ def _linkem(link: Link, files: LinkFiles, seed: int) -> Command:
     """The emulator with its model of the link and its files, not yet between hosts."""
     command = Command.of(linkem_program())
     for direction in link.directions:
-        said = specification(direction, link.rtt_ms / 2, seed, files.folder)
+        said = specification(direction, link.delay_ms(direction.way), seed, files.folder)
         command = command.plus(f"--{direction.way}", said)
     if files.pcap is not None:
         command = command.plus("--pcap", files.pcap)

@@ -86,6 +86,8 @@ class NetemLink:
 def netem_link(link: Link, client: Host, server: Host, device: str, mac: str) -> Iterator[NetemLink]:
     """A veth pair between the hosts, shaped at both ends; it vanishes with them."""
     ends = f"address {mac} mtu {MTU_BYTES} arp off gso_max_segs 1"
+    if link.per_client:
+        raise StudyError(f"link {link.name}: netem has no link per client; use our own emulator")
     for direction in link.directions:
         _refuse_foreign(link, direction)
     client.configure(
@@ -93,7 +95,7 @@ def netem_link(link: Link, client: Host, server: Host, device: str, mac: str) ->
     )
     try:
         for end, direction in ((server, link.down), (client, link.up)):
-            lines = disciplines(direction, link.rtt_ms / 2, device)
+            lines = disciplines(direction, link.delay_ms(direction.way), device)
             run(Command.of("tc", "-batch", "-").on(end.path), stdin="".join(f"{line}\n" for line in lines))
         yield NetemLink(client, server, device)
     finally:

@@ -1,7 +1,7 @@
 """One direction of a link as one frozen description: rate, queue, loss and jitter, each kind a value of its own.
 
-Loss strikes first, then the queue, then the transmitter, then the delay (half the link's round-trip time) and jitter:
-the model of harness/linkem. Sizes are IP bytes.
+Loss strikes first, then the queue, then the transmitter, then the delay and jitter: the model of harness/linkem. Sizes
+are IP bytes.
 """
 
 from __future__ import annotations
@@ -88,13 +88,17 @@ Loss = RandomLoss | GilbertElliott
 
 @dataclass(frozen=True)
 class Direction:
-    """How packets travel one way. Raises StudyError that names the key and the value that is wrong."""
+    """How packets travel one way. Raises StudyError that names the key and the value that is wrong.
+
+    `delay_ms` is None where the link says its round-trip time alone: then it is half of that.
+    """
 
     way: Way
     rate: Rate
     queue: Queue
     loss: Loss = RandomLoss()
     jitter_ms: float = 0.0
+    delay_ms: float | None = None
 
     def __post_init__(self) -> None:
         limit = self.queue.limit_bytes
@@ -106,6 +110,8 @@ class Direction:
         if limit is not None and limit < MTU_BYTES:
             raise StudyError(f"queue_{self.way}_bytes is {limit}; it must hold one packet ({MTU_BYTES})")
         keys.positive(f"jitter_{self.way}_ms", self.jitter_ms, LEAST_DELAY_MS, MAX_DELAY_MS, zero=True)
+        if self.delay_ms is not None:
+            keys.positive(f"delay_{self.way}_ms", self.delay_ms, LEAST_DELAY_MS, MAX_DELAY_MS, zero=True)
         self._check_loss()
 
     def _check_loss(self) -> None:
@@ -121,7 +127,7 @@ class Direction:
             raise StudyError(f"{key}: all packets would be lost; some must get through")
 
     def to_json(self) -> dict[str, Any]:
-        """The keys of a record and of a study, each with the way in its name."""
+        """The keys of a record and of a study, each with the way in its name; a delay only where it is given."""
         way, recorded = self.way, self.rate if isinstance(self.rate, RecordedRate) else None
         bursty = asdict(self.loss) if isinstance(self.loss, GilbertElliott) else None
         return {
@@ -135,6 +141,7 @@ class Direction:
             f"loss_{way}_percent": self.loss.mean_percent,
             f"gilbert_elliott_{way}": bursty,
             f"jitter_{way}_ms": self.jitter_ms,
+            **({} if self.delay_ms is None else {f"delay_{way}_ms": self.delay_ms}),
         }
 
     @classmethod
@@ -147,4 +154,4 @@ class Direction:
                 rate = RecordedRate.from_json(form, data[f"{form}_{way}"], mbps)
         queue = Queue(Discipline(data[f"queue_{way}"]), data[f"queue_{way}_bytes"])
         loss = GilbertElliott(**bursty) if bursty else RandomLoss(data[f"loss_{way}_percent"])
-        return cls(way, rate, queue, loss, data[f"jitter_{way}_ms"])
+        return cls(way, rate, queue, loss, data[f"jitter_{way}_ms"], data.get(f"delay_{way}_ms"))

@@ -39,9 +39,12 @@ WAY_KEYS = tuple(
         "loss_{way}_percent",
         "gilbert_elliott_{way}",
         "jitter_{way}_ms",
+        "delay_{way}_ms",
+        "shared_{way}_mbps",
     )
 )
-LINK_KEYS = ("name", "rtt_ms", *WAY_KEYS, "seed", "source")
+LINK_KEYS = ("name", "rtt_ms", *WAY_KEYS, "per_client", "seed", "source")
+DELAY_KEYS = tuple(f"delay_{way}_ms" for way in Way)
 GILBERT_ELLIOTT_KEYS = tuple(field.name for field in fields(GilbertElliott))
 
 
@@ -96,9 +99,7 @@ def _read(path: Path) -> tuple[Link, ...]:
 def _links_of_table(table: Mapping[str, Any], folder: Path) -> list[Link]:
     """One link per round-trip time of the table; each of several bears it in its name."""
     keys.refuse_unknown(table, LINK_KEYS, "a link")
-    if "rtt_ms" not in table:
-        raise StudyError("a link needs rtt_ms")
-    times = keys.entries(table, "rtt_ms") if isinstance(table["rtt_ms"], list) else [table["rtt_ms"]]
+    delays, times = _delays(table), _round_trips(table)
     name = keys.text(table, "name") if "name" in table else None
     if "source" in table:
         keys.text(table, "source")
@@ -107,15 +108,42 @@ def _links_of_table(table: Mapping[str, Any], folder: Path) -> list[Link]:
     if down is None:
         raise StudyError("a link needs down_mbps (or trace_down, steps_down)")
     seed = keys.number(table, "seed", 1, 0, 2**32, whole=True)
+    per_client = keys.truth(table, "per_client", default=False)
+    shared = [
+        keys.positive(key, table[key], MIN_RATE_MBPS, MAX_RATE_MBPS) if key in table else None
+        for key in (f"shared_{way}_mbps" for way in Way)
+    ]
     links = []
     for time in times:
         rtt = keys.positive("rtt_ms", time, LEAST_DELAY_MS, MAX_RTT_MS, zero=True)
-        to, fro = (_direction(table, way, rates[way] or down, rtt) for way in Way)
+        to, fro = (_direction(table, way, rates[way] or down, rtt, delays[way]) for way in Way)
         called = default_name(to, fro, rtt) if name is None else name
         if name is not None and len(times) > 1:
             called = f"{name}-{rtt:g}ms"
-        links.append(Link(called, rtt, to, fro, int(seed)))
+        links.append(Link(called, rtt, to, fro, int(seed), per_client, *shared))
     return links
+
+
+def _delays(table: Mapping[str, Any]) -> Mapping[Way, float | None]:
+    """The delay of each direction; None where the table says its round-trip time instead."""
+    given = [key for key in DELAY_KEYS if key in table]
+    if given and "rtt_ms" in table:
+        raise StudyError(f"a link has both rtt_ms and {given[0]}; give rtt_ms, or {' and '.join(DELAY_KEYS)}")
+    if not given and "rtt_ms" not in table:
+        raise StudyError(f"a link needs rtt_ms (or {' and '.join(DELAY_KEYS)})")
+    if len(given) == 1:
+        raise StudyError(f"a link has {given[0]} alone; give {' and '.join(DELAY_KEYS)}, or rtt_ms")
+    return {
+        way: keys.positive(key, table[key], LEAST_DELAY_MS, MAX_DELAY_MS, zero=True) if given else None
+        for way, key in zip(Way, DELAY_KEYS, strict=True)
+    }
+
+
+def _round_trips(table: Mapping[str, Any]) -> list[Any]:
+    """The round-trip times of a table: what it lists, or the one that its delays sum up to."""
+    if "rtt_ms" not in table:
+        return [round(sum(table[key] for key in DELAY_KEYS), 6)]
+    return keys.entries(table, "rtt_ms") if isinstance(table["rtt_ms"], list) else [table["rtt_ms"]]
 
 
 def _rate(table: Mapping[str, Any], way: Way, folder: Path) -> Rate | None:
@@ -132,7 +160,9 @@ def _rate(table: Mapping[str, Any], way: Way, folder: Path) -> Rate | None:
     )
 
 
-def _direction(table: Mapping[str, Any], way: Way, rate: Rate, rtt_ms: float) -> Direction:
+def _direction(
+    table: Mapping[str, Any], way: Way, rate: Rate, rtt_ms: float, delay_ms: float | None
+) -> Direction:
     return Direction(
         way,
         rate,
@@ -141,6 +171,7 @@ def _direction(table: Mapping[str, Any], way: Way, rate: Rate, rtt_ms: float) ->
         keys.positive(
             f"jitter_{way}_ms", table.get(f"jitter_{way}_ms", 0), LEAST_DELAY_MS, MAX_DELAY_MS, zero=True
         ),
+        delay_ms,
     )
 
 

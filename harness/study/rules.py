@@ -29,6 +29,7 @@ class Combination:
     device: Device = DESKTOP
     variant: Variant = AS_ARCHIVED
     hosts: tuple[str, ...] = ()
+    per_client: bool = False
 
     @property
     def ability(self) -> Ability:
@@ -69,6 +70,7 @@ def check(condition: Condition, replay: Replay) -> None:
             driver=condition.driver,
             device=condition.device,
             variant=condition.variant,
+            per_client=condition.link.per_client,
         )
     )
 
@@ -124,6 +126,11 @@ def _ipv6(asked: Combination) -> list[str]:
 
 
 RULES: tuple[Rule, ...] = (
+    Rule(
+        "a load has one client",
+        lambda asked: asked.per_client,
+        lambda _: "per_client: a page load has one client, which has the link to itself; leave per_client out",
+    ),
     Rule(
         "engine speaks protocol",
         lambda asked: asked.protocol not in asked.engine.traits.protocols,

@@ -33,6 +33,7 @@ SHORT_PROBES, LONG_PROBES = 20, 300
 TRAIN_SECONDS = 0.3
 CODEL_TRAIN_SECONDS = 0.08  # CoDel drops nothing in its first interval of 100 ms
 TRAIN_PACKETS = (10, 600)
+PROBE_BYTES = 60  # of packets one way
 LOSS_PACKET_BYTES = 60
 LOSS_PACKETS = {"short": 300, "long": 2000}
 LOSS_LOAD = 0.5  # of the rate, so that no queue fills
@@ -120,6 +121,9 @@ class _Bench:
 
     def figures(self) -> Iterator[tuple[str, CalibratedFigure]]:
         yield "rtt_ms", self._round_trip()
+        if self.link.has_own_delays:
+            for direction in self.link.directions:
+                yield f"delay_{direction.way}_ms", self._delay(direction)
         for direction in self.link.directions:
             yield f"{direction.way}_mbps", self._rate(direction)
         for direction in self.link.directions:
@@ -142,11 +146,11 @@ class _Bench:
         if len(counted) < 2:
             raise TestbedFailed(f"link {self.link.name} answered {len(seen)} of {count} echoes")
         up, down = self._transmitter(self.link.up), self._transmitter(self.link.down)
-        one_way_ns = round(self.link.rtt_ms / 2 * 1e6)
+        way_up_ns, way_down_ns = (round(self.link.delay_ms(way) * 1e6) for way in (Way.UP, Way.DOWN))
         errors = []
         for each in seen:
-            there = up.send(each.sent_ns, ECHO_BYTES) + one_way_ns
-            back = down.send(there, ECHO_BYTES) + one_way_ns
+            there = up.send(each.sent_ns, ECHO_BYTES) + way_up_ns
+            back = down.send(there, ECHO_BYTES) + way_down_ns
             errors.append((each.arrived_ns - back) / 1e6)
         jitters = [direction.jitter_ms for direction in self.link.directions]
         of_counted = sorted(
@@ -161,6 +165,31 @@ class _Bench:
             n=len(counted),
             tolerance=max(RTT_TOLERANCE_MS, RTT_TOLERANCE_SHARE * self.link.rtt_ms) + 5 * spread,
             p99=self.link.rtt_ms + of_counted[math.ceil(0.99 * len(of_counted)) - 1],
+        )
+
+    def _delay(self, direction: Direction) -> CalibratedFigure:
+        """One way, of small packets; both hosts have the machine's clock. The first one is not counted."""
+        count = (LONG_PROBES if self.thorough else SHORT_PROBES) + 1
+        seen = self._train(direction, count, size_bytes=PROBE_BYTES, gap_s=PROBE_GAP_S)
+        wire = self._transmitter(direction)
+        out = [(each, wire.send(each.sent_ns, PROBE_BYTES)) for each in seen]
+        taken = sorted(
+            (each.arrived_ns - left_ns) / 1e6 - direction.jitter_ms / 2
+            for each, left_ns in out
+            if each.number > 0
+        )
+        if not taken:
+            raise TestbedFailed(f"link {self.link.name} carried none of {count} packets {direction.way}")
+        configured = self.link.delay_ms(direction.way)
+        spread = direction.jitter_ms / math.sqrt(12 * len(taken))
+        return CalibratedFigure(
+            what=f"delay {direction.way}",
+            unit="ms",
+            configured=configured,
+            measured=statistics.median(taken),
+            n=len(taken),
+            tolerance=max(RTT_TOLERANCE_MS, RTT_TOLERANCE_SHARE * configured) + 5 * spread,
+            p99=taken[math.ceil(0.99 * len(taken)) - 1],
         )
 
     def _rate(self, direction: Direction) -> CalibratedFigure:
@@ -252,7 +281,8 @@ class _Bench:
             raise TestbedFailed(
                 f"link {self.link.name} carried none of the packets that filled its queue {direction.way}"
             )
-        longest = max(each.ms for each in seen) - self.link.rtt_ms / 2 - direction.jitter_ms - packet_ms
+        own_ms = self.link.delay_ms(direction.way) + direction.jitter_ms + packet_ms
+        longest = max(each.ms for each in seen) - own_ms
         expected = waiting * packet_ms
         tolerance = packet_ms + QUEUE_TOLERANCE_MS + RATE_TOLERANCE_SHARE * expected + direction.jitter_ms
         return CalibratedFigure(f"full queue {direction.way}", "ms", expected, longest, len(seen), tolerance)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.errors import StudyError
-from harness.model.direction import Discipline, GilbertElliott, Queue, RandomLoss
+from harness.model.direction import Discipline, GilbertElliott, Queue, RandomLoss, Way
 from harness.model.link import Link
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate
 from harness.study.linkfile import links_of, named_links, shipped_links
@@ -58,10 +58,42 @@ def test_what_is_stored_of_a_link_gives_it_back(tmp_path: Path) -> None:
         one(**PLAIN, queue_up="unlimited", loss_up_percent=1, jitter_up_ms=2),
         one(**PLAIN, gilbert_elliott_down={"p": 0.1, "r": 0.5}),
         one(tmp_path, rtt_ms=10, trace_down="a.trace", up_mbps=2),
+        one(down_mbps=10, delay_down_ms=20, delay_up_ms=30),
+        one(**PLAIN, per_client=True),
+        one(**PLAIN, per_client=True, shared_down_mbps=100, shared_up_mbps=50),
     ]
     for link in links:
         assert Link.from_json(link.to_json()) == link
     assert len(set(links)) == len(links)
+
+
+def test_a_link_may_say_its_delay_each_way() -> None:
+    link = one(down_mbps=5, delay_down_ms=40, delay_up_ms=45.5)
+    assert (link.name, link.rtt_ms) == ("5mbps-40-45.5ms", 85.5)
+    assert [link.delay_ms(way) for way in Way] == [40, 45.5]
+    half = one(down_mbps=5, rtt_ms=85)
+    assert [half.delay_ms(way) for way in Way] == [42.5, 42.5]
+    assert one(down_mbps=5, delay_down_ms=40.1, delay_up_ms=45.2).rtt_ms == 85.3
+
+
+def test_a_link_of_each_client_may_share_a_rate() -> None:
+    link = one(**PLAIN, per_client=True, shared_down_mbps=100)
+    assert (link.per_client, link.shared_mbps(Way.DOWN), link.shared_mbps(Way.UP)) == (True, 100, None)
+    assert not one(**PLAIN).per_client
+
+
+def test_what_a_link_does_not_use_is_not_stored_of_it() -> None:
+    unused = ("delay", "per_client", "shared")
+    assert not [key for key in one(**PLAIN).to_json() if key.startswith(unused)]
+    assert one(**PLAIN, per_client=False).to_json() == one(**PLAIN).to_json()
+    used = one(down_mbps=10, delay_down_ms=0, delay_up_ms=50, per_client=True).to_json()
+    assert [key for key in used if key.startswith(unused)] == [
+        "delay_down_ms",
+        "delay_up_ms",
+        "per_client",
+        "shared_down_mbps",
+        "shared_up_mbps",
+    ]
 
 
 def test_a_trace_is_read_beside_the_study_and_known_by_its_content(tmp_path: Path) -> None:
@@ -87,7 +119,19 @@ def test_without_a_rate_up_a_link_is_symmetric(tmp_path: Path) -> None:
     ("table", "words"),
     [
         ({"rtt_ms": 50}, ["down_mbps"]),
-        ({"down_mbps": 10}, ["rtt_ms"]),
+        ({"down_mbps": 10}, ["needs rtt_ms (or delay_down_ms and delay_up_ms)"]),
+        (PLAIN | {"delay_up_ms": 5}, ["both rtt_ms and delay_up_ms"]),
+        (
+            {"down_mbps": 10, "delay_up_ms": 5},
+            ["delay_up_ms alone", "delay_down_ms and delay_up_ms, or rtt_ms"],
+        ),
+        ({"down_mbps": 10, "delay_up_ms": 5, "delay_down_ms": -1}, ["delay_down_ms is -1"]),
+        ({"down_mbps": 10, "delay_up_ms": 60_000, "delay_down_ms": 1}, ["rtt_ms is 60001"]),
+        ({"down_mbps": 10, "delay_up_ms": "45", "delay_down_ms": 1}, ["delay_up_ms must be a number"]),
+        (PLAIN | {"per_client": 1}, ["per_client must be true or false, found 1"]),
+        (PLAIN | {"shared_up_mbps": 10}, ["shared_up_mbps needs per_client = true"]),
+        (PLAIN | {"per_client": True, "shared_up_mbps": 0}, ["shared_up_mbps is 0"]),
+        (PLAIN | {"per_client": True, "queue_up": "unlimited"}, ["queue_up is unlimited", "needs a size"]),
         (PLAIN | {"down_kbps": 1}, ["'down_kbps'", "did you mean"]),
         (PLAIN | {"up_mbps": 0}, ["up_mbps is 0", "0.001 to 10000 Mbit/s"]),
         (PLAIN | {"up_mbps": float("nan")}, ["up_mbps is nan"]),

@@ -124,6 +124,7 @@ BROKEN = {
     "engine takes the coding": replace(HISTORICAL, protocol=Protocol.HTTPS1, replay=ZSTD),
     "coding goes over the scheme": replace(USUAL, protocol=Protocol.HTTP1, replay=ZSTD),
     "engine reaches the page": replace(HISTORICAL, hosts=("::1",)),
+    "a load has one client": replace(USUAL, per_client=True),
 }
 
 
@@ -149,6 +150,7 @@ def test_a_condition_is_asked_with_all_that_it_says() -> None:
     )
     replay = Replay.usual(Engine.QTWEBKIT)
     check(condition, replay)
+    per_client = replace(condition.link, per_client=True)
     for says, wrong in (
         ("engine: qtwebkit does not speak h2", replace(condition, protocol=Protocol.H2)),
         ("driver: selenium steers chromium, not qtwebkit", replace(condition, driver=Driver.SELENIUM)),
@@ -158,6 +160,7 @@ def test_a_condition_is_asked_with_all_that_it_says() -> None:
             "variant 'convert_to_avif': qtwebkit does not take AVIF",
             replace(condition, variant=parse_variant("convert_to_avif")),
         ),
+        ("per_client: a page load has one client", replace(condition, link=per_client)),
     ):
         with pytest.raises(StudyError, match=f"^{says}"):
             check(wrong, replay)
