@@ -37,7 +37,7 @@ from analysis.trialchart import every_trial
 
 CLAIMS = "claims"
 MOST_FIGURES = 24
-MOST_VARIANT_FIGURES = 12
+MOST_VARIANT_FIGURES = 8
 VARIANTS_APART = ("variant", "engine", "driver", "server")
 PAGES_PER_FIGURE = 6
 TITLE_CHARACTERS = 46  # of bold text across one column of a paper

@@ -52,6 +52,8 @@ def parse(text: bytes) -> dict[str, Any]:
 
 def _refuse_depth(text: bytes) -> None:
     """ValueError for what would exhaust the parser's stack, and the stack of everybody who walks over it later."""
+    if text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
+        return
     depth = 0
     for bracket in _BRACKET.findall(_STRING.sub(b"", text)):
         depth += 1 if bracket in b"[{" else -1
