@@ -62,7 +62,7 @@ def paired_differences(results: Results) -> Iterator[Drawing]:
         more = f" {words.count(left, 'further setting')} of the claims not drawn." if left else ""
         caption = (
             "Every pair behind the claims: a dot is the change inside one block, the first block on top; line and "
-            f"band are the estimate with its interval.{pages}{more}"
+            f"band are the estimate with its interval, the grey line is no difference.{pages}{more}"
         )
         yield Drawing("pairs", caption, _chart(some), of_data=True)
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from analysis.contrast import CONFIDENCE, Sample, StudentT
 
@@ -59,7 +61,7 @@ def residuals(
     return logs - counted.transform("median").where(counted.transform("count") >= 2)
 
 
-def drift(residual: Sample, block: Sample) -> Drift:
+def drift(residual: Sample, block: NDArray[Any]) -> Drift:
     """The straight line through the blocks, from end to end of a run; residuals are in the order of the run.
 
     The blocks' means are the points, since what hits a block hits many of its trials: they do not count singly.

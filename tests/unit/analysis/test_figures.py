@@ -203,3 +203,13 @@ def test_baseline() -> None:
     assert protocols.baseline(["h2", "http1", "http1-close"]) == "http1"
     assert protocols.baseline(["h2", "https1"]) == "https1"
     assert protocols.baseline([]) is None
+
+
+def test_pictures_of_the_data_stand_behind_the_estimates(tmp_path: Path) -> None:
+    found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
+    with plots.look():
+        every = list(figures.draw(found))
+    flags = [drawing.of_data for drawing in every]
+    assert flags == sorted(flags)
+    assert any(flags)
+    assert len({drawing.name for drawing in every}) == len(every)

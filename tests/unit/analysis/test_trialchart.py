@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,10 +32,10 @@ def only(found: Results) -> Drawing:
     return drawing
 
 
-def edited(run: Path, change: dict[str, dict[str, object]]) -> Path:
+def edited(run: Path, change: Mapping[str, Mapping[str, object]]) -> Path:
     """The run with other values in the records of some trials."""
     records = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
-    write_lines(run / "records.jsonl", [record | change.get(record["trial"], {}) for record in records])
+    write_lines(run / "records.jsonl", [record | dict(change.get(record["trial"], {})) for record in records])
     return run
 
 
