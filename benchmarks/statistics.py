@@ -1,74 +1,24 @@
-"""How good the report's statistics are, by simulation with the functions that the report calls.
+"""How good the report's statistics are, by simulation: coverage of intervals, false verdicts, power.
 
-    .venv/bin/python benchmarks/statistics.py [--quick] [--seed 2012] [--only WORD]
+    .venv/bin/python benchmarks/statistics.py [--quick] [--seed 2012] [--only PART]
 
-Prints coverage of intervals, false verdicts and power as tables in per cent, with the Monte Carlo error. A figure that
-misses what it has to reach by more than three Monte Carlo errors is marked `!` and told in a line that begins with
-FAILED; the exit code is then 1. Simulations use the functions of the report on arrays; that records give the same
-numbers is checked first. `--quick` makes a 50th of the simulations and proves nothing but that the program runs.
+The program is `benchmarks/simulation/benchmark.py`, which says more. Programs of this folder that import Python's module
+of this name find this file first, and get what they mean.
 """
 
-from __future__ import annotations
-
-import argparse
-import os
-import platform
 import sys
-import time
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
-
-import numpy as np
-
-from benchmarks.simulation import alternatives, asrecords, coverage, families, levels, stopping
-from benchmarks.simulation.table import Table
-
-Part = Callable[[np.random.Generator, int], Table | tuple[Table, ...]]
-QUICK = 50
-PARTS: dict[str, tuple[Part, int]] = {  # with the number of simulations
-    "coverage": (coverage.of_ratios, 8000),
-    "medians": (coverage.of_medians, 8000),
-    "false": (families.false_verdicts, 2500),
-    "power": (families.power, 4000),
-    "change": (families.at_the_change, 4000),
-    "plain": (families.plain_to_see, 1000),
-    "runs": (levels.of_runs, 4000),
-    "pages": (levels.of_pages, 4000),
-    "many-pages": (levels.many_pages, 4000),
-    "looks": (stopping.coverage, 4000),
-    "false-looks": (stopping.false_verdicts, 1000),
-    "alternatives": (alternatives.others, 4000),
-}
-
-
-def tables(part: Part, seed: int, times: int) -> Iterable[Table]:
-    """The tables of a part; each part draws its own numbers."""
-    found = part(np.random.default_rng(seed), times)
-    return found if isinstance(found, tuple) else (found,)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--quick", action="store_true", help="a 50th of the simulations")
-    parser.add_argument("--seed", type=int, default=2012)
-    parser.add_argument("--only", choices=PARTS, action="append", metavar="PART", help=", ".join(PARTS))
-    chosen = parser.parse_args(arguments)
-    print(
-        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} cores, Python "
-        f"{platform.python_version()}, NumPy {np.__version__}, seed {chosen.seed}\n"
-    )
-    failures = asrecords.disagreements(np.random.default_rng(chosen.seed))
-    print("\n".join(failures) or "Records give the same numbers as the arrays that are simulated.", "\n")
-    for name in chosen.only or PARTS:
-        part, times = PARTS[name]
-        begun = time.perf_counter()
-        for table in tables(part, chosen.seed, max(times // QUICK, 10) if chosen.quick else times):
-            print(f"{table}\n", flush=True)
-            failures += table.failures
-        print(f"({name}: {time.perf_counter() - begun:.0f} s)\n", file=sys.stderr, flush=True)
-    print(f"{len(failures)} figures miss what they have to reach." if failures else "All is reached.")
-    return 1 if failures else 0
-
+import sysconfig
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 
 if __name__ == "__main__":
+    from benchmarks.simulation.benchmark import main
+
     sys.exit(main())
+
+if __name__ == "statistics":
+    spec = PathFinder.find_spec(__name__, [sysconfig.get_path("stdlib")])
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[__name__] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[__name__])

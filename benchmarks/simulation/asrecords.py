@@ -9,12 +9,17 @@ import numpy as np
 import pandas as pd
 
 from analysis.claims import evaluated, over_pages
-from analysis.compare import Blocks, Certainty, Comparison, compare, described, over_runs
+from analysis.compare import Blocks, Certainty, Comparison, Verdict, compare, described, judged, over_runs
 from analysis.contrast import contrast
+from analysis.stopping import LOOKED, half_width, is_narrow
+from benchmarks.simulation.families import directions, settings
+from benchmarks.simulation.stopping import until_narrow
 from benchmarks.simulation.times import Array, bursty
 from harness.model.claim import Claim
+from harness.study.trials import Trials
 
 CERTAINTY = Certainty()
+SIGNS = {Verdict.SLOWER: 1, Verdict.FASTER: -1}
 
 
 def frame(logs: Array, random: np.random.Generator) -> pd.DataFrame:
@@ -35,7 +40,32 @@ def frame(logs: Array, random: np.random.Generator) -> pd.DataFrame:
 
 
 def disagreements(random: np.random.Generator) -> list[str]:
-    """One line per figure that records give differently."""
+    """One line per figure that records, or the report's functions, give differently from arrays."""
+    return [*_of_records(random), *_of_arrays(random)]
+
+
+def _of_arrays(random: np.random.Generator) -> list[str]:
+    found = []
+    for n in (3, 5, 10, 14, 15, 20, 40, 60):
+        families = settings(bursty, random, (5, n, 12), 0.02)
+        families[..., ::4] += 0.02
+        for family, told in zip(families, directions(families), strict=True):
+            judgements = judged([described(contrast(each), n, 1, CERTAINTY) for each in family.T])
+            if [SIGNS.get(each.verdict, 0) for each in judgements] != told.tolist():
+                found.append(f"FAILED verdicts on arrays of {n} blocks: {told}")
+    trials = Trials(5, 60, 0.02)
+    ratios = random.normal(0, 0.03, (20, 60))
+    for row, look in zip(ratios, until_narrow(ratios, trials).trials, strict=True):
+        widths = [half_width(described(contrast(row[:each]), each, 1, LOOKED)) for each in trials.looks]
+        first = next(
+            (each for each, width in zip(trials.looks, widths, strict=True) if is_narrow(width, 0.02)), 60
+        )
+        if first != look:
+            found.append(f"FAILED a look at {look} blocks that should be at {first}")
+    return found
+
+
+def _of_records(random: np.random.Generator) -> list[str]:
     found = []
     for runs, n in ((1, 3), (1, 5), (1, 14), (1, 15), (1, 40), (2, 10), (3, 8), (5, 20)):
         logs = bursty(random, (runs, n, 4), 0.02)

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from analysis.contrast import CONFIDENCE, Statistic, contrast
+from analysis.contrast import CONFIDENCE, Statistic
 from analysis.estimate import interval
-from benchmarks.simulation.table import Share, Table
+from benchmarks.simulation import arrays
+from benchmarks.simulation.shares import Share, Table
 from benchmarks.simulation.times import SHAPES, Array
 
 NUMBERS = (5, 6, 7, 8, 10, 12, 14, 15, 16, 20, 30, 40)
@@ -33,7 +34,8 @@ def of_ratios(random: np.random.Generator, times: int) -> Table:
         for n in NUMBERS:
             logs = shape(random, (times, n, CONDITIONS), CV)
             differences = logs[..., 0] + TRUTH - logs[..., 1]
-            cells.append(Share.of((covers(contrast(each), TRUTH) for each in differences), *aim))
+            low, high = arrays.intervals(differences, CONFIDENCE)
+            cells.append(Share.of((low <= TRUTH) & (high >= TRUTH), *aim))
         table.add(name, cells)
     return table
 

@@ -11,19 +11,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from analysis.compare import Certainty, Comparison, Judgement, Verdict, described, judged
-from analysis.contrast import SignedRank, Statistic, contrast
-from benchmarks.simulation.table import Share, Table
-from benchmarks.simulation.times import Array, bursty, drifting, lognormal
+from benchmarks.simulation import arrays
+from benchmarks.simulation.shares import Share, Table
+from benchmarks.simulation.times import Array, Shape, bursty, drifting, lognormal
 
 AGAINST = 4  # protocols, each against the baseline of its setting
 FAMILIES = (4, 12, 24, 40)
 COMPARISONS = 24
 NUMBERS = range(5, 21)
 AT_THE_CHANGE = range(10, 21)  # of the method, at 15
-CERTAINTY = Certainty()
 LEAST_POWER = 0.97
-RANKED_FROM = 15
+SLOWER = 1
 
 
 def differences(logs: Array) -> Array:
@@ -32,26 +30,23 @@ def differences(logs: Array) -> Array:
     return ratios.reshape(*ratios.shape[:-2], -1)
 
 
-def settings(
-    shape: Callable[..., Array], random: np.random.Generator, times: int, n: int, comparisons: int, cv: float
-) -> Array:
-    """Log ratios by simulation, block and comparison."""
+def settings(shape: Shape, random: np.random.Generator, size: tuple[int, int, int], cv: float) -> Array:
+    """Log ratios by simulation, block and comparison; `size` says how many of each."""
+    times, n, comparisons = size
     count = comparisons // AGAINST
     logs = shape(random, (times * count, n, AGAINST + 1), cv).reshape(times, count, n, AGAINST + 1)
     return differences(logs.swapaxes(1, 2))
 
 
-def verdicts(
-    family: Array, certainty: Certainty = CERTAINTY, statistic: Callable[[Array], Statistic] = contrast
-) -> list[Judgement]:
-    """The judgements on the columns of a family."""
-    n = len(family)
-    return judged([described(statistic(column), n, 1, certainty) for column in family.T])
+def rows(families: Array) -> Array:
+    """Every comparison of every family as a row."""
+    return families.swapaxes(1, 2).reshape(-1, families.shape[1])
 
 
-def is_false(judgements: Sequence[Judgement]) -> bool:
-    """Whether some direction is told among equals."""
-    return any(each.verdict in (Verdict.FASTER, Verdict.SLOWER) for each in judgements)
+def directions(families: Array, p_values: Callable[[Array], Array] = arrays.p_values) -> arrays.Told:
+    """The direction that is told of every comparison, by family."""
+    count = families.shape[2]
+    return arrays.directions(p_values(rows(families)).reshape(-1, count), families.mean(axis=1))
 
 
 def false_verdicts(random: np.random.Generator, times: int) -> Table:
@@ -62,18 +57,21 @@ def false_verdicts(random: np.random.Generator, times: int) -> Table:
     for shape in (lognormal, drifting, bursty):
         cells = []
         for n in numbers:
-            some = times if n < RANKED_FROM else max(times // 5, 10)
-            studies = settings(shape, random, some, n, max(FAMILIES), 0.02)
-            told = [[described(contrast(each), n, 1, CERTAINTY) for each in study.T] for study in studies]
-            cells += false_shares(told)
+            families = settings(shape, random, (times, n, max(FAMILIES)), 0.02)
+            p = arrays.p_values(rows(families)).reshape(times, -1)
+            cells += false_shares(p)
         table.add(shape.__name__, cells)
     return table
 
 
-def false_shares(studies: Sequence[Sequence[Comparison]]) -> list[Share]:
-    """Of A/A studies the share that tell of any direction: with all their comparisons, or with the first few alone."""
+def false_shares(p: Array) -> list[Share]:
+    """Of A/A studies, one in a row, the share that tell of any direction: with their first few comparisons alone."""
     return [
-        Share.of((is_false(judged(comparisons[:size])) for comparisons in studies), 0, 0.05)
+        Share.of(
+            (np.abs(arrays.directions(p[:, :size], np.ones((len(p), size)))).sum(axis=1) > 0).tolist(),
+            0,
+            0.05,
+        )
         for size in FAMILIES
     ]
 
@@ -85,30 +83,35 @@ def power(random: np.random.Generator, times: int) -> Table:
         ("a quarter of them", range(0, COMPARISONS, AGAINST), LEAST_POWER),
         ("one of them", range(1), 0.0),
     ):
-        shares = [_found(random, times if n < 8 else max(times // 8, 10), n, true, least) for n in NUMBERS]
+        shares = [_found(random, (times, n, COMPARISONS), true, least) for n in NUMBERS]
         table.add(name, shares)
         table.never_falls(name, shares)
     return table
 
 
-def _found(random: np.random.Generator, times: int, n: int, true: Sequence[int], least: float) -> Share:
-    families = settings(lognormal, random, times, n, COMPARISONS, 0.01)
+def _found(
+    random: np.random.Generator, size: tuple[int, int, int], true: Sequence[int], least: float
+) -> Share:
+    families = settings(lognormal, random, size, 0.01)
     families[..., list(true)] += math.log(1.05)
-    told = (verdicts(each) for each in families)
-    return Share.of((each[index].verdict is Verdict.SLOWER for each in told for index in true), least)
+    return Share.of((directions(families)[:, list(true)] == SLOWER).ravel(), least)
 
 
 def at_the_change(random: np.random.Generator, times: int) -> Table:
     """Whether power falls where the signed rank takes over."""
     table = Table("Power of one comparison, CV 1 %", ["n", *map(str, AT_THE_CHANGE)])
     for percent in (0.8, 1.0, 1.2):
-        shares = []
-        for n in AT_THE_CHANGE:
-            found = settings(lognormal, random, times, n, AGAINST, 0.01)[..., :1] + math.log1p(percent / 100)
-            shares.append(Share.of(verdicts(each)[0].verdict is Verdict.SLOWER for each in found))
+        shares = [Share.of(_told(random, times, n, percent)) for n in AT_THE_CHANGE]
         table.add(f"a true {percent:g} %", shares)
         table.never_falls(f"power at {percent:g} %", shares)
     return table
+
+
+def _told(random: np.random.Generator, times: int, n: int, percent: float) -> list[bool]:
+    """Whether a comparison that is alone is called slower, at CV 1 %."""
+    found = lognormal(random, (times, n, 2), 0.01)
+    ratios = found[..., :1] - found[..., 1:] + math.log1p(percent / 100)
+    return [each == SLOWER for each in directions(ratios)[:, 0]]
 
 
 def plain_to_see(random: np.random.Generator, times: int) -> Table:
@@ -123,20 +126,15 @@ def plain_to_see(random: np.random.Generator, times: int) -> Table:
         logs[..., 0] += math.log(1.55)
         ratios = np.stack([logs[..., one] - logs[..., other] for one, other in pairs], axis=-1)
         families = ratios.reshape(times, 4, n, len(pairs)).swapaxes(1, 2).reshape(times, n, -1)
-        told = (verdicts(each) for each in families)
-        cells.append(
-            Share.of((all(each[index].verdict is Verdict.SLOWER for index in slow) for each in told), 0.97)
-        )
+        cells.append(Share.of((directions(families)[:, slow] == SLOWER).all(axis=1), 0.97))
     table.add("one of 4 protocols at 4 places is 55 % slower: told of all 12 pairs", [*cells, ""])
-    found = settings(lognormal, random, times, 30, AGAINST, 0.01)[..., :1] + math.log(1.02)
-    told_2 = Share.of((verdicts(each)[0].verdict is Verdict.SLOWER for each in found), 0.95)
-    table.add("a true 2 % is called slower", [*([""] * len(numbers)), told_2])
+    told = Share.of(_told(random, times, 30, 2), 0.95)
+    table.add("a true 2 % is called slower", [*([""] * len(numbers)), told])
     return table
 
 
 def ranked_from_six(random: np.random.Generator, times: int) -> Share:
     """What a quarter of 24 comparisons would have of the signed rank at n = 6."""
-    families = settings(lognormal, random, times, 6, COMPARISONS, 0.01)
+    families = settings(lognormal, random, (times, 6, COMPARISONS), 0.01)
     families[..., ::AGAINST] += math.log(1.05)
-    told = (verdicts(each, statistic=SignedRank) for each in families)
-    return Share.of(one.verdict is Verdict.SLOWER for each in told for one in each[::AGAINST])
+    return Share.of((directions(families, arrays.ranked_p)[:, ::AGAINST] == SLOWER).ravel())

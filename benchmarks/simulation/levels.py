@@ -11,7 +11,7 @@ from analysis.claims import over_pages
 from analysis.compare import Certainty, Verdict, described, judged, over_runs
 from analysis.contrast import Statistic
 from benchmarks.simulation.coverage import covers
-from benchmarks.simulation.table import Share, Table
+from benchmarks.simulation.shares import Share, Table
 from benchmarks.simulation.times import Array
 
 BETWEEN_RUNS = 0.01  # of each condition by itself
@@ -27,16 +27,15 @@ def pairs(random: np.random.Generator, shape: tuple[int, ...], cv: float) -> Arr
 
 def of_runs(random: np.random.Generator, times: int) -> Table:
     """Runs that differ by 1 % per condition; the truth is that of all runs one could make."""
-    numbers = (5, 10, 20, 30)
+    numbers = (5, 10, 30)
     table = Table(
         "Coverage over runs that differ by 1 % in each condition, CV 1 %", ["n of a run", *map(str, numbers)]
     )
     for runs in (2, 3, 4, 5):
         cells = []
         for n in numbers:
-            some = times if n < 15 else max(times // 2, 10)
-            apart = random.normal(0, BETWEEN_RUNS * math.sqrt(2), (some, runs, 1))
-            found = pairs(random, (some, runs, n), 0.01) + apart
+            apart = random.normal(0, BETWEEN_RUNS * math.sqrt(2), (times, runs, 1))
+            found = pairs(random, (times, runs, n), 0.01) + apart
             least = 0.93 if runs >= 3 else 0.0
             cells.append(Share.of((covers(over_runs(list(each)), TRUTH) for each in found), least))
         table.add(f"{runs} runs{' (of these two alone, as the report says)' * (runs == 2)}", cells)
@@ -45,14 +44,13 @@ def of_runs(random: np.random.Generator, times: int) -> Table:
 
 def of_pages(random: np.random.Generator, times: int) -> Table:
     """Pages whose true ratios differ by 3 %; the truth is that of all such pages."""
-    numbers = (5, 10, 20)
+    numbers = (5, 10)
     table = Table("Coverage of the geometric mean over pages, CV 3 %", ["n", *map(str, numbers)])
     for pages in (3, 6, 20):
         cells = []
         for n in numbers:
-            some = max(times // (1 if n < 15 else 8), 10)
-            apart = random.normal(0, BETWEEN_PAGES, (some, pages, 1))
-            found = pairs(random, (some, pages, n), 0.03) + apart
+            apart = random.normal(0, BETWEEN_PAGES, (times, pages, 1))
+            found = pairs(random, (times, pages, n), 0.03) + apart
             cells.append(Share.of((covers(each, TRUTH) for each in _over_pages(found)), 0.94, 1.0))
         table.add(f"{pages} pages", cells)
     return table
@@ -61,8 +59,7 @@ def of_pages(random: np.random.Generator, times: int) -> Table:
 def many_pages(random: np.random.Generator, times: int) -> Table:
     """20 pages that all take 3 % longer."""
     table = Table("20 pages, each truly 3 % slower, CV 3 %, n = 5", ["told slower", "share"])
-    some = max(times // 4, 10)
-    found = pairs(random, (some, 20, 5), 0.03)
+    found = pairs(random, (times, 20, 5), 0.03)
     together = [described(each, 100, 1, Certainty()) for each in _over_pages(found)]
     table.add(
         "by the geometric mean",

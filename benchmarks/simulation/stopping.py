@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from analysis.compare import described
-from analysis.contrast import contrast
-from analysis.stopping import LOOKED, is_narrow, of_logs
-from benchmarks.simulation.families import FAMILIES, false_shares, settings
-from benchmarks.simulation.table import Share, Table
+from analysis.stopping import LOOKED
+from benchmarks.simulation import arrays
+from benchmarks.simulation.families import FAMILIES, false_shares, rows, settings
+from benchmarks.simulation.shares import Share, Table
 from benchmarks.simulation.times import Array, lognormal
 from harness.study.trials import Trials
 
@@ -20,13 +22,32 @@ UNTILS = (0.01, 0.02)
 CVS = (0.01, 0.02, 0.03, 0.05)
 
 
-def until_narrow(ratios: Array, trials: Trials) -> Array:
-    """The log ratios that are measured until a look finds their interval narrow enough."""
+@dataclass(frozen=True)
+class Ended:
+    """Of every row the trials at which it ended, the interval and the p-value that it then has."""
+
+    trials: NDArray[np.integer[Any]]
+    low: Array
+    high: Array
+    p: Array
+
+
+def until_narrow(ratios: Array, trials: Trials) -> Ended:
+    """Rows that are measured until a look finds their interval narrow enough, or to the last trial."""
+    count = len(ratios)
+    found = Ended(np.zeros(count, dtype=int), *(np.full(count, math.nan) for _ in range(3)))
+    going = np.arange(count)
     for look in trials.looks:
-        low, high = contrast(ratios[:look]).interval(LOOKED.confidence)
-        if trials.until is not None and is_narrow(of_logs(low, high), trials.until):
-            return ratios[:look]
-    return ratios
+        low, high = arrays.intervals(ratios[going, :look], LOOKED.confidence)
+        ends = (np.expm1((high - low) / 2) <= (trials.until or 0)) | (look == trials.most)
+        ended = going[ends]
+        found.trials[ended], found.low[ended], found.high[ended] = look, low[ends], high[ends]
+        if ended.size:
+            found.p[ended] = arrays.p_values(ratios[ended, :look]) * LOOKED.p(1e-3) / 1e-3
+        going = going[~ends]
+        if not going.size:
+            break
+    return found
 
 
 def coverage(random: np.random.Generator, times: int) -> tuple[Table, Table]:
@@ -38,11 +59,11 @@ def coverage(random: np.random.Generator, times: int) -> tuple[Table, Table]:
         shares: list[Share | str] = []
         taken: list[Share | str] = []
         for until in UNTILS:
-            trials = Trials(least, MOST, until)
             for cv in CVS:
-                ends = [until_narrow(each, trials) for each in _ratios(random, times, cv)]
-                shares.append(Share.of((_covers(each) for each in ends), 0.94))
-                taken.append(f"{np.mean([each.size for each in ends]):.1f}")
+                ratios = random.normal(0, cv * math.sqrt(2), (times, MOST))
+                ended = until_narrow(ratios, Trials(least, MOST, until))
+                shares.append(Share.of((ended.low <= 0) & (ended.high >= 0), 0.94))
+                taken.append(f"{ended.trials.mean():.1f}")
         name = f"at least {least} ({len(Trials(least, MOST, UNTILS[0]).looks)} looks)"
         table.add(name, shares)
         means.add(name, taken)
@@ -51,22 +72,10 @@ def coverage(random: np.random.Generator, times: int) -> tuple[Table, Table]:
 
 def false_verdicts(random: np.random.Generator, times: int) -> Table:
     """A/A studies that stop at a look and tell of any difference."""
-    columns = [str(size) for size in FAMILIES]
-    table = Table("False verdicts with looks, until 2 %", ["comparisons", *columns])
-    for cv, least in ((0.01, 5), (0.02, 5), (0.02, 10), (0.03, 5)):
-        trials = Trials(least, MOST, 0.02)
-        studies = settings(lognormal, random, times, MOST, max(FAMILIES), cv)
-        ends = ([until_narrow(each, trials) for each in study.T] for study in studies)
-        told = [[described(contrast(each), each.size, 1, LOOKED) for each in study] for study in ends]
-        table.add(f"CV {100 * cv:g} %, at least {least}", false_shares(told))
+    table = Table("False verdicts with looks, until 2 %", ["comparisons", *map(str, FAMILIES)])
+    for cv in (0.01, 0.02, 0.03):
+        for least in LEASTS:
+            studies = settings(lognormal, random, (times, MOST, max(FAMILIES)), cv)
+            ended = until_narrow(rows(studies), Trials(least, MOST, 0.02))
+            table.add(f"CV {100 * cv:g} %, at least {least}", false_shares(ended.p.reshape(times, -1)))
     return table
-
-
-def _ratios(random: np.random.Generator, times: int, cv: float) -> Array:
-    found: Array = random.normal(0, cv * math.sqrt(2), (times, MOST))
-    return found
-
-
-def _covers(ratios: Array) -> bool:
-    low, high = contrast(ratios).interval(LOOKED.confidence)
-    return low <= 0 <= high

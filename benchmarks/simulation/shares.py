@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-# A share misses its limit when it is this many Monte Carlo errors beyond it: of hundreds, some are two beyond by chance.
+# Monte Carlo errors beyond its limit at which a share misses it: of hundreds, some are two beyond by chance.
 ERRORS = 3
 
 

@@ -1,0 +1,75 @@
+"""The program `benchmarks/statistics.py`: which simulations there are, and how many of each.
+
+Prints coverage of intervals, false verdicts and power as tables in per cent, with the Monte Carlo error. A figure that
+misses what it has to reach by more than three Monte Carlo errors is marked `!` and told in a line that begins with
+FAILED; the exit code is then 1. Many studies are reckoned at once, in arrays; the functions that the report calls are
+asked for some of every array and have to give the same, from records, too. `--quick` makes a 50th of the simulations
+and proves nothing but that the program runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+import numpy as np
+
+from benchmarks.simulation import alternatives, asrecords, coverage, families, levels, stopping
+from benchmarks.simulation.shares import Table
+
+Part = Callable[[np.random.Generator, int], Table | tuple[Table, ...]]
+QUICK = 50
+PARTS: dict[str, tuple[Part, int]] = {  # with the number of simulations
+    "coverage": (coverage.of_ratios, 20_000),
+    "medians": (coverage.of_medians, 10_000),
+    "false": (families.false_verdicts, 10_000),
+    "power": (families.power, 5_000),
+    "change": (families.at_the_change, 20_000),
+    "plain": (families.plain_to_see, 5_000),
+    "runs": (levels.of_runs, 5_000),
+    "pages": (levels.of_pages, 3_000),
+    "many-pages": (levels.many_pages, 1_000),
+    "looks": (stopping.coverage, 20_000),
+    "false-looks": (stopping.false_verdicts, 4_000),
+    "alternatives": (alternatives.others, 10_000),
+}
+
+
+def tables(part: Part, seed: int, times: int) -> Iterable[Table]:
+    """The tables of a part; each part draws its own numbers."""
+    found = part(np.random.default_rng(seed), times)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="statistics.py", description="How good the report's statistics are."
+    )
+    parser.add_argument("--quick", action="store_true", help="a 50th of the simulations")
+    parser.add_argument("--seed", type=int, default=2012)
+    parser.add_argument("--only", choices=PARTS, action="append", metavar="PART", help=", ".join(PARTS))
+    chosen = parser.parse_args(arguments)
+    print(
+        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} cores, Python "
+        f"{platform.python_version()}, NumPy {np.__version__}, seed {chosen.seed}\n"
+    )
+    failures = asrecords.disagreements(np.random.default_rng(chosen.seed))
+    print(
+        "\n".join(failures)
+        or "The functions of the report, and records, give the same numbers as the arrays that are simulated.",
+        "\n",
+    )
+    for name in chosen.only or PARTS:
+        part, times = PARTS[name]
+        begun = time.perf_counter()
+        for table in tables(part, chosen.seed, max(times // QUICK, 10) if chosen.quick else times):
+            print(f"{table}\n", flush=True)
+            failures += table.failures
+        print(f"({name}: {time.perf_counter() - begun:.0f} s)\n", file=sys.stderr, flush=True)
+    print(f"{len(failures)} figures miss what they have to reach." if failures else "All is reached.")
+    return 1 if failures else 0

@@ -1,0 +1,35 @@
+"""Many samples at once give what the report's functions give of each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analysis.compare import Certainty, Verdict, described, judged
+from analysis.contrast import contrast
+from benchmarks.simulation import arrays, asrecords
+from benchmarks.simulation.times import SHAPES
+
+SIGNS = {Verdict.SLOWER: 1, Verdict.FASTER: -1}
+
+
+@pytest.mark.parametrize("n", [3, 5, 14, 15, 16, 40])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_intervals_and_verdicts_are_those_of_the_report(shape: str, n: int) -> None:
+    logs = SHAPES[shape](np.random.default_rng(n), (30, n, 2), 0.02)
+    rows = logs[..., 0] - logs[..., 1] + 0.01
+    low, high = arrays.intervals(rows, 0.95)
+    known = [contrast(row).interval(0.95) for row in rows]
+    assert np.column_stack([low, high]) == pytest.approx(np.array(known), rel=1e-9)
+    told = arrays.directions(arrays.p_values(rows)[None, :], rows.mean(axis=1)[None, :])[0]
+    judgements = judged([described(contrast(row), n, 1, Certainty()) for row in rows])
+    assert told.tolist() == [SIGNS.get(each.verdict, 0) for each in judgements]
+
+
+def test_an_array_that_differs_from_the_report_ends_the_benchmark() -> None:
+    with pytest.raises(arrays.Differs):
+        arrays.p_values(np.tile([0.1, -0.1, 0.2], (25, 6)))  # ties, which arrays do not know
+
+
+def test_records_give_the_same_numbers() -> None:
+    assert asrecords.disagreements(np.random.default_rng(1)) == []

@@ -1,0 +1,45 @@
+"""The benchmark of the statistics runs, and its file hides no module of Python's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.simulation.benchmark import PARTS, main
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_reaches_what_it_has_to(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--quick", "--only", part]) == 0
+    said = capsys.readouterr().out
+    assert "### " in said
+    assert "All is reached." in said
+
+
+def test_programs_beside_it_get_pythons_own_module_of_its_name() -> None:
+    code = (
+        "import statistics, sys; print(statistics.median([3, 1, 2]), sys.modules['statistics'] is statistics)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT / 'benchmarks')!r}); {code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["2", "True"]
+
+
+def test_it_runs_as_a_program() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "statistics.py"), "--quick", "--only", "plain"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "All is reached."), done.stderr
