@@ -30,9 +30,13 @@ def results(folder: Path, made: Synthetic = MADE) -> Results:
 
 
 def drawn(found: Results) -> list[str]:
-    """But for the figure of the claims."""
+    """Of estimates, but for the figure of the claims."""
     with plots.look():
-        return [drawing.name for drawing in figures.draw(found) if drawing.name != figures.CLAIMS]
+        return [
+            drawing.name
+            for drawing in figures.draw(found)
+            if drawing.name != figures.CLAIMS and not drawing.of_data
+        ]
 
 
 def test_each_is_set_against_none(tmp_path: Path) -> None:
