@@ -32,28 +32,26 @@ class Wording:
 
 
 def wording(conditions: pd.DataFrame) -> Wording:
-    """The wording for a study of these conditions, a row each."""
-    there = [name for name in DIMENSIONS if name in conditions]
-    varying = {name for name in there if conditions[name].nunique(dropna=False) > 1}
-    if conditions.groupby("engine", dropna=False)["driver"].nunique(dropna=False).max() == 1:
+    """The wording for a study of these conditions, a row each; what a column does not tell, needs no word."""
+    there = conditions.reindex(columns=list(DIMENSIONS))
+    varying = {name for name in there if there[name].nunique(dropna=False) > 1}
+    if there.groupby("engine", dropna=False)["driver"].nunique(dropna=False).max() == 1:
         varying.discard("driver")  # follows from the engine
-    if conditions.groupby(["engine", "protocol"], dropna=False)["server"].nunique(dropna=False).max() == 1:
+    if there.groupby(["engine", "protocol"], dropna=False)["server"].nunique(dropna=False).max() == 1:
         varying.discard("server")
-    return Wording(frozenset(varying), _link_texts(conditions))
+    return Wording(frozenset(map(str, varying)), _link_texts(there))
 
 
 def _link_texts(conditions: pd.DataFrame) -> dict[str, str]:
     """`50 ms RTT` where links differ in the RTT alone, `10 Mbit/s` where only in the rate."""
-    columns = ["link", *NUMBERS]
-    links = conditions[columns].drop_duplicates().dropna(subset=["link"])
-    texts = {}
-    if links["rtt_ms"].nunique() == len(links):
-        texts = {each["link"]: f"{words.plain(each['rtt_ms'])} ms RTT" for each in links.to_dict("records")}
-    elif len(links.drop_duplicates(["down_mbps", "up_mbps"])) == len(links):
-        texts = {
-            each["link"]: words.rate_with_unit(each["down_mbps"], each["up_mbps"])
-            for each in links.to_dict("records")
-        }
+    links = conditions[["link", *NUMBERS]].drop_duplicates().dropna(subset=["link"])
+    named = links.to_dict("records")
+    texts: dict[str, str] = {}
+    rates = len(links.drop_duplicates(["down_mbps", "up_mbps"]))
+    if rates == 1 and links["rtt_ms"].nunique() == len(links):
+        texts = {each["link"]: f"{words.plain(each['rtt_ms'])} ms RTT" for each in named}
+    elif links["rtt_ms"].nunique() == 1 and rates == len(links):
+        texts = {each["link"]: words.rate_with_unit(each["down_mbps"], each["up_mbps"]) for each in named}
     return texts if len(texts) == len(links) else {}
 
 

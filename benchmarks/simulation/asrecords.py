@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.claims import evaluated, over_pages
+from analysis.claims import Measured, evaluated, over_pages
 from analysis.compare import Blocks, Certainty, Comparison, Verdict, compare, described, judged, over_runs
 from analysis.contrast import contrast
 from analysis.stopping import LOOKED, half_width, is_narrow
@@ -83,7 +83,7 @@ def _of_records(random: np.random.Generator) -> list[str]:
             for number in range(2 * pages)
         ]
         claim = Claim(name="it", subject={"protocol": "h2"}, reference={"protocol": "http1"})
-        (row,) = evaluated([claim], pd.DataFrame(cells), frame(logs, random), CERTAINTY)
+        (row,) = evaluated([claim], Measured(pd.DataFrame(cells), frame(logs, random), CERTAINTY))
         if row.comparison is None or not _same(row.comparison, described(expected, 6 * pages, 1, CERTAINTY)):
             found.append(f"FAILED records of {pages} pages give {row.comparison}")
     return found

@@ -12,8 +12,8 @@ from harness.system.processtree import ForeignCpu
 LOOK_S = 1.0
 NAP_S = 0.02
 CALM_LOOKS = 2  # in a row
-WAIT_S = 60.0  # the longest single wait
-RUN_S = 15 * 60.0  # the longest that a run waits in all
+WAIT_S = 30.0  # the longest single wait
+RUN_S = 10 * 60.0  # the longest that a run waits in all
 
 CALM_SHARE = FOREIGN_CPU_LIMIT  # what leaves an attempt out when the browser also waited for a core
 # A nap that ends later has waited for a core that others had, or that the host of a virtual machine had taken away.
