@@ -3,18 +3,21 @@
 use crate::direction::Direction;
 use crate::error::{Error, Result};
 use crate::interface::MAX_NAME;
+use crate::queue::QueueSpec;
+use crate::rate::RateSpec;
 
 pub const USAGE: &str = "\
 linkem --backend tun  --client-ns PATH --server-ns PATH --device NAME --down SPEC --up SPEC
 linkem --backend veth --client-ns PATH --server-ns PATH --middle-ns PATH --device NAME
        --client-peer NAME --server-peer NAME --down SPEC --up SPEC
        [--pcap FILE] [--snaplen BYTES] [--times FILE] [--survive-parent]
+       [--per-client [--shared-down SPEC] [--shared-up SPEC]]
 linkem check SPEC
 linkem --version | --help
 
 SPEC is key=value,... of: rate_mbps=R | trace=FILE | steps=FILE; delay_ms=D; jitter_ms=J;
      queue=droptail:BYTES|codel:BYTES|unlimited; loss=F | loss_ge=P:R:H:K; seed=N
-SIGUSR1 prints the counts so far; SIGTERM and SIGINT print them and end the link.";
+SIGUSR1 prints the counts so far, SIGUSR2 those of each client; SIGTERM and SIGINT print them and end the link.";
 
 /// What a whole packet needs, and the default of --snaplen.
 const MAX_SNAPLEN: usize = 65535;
@@ -44,6 +47,13 @@ impl Backend {
     }
 }
 
+/// Each client address has a link to itself, as `down` and `up` say; all may share another one.
+#[derive(Debug, PartialEq)]
+pub struct PerClient {
+    pub shared_down: Option<Direction>,
+    pub shared_up: Option<Direction>,
+}
+
 /// Everything about one link.
 #[derive(Debug, PartialEq)]
 pub struct Options {
@@ -53,6 +63,7 @@ pub struct Options {
     pub device: String,
     pub down: Direction,
     pub up: Direction,
+    pub per_client: Option<PerClient>,
     pub pcap: Option<String>,
     pub times: Option<String>,
     pub snaplen: usize,
@@ -98,9 +109,35 @@ fn parse_run(words: &[&str]) -> Result<Options> {
         pcap: given.take("--pcap"),
         times: given.take("--times"),
         survive_parent: given.take("--survive-parent").is_some(),
+        per_client: parse_per_client(&mut given)?,
     };
+    if options.per_client.is_some() {
+        refuse_endless_queue("--down", &options.down)?;
+        refuse_endless_queue("--up", &options.up)?;
+    }
     given.refuse_rest(options.backend.name())?;
     Ok(options)
+}
+
+fn parse_per_client(given: &mut Given) -> Result<Option<PerClient>> {
+    let asked = given.take("--per-client").is_some();
+    let mut shared = |name: &str| match given.take(name) {
+        None => Ok(None),
+        Some(_) if !asked => Err(usage(&format!("{name} needs --per-client"))),
+        Some(spec) => parse_direction(name, &spec).map(Some),
+    };
+    let (shared_down, shared_up) = (shared("--shared-down")?, shared("--shared-up")?);
+    Ok(asked.then(|| PerClient { shared_down, shared_up }))
+}
+
+/// What one queue may hold in memory, thousands may not.
+fn refuse_endless_queue(option: &str, direction: &Direction) -> Result<()> {
+    let endless = direction.queue == QueueSpec::Unlimited && direction.rate != RateSpec::Unlimited;
+    if endless {
+        let mend = "give queue=droptail:BYTES or codel:BYTES";
+        return Err(usage(&format!("{option}: --per-client with an unlimited queue; {mend}")));
+    }
+    Ok(())
 }
 
 fn parse_snaplen(text: &str) -> Result<usize> {
@@ -115,7 +152,7 @@ struct Given(Vec<(String, String)>);
 
 impl Given {
     fn read(words: &[&str]) -> Result<Given> {
-        const KNOWN: [&str; 12] = [
+        const KNOWN: [&str; 14] = [
             "--backend",
             "--client-ns",
             "--server-ns",
@@ -128,12 +165,14 @@ impl Given {
             "--pcap",
             "--snaplen",
             "--times",
+            "--shared-down",
+            "--shared-up",
         ];
         let mut given = Given(Vec::new());
         let mut rest = words.iter();
         while let Some(&name) = rest.next() {
             let value = match name {
-                "--survive-parent" => "",
+                "--survive-parent" | "--per-client" => "",
                 _ if !KNOWN.contains(&name) => {
                     return Err(usage(&format!("unknown argument '{name}'")));
                 }

@@ -57,11 +57,11 @@ impl Direction {
         match key {
             "rate_mbps" => self.rate = parse_rate(value)?,
             "trace" => {
-                let opportunities = read(value, parse_trace)?;
+                let opportunities = read(value, parse_trace)?.into();
                 self.rate = RateSpec::Trace { file: value.to_string(), opportunities };
             }
             "steps" => {
-                let steps = read(value, parse_steps)?;
+                let steps = read(value, parse_steps)?.into();
                 self.rate = RateSpec::Steps { file: value.to_string(), steps };
             }
             "delay_ms" => self.delay = parse_delay(value)?,

@@ -1,22 +1,24 @@
 //! The loop that joins model and devices: one thread, both directions.
 
-use std::io;
-
+use crate::cli::{Options, PerClient};
 use crate::clock;
-use crate::device::{Device, Ends};
-use crate::direction::Direction;
+use crate::crowd::Crowd;
+use crate::device::{lost, Device, Ends};
 use crate::disturbance::Disturbance;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::events::{Events, Found, DEVICES};
 use crate::json::Object;
 use crate::link::Link;
+use crate::model::Model;
 use crate::path::{Path, BUFFER_BYTES};
 use crate::process;
 use crate::records::Records;
+use crate::way::Way;
 use crate::{Ns, NS_PER_S};
 
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
+const HOSTS: [&str; DEVICES] = ["client", "server"];
 
 /// A running link.
 pub struct Emulator {
@@ -34,8 +36,7 @@ impl Emulator {
     /// The link exists from here on: this is time zero of traces and step lists.
     pub fn new(
         ends: Ends,
-        down: &Direction,
-        up: &Direction,
+        options: &Options,
         records: Records,
         events: Events,
     ) -> Result<Emulator> {
@@ -45,8 +46,8 @@ impl Emulator {
         Ok(Emulator {
             client: ends.client,
             server: ends.server,
-            down: Path::new("down", Link::new(down, started, 0)),
-            up: Path::new("up", Link::new(up, started, 1)),
+            down: Path::new(Way::Down, model(options, Way::Down, started)),
+            up: Path::new(Way::Up, model(options, Way::Up, started)),
             events,
             records,
             started,
@@ -79,10 +80,13 @@ impl Emulator {
             }
             for &number in &found.broken {
                 let device = if number == CLIENT { &mut self.client } else { &mut self.server };
-                device.recover().map_err(|error| lost_device(number, &error))?;
+                device.recover().map_err(|error| lost(HOSTS[number], &error))?;
             }
             if found.report {
                 say(self.describe("stats"));
+            }
+            if found.clients {
+                say(self.describe_clients());
             }
             if found.stop {
                 self.records.finish();
@@ -97,12 +101,11 @@ impl Emulator {
         let (client, server) = (self.client.as_mut(), self.server.as_mut());
         let mut more = false;
         if readable[SERVER] {
-            more |=
-                self.down.ingest(server, buffer).map_err(|error| lost_device(SERVER, &error))?;
+            more |= self.down.ingest(server, buffer)?;
         }
         more |= self.down.deliver(client, &mut self.records, clock::now);
         if readable[CLIENT] {
-            more |= self.up.ingest(client, buffer).map_err(|error| lost_device(CLIENT, &error))?;
+            more |= self.up.ingest(client, buffer)?;
         }
         more |= self.up.deliver(server, &mut self.records, clock::now);
         Ok(more)
@@ -131,11 +134,28 @@ impl Emulator {
             .number("cpu_system_s", format!("{:.6}", cpu.system_s))
             .number("elapsed_s", format!("{elapsed_s:.6}"))
     }
+
+    fn describe_clients(&self) -> Object {
+        Object::event("clients")
+            .objects("down", self.down.clients())
+            .objects("up", self.up.clients())
+    }
 }
 
-fn lost_device(number: usize, error: &io::Error) -> Error {
-    let host = if number == CLIENT { "client" } else { "server" };
-    Error::Failure(format!(
-        "receive from the {host}'s device: {error}; it was removed while the link was running"
-    ))
+/// What carries the packets of one direction.
+fn model(options: &Options, way: Way, epoch: Ns) -> Box<dyn Model> {
+    let direction = match way {
+        Way::Down => &options.down,
+        Way::Up => &options.up,
+    };
+    match &options.per_client {
+        None => Box::new(Link::new(direction, epoch, way.stream())),
+        Some(PerClient { shared_down, shared_up }) => {
+            let shared = match way {
+                Way::Down => shared_down,
+                Way::Up => shared_up,
+            };
+            Box::new(Crowd::new(way, direction, shared.as_ref(), epoch))
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::ptr;
 use crate::error::{Error, Result};
 use crate::{Ns, NS_PER_S};
 
-const SIGNALS: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1];
+const SIGNALS: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1, libc::SIGUSR2];
 
 /// A link has two ends.
 pub const DEVICES: usize = 2;
@@ -21,6 +21,8 @@ const SIGNAL: u64 = u64::MAX - 1;
 pub struct Found {
     /// A caller wants the counts so far.
     pub report: bool,
+    /// A caller wants the counts of each client.
+    pub clients: bool,
     /// A caller wants the link to end.
     pub stop: bool,
     /// Whether the device of that number has packets.
@@ -151,6 +153,7 @@ impl Events {
             }
             match signal {
                 libc::SIGUSR1 => found.report = true,
+                libc::SIGUSR2 => found.clients = true,
                 _ => found.stop = true,
             }
         }

@@ -39,6 +39,11 @@ impl Object {
         self.raw(key, value.finish())
     }
 
+    pub fn objects(self, key: &str, values: Vec<Object>) -> Object {
+        let values: Vec<String> = values.into_iter().map(Object::finish).collect();
+        self.raw(key, format!("[{}]", values.join(",")))
+    }
+
     fn raw(mut self, key: &str, value: impl Display) -> Object {
         let separator = if self.0.is_empty() { "" } else { "," };
         write!(self.0, "{separator}{}:{value}", quoted(key)).expect("a String takes any text");

@@ -1,12 +1,14 @@
 //! A link emulator between two network namespaces, in user space.
 //!
-//! The model is pure: `Link` and everything below it (`queue`, `codel`, `rate`, `loss`, `jitter`)
-//! receive time and seed from outside and never look at a clock. Devices, clock, timers and signals
+//! The model is pure: `Link` and everything below it (`queue`, `codel`, `rate`, `loss`, `jitter`), and
+//! `Crowd`, which has a `Link` for each client, receive time and seed from outside and never look at a clock. Devices, clock, timers and signals
 //! stand at the edge, and `emulator` joins the two.
 
 pub mod cli;
+pub mod clients;
 pub mod clock;
 pub mod codel;
+pub mod crowd;
 pub mod decimal;
 pub mod device;
 pub mod direction;
@@ -20,6 +22,7 @@ pub mod jitter;
 pub mod json;
 pub mod link;
 pub mod loss;
+pub mod model;
 pub mod namespace;
 pub mod path;
 pub mod pcap;
@@ -33,6 +36,7 @@ pub mod schedule;
 pub mod stalls;
 pub mod stats;
 pub mod times;
+pub mod way;
 
 /// A point in time or a span, in nanoseconds. Points are CLOCK_MONOTONIC.
 pub type Ns = u64;

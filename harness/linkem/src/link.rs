@@ -24,6 +24,16 @@ pub struct Counters {
     pub max_queue_bytes: usize,
 }
 
+impl Counters {
+    /// Adds the drops of another link; of the queues the fuller one counts.
+    pub fn add_drops(&mut self, other: &Counters) {
+        self.drops_queue += other.drops_queue;
+        self.drops_loss += other.drops_loss;
+        self.drops_codel += other.drops_codel;
+        self.max_queue_bytes = self.max_queue_bytes.max(other.max_queue_bytes);
+    }
+}
+
 /// A packet, when it came and the instant it is due at the far end.
 #[derive(Debug)]
 pub struct Due<P> {
@@ -129,6 +139,11 @@ impl<P> Link<P> {
 
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// Packets that left the queue and are on their way.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
     }
 
     /// Packets inside the link now: waiting, in transmission or in flight.

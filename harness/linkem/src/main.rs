@@ -62,7 +62,7 @@ fn run(options: &Options) -> Result<()> {
     let records = Records { capture, times };
     // After the threads of the files were started: only the link itself deserves the better scheduling.
     let scheduling = schedule::take_best();
-    let mut emulator = Emulator::new(ends, &options.down, &options.up, records, events)?;
+    let mut emulator = Emulator::new(ends, options, records, events)?;
     let ready = ready(options, scheduling).text("arrivals", emulator.arrivals());
     say(&ready.number("epoch_ns", emulator.epoch()).finish());
     emulator.run(|report| say(&report.finish()))

@@ -1,14 +1,14 @@
 //! One direction at work: packets from one device, through the model, into the other device.
 
-use std::io;
-
-use crate::device::Device;
+use crate::device::{lost, Device};
+use crate::error::{Error, Result};
 use crate::histogram::Histogram;
 use crate::json::Object;
-use crate::link::Link;
+use crate::model::Model;
 use crate::records::Records;
 use crate::stalls::Stalls;
 use crate::stats;
+use crate::way::Way;
 use crate::{Ns, MTU};
 
 /// Packets taken or given in one go before the other direction gets its turn.
@@ -34,27 +34,31 @@ pub struct Traffic {
 
 /// One direction: its model and its counts.
 pub struct Path {
-    way: &'static str,
-    link: Link<Box<[u8]>>,
+    way: Way,
+    model: Box<dyn Model>,
     traffic: Traffic,
 }
 
 impl Path {
-    pub fn new(way: &'static str, link: Link<Box<[u8]>>) -> Path {
-        Path { way, link, traffic: Traffic::default() }
+    pub fn new(way: Way, model: Box<dyn Model>) -> Path {
+        Path { way, model, traffic: Traffic::default() }
     }
 
     /// Takes waiting packets from `source` into the model. True when more may be waiting.
-    pub fn ingest(&mut self, source: &mut dyn Device, buffer: &mut [u8]) -> io::Result<bool> {
+    pub fn ingest(&mut self, source: &mut dyn Device, buffer: &mut [u8]) -> Result<bool> {
         for _ in 0..BATCH {
-            let arrival = match source.receive(buffer)? {
-                Some(arrival) => arrival,
-                None => return Ok(false),
-            };
+            let arrival =
+                match source.receive(buffer).map_err(|error| lost(self.way.sender(), &error))? {
+                    Some(arrival) => arrival,
+                    None => return Ok(false),
+                };
             match arrival.bytes.checked_sub(source.framing()) {
                 None => self.traffic.malformed += 1,
                 Some(bytes) if bytes > MTU => self.traffic.oversize += 1,
-                Some(bytes) => self.link.offer(arrival.at, bytes, buffer[..arrival.bytes].into()),
+                Some(bytes) => self
+                    .model
+                    .offer(arrival.at, bytes, &buffer[..arrival.bytes], source.framing())
+                    .map_err(Error::Failure)?,
             }
         }
         Ok(true)
@@ -69,8 +73,8 @@ impl Path {
     ) -> bool {
         let mut now = clock();
         for _ in 0..BATCH {
-            self.link.advance(now);
-            let due = match self.link.take_due(now + EARLY) {
+            self.model.advance(now);
+            let due = match self.model.take_due(now + EARLY) {
                 Some(due) => due,
                 None => return false,
             };
@@ -80,7 +84,7 @@ impl Path {
                 Ok(()) => {
                     self.traffic.packets_out += 1;
                     self.traffic.bytes_out += due.bytes as u64;
-                    records.add(self.way, now, &due, sink.framing());
+                    records.add(self.way.name(), now, &due, sink.framing());
                 }
                 Err(_) => self.traffic.write_errors += 1,
             }
@@ -91,11 +95,17 @@ impl Path {
 
     /// When `deliver` has something to do next.
     pub fn next_wake(&self) -> Option<Ns> {
-        self.link.next_wake(EARLY)
+        self.model.next_wake(EARLY)
     }
 
     /// The counts so far; `drops_device` comes from the device the packets are taken from.
     pub fn describe(&self, drops_device: Option<u64>) -> Object {
-        stats::direction(&self.link.counters(), &self.traffic, self.link.held(), drops_device)
+        let (counters, held) = (self.model.counters(), self.model.held());
+        self.model.describe(stats::direction(&counters, &self.traffic, held, drops_device))
+    }
+
+    /// The account of each client; empty where there is one link for all.
+    pub fn clients(&self) -> Vec<Object> {
+        self.model.clients()
     }
 }

@@ -152,6 +152,24 @@ fn both_backends_are_understood() {
 }
 
 #[test]
+fn each_client_may_have_a_link_to_itself() {
+    let hosts =
+        HOSTS.replace("_mbps=1", "_mbps=1,queue=droptail:3000").replace("_mbps=2", "_mbps=0");
+    let shared = "--per-client --shared-up rate_mbps=9";
+    match command(&format!("--backend tun {hosts} {shared}")) {
+        Ok(Command::Run(options)) => {
+            let per_client = options.per_client.unwrap();
+            assert_eq!(per_client.shared_down, None);
+            assert_eq!(per_client.shared_up, Direction::parse("rate_mbps=9").ok());
+        }
+        other => panic!("{other:?}"),
+    }
+    let endless = format!("--backend tun {HOSTS} --per-client");
+    let mend = "give queue=droptail:BYTES or codel:BYTES; see linkem --help";
+    assert_eq!(refusal(&endless), format!("--down: --per-client with an unlimited queue; {mend}"));
+}
+
+#[test]
 fn a_wrong_command_line_is_refused_by_name() {
     let cases = [
         (HOSTS.to_string(), "--backend is missing"),
@@ -161,6 +179,10 @@ fn a_wrong_command_line_is_refused_by_name() {
         (format!("--backend tun {HOSTS} --device x"), "--device given twice"),
         (format!("--backend tun {HOSTS} --delay 5"), "unknown argument '--delay'"),
         (format!("--backend tun {HOSTS} --pcap"), "--pcap needs a value"),
+        (
+            format!("--backend tun {HOSTS} --shared-down rate_mbps=1"),
+            "--shared-down needs --per-client",
+        ),
         (format!("--backend tun {HOSTS} --snaplen 0"), "--snaplen '0' is not from 1 to 65535"),
         (
             "--backend tun --client-ns a --server-ns b --device a/b".to_string(),

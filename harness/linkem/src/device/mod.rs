@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::io::RawFd;
 
 use crate::cli::{Backend, Options};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::interface::Interface;
 use crate::namespace::Namespace;
 use crate::{Ns, MTU};
@@ -76,6 +76,13 @@ pub fn open(options: &Options) -> Result<Ends> {
             Ok(Ends { client, server })
         }
     }
+}
+
+/// The device of a host failed while the link was running.
+pub fn lost(host: &str, error: &io::Error) -> Error {
+    Error::Failure(format!(
+        "receive from the {host}'s device: {error}; it was removed while the link was running"
+    ))
 }
 
 fn prepare_veth(name: &str) -> Result<()> {

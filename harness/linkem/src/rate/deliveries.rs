@@ -6,6 +6,8 @@
 //! An opportunity carries as many waiting packets as fit, a packet may span opportunities, and what is
 //! left when the queue is empty is lost. A packet must be waiting before the opportunity comes.
 
+use std::rc::Rc;
+
 use super::{numbered, parse_ms};
 use crate::Ns;
 
@@ -31,7 +33,7 @@ pub fn parse_trace(text: &str) -> Result<Vec<Ns>, String> {
 
 /// Replays a trace.
 pub struct Deliveries {
-    opportunities: Vec<Ns>,
+    opportunities: Rc<[Ns]>,
     epoch: Ns,
     /// Number of the first opportunity not used or missed, counted over all repetitions.
     next: u64,
@@ -42,8 +44,8 @@ pub struct Deliveries {
 
 impl Deliveries {
     /// `opportunities` as `parse_trace` gives them: rising, the last above 0.
-    pub fn new(opportunities: Vec<Ns>, epoch: Ns) -> Deliveries {
-        Deliveries { opportunities, epoch, next: 0, current: epoch, left: 0 }
+    pub fn new(opportunities: impl Into<Rc<[Ns]>>, epoch: Ns) -> Deliveries {
+        Deliveries { opportunities: opportunities.into(), epoch, next: 0, current: epoch, left: 0 }
     }
 
     pub fn next_start(&self, arrived: Ns) -> Ns {

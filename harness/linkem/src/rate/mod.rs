@@ -6,6 +6,8 @@ mod steps;
 pub use deliveries::{parse_trace, Deliveries, OPPORTUNITY_BYTES};
 pub use steps::{parse_steps, Serialiser, Step};
 
+use std::rc::Rc;
+
 use crate::Ns;
 
 /// Fastest rate accepted, in bit/s: 100 Gbit/s, far above what user space can forward.
@@ -14,13 +16,13 @@ pub const MAX_RATE_BPS: u64 = 100_000_000_000;
 /// Largest time accepted in a trace or step file, in milliseconds (about 31 years).
 const MAX_FILE_MS: u64 = 1_000_000_000_000;
 
-/// The rate of one direction, as configured.
+/// The rate of one direction, as configured. Files are read once, however many clients there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RateSpec {
     Unlimited,
     Constant { bps: u64 },
-    Steps { file: String, steps: Vec<Step> },
-    Trace { file: String, opportunities: Vec<Ns> },
+    Steps { file: String, steps: Rc<[Step]> },
+    Trace { file: String, opportunities: Rc<[Ns]> },
 }
 
 /// The transmitter of one direction.

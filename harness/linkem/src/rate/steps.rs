@@ -1,5 +1,7 @@
 //! Serialisation at a rate that is constant, or constant between steps.
 
+use std::rc::Rc;
+
 use super::{numbered, parse_ms, MAX_RATE_BPS};
 use crate::{decimal, Ns, NS_PER_S};
 
@@ -49,7 +51,7 @@ fn parse_step(line: &str) -> Result<Step, String> {
 /// The wire is free again at `free` + `spent`/rate nanoseconds. Keeping that fraction makes n packets
 /// take exactly n*8*len/rate, however odd the rate.
 pub struct Serialiser {
-    steps: Vec<Step>,
+    steps: Rc<[Step]>,
     current: usize,
     epoch: Ns,
     free: Ns,
@@ -58,8 +60,8 @@ pub struct Serialiser {
 }
 
 impl Serialiser {
-    pub fn new(steps: Vec<Step>, epoch: Ns) -> Serialiser {
-        Serialiser { steps, current: 0, epoch, free: epoch, spent: 0 }
+    pub fn new(steps: impl Into<Rc<[Step]>>, epoch: Ns) -> Serialiser {
+        Serialiser { steps: steps.into(), current: 0, epoch, free: epoch, spent: 0 }
     }
 
     pub fn next_start(&self, arrived: Ns) -> Ns {

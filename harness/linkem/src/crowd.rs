@@ -1,0 +1,180 @@
+//! One direction of many clients: a link for each, and, if asked, a link that all share.
+//!
+//! The shared link lies between the clients and their own links, as the cable segment or radio cell of an access
+//! network lies behind the shaper that holds each subscriber to a rate. So a packet down passes its client's queue
+//! first and then the shared one, and a packet up the other way round.
+
+use crate::clients::{Client, Clients, MAX_CLIENTS};
+use crate::direction::Direction;
+use crate::json::Object;
+use crate::link::{Counters, Due, Link};
+use crate::way::{Address, Way};
+use crate::Ns;
+
+/// A packet on its way through both links: whose it is, and when it came.
+struct Passing<P> {
+    client: usize,
+    arrived: Ns,
+    packet: P,
+}
+
+/// The model of one direction, carrying packets of any kind `P`.
+pub struct Crowd<P> {
+    way: Way,
+    clients: Clients<Passing<P>>,
+    shared: Option<Link<Passing<P>>>,
+    now: Ns,
+    last_arrival: Ns,
+    packets_in: u64,
+    bytes_in: u64,
+    foreign: u64,
+}
+
+impl<P> Crowd<P> {
+    /// `each` is the link of each client, `shared` that of all; `epoch` is time zero of traces and step lists.
+    pub fn new(way: Way, each: &Direction, shared: Option<&Direction>, epoch: Ns) -> Crowd<P> {
+        Crowd {
+            way,
+            clients: Clients::new(each, way, epoch),
+            shared: shared.map(|shared| Link::new(shared, epoch, way.stream())),
+            now: epoch,
+            last_arrival: epoch,
+            packets_in: 0,
+            bytes_in: 0,
+            foreign: 0,
+        }
+    }
+
+    pub fn way(&self) -> Way {
+        self.way
+    }
+
+    /// A packet of `bytes` IP bytes from or to this client arrives at `at`. Fails when there are too many clients.
+    pub fn offer(
+        &mut self,
+        client: Address,
+        at: Ns,
+        bytes: usize,
+        packet: P,
+    ) -> Result<(), String> {
+        let at = at.max(self.last_arrival);
+        self.last_arrival = at;
+        let client = self.clients.number(client).ok_or_else(|| {
+            format!("more than {MAX_CLIENTS} client addresses sent packets; use fewer clients")
+        })?;
+        self.packets_in += 1;
+        self.bytes_in += bytes as u64;
+        let passed = self.clients.passed(client);
+        passed.packets_in += 1;
+        passed.bytes_in += bytes as u64;
+        let passing = Passing { client, arrived: at, packet };
+        match (&mut self.shared, self.way) {
+            (Some(shared), Way::Up) => shared.offer(at, bytes, passing),
+            _ => self.clients.offer(client, at, bytes, passing),
+        }
+        Ok(())
+    }
+
+    /// Counts a packet that is of no client, as it is no IPv4 packet. It is dropped.
+    pub fn refuse_foreign(&mut self) {
+        self.foreign += 1;
+    }
+
+    /// Lets packets that are through with their first link at `now` or before enter their second one.
+    pub fn advance(&mut self, now: Ns) {
+        self.now = self.now.max(now);
+        let shared = match &mut self.shared {
+            Some(shared) => shared,
+            None => return,
+        };
+        match self.way {
+            Way::Down => {
+                while let Some((_, due)) = self.clients.take_due(now, now) {
+                    shared.offer(due.at, due.bytes, due.packet);
+                }
+                shared.advance(now);
+            }
+            Way::Up => {
+                shared.advance(now);
+                while let Some(due) = shared.take_due(now) {
+                    self.clients.offer(due.packet.client, due.at, due.bytes, due.packet);
+                }
+            }
+        }
+    }
+
+    /// The next packet, if it is due at `limit` or before.
+    pub fn take_due(&mut self, limit: Ns) -> Option<Due<P>> {
+        let due = match (&mut self.shared, self.way) {
+            (Some(shared), Way::Down) => shared.take_due(limit)?,
+            _ => self.clients.take_due(self.now, limit)?.1,
+        };
+        let Passing { client, arrived, packet } = due.packet;
+        let passed = self.clients.passed(client);
+        passed.packets_out += 1;
+        passed.bytes_out += due.bytes as u64;
+        Some(Due { arrived, at: due.at, bytes: due.bytes, packet })
+    }
+
+    /// When to call `advance` and `take_due` next, if packets may leave `early` ns before they are due.
+    pub fn next_wake(&self, early: Ns) -> Option<Ns> {
+        let (first, last) = match (&self.shared, self.way) {
+            (None, _) => (None, self.clients.next_wake(early)),
+            (Some(shared), Way::Down) => (self.clients.next_wake(0), shared.next_wake(early)),
+            (Some(shared), Way::Up) => (shared.next_wake(0), self.clients.next_wake(early)),
+        };
+        match (first, last) {
+            (Some(first), Some(last)) => Some(first.min(last)),
+            (first, last) => first.or(last),
+        }
+    }
+
+    /// What came, and what all links dropped; the most that waited in any of them.
+    pub fn counters(&self) -> Counters {
+        let mut sum = self.clients.drops();
+        if let Some(shared) = &self.shared {
+            sum.add_drops(&shared.counters());
+        }
+        Counters { packets_in: self.packets_in, bytes_in: self.bytes_in, ..sum }
+    }
+
+    /// Packets inside any link now.
+    pub fn held(&self) -> usize {
+        self.clients.held() + self.shared.as_ref().map_or(0, Link::held)
+    }
+
+    /// Adds the number of clients seen, packets of none, and the drops of the shared link.
+    pub fn describe(&self, object: Object) -> Object {
+        let object = object.number("clients", self.clients.len()).number("foreign", self.foreign);
+        match &self.shared {
+            Some(shared) => object.object("shared", drops(Object::default(), &shared.counters())),
+            None => object,
+        }
+    }
+
+    /// An account for each client, in the order in which they were first seen.
+    pub fn accounts(&self) -> Vec<Object> {
+        self.clients.iter().map(account).collect()
+    }
+}
+
+/// `packets_out` were due in time; drops are those of the client's own link.
+fn account<P>(client: &Client<P>) -> Object {
+    let [a, b, c, d] = client.address;
+    let passed = client.passed;
+    let object = Object::default()
+        .text("address", &format!("{a}.{b}.{c}.{d}"))
+        .number("packets_in", passed.packets_in)
+        .number("bytes_in", passed.bytes_in)
+        .number("packets_out", passed.packets_out)
+        .number("bytes_out", passed.bytes_out);
+    drops(object, &client.link.counters())
+}
+
+fn drops(object: Object, counters: &Counters) -> Object {
+    object
+        .number("drops_queue", counters.drops_queue)
+        .number("drops_loss", counters.drops_loss)
+        .number("drops_codel", counters.drops_codel)
+        .number("max_queue_bytes", counters.max_queue_bytes)
+}

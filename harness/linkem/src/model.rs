@@ -1,0 +1,110 @@
+//! What a direction asks of the model that carries its packets: one link for all, or one per client.
+
+use crate::crowd::Crowd;
+use crate::json::Object;
+use crate::link::{Counters, Due, Link};
+use crate::Ns;
+
+/// A packet as its device gave it, framing included.
+pub type Frame = Box<[u8]>;
+
+/// The model of one direction.
+pub trait Model {
+    /// A frame with an IP packet of `bytes` arrives at `at`. Fails when there are too many clients.
+    fn offer(&mut self, at: Ns, bytes: usize, frame: &[u8], framing: usize) -> Result<(), String>;
+
+    /// Does all that happens at `now` or before.
+    fn advance(&mut self, now: Ns);
+
+    /// The next packet, if it is due at `limit` or before. Call `advance` first.
+    fn take_due(&mut self, limit: Ns) -> Option<Due<Frame>>;
+
+    /// When to call both next, if packets may leave `early` ns before they are due.
+    fn next_wake(&self, early: Ns) -> Option<Ns>;
+
+    fn counters(&self) -> Counters;
+
+    /// Packets inside the model now.
+    fn held(&self) -> usize;
+
+    /// Adds what only this kind of model tells.
+    fn describe(&self, object: Object) -> Object;
+
+    /// The account of each client; empty where there is one link for all.
+    fn clients(&self) -> Vec<Object>;
+}
+
+impl Model for Link<Frame> {
+    fn offer(&mut self, at: Ns, bytes: usize, frame: &[u8], _: usize) -> Result<(), String> {
+        Link::offer(self, at, bytes, frame.into());
+        Ok(())
+    }
+
+    fn advance(&mut self, now: Ns) {
+        Link::advance(self, now);
+    }
+
+    fn take_due(&mut self, limit: Ns) -> Option<Due<Frame>> {
+        Link::take_due(self, limit)
+    }
+
+    fn next_wake(&self, early: Ns) -> Option<Ns> {
+        Link::next_wake(self, early)
+    }
+
+    fn counters(&self) -> Counters {
+        Link::counters(self)
+    }
+
+    fn held(&self) -> usize {
+        Link::held(self)
+    }
+
+    fn describe(&self, object: Object) -> Object {
+        object
+    }
+
+    fn clients(&self) -> Vec<Object> {
+        Vec::new()
+    }
+}
+
+impl Model for Crowd<Frame> {
+    fn offer(&mut self, at: Ns, bytes: usize, frame: &[u8], framing: usize) -> Result<(), String> {
+        match self.way().client_address(frame, framing) {
+            Some(client) => Crowd::offer(self, client, at, bytes, frame.into()),
+            None => {
+                self.refuse_foreign();
+                Ok(())
+            }
+        }
+    }
+
+    fn advance(&mut self, now: Ns) {
+        Crowd::advance(self, now);
+    }
+
+    fn take_due(&mut self, limit: Ns) -> Option<Due<Frame>> {
+        Crowd::take_due(self, limit)
+    }
+
+    fn next_wake(&self, early: Ns) -> Option<Ns> {
+        Crowd::next_wake(self, early)
+    }
+
+    fn counters(&self) -> Counters {
+        Crowd::counters(self)
+    }
+
+    fn held(&self) -> usize {
+        Crowd::held(self)
+    }
+
+    fn describe(&self, object: Object) -> Object {
+        Crowd::describe(self, object)
+    }
+
+    fn clients(&self) -> Vec<Object> {
+        Crowd::accounts(self)
+    }
+}
