@@ -173,10 +173,10 @@ fn a_shared_rate_holds_for_all_together_to_the_nanosecond() {
 fn who_shares_gets_an_equal_share() {
     let (each, shared) = ("rate_mbps=10,queue=droptail:30000", "rate_mbps=20,queue=droptail:30000");
     let mut crowd = crowd(Way::Down, each, Some(shared));
-    // Ten clients, each of whom sends 10 Mbit/s for a second, at random times: at regular ones a full drop-tail
+    // Ten clients, each of whom sends 5 Mbit/s for two seconds, at random times: at regular ones a full drop-tail
     // queue would always drop the same clients' packets.
     let packets: Vec<Packet> =
-        traffic(8, 8330, 10, 120_048).iter().map(|(at, client, _)| (*at, *client, 1500)).collect();
+        traffic(8, 8330, 10, 240_096).iter().map(|(at, client, _)| (*at, *client, 1500)).collect();
     let due = carry(&mut crowd, &packets, false);
     let mut got: HashMap<u8, f64> = HashMap::new();
     for (packet, _) in packets.iter().zip(&due).filter(|(_, due)| due.is_some()) {
