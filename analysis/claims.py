@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.claimresult import ClaimRow, ClaimVerdict
-from analysis.claimtext import Outcome, sentence, setting_text, wording
+from analysis.claimtext import ClaimOutcome, sentence, setting_text, wording
 from analysis.compare import (
     ALPHA,
     NOTHING,
@@ -242,7 +242,7 @@ def _row(
     where = setting_text(asked.setting, asked.pages, measured.wording)
     known = asked.comparison.n > 0
     notes = _missing(asked, measured)
-    outcome = Outcome(asked.comparison, judgement, verdict, floor, notes)
+    outcome = ClaimOutcome(asked.comparison, judgement, verdict, floor, notes)
     return ClaimRow(
         claim=asked.claim,
         setting=asked.setting,

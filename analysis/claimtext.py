@@ -56,7 +56,7 @@ def _link_texts(conditions: pd.DataFrame) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ClaimOutcome:
     """What is known of a claim in a setting, for its sentence. `missing`: why there is nothing to compare."""
 
     seen: Comparison
@@ -66,7 +66,7 @@ class Outcome:
     missing: Sequence[str] = ()
 
 
-def sentence(claim: Claim, where: str, outcome: Outcome, margin: float) -> str:
+def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> str:
     """What became of a claim at one place.
 
     `HTTP/2 against HTTP/1.1, 10mbps-50ms: faster, by 5 to 9 % (ratio 0.93 [0.91-0.95]); expected below 1: holds.`

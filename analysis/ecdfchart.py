@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from analysis import plots
 from analysis.plots import TimeUnit
 from analysis.protocols import Dash, Style
-from analysis.samples import Trials
+from analysis.samples import DrawnTrials
 from analysis.variantchart import DASHES
 
 LEAST_TRIALS = 2  # of a line
@@ -18,7 +18,7 @@ AGAIN_ALPHA = 0.45
 
 
 def distributions(
-    axes: Axes, conditions: Sequence[Trials], styles: Mapping[str, Style], unit: TimeUnit
+    axes: Axes, conditions: Sequence[DrawnTrials], styles: Mapping[str, Style], unit: TimeUnit
 ) -> None:
     """The trials that count, in the colours of their protocols; what was measured again is pale."""
     dashes = _dashes(conditions)
@@ -39,7 +39,7 @@ def distributions(
     axes.set_ylabel("Share of trials")
 
 
-def handles(conditions: Sequence[Trials]) -> list[Line2D]:
+def handles(conditions: Sequence[DrawnTrials]) -> list[Line2D]:
     """What tells the forms of a page apart; empty when there is one."""
     return [
         Line2D([], [], color="#000000", linestyle=dash, linewidth=1.1, label=form)
@@ -47,6 +47,6 @@ def handles(conditions: Sequence[Trials]) -> list[Line2D]:
     ]
 
 
-def _dashes(conditions: Sequence[Trials]) -> dict[str, Dash]:
+def _dashes(conditions: Sequence[DrawnTrials]) -> dict[str, Dash]:
     forms = list(dict.fromkeys(each.form for each in conditions))
     return {form: DASHES[number % len(DASHES)] for number, form in enumerate(forms)} if len(forms) > 1 else {}

@@ -25,7 +25,7 @@ PARQUET = "records.parquet has every trial."
 
 
 @dataclass(frozen=True)
-class Trials:
+class DrawnTrials:
     """The trials of one condition that have a time, in the order in which they ran.
 
     `form`: the variant and compression, as far as they vary in the group. `again`: a baseline, measured a second time.
@@ -48,7 +48,7 @@ class Group:
     """What shares an axis. `untimed`: how many trials were left out that have no time to draw."""
 
     title: str
-    conditions: tuple[Trials, ...]
+    conditions: tuple[DrawnTrials, ...]
     untimed: int
 
     @property
@@ -107,13 +107,13 @@ def _group(records: pd.DataFrame, results: Results, columns: Sequence[str]) -> G
     first = records.drop_duplicates("cell")
     varying = [name for name in conditions.varying(first, FORM) if name not in columns]
     members = conditions.in_order(first, [*FORM, "protocol", AGAIN])
-    made: list[Trials] = []
+    made: list[DrawnTrials] = []
     for member in members.to_dict("records"):
         mine = records[records["cell"] == member["cell"]]
         timed = mine[mine["time"].notna()]
         form = ", ".join(str(member[name]) for name in varying)
         made.append(
-            Trials(
+            DrawnTrials(
                 label=_label(member, form),
                 protocol=str(member["protocol"]),
                 form=form,
@@ -130,7 +130,7 @@ def _label(member: Mapping[Any, Any], form: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _told_apart(made: Sequence[Trials]) -> Iterator[Trials]:
+def _told_apart(made: Sequence[DrawnTrials]) -> Iterator[DrawnTrials]:
     """Labels that say the same get a number."""
     seen: dict[str, int] = {}
     for each in made:

@@ -15,7 +15,7 @@ from analysis.estimate import LEAST_TRIALS, Estimate, IntervalKind, estimate
 from analysis.plots import TimeUnit
 from analysis.protocols import Style
 from analysis.results import Results
-from analysis.samples import Group, Trials, drawn
+from analysis.samples import Group, DrawnTrials, drawn
 
 ROW_INCHES = 0.34
 ECDF_INCHES = 1.2
@@ -64,7 +64,7 @@ def _chart(group: Group) -> Figure:
     return figure
 
 
-def _row(axes: Axes, number: int, row: Trials, style: Style, unit: TimeUnit) -> None:
+def _row(axes: Axes, number: int, row: DrawnTrials, style: Style, unit: TimeUnit) -> None:
     heights = number + np.linspace(FIRST, LAST, row.times_ms.size)
     times = row.times_ms / unit.ms
     plots.scatter(axes, times[row.counts], heights[row.counts], style.colour)
