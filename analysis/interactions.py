@@ -42,7 +42,7 @@ def interactions(rows: Sequence[ClaimRow], measured: Measured) -> tuple[Interact
     return tuple(
         Interaction(
             first.claim,
-            setting_text(_rest(first.setting), first.pages, measured.wording),
+            setting_text(_both(first.setting, other.setting), first.pages, measured.wording),
             str(other.setting["protocol"]),
             str(first.setting["protocol"]),
             comparison,
@@ -66,6 +66,11 @@ def _rest(setting: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: each for name, each in setting.items() if name != "protocol" and not follows(name, "protocol")
     }
+
+
+def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """What two settings share."""
+    return {name: each for name, each in one.items() if other.get(name) == each}
 
 
 def _compared(first: ClaimRow, other: ClaimRow, measured: Measured) -> Comparison | None:

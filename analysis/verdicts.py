@@ -42,6 +42,8 @@ def unknown_text(row: Mapping[Any, Any]) -> str:
     """What is not known yet, and what would tell."""
     if math.isnan(row["ratio"]):
         return "not known: no block holds a value above 0 of both" if row["n"] == 0 else "not known"
+    if math.isnan(row["low"]) and row["n"] >= LEAST_PAIRS:
+        return f"not known yet: a page or a run has fewer than {LEAST_PAIRS} blocks"
     if math.isnan(row["low"]):
         return f"not known yet: {words.count(row['n'], 'block')} of at least {LEAST_PAIRS}"
     seen = f"not known yet: between {signed(row['low'])} and {signed(row['high'])} %"

@@ -35,6 +35,10 @@ ROW = {"n": 10, "ratio": 1.02, "low": 1.011, "high": 1.034, "small": False, "tri
         ),
         ({"verdict": Verdict.UNKNOWN, "n": 2, "low": math.nan}, "not known yet: 2 blocks of at least 3"),
         (
+            {"verdict": Verdict.UNKNOWN, "n": 5, "low": math.nan},
+            "not known yet: a page or a run has fewer than 3 blocks",
+        ),
+        (
             {"verdict": Verdict.UNKNOWN, "n": 0, "ratio": math.nan},
             "not known: no block holds a value above 0 of both",
         ),
