@@ -15,7 +15,7 @@ from analysis.estimate import LEAST_TRIALS, Estimate, IntervalKind, estimate
 from analysis.plots import TimeUnit
 from analysis.protocols import Style
 from analysis.results import Results
-from analysis.samples import Group, DrawnTrials, drawn
+from analysis.samples import DrawnTrials, Group, drawn
 
 ROW_INCHES = 0.34
 ECDF_INCHES = 1.2
