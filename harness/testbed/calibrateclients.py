@@ -113,7 +113,7 @@ class _Bench:
         yield (
             f"client_{way}_mbps",
             CalibratedFigure(
-                f"{way} rate of the median client",
+                f"{way} rate, median client",
                 "Mbit/s",
                 configured,
                 configured * statistics.median(shares),
@@ -124,7 +124,7 @@ class _Bench:
         worst = 100 * max(abs(share - 1) for share in shares)
         yield (
             f"client_{way}_off_percent",
-            CalibratedFigure(f"{way} rate of the worst client, off by", "%", 0, worst, n, 200 * tolerance),
+            CalibratedFigure(f"{way} rate, worst client", "%", 0, worst, n, 200 * tolerance),
         )
         yield (
             f"fairness_{way}",
