@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from rich.table import Table
@@ -11,12 +13,15 @@ from rich.text import Text
 from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
+from harness.errors import StudyError
+from harness.link.addresses import refuse_count
 from harness.model.link import Backend, Link
 from harness.study.linkfile import named_links, shipped_links
 from harness.study.studyfile import read_study
 from harness.testbed.calibrate import calibrate
+from harness.testbed.calibrateclients import calibrate_clients
 from harness.testbed.calibration import Calibration, refuse_if_off
-from harness.testbed.testbed import testbed
+from harness.testbed.testbed import Testbed, testbed
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -27,16 +32,37 @@ def run(arguments: argparse.Namespace) -> int:
         links.extend(read_study(Path(arguments.study)).links)
     if not links:
         links = [link_of(arguments)]
-    return in_enclosure(arguments, lambda: _calibrate(links, arguments.backend, thorough=not arguments.short))
+    clients = arguments.clients
+    if clients is None:
+        return in_enclosure(
+            arguments,
+            lambda: _calibrate(
+                links,
+                arguments.backend,
+                lambda made, link: calibrate(made, link, thorough=not arguments.short),
+            ),
+        )
+    if arguments.short:
+        raise StudyError("--short is of one client; leave --short or --clients out")
+    refuse_count(clients)
+    each = [replace(link, per_client=True) for link in links]
+    return in_enclosure(
+        arguments,
+        lambda: _calibrate(
+            each, arguments.backend, lambda made, link: calibrate_clients(made, link, clients)
+        ),
+    )
 
 
-def _calibrate(links: list[Link], backend: Backend | None, *, thorough: bool) -> int:
+def _calibrate(
+    links: list[Link], backend: Backend | None, measure: Callable[[Testbed, Link], Calibration]
+) -> int:
     out = console()
     readings: list[Calibration] = []
     with testbed(backend=backend) as made:
         for link in links:
             with out.status(Text(f"measuring {link.name} ({len(readings) + 1} of {len(links)})")):
-                readings.append(calibrate(made, link, thorough=thorough))
+                readings.append(measure(made, link))
             out.print(_table(readings[-1]))
             out.print()
     out.print(
@@ -57,7 +83,7 @@ def _table(reading: Calibration) -> Table:
         places = 2 if figure.unit in ("ms", "%") else 3
         share = f"{figure.error / figure.configured:+.2%}" if figure.configured and figure.unit != "%" else ""
         table.add_row(
-            f"{figure.what}, {figure.unit}",
+            f"{figure.what}, {figure.unit}" if figure.unit else figure.what,
             f"{figure.configured:.{places}f}",
             f"{figure.measured:.{places}f}",
             f"{figure.error:+.{places}f}",

@@ -17,8 +17,8 @@ from typing import Protocol as Interface
 from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
 from harness.link.needs import linkem_program, refuse_without_tun
 from harness.link.netem import netem_link, refuse_without_netem
-from harness.model.direction import MTU_BYTES, Direction, GilbertElliott
-from harness.model.link import Backend, Link
+from harness.model.direction import MTU_BYTES, Direction, GilbertElliott, Way
+from harness.model.link import Backend, Link, default_queue
 from harness.model.rate import ConstantRate
 from harness.model.settings import TcpSettings
 from harness.system.command import Command
@@ -158,6 +158,17 @@ class EmulatedLink:
             )
         return self._described(self._events("stats")[-1])
 
+    def accounts(self, timeout_s: float = 5.0) -> dict[str, list[dict[str, Any]]]:
+        """The counters of each client now, by direction; it holds packets up for some ms."""
+        before = len(self._events("clients"))
+        self._process.signal(signal.SIGUSR2)
+        with self._named():
+            self._process.wait_until(
+                lambda: len(self._events("clients")) > before, timeout_s, "did not tell its clients' counters"
+            )
+        told = self._events("clients")[-1]
+        return {way: told[way] for way in Way}
+
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
         try:
@@ -183,22 +194,16 @@ class EmulatedLink:
 
 
 @dataclass(frozen=True)
-class Address:
-    """The client's address, unique per trial: no packet of an earlier trial finds its way to a later one."""
-
-    number: int
-
-    def __str__(self) -> str:
-        return f"10.{64 + self.number // 65536 % 64}.{self.number // 256 % 256}.{self.number % 256}"
-
-
-@dataclass(frozen=True)
 class Ends:
-    """What a link joins: the client host, which gets the address, and the server host."""
+    """What a link joins: the client host, which gets the address, and the server host.
+
+    With a `network` the client host has all its addresses, as of a crowd; `address` is one of them.
+    """
 
     client: Host
     address: str
     server: Host
+    network: str | None = None
 
 
 @dataclass(frozen=True)
@@ -257,6 +262,13 @@ def _linkem(link: Link, files: LinkFiles, seed: int) -> Command:
     for direction in link.directions:
         said = specification(direction, link.delay_ms(direction.way), seed, files.folder)
         command = command.plus(f"--{direction.way}", said)
+    if link.per_client:
+        command = command.plus("--per-client")
+    for way in Way:
+        shared = link.shared_mbps(way)
+        if shared is not None:
+            common = Direction(way, ConstantRate(shared), default_queue(shared, link.rtt_ms))
+            command = command.plus(f"--shared-{way}", specification(common, 0, seed, files.folder))
     if files.pcap is not None:
         command = command.plus("--pcap", files.pcap)
     if files.times is not None:
@@ -279,12 +291,16 @@ def _veth_pairs(client: Host, server: Host) -> Iterator[Host]:
 
 
 def _route(ends: Ends, tcp: TcpSettings) -> None:
+    device = f"link set {DEVICE} up mtu {MTU_BYTES} txqueuelen {DEVICE_PACKETS}"
     ends.client.configure(
-        f"link set {DEVICE} up mtu {MTU_BYTES} txqueuelen {DEVICE_PACKETS}",
+        device,
         f"addr add {ends.address}/32 dev {DEVICE}",
         f"route add default dev {DEVICE} src {ends.address} {route_options(tcp)}",
     )
-    ends.server.configure(
-        f"link set {DEVICE} up mtu {MTU_BYTES} txqueuelen {DEVICE_PACKETS}",
-        f"route add {ends.address}/32 dev {DEVICE} {route_options(tcp)}",
-    )
+    if ends.network is None:
+        to_client = ends.address
+    else:
+        # A local route gives a host thousands of addresses at once. By one gateway the server needs one neighbour.
+        ends.client.configure(f"route add local {ends.network} dev {DEVICE}")
+        to_client = f"{ends.network} via {ends.address} onlink"
+    ends.server.configure(device, f"route add {to_client} dev {DEVICE} {route_options(tcp)}")

@@ -78,6 +78,11 @@ class Link:
             key, rate = f"shared_{direction.way}_mbps", self.shared_mbps(direction.way)
             if rate is not None:
                 keys.positive(key, rate, MIN_RATE_MBPS, MAX_RATE_MBPS)
+                if rate < direction.rate.mean_mbps:
+                    raise StudyError(
+                        f"{key} is {rate:g}: less than the {direction.rate.mean_mbps:g} Mbit/s of each client; "
+                        "give at least that"
+                    )
             if rate is not None and not self.per_client:
                 raise StudyError(
                     f"{key} needs per_client = true: without it there is one link, shared by all"

@@ -129,7 +129,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "a load has one client",
         lambda asked: asked.per_client,
-        lambda _: "per_client: a page load has one client, which has the link to itself; leave per_client out",
+        lambda _: (
+            "per_client: a page load has one client, which has the link to itself; leave per_client out"
+        ),
     ),
     Rule(
         "engine speaks protocol",

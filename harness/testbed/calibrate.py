@@ -13,7 +13,7 @@ import contextlib
 import math
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.errors import TestbedFailed
@@ -58,7 +58,7 @@ PAUSES_S = (0.0, 0.0, 1.0, 3.0, 6.0, 10.0, 20.0)  # before each attempt
 def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> Calibration:
     """Measure a link that was made for this purpose, exactly as one for a trial is made."""
     testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
-    with testbed.client(link) as client, _blamed(testbed, client):
+    with testbed.client(link) as client, blamed(testbed, client):
         bench = _Bench(link, client, testbed.server, thorough)
         figures = dict(bench.figures())
         scheduling = client.link.reading()["scheduling"]
@@ -72,7 +72,7 @@ def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> Calibr
 
 
 @contextlib.contextmanager
-def _blamed(testbed: Testbed, client: Client) -> Iterator[None]:
+def blamed(testbed: Testbed, client: Client) -> Iterator[None]:
     """A part that has died or is stopped by the end is the reason, whatever was measured, or failed to be."""
     try:
         yield
@@ -93,13 +93,18 @@ def _check_parts(testbed: Testbed, client: Client) -> None:
 
 
 def readings(testbed: Testbed, link: Link, *, thorough: bool = False) -> Iterator[Calibration]:
-    """Measurements until the link is right, at most seven; the last one counts.
+    """Measurements until the link is right, at most seven; the last one counts."""
+    yield from until_right(lambda: calibrate(testbed, link, thorough=thorough))
+
+
+def until_right(measure: Callable[[], Calibration]) -> Iterator[Calibration]:
+    """Measurements until one has no complaints, at most seven; the last one counts.
 
     A spell in which other work on the machine delays packets passes; a link that is not what it should be stays so.
     """
     for pause_s in PAUSES_S:
         time.sleep(pause_s)
-        taken = calibrate(testbed, link, thorough=thorough)
+        taken = measure()
         yield taken
         if not taken.complaints:
             return
@@ -202,9 +207,9 @@ class _Bench:
         trains = [self._full_packets(direction, count) for _ in range(max(1, TRAIN_PACKETS[0] // count))]
         transmitter = self._transmitter(direction)
         due = [[transmitter.send(each.sent_ns, MTU_BYTES) for each in seen] for seen in trains]
-        expected = statistics.median(_rate_between(times) for times in due)
+        expected = statistics.median(rate_between(times) for times in due)
         shares = [
-            _rate_between([each.arrived_ns for each in seen]) / _rate_between(times)
+            rate_between([each.arrived_ns for each in seen]) / rate_between(times)
             for seen, times in zip(trains, due, strict=True)
         ]
         configured = direction.rate.mean_mbps if isinstance(direction.rate, ConstantRate) else expected
@@ -319,6 +324,6 @@ def _can_be_filled(direction: Direction, rtt_ms: float) -> bool:
     return not direction.loss.mean_percent and (limit is None or limit >= product + ROOM_FOR_TCP_BYTES)
 
 
-def _rate_between(times_ns: Sequence[int]) -> float:
+def rate_between(times_ns: Sequence[int]) -> float:
     """Mbit/s of full packets that leave at these times; the first only starts the clock."""
     return (len(times_ns) - 1) * MTU_BYTES * 8 / (times_ns[-1] - times_ns[0]) * 1e3

@@ -21,8 +21,8 @@ from pathlib import Path
 from dnsredirect.dnsmasq import NameServer, name_server
 from dnsredirect.resolver import Resolver
 from harness.errors import TestbedFailed
+from harness.link.addresses import Addresses, AddressPool
 from harness.link.emulated import (
-    Address,
     Ends,
     LinkFiles,
     RunningLink,
@@ -65,11 +65,18 @@ CLIENT = Host("client", NETNS_FOLDER / "client")  # the fresh one of the trial u
 
 @dataclass(frozen=True)
 class Client:
-    """The client host of one trial and the link that joins it to the server host."""
+    """The client host of one trial and the link that joins it to the server host.
+
+    `addresses` are all that it has: one, or one for each client of a crowd; `address` is the first.
+    """
 
     host: Host
-    address: str
+    addresses: Addresses
     link: RunningLink
+
+    @property
+    def address(self) -> str:
+        return self.addresses[0]
 
 
 class Testbed:
@@ -91,7 +98,7 @@ class Testbed:
         self.endpoints: dict[Served, Endpoint] = {}
         self._loopback: dict[tuple[str, ...], dict[str, Path]] = {}
         self._server_numbers = itertools.count(1)
-        self._client_numbers = itertools.count(1)
+        self._addresses = AddressPool()
 
     def serve(
         self,
@@ -204,9 +211,11 @@ class Testbed:
         return self._loopback[endpoint.names]
 
     @contextlib.contextmanager
-    def client(self, link: Link, *, block: int = 0, pcap: Path | None = None) -> Iterator[Client]:
-        """A fresh client host behind a fresh link. Its address was never used before in this testbed."""
-        address = str(Address(next(self._client_numbers)))
+    def client(
+        self, link: Link, *, block: int = 0, pcap: Path | None = None, count: int = 1
+    ) -> Iterator[Client]:
+        """A fresh client host with `count` addresses behind a fresh link; never used before in this testbed."""
+        addresses = self._addresses.take(count)
         # A folder of its own: nothing of an earlier link, one that failed above all, can be taken for this one's.
         with (
             tempfile.TemporaryDirectory(prefix="client-", dir=self.folder) as folder,
@@ -215,13 +224,13 @@ class Testbed:
             made.set_kernel(kernel_settings(self.tcp))
             with joined(
                 link,
-                Ends(made, address, self.server),
+                Ends(made, addresses[0], self.server, addresses.network if count > 1 else None),
                 LinkFiles(Path(folder), pcap),
                 tcp=self.tcp,
                 backend=self.backend,
                 block=block,
             ) as running:
-                yield Client(made, address, running)
+                yield Client(made, addresses, running)
 
 
 @contextlib.contextmanager

@@ -26,4 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="only what every run does before its first trial: a second per link",
     )
+    parser.add_argument(
+        "--clients",
+        type=int,
+        metavar="N",
+        help="give each of N clients such a link and measure rate, delay and fairness over them",
+    )
     add_link_options(parser)

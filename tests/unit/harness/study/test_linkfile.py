@@ -131,6 +131,7 @@ def test_without_a_rate_up_a_link_is_symmetric(tmp_path: Path) -> None:
         (PLAIN | {"per_client": 1}, ["per_client must be true or false, found 1"]),
         (PLAIN | {"shared_up_mbps": 10}, ["shared_up_mbps needs per_client = true"]),
         (PLAIN | {"per_client": True, "shared_up_mbps": 0}, ["shared_up_mbps is 0"]),
+        (PLAIN | {"per_client": True, "shared_up_mbps": 3}, ["shared_up_mbps is 3: less than the 10 Mbit/s"]),
         (PLAIN | {"per_client": True, "queue_up": "unlimited"}, ["queue_up is unlimited", "needs a size"]),
         (PLAIN | {"down_kbps": 1}, ["'down_kbps'", "did you mean"]),
         (PLAIN | {"up_mbps": 0}, ["up_mbps is 0", "0.001 to 10000 Mbit/s"]),

@@ -1,0 +1,103 @@
+"""Many clients behind one emulator: each has its link to itself, whatever carries the packets."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.errors import EnvironmentLacks, StudyError
+from harness.link.emulated import EmulatedLink
+from harness.link.manyways import ManyWays, Pair
+from harness.model.link import Backend, Link
+from harness.system.netns import host
+from harness.testbed.calibrate import PROBE_ADDRESS
+from harness.testbed.calibrateclients import client_readings
+from harness.testbed.calibration import Calibration
+from harness.testbed.testbed import testbed
+from tests.system.conftest import inside
+
+EACH = replace(Link.of(5, 85, 2, delays_ms=(40, 45)), per_client=True)
+SHARED = replace(EACH, shared_down_mbps=50.0, shared_up_mbps=20.0)
+
+
+@pytest.mark.parametrize(
+    ("link", "backend"), [(EACH, Backend.TUN), (EACH, Backend.VETH), (SHARED, Backend.TUN)]
+)
+def test_each_of_fifty_clients_gets_its_own_rate_and_delay(link: Link, backend: Backend) -> None:
+    def measure() -> Calibration:
+        with testbed(backend=backend) as made:
+            return [*client_readings(made, link, 50)][-1]
+
+    taken = inside(measure)
+    assert taken.complaints == ()
+    assert taken.figures["client_down_mbps"].n == 50
+    assert taken.figures["client_down_mbps"].measured == pytest.approx(5, rel=0.01)
+    assert taken.figures["client_up_mbps"].measured == pytest.approx(2, rel=0.01)
+    assert taken.figures["client_delay_down_ms"].measured == pytest.approx(40, abs=0.5)
+    assert taken.figures["client_delay_up_ms"].measured == pytest.approx(45, abs=0.5)
+
+
+def test_all_addresses_can_be_bound_and_accounts_tell_who_sent_what() -> None:
+    def send() -> tuple[dict[str, list[dict[str, Any]]], dict[str, Any], list[str]]:
+        with testbed() as made:
+            made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
+            with made.client(EACH, count=50) as client, made.server.entered():
+                listener = socket.create_server((PROBE_ADDRESS, 8080), backlog=50)
+                assert isinstance(client.link, EmulatedLink)
+                for address in client.addresses:
+                    with client.host.entered():
+                        near = socket.create_connection((PROBE_ADDRESS, 8080), 10, (address, 0))
+                    far, (seen, _) = listener.accept()
+                    near.close()
+                    far.close()
+                    assert seen == address
+                listener.close()
+                return client.link.accounts(), client.link.reading(), list(client.addresses)
+
+    accounts, reading, addresses = inside(send)
+    for way in ("down", "up"):
+        assert [each["address"] for each in accounts[way]] == addresses
+        assert all(each["packets_in"] >= 2 for each in accounts[way])
+        assert reading[way]["clients"] == 50
+        assert reading[way]["foreign"] == 0
+
+
+def test_what_many_clients_share_is_no_more_than_the_shared_rate() -> None:
+    """Twenty clients of 5 Mbit/s behind 50 Mbit/s: their full packets leave at 50."""
+
+    def shared_mbps() -> float:
+        with testbed() as made:
+            made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
+            with made.client(SHARED, count=20) as client:
+                pairs = [Pair(PROBE_ADDRESS, address) for address in client.addresses]
+                ways = ManyWays(made.server, client.host, pairs)
+                trains = ways.trains(60, size_bytes=1500, gap_s=1e-4, patience_s=3)
+        arrived = sorted(each.arrived_ns for seen in trains for each in seen)
+        assert len(arrived) == 1200
+        return (len(arrived) - 1) * 1500 * 8 / (arrived[-1] - arrived[0]) * 1e3
+
+    assert inside(shared_mbps) == pytest.approx(50, rel=0.02)
+
+
+def test_netem_has_no_link_per_client() -> None:
+    def make() -> str:
+        with testbed(backend=Backend.NETEM) as made, made.client(EACH, count=2):
+            return "made"
+
+    with pytest.raises((StudyError, EnvironmentLacks), match=r"netem has no link per client|lacks sch_netem"):
+        inside(make)
+
+
+def test_two_crowds_share_no_address() -> None:
+    def networks() -> list[str]:
+        with testbed() as made:
+            found = []
+            for _ in range(2):
+                with made.client(EACH, count=5) as client, host("another"):
+                    found.append(client.addresses.network)
+            return found
+
+    assert inside(networks) == ["10.64.0.8/29", "10.64.0.16/29"]
