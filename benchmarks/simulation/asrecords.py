@@ -19,6 +19,10 @@ from harness.model.claim import Claim
 from harness.study.trials import Trials
 
 CERTAINTY = Certainty()
+ALIKE = {
+    "variant": "plain", "compression": "recorded", "engine": "chromium", "driver": "playwright", "server": "apache",
+    "device": "desktop", "link": "usual", "rtt_ms": 50.0, "down_mbps": 10.0, "up_mbps": 10.0, "origins": "single",
+}  # fmt: skip
 SIGNS = {Verdict.SLOWER: 1, Verdict.FASTER: -1}
 
 
@@ -58,7 +62,8 @@ def _of_arrays(random: np.random.Generator) -> list[str]:
     for row, look in zip(ratios, until_narrow(ratios, trials).trials, strict=True):
         widths = [half_width(described(contrast(row[:each]), each, 1, LOOKED)) for each in trials.looks]
         first = next(
-            (each for each, width in zip(trials.looks, widths, strict=True) if is_narrow(width, 0.02)), 60
+            (each for each, width in zip(trials.looks, widths, strict=True) if is_narrow(width, each, 0.02)),
+            60,
         )
         if first != look:
             found.append(f"FAILED a look at {look} blocks that should be at {first}")
