@@ -19,7 +19,7 @@ from harness.model.claim import Claim
 from harness.study.trials import Trials
 
 CERTAINTY = Certainty()
-ALIKE = {
+ALIKE: dict[str, Any] = {
     "variant": "plain", "compression": "recorded", "engine": "chromium", "driver": "playwright", "server": "apache",
     "device": "desktop", "link": "usual", "rtt_ms": 50.0, "down_mbps": 10.0, "up_mbps": 10.0, "origins": "single",
 }  # fmt: skip
@@ -84,7 +84,7 @@ def _of_records(random: np.random.Generator) -> list[str]:
         expected = over_pages([{"run": each} for each in (logs[0, :, ::2] - logs[0, :, 1::2]).T])
         assert expected is not None
         cells: list[dict[str, Any]] = [
-            {"page": f"page {number // 2}", "protocol": ("h2", "http1")[number % 2], "cell": number}
+            ALIKE | {"page": f"page {number // 2}", "protocol": ("h2", "http1")[number % 2], "cell": number}
             for number in range(2 * pages)
         ]
         claim = Claim(name="it", subject={"protocol": "h2"}, reference={"protocol": "http1"})
