@@ -1,7 +1,8 @@
 """When a study knows enough: at a look, the intervals of its claims against the half-width that was asked for.
 
-A look is judged by width alone, never by a verdict or a ratio, so that chance cannot end a study where it likes. The
-intervals are those that the report gives to a study with looks (`Certainty.looked`), over all trials up to the look.
+A look is judged by width alone, never by a verdict or a ratio, so that chance cannot end a study where it likes. Below
+10 pairs nothing is narrow: their spread is often small by chance, and with it false verdicts pile up. The intervals are
+those that the report gives to a study with looks (`Certainty.looked`), over all trials up to the look.
 
 Every claim is judged in each of its settings. A condition needs no more trials when all settings that it is part of
 are narrow enough; one that belongs to no claim, when all others need none. A baseline that is measured twice ends with
@@ -21,6 +22,7 @@ import pandas as pd
 from analysis.claimresult import ClaimRow
 from analysis.claims import Measured, evaluated
 from analysis.compare import Certainty, Comparison
+from analysis.contrast import LEAST_PAIRS_LOOKED
 from analysis.exclude import sift
 from analysis.rundirectory import Run, load
 from harness.model.dimensions import AGAIN
@@ -77,19 +79,23 @@ def of_logs(low: float, high: float) -> float:
     return math.expm1((high - low) / 2)
 
 
-def is_narrow(width: float, until: float) -> bool:
-    """Whether a half-width is known and small enough."""
-    return width <= until  # NaN is not
+def is_narrow(width: float, pairs: int, until: float) -> bool:
+    """Whether the half-width of an interval of so many pairs is known and small enough."""
+    return pairs >= LEAST_PAIRS_LOOKED and width <= until  # NaN is not
 
 
 def _width(row: ClaimRow) -> float:
     return half_width(row.comparison, of_budget=row.claim.is_budget)
 
 
+def _pairs(row: ClaimRow) -> int:
+    return row.comparison.n if row.comparison else 0
+
+
 def _stopped(rows: Collection[ClaimRow], until: float, cells: Collection[int]) -> set[int]:
     """The cells that need no more trials."""
     claimed = {cell for row in rows for cell in _cells(row)}
-    wanting = {cell for row in rows if not is_narrow(_width(row), until) for cell in _cells(row)}
+    wanting = {cell for row in rows if not is_narrow(_width(row), _pairs(row), until) for cell in _cells(row)}
     if not claimed:
         return set()
     return claimed - wanting if wanting else set(cells)
@@ -105,9 +111,9 @@ def _facts(row: ClaimRow, until: float) -> dict[str, Any]:
         "claim": row.claim.name,
         "setting": dict(row.setting),
         "pages": list(row.pages),
-        "n": row.comparison.n if row.comparison else 0,
+        "n": _pairs(row),
         "half_width": None if math.isnan(width) else round(width, 6),
-        "enough": is_narrow(width, until),
+        "enough": is_narrow(width, _pairs(row), until),
     }
 
 

@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/statistics.py [--quick] [--seed 2012] [--only PART]
 
-The program is `benchmarks/simulation/benchmark.py`, which says more. Programs of this folder that import Python's module
-of this name find this file first, and get what they mean.
+The program is `benchmarks/simulation/benchmark.py`, which says more. Programs of this folder that import Python's
+module of this name find this file first, and get what they mean.
 """
 
 import sys

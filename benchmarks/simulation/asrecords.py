@@ -19,6 +19,10 @@ from harness.model.claim import Claim
 from harness.study.trials import Trials
 
 CERTAINTY = Certainty()
+ALIKE: dict[str, Any] = {
+    "variant": "plain", "compression": "recorded", "engine": "chromium", "driver": "playwright", "server": "apache",
+    "device": "desktop", "link": "usual", "rtt_ms": 50.0, "down_mbps": 10.0, "up_mbps": 10.0, "origins": "single",
+}  # fmt: skip
 SIGNS = {Verdict.SLOWER: 1, Verdict.FASTER: -1}
 
 
@@ -58,7 +62,8 @@ def _of_arrays(random: np.random.Generator) -> list[str]:
     for row, look in zip(ratios, until_narrow(ratios, trials).trials, strict=True):
         widths = [half_width(described(contrast(row[:each]), each, 1, LOOKED)) for each in trials.looks]
         first = next(
-            (each for each, width in zip(trials.looks, widths, strict=True) if is_narrow(width, 0.02)), 60
+            (each for each, width in zip(trials.looks, widths, strict=True) if is_narrow(width, each, 0.02)),
+            60,
         )
         if first != look:
             found.append(f"FAILED a look at {look} blocks that should be at {first}")
@@ -79,7 +84,7 @@ def _of_records(random: np.random.Generator) -> list[str]:
         expected = over_pages([{"run": each} for each in (logs[0, :, ::2] - logs[0, :, 1::2]).T])
         assert expected is not None
         cells: list[dict[str, Any]] = [
-            {"page": f"page {number // 2}", "protocol": ("h2", "http1")[number % 2], "cell": number}
+            ALIKE | {"page": f"page {number // 2}", "protocol": ("h2", "http1")[number % 2], "cell": number}
             for number in range(2 * pages)
         ]
         claim = Claim(name="it", subject={"protocol": "h2"}, reference={"protocol": "http1"})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.stopping import LOOKED
+from analysis.stopping import LOOKED, is_narrow
 from benchmarks.simulation import arrays
 from benchmarks.simulation.families import FAMILIES, false_shares, rows, settings
 from benchmarks.simulation.shares import Share, Table
@@ -39,7 +39,8 @@ def until_narrow(ratios: Array, trials: Trials) -> Ended:
     going = np.arange(count)
     for look in trials.looks:
         low, high = arrays.intervals(ratios[going, :look], LOOKED.confidence)
-        ends = (np.expm1((high - low) / 2) <= (trials.until or 0)) | (look == trials.most)
+        narrow = [is_narrow(width, look, trials.until or 0) for width in np.expm1((high - low) / 2).tolist()]
+        ends = np.array(narrow) | (look == trials.most)
         ended = going[ends]
         found.trials[ended], found.low[ended], found.high[ended] = look, low[ends], high[ends]
         if ended.size:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from analysis.contrast import LEAST_PAIRS
+from analysis.contrast import LEAST_PAIRS, LEAST_PAIRS_LOOKED
 from analysis.power import POWER, Question, smallest_difference, trials_needed
 from harness.cli.plaintext import aligned
 from harness.errors import StudyError
@@ -62,7 +62,8 @@ def finding(study: Study, seen: Seen | None = None) -> Iterable[str]:
         f"Differences that are found with {POWER * 100:g} % power, on one page:"
     )
     rows = [["times of a condition have a CV of", *map(_percent, cvs)]]
-    for trials in sorted({study.trials.least, study.trials.most}):
+    first = max(study.trials.least, LEAST_PAIRS_LOOKED) if looked else study.trials.least
+    for trials in sorted({min(first, study.trials.most), study.trials.most}):
         found = (smallest_difference(trials, each) for each in questions)
         rows.append(
             [f"{trials} trials find", *("nothing" if each is None else _percent(each) for each in found)]

@@ -159,3 +159,10 @@ def test_half_of_an_interval() -> None:
     assert half_width(ratio, of_budget=True) == pytest.approx((2.2 - 2 / 1.1) / 2)
     assert math.isnan(half_width(NOTHING))
     assert math.isnan(half_width(None))
+
+
+def test_below_ten_pairs_nothing_is_narrow(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", replace(STUDY, trials=10, noise=1e-6))
+    early, late = precision(run, 9, 0.5), precision(run, 10, 0.5)
+    assert (set(enough(early).values()), early.trials) == ({False}, frozenset())
+    assert set(enough(late).values()) == {True}

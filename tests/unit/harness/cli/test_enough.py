@@ -23,9 +23,9 @@ def test_a_fixed_number_of_trials_has_no_looks() -> None:
 
 
 def test_equal_loads_are_enough_and_stop_every_condition(tmp_path: Path) -> None:
-    plan = planned(Trials(3, 9, 0.02))
+    plan = planned(Trials(10, 30, 0.02))
     (tmp_path / "plan.jsonl").write_text(plan.to_lines())
-    seen = [trial for trial in plan.trials if trial.block <= 3]
+    seen = [trial for trial in plan.trials if trial.block <= 10]
     (tmp_path / "records.jsonl").write_text(
         "".join(
             json.dumps({"schema": 1, **trial.to_json(), "outcome": "ok", "plt_ms": 1000.0 + trial.block})
@@ -35,10 +35,10 @@ def test_equal_loads_are_enough_and_stop_every_condition(tmp_path: Path) -> None
     )
     enough = enough_for(plan)
     assert enough is not None
-    found = enough(tmp_path, 3)
+    found = enough(tmp_path, 10)
     assert found.stopped == {trial.condition for trial in plan.trials}
     looks = Looks(plan)
-    line = json.loads(json.dumps(looks.line(3, found)))
-    looks.note(3, line["stopped"])
-    assert not any(looks.needs(trial) for trial in plan.trials if trial.block > 3)
+    line = json.loads(json.dumps(looks.line(10, found)))
+    looks.note(10, line["stopped"])
+    assert not any(looks.needs(trial) for trial in plan.trials if trial.block > 10)
     assert all(each["enough"] for each in line["facts"]["settings"])
