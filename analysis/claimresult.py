@@ -64,3 +64,15 @@ class ClaimRow:
     def went_wrong(self) -> bool:
         """Whether a command that was given the claim ends with 1."""
         return self.expects and self.verdict in (ClaimVerdict.FAILS, ClaimVerdict.NO_DATA)
+
+    def differs(self, other: ClaimRow) -> bool:
+        """Whether another evaluation has another verdict, or a ratio that is off by more than half the interval."""
+        if self.comparison is None or other.comparison is None:
+            return self.comparison is not other.comparison
+        if self.verdict is not other.verdict:
+            return True
+        mine, others = self.judgement, other.judgement
+        if mine is not None and others is not None and mine.verdict is not others.verdict:
+            return True
+        half = (self.comparison.high - self.comparison.low) / 2
+        return abs(self.comparison.ratio - other.comparison.ratio) > half

@@ -8,7 +8,7 @@ from itertools import compress
 
 import pandas as pd
 
-from analysis import cellcolumns, summary, words
+from analysis import cellcolumns, words
 from analysis.claimresult import ClaimRow
 from analysis.claimtext import expectations, paper_text, subject_text, told_text, value_text
 from analysis.compare import Comparison
@@ -148,7 +148,7 @@ def claims_by_run(results: Results) -> Table | None:
 
 def claims_of_all(results: Results) -> Table | None:
     """The claims that come out otherwise when nothing is left out."""
-    found = summary.differing(results)
+    found = results.otherwise
     if not found:
         return None
     return Table(

@@ -64,6 +64,12 @@ class Results:
     margin: float
 
     @property
+    def otherwise(self) -> list[tuple[ClaimRow, ClaimRow]]:
+        """The rows of the claims that come out otherwise when nothing is left out, each with that other one."""
+        pairs = zip(self.claims, self.claims_of_all, strict=True)
+        return [(row, other) for row, other in pairs if row.differs(other)]
+
+    @property
     def main_cells(self) -> pd.DataFrame:
         """The cells without those that only serve to tell the filters of a factorial study apart."""
         return self.cells[~self.cells["variant"].isin(single_filters(set(self.cells["variant"])))]

@@ -189,7 +189,7 @@ def of_all(results: Results) -> str:
     left_out = len(results.sifted.excluded)
     if not left_out:
         return "Nothing was left out, so there is no other result with everything in it."
-    changed = differing(results)
+    changed = results.otherwise
     head = f"With nothing left out ({words.count(left_out, 'attempt')} more, where they have a time)"
     if not changed:
         return f"{head} every verdict is the same, and no ratio moves by more than half its interval."
@@ -197,24 +197,3 @@ def of_all(results: Results) -> str:
     return (
         f"{head} {len(changed)} of {results_text} differ in the verdict, or by more than half the interval."
     )
-
-
-def differing(results: Results) -> list[tuple[ClaimRow, ClaimRow]]:
-    """The rows of the claims that come out otherwise when nothing is left out, each with that other one."""
-    return [
-        (row, other)
-        for row, other in zip(results.claims, results.claims_of_all, strict=True)
-        if _differs(row, other)
-    ]
-
-
-def _differs(row: ClaimRow, other: ClaimRow) -> bool:
-    if row.comparison is None or other.comparison is None:
-        return row.comparison is not other.comparison
-    if row.verdict is not other.verdict:
-        return True
-    mine, others = row.judgement, other.judgement
-    if mine is not None and others is not None and mine.verdict is not others.verdict:
-        return True
-    half = (row.comparison.high - row.comparison.low) / 2
-    return abs(row.comparison.ratio - other.comparison.ratio) > half

@@ -65,9 +65,11 @@ def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Co
             joined = opened.testbed.client
 
             @contextmanager
-            def watched(link: Link, *, block: int = 0, pcap: Path | None = None) -> Iterator[Client]:
+            def watched(
+                link: Link, *, block: int = 0, pcap: Path | None = None, count: int = 1
+            ) -> Iterator[Client]:
                 with (
-                    joined(link, block=block, pcap=pcap) as client,
+                    joined(link, block=block, pcap=pcap, count=count) as client,
                     running(tcpdump.on(client.host.path), log, ready=lambda: "listening" in log.read_text()),
                 ):
                     yield client

@@ -224,7 +224,7 @@ def test_the_result_with_nothing_left_out_is_told_where_it_differs(tmp_path: Pat
     results = evaluate([load(run)])
     assert len(results.sifted.excluded) == 4
     assert "1 of 1 result differ" in summary.of_all(results)
-    (row,) = summary.differing(results)
+    (row,) = results.otherwise
     assert row[0].comparison is not None
     assert row[1].comparison is not None
     assert (row[0].comparison.n, row[1].comparison.n) == (6, 10)
