@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
 
-from analysis.compare import ALPHA
-from analysis.contrast import LEAST_PAIRS_RANKED, contrast
+from analysis.statistics.compare import ALPHA
+from analysis.statistics.contrast import LEAST_PAIRS_RANKED, contrast
 from benchmarks.simulation.times import Array
 
 ASKED = 20  # rows of an array that the report's functions are asked for

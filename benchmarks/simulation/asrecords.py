@@ -8,10 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.claims import Measured, evaluated, over_pages
-from analysis.compare import Blocks, Certainty, Comparison, Verdict, compare, described, judged, over_runs
-from analysis.contrast import contrast
-from analysis.stopping import LOOKED, half_width, is_narrow
+from analysis.claims.claims import Measured, evaluated, over_pages
+from analysis.claims.stopping import LOOKED, half_width, is_narrow
+from analysis.statistics.compare import (
+    Blocks,
+    Certainty,
+    Comparison,
+    Verdict,
+    compare,
+    described,
+    judged,
+    over_runs,
+)
+from analysis.statistics.contrast import contrast
 from benchmarks.simulation.families import directions, settings
 from benchmarks.simulation.stopping import until_narrow
 from benchmarks.simulation.times import Array, bursty

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from analysis.contrast import CONFIDENCE, Statistic
-from analysis.estimate import interval
+from analysis.statistics.contrast import CONFIDENCE, Statistic
+from analysis.statistics.estimate import interval
 from benchmarks.simulation import arrays
 from benchmarks.simulation.shares import Share, Table
 from benchmarks.simulation.times import SHAPES, Array

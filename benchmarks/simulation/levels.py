@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from analysis.claims import over_pages
-from analysis.compare import Certainty, Verdict, described, judged, over_runs
-from analysis.contrast import Statistic
+from analysis.claims.claims import over_pages
+from analysis.statistics.compare import Certainty, Verdict, described, judged, over_runs
+from analysis.statistics.contrast import Statistic
 from benchmarks.simulation.coverage import covers
 from benchmarks.simulation.shares import Share, Table
 from benchmarks.simulation.times import Array

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.stopping import LOOKED, is_narrow
+from analysis.claims.stopping import LOOKED, is_narrow
 from benchmarks.simulation import arrays
 from benchmarks.simulation.families import FAMILIES, false_shares, rows, settings
 from benchmarks.simulation.shares import Share, Table

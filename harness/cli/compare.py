@@ -8,12 +8,12 @@ import math
 import sys
 from collections.abc import Sequence
 
-from analysis import junitxml
-from analysis.between import Change
-from analysis.compare import Verdict
-from analysis.junitxml import Case, Ending
-from analysis.pairjson import to_json
-from analysis.runpair import RunPair, read_pair
+from analysis.claims import junitxml
+from analysis.claims.junitxml import Case, Ending
+from analysis.comparing.between import Change
+from analysis.comparing.pairjson import to_json
+from analysis.comparing.runpair import RunPair, read_pair
+from analysis.statistics.compare import Verdict
 from harness.cli.comparelines import lines, name_of, ratio_of, verdict_of
 from harness.cli.plaintext import say
 from harness.errors import UsageError

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from analysis import metrics, words
-from analysis.between import Change
-from analysis.compare import Comparison, Judgement, Verdict
-from analysis.matching import Condition, varying
-from analysis.rundirectory import Run
-from analysis.runpair import RunPair
-from analysis.verdicts import verdict_text
+from analysis.comparing.between import Change
+from analysis.comparing.matching import Condition, varying
+from analysis.comparing.runpair import RunPair
+from analysis.labels import metrics, words
+from analysis.runs.rundirectory import Run
+from analysis.statistics.compare import Comparison, Judgement, Verdict
+from analysis.statistics.verdicts import verdict_text
 from harness.cli.plaintext import aligned
 from harness.input.shown import shortened
 from harness.model.dimensions import DIMENSIONS, OF_LINKS, value

@@ -1,4 +1,4 @@
-"""Looks at a run as it goes: the statistics of `analysis.stopping`, asked by the runner."""
+"""Looks at a run as it goes: the statistics of `analysis.claims.stopping`, asked by the runner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def enough_for(plan: Plan) -> Enough | None:
         return None
 
     def enough(folder: Path, block: int) -> Found:
-        from analysis.stopping import look  # noqa: PLC0415  # pandas: not before the first look
+        from analysis.claims.stopping import look  # noqa: PLC0415  # pandas: not before the first look
 
         seen = look(folder, block, until)
         return Found(of_trials(plan, seen.trials), seen.facts)

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from analysis.contrast import LEAST_PAIRS, LEAST_PAIRS_LOOKED
-from analysis.power import POWER, Question, smallest_difference, trials_needed
+from analysis.statistics.contrast import LEAST_PAIRS, LEAST_PAIRS_LOOKED
+from analysis.statistics.power import POWER, Question, smallest_difference, trials_needed
 from harness.cli.plaintext import aligned
 from harness.errors import StudyError
 from harness.input import jsontext

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis import junit
-from analysis.claimresult import ClaimVerdict
-from analysis.report import build
+from analysis.claims import junit
+from analysis.claims.claimresult import ClaimVerdict
+from analysis.report.report import build
 from harness.cli.console import console
 
 

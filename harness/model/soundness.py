@@ -1,8 +1,8 @@
 """Which attempts count: the mechanical reasons for which one does not, declared once.
 
 A reason looks at the record of one attempt alone, and never at how long its load took compared with others. The runner
-asks right after an attempt; the report asks the same reasons of all records (analysis/exclude.py). Where a number was
-not observed, the reason that needs it does not apply.
+asks right after an attempt; the report asks the same reasons of all records (analysis/runs/exclude.py). Where a number
+was not observed, the reason that needs it does not apply.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def calibrate_clients(testbed: Testbed, link: Link, count: int) -> Calibration:
         )
     testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
     with testbed.client(link, count=count) as client, blamed(testbed, client):
-        bench = _Bench(link, client, testbed.server)
+        bench = _ClientsBench(link, client, testbed.server)
         figures = {
             name: figure
             for direction in link.directions
@@ -92,7 +92,7 @@ def client_readings(testbed: Testbed, link: Link, count: int) -> Iterator[Calibr
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _ClientsBench:
     """The link of many clients under measurement."""
 
     link: Link

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis import figures, plots
-from analysis.results import Results, evaluate
-from analysis.rundirectory import load
-from analysis.summary import claims
-from analysis.tables import compression_effects
+from analysis.charts import figures, plots
+from analysis.evaluation.results import Results, evaluate
+from analysis.report.summary import claims
+from analysis.runs.rundirectory import load
+from analysis.tables.tables import compression_effects
 from tests.unit.analysis.synthetic import Synthetic
 
 MADE = Synthetic(

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis import facts, summary
-from analysis.report import build, render
-from analysis.results import IDS, evaluate
-from analysis.rundirectory import load, write_parquet
-from analysis.table import write
-from analysis.tables import TABLES
+from analysis.evaluation.results import IDS, evaluate
+from analysis.report import facts, summary
+from analysis.report.report import build, render
+from analysis.runs.rundirectory import load, write_parquet
+from analysis.tables.table import write
+from analysis.tables.tables import TABLES
 from harness.cli.main import main
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic import Synthetic

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.compare import Certainty, Verdict, described, judged
-from analysis.contrast import contrast
+from analysis.statistics.compare import Certainty, Verdict, described, judged
+from analysis.statistics.contrast import contrast
 from benchmarks.simulation import arrays, asrecords
 from benchmarks.simulation.times import SHAPES
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.power import Question, power, smallest_difference, trials_needed
+from analysis.statistics.power import Question, power, smallest_difference, trials_needed
 from harness.cli.finding import comparisons_of, finding, no_verdict_warning, seen_so_far
 from harness.cli.main import main
 from harness.cli.run import new_folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from analysis.rundirectory import load
+from analysis.runs.rundirectory import load
 from harness.model.condition import Condition, Origins
 from harness.model.dimensions import DIMENSIONS, dimensions_of, follows, value
 from harness.model.engine import Driver, Engine

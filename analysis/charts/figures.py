@@ -1,0 +1,330 @@
+"""The figures of a report: one function each, from results to `Drawing`s. A further one joins `FIGURES`, one of single
+trials `PICTURES`.
+
+Engines never share axes: the engine is one of the columns that split panels.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis.charts import claimchart, effectchart, plots, variantchart
+from analysis.charts.drawing import Drawing
+from analysis.charts.orderchart import order_of_trials
+from analysis.charts.pairchart import paired_differences
+from analysis.charts.trialchart import every_trial
+from analysis.evaluation import effects
+from analysis.evaluation.explored import JUDGED, SAYS
+from analysis.evaluation.results import PAGE_AND_RATE, Results
+from analysis.labels import conditions, engines, protocols, words
+from analysis.statistics.contrast import LEAST_PAIRS
+from analysis.statistics.estimate import LEAST_TRIALS, IntervalKind
+
+CLAIMS = "claims"
+MOST_FIGURES = 24
+MOST_VARIANT_FIGURES = 8
+VARIANTS_APART = ("variant", "engine", "driver", "server")
+PAGES_PER_FIGURE = 6
+TITLE_CHARACTERS = 46  # of bold text across one column of a paper
+
+
+def draw(results: Results) -> Iterator[Drawing]:
+    """At most `MOST_FIGURES` of estimates, then the pictures of the data; names are unique.
+
+    Use each inside `plots.look()`.
+    """
+    seen: dict[str, int] = {}
+    estimates = (drawing for function in FIGURES for drawing in function(results))
+    pictures = (drawing for function in PICTURES for drawing in function(results))
+    for drawing in itertools.chain(itertools.islice(estimates, MOST_FIGURES), pictures):
+        seen[drawing.name] = number = seen.get(drawing.name, 0) + 1
+        name = drawing.name if number == 1 else f"{drawing.name}_{number}"
+        yield replace(drawing, name=name)
+
+
+def claims(results: Results) -> Iterator[Drawing]:
+    """The claims on one axis."""
+    caption = f"Every claim against its reference. {claimchart.reading(results.claims, results.margin)}"
+    for figure in claimchart.charts(results.claims, results.wording, results.margin):
+        yield Drawing(CLAIMS, caption, figure)
+
+
+def panels(results: Results) -> Iterator[Drawing]:
+    """A panel that no figure of several holds: median page-load time against RTT, or a row per protocol at one RTT."""
+    if _compressions_at_one_rtt(results):
+        return
+    for _, cells in _alone(results).groupby("panel", sort=False):
+        if cells["median"].isna().all():
+            continue
+        place = cells.iloc[0].to_dict()
+        title = conditions.title(place, results.split_columns)
+        name = "plt_" + conditions.file_name(place, results.split_columns)
+        if cells["rtt_ms"].nunique() > 1:
+            what, figure = f"{plots.MEDIAN} against RTT", _against_rtt(cells, title)
+        else:
+            at = f"{title}, {words.plain(place['rtt_ms'])} ms RTT"
+            what, figure = (
+                f"{plots.MEDIAN} at {words.plain(place['rtt_ms'])} ms RTT",
+                _at_one_rtt(cells, at),
+            )
+        yield Drawing(name, f"{what}: {title}. {_reading(cells)}", figure)
+
+
+def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
+    styles = protocols.styles(cells["protocol"])
+    rows = math.ceil(len(styles) / 2)
+    figure = plots.new(plots.COLUMN_INCHES, 2.35 + 0.16 * rows)
+    axes = figure.subplots()
+    unit = plots.unit_of(cells["median"])
+    plots.lines(axes, cells, styles, unit, list(cells["rtt_ms"].unique()))
+    axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
+    axes.set_xlabel(plots.RTT_AXIS)
+    axes.set_ylabel(unit.axis)
+    plots.legend(figure, styles, columns=2)
+    return figure
+
+
+def _at_one_rtt(cells: pd.DataFrame, title: str) -> Figure:
+    styles = protocols.styles(cells["protocol"])
+    figure = plots.new(plots.COLUMN_INCHES, 0.8 + 0.24 * len(styles))
+    axes = figure.subplots()
+    unit = plots.unit_of(cells["median"])
+    plots.dots(axes, cells, styles, unit, rows=[str(cells["page"].iloc[0])])
+    axes.set_yticks(
+        [(n + 1) / (len(styles) + 1) for n in range(len(styles))], [protocols.label(s) for s in styles]
+    )
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    figure.suptitle(
+        textwrap.fill(title, TITLE_CHARACTERS), x=0.01, ha="left", fontsize="medium", weight="bold"
+    )
+    axes.set_xlabel(unit.axis)
+    return figure
+
+
+def overviews(results: Results) -> Iterator[Drawing]:
+    """All pages and rates that are alike in everything else, as small multiples."""
+    if _compressions_at_one_rtt(results):
+        return
+    for group in _overviewed(results):
+        if group["median"].isna().all():
+            continue
+        place = group.iloc[0].to_dict()
+        rest = [conditions.value_text(column, place[column]) for column in results.split_columns]
+        pages = list(group["page"].unique())
+        parts = [pages[i : i + PAGES_PER_FIGURE] for i in range(0, len(pages), PAGES_PER_FIGURE)]
+        one_rtt = group.groupby("panel")["rtt_ms"].nunique().max() == 1
+        for part, some in enumerate([pages] if one_rtt else parts, start=1):
+            cells = group[group["page"].isin(some)]
+            figure = _dots_by_page(cells) if one_rtt else _grid(cells)
+            name = "_".join(
+                ["overview", *(words.slug(text) for text in rest), *([str(part)] if part > 1 else [])]
+            )
+            about = f" ({', '.join(rest)})" if rest else ""
+            caption = f"{plots.MEDIAN} of every page and rate{about}. {_reading(cells)}"
+            yield Drawing(name, caption, figure)
+
+
+def _overviewed(results: Results) -> list[pd.DataFrame]:
+    """The cells of each overview: panels that no figure of variants has, alike in all but page and rate."""
+    alike = [column for column in results.panel_columns if column not in PAGE_AND_RATE]
+    rest = results.main_cells
+    in_variants = [panel for cells in _with_variants(results) for panel in cells["panel"].unique()]
+    rest = rest[~rest["panel"].isin(in_variants)]
+    groups = rest.groupby(alike, dropna=False, sort=False)
+    return [group for _, group in groups if group["panel"].nunique() > 1]
+
+
+def _alone(results: Results) -> pd.DataFrame:
+    """The cells that neither a figure of variants nor an overview holds."""
+    shown = [
+        panel
+        for cells in (*_with_variants(results), *_overviewed(results))
+        for panel in cells["panel"].unique()
+    ]
+    return results.main_cells[~results.main_cells["panel"].isin(shown)]
+
+
+def _grid(cells: pd.DataFrame) -> Figure:
+    """Pages down, rates across; each panel has its own y axis, since rates differ by orders of magnitude."""
+    cells, pages, rates = _with_rates(cells)
+    styles = protocols.styles(cells["protocol"])
+    width = plots.PAGE_INCHES if len(rates) > 1 else plots.COLUMN_INCHES
+    columns = max(2, min(4, len(styles))) if len(rates) > 1 else 2
+    legend_rows = math.ceil(len(styles) / columns)
+    figure = plots.new(width, 0.4 + 1.75 * len(pages) + 0.16 * legend_rows)
+    grid = figure.subplots(len(pages), len(rates), squeeze=False, sharex=True)
+    rtts = list(cells["rtt_ms"].unique())
+    unit = plots.unit_of(cells["median"])
+    for row, page in zip(grid, pages, strict=True):
+        for axes, rate in zip(row, rates, strict=True):
+            here = cells[(cells["page"] == page) & (cells["rate"] == rate)]
+            if here["median"].notna().any():
+                plots.lines(axes, here, styles, unit, rtts)
+            axes.set_title(f"{page}, {rate}{_engine_of(cells)}")
+    figure.supxlabel(plots.RTT_AXIS, fontsize="medium")
+    figure.supylabel(unit.axis, fontsize="medium")
+    plots.legend(figure, styles, columns=columns)
+    return figure
+
+
+def _engine_of(cells: pd.DataFrame) -> str:
+    """The engine, for a title, where a reader must know it."""
+    names = set(cells["engine"].astype(str))
+    return f", {', '.join(map(engines.label, engines.ordered(names)))}" if engines.worth_saying(names) else ""
+
+
+def _dots_by_page(cells: pd.DataFrame) -> Figure:
+    """One RTT: rates across, and in each a row per page."""
+    cells, pages, rates = _with_rates(cells)
+    styles = protocols.styles(cells["protocol"])
+    columns = max(2, min(4, len(styles)))
+    figure = plots.new(
+        plots.PAGE_INCHES,
+        0.8 + len(pages) * (0.12 * len(styles) + 0.14) + 0.16 * math.ceil(len(styles) / columns),
+    )
+    row = figure.subplots(1, len(rates), squeeze=False, sharey=True)[0]
+    unit = plots.unit_of(cells["median"])
+    for axes, rate in zip(row, rates, strict=True):
+        here = cells[cells["rate"] == rate]
+        plots.dots(axes, here, styles, unit, rows=pages)
+        axes.set_title(f"{rate}, {words.plain(here['rtt_ms'].iloc[0])} ms RTT{_engine_of(cells)}")
+        axes.tick_params(axis="y", length=0)
+    row[0].set_yticks([n + 0.5 for n in range(len(pages))], pages)
+    figure.supxlabel(unit.axis, fontsize="medium")
+    plots.legend(figure, styles, columns=columns)
+    return figure
+
+
+def filter_effects(results: Results) -> Iterator[Drawing]:
+    """What each filter of a factorial study does, one figure per page and link."""
+    place = [column for column in results.effects if column not in (*SAYS[1], *JUDGED, "protocol")]
+    named = [column for column in results.split_columns if column != "variant"]
+    for _, found in results.effects.groupby([*place, "whole"], dropna=False, sort=False):
+        if (found["way"] == effects.TOGETHER).all():
+            continue
+        where = found.iloc[0].to_dict()
+        title = f"{conditions.title(where, named)}, {words.plain(where['rtt_ms'])} ms RTT"
+        caption = (
+            f"What the filters of {where['whole']} do to the page-load time: {title}. Left of 0 a filter makes "
+            "the page faster. Grey signs: it changes nothing of this page, so they show the noise. "
+            f"Band: {results.margin * 100:g} % either way. {_pairs(found)}"
+        )
+        yield Drawing(
+            f"effects_{words.slug(title)}", caption, effectchart.chart(found, title, results.margin)
+        )
+
+
+def variants(results: Results) -> Iterator[Drawing]:
+    """Protocols in all variants of a page, one figure per page and rate; the engines side by side."""
+    for cells in _with_variants(results):
+        known = cells[cells["median"].notna()]
+        where = cells.iloc[0].to_dict()
+        place = [column for column in results.panel_columns if column not in VARIANTS_APART]
+        title = conditions.title(where, [column for column in results.split_columns if column in place])
+        names = engines.ordered(known["engine"].astype(str))
+        apart_text = f" From left to right: {', '.join(map(engines.label, names))}. {engines.NOT_COMPARED}"
+        caption = (
+            f"{plots.MEDIAN} against RTT with the page as it is and optimised: {title}. Colour and marker: "
+            f"protocol; dash: variant.{apart_text if len(names) > 1 else ''} {_reading(known)}"
+        )
+        yield Drawing(f"variants_{words.slug(title)}", caption, variantchart.chart(known, title))
+
+
+def _with_variants(results: Results) -> list[pd.DataFrame]:
+    """The cells of each page and rate that a figure of variants holds; none when these figures would be many."""
+    place = [column for column in results.panel_columns if column not in VARIANTS_APART]
+    found = []
+    for _, cells in results.main_cells.groupby(place, dropna=False, sort=False):
+        known = cells[cells["median"].notna()]
+        if (
+            1 < known["variant"].nunique() <= len(variantchart.DASHES)
+            and known["rtt_ms"].nunique() > 1
+            and known.groupby("engine")["driver"].nunique().max() == 1
+        ):
+            found.append(cells)
+    return found if len(found) <= MOST_VARIANT_FIGURES else []
+
+
+def compressions(results: Results) -> Iterator[Drawing]:
+    """Protocols with each compression of the text at one RTT, one figure per page and link."""
+    if not _compressions_at_one_rtt(results):
+        return
+    place = [column for column in results.panel_columns if column != "compression"]
+    for _, cells in results.main_cells.groupby(place, dropna=False, sort=False):
+        known = cells[cells["median"].notna()]
+        if known.empty:
+            continue
+        where = cells.iloc[0].to_dict()
+        named = [column for column in results.split_columns if column != "compression"]
+        title = f"{conditions.title(where, named)}, {words.plain(where['rtt_ms'])} ms RTT"
+        names = [str(name) for name in known["compression"].unique()]
+        styles = protocols.styles(known["protocol"])
+        figure = plots.new(plots.COLUMN_INCHES, 1.1 + len(names) * (0.1 * len(styles) + 0.1))
+        axes = figure.subplots()
+        unit = plots.unit_of(known["median"])
+        plots.dots(axes, known, styles, unit, rows=names, column="compression")
+        axes.set_yticks([n + 0.5 for n in range(len(names))], names)
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel(unit.axis)
+        axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
+        plots.legend(figure, styles, columns=2)
+        caption = f"{plots.MEDIAN} by compression of the text: {title}. {_reading(known)}"
+        yield Drawing(f"compressions_{words.slug(title)}", caption, figure)
+
+
+def _compressions_at_one_rtt(results: Results) -> bool:
+    """Whether figures by compression show everything: several of them, and no RTT to draw them against."""
+    return "compression" in results.split_columns and results.main_cells["rtt_ms"].nunique() == 1
+
+
+def _with_rates(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """The cells with a column `rate`, their pages and their rates, slow ones first."""
+    cells = cells.sort_values(["down_mbps", "up_mbps"], kind="stable")
+    named = cells.assign(rate=list(map(words.rate_with_unit, cells["down_mbps"], cells["up_mbps"])))
+    pages = sorted(str(page) for page in named["page"].unique())
+    return named, pages, [str(rate) for rate in named["rate"].unique()]
+
+
+def _reading(cells: pd.DataFrame) -> str:
+    """How many trials a point stands for and what its bar is."""
+    known = cells[cells["n"] > 0]
+    least, most = known["n"].min(), known["n"].max()
+    size = f"n = {least} per point" if least == most else f"n = {least} to {most} per point"
+    if (known["interval"] == IntervalKind.EXACT).all():
+        return f"{size}; bars: 95 % intervals."
+    if most < LEAST_TRIALS:
+        return f"{size}, too few for an interval; bars: range of the trials."
+    return f"{size}; bars: 95 % intervals, at hollow markers (fewer than five trials) the range."
+
+
+def _pairs(effects: pd.DataFrame) -> str:
+    """How many pairs a point stands for, and what its bar is."""
+    least, most = effects["n"].min(), effects["n"].max()
+    few = "" if least >= LEAST_PAIRS else f", hollow without (fewer than {LEAST_PAIRS} pairs)"
+    return (
+        f"n = {least if least == most else f'{least} to {most}'} pairs of blocks; bars: 95 % intervals{few}."
+    )
+
+
+FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (
+    claims,
+    overviews,
+    variants,
+    filter_effects,
+    compressions,
+    panels,
+)
+# Of the trials behind the estimates; each bounds its number by itself.
+PICTURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (
+    paired_differences,
+    every_trial,
+    order_of_trials,
+)

@@ -1,0 +1,243 @@
+"""Axes filled with medians and intervals, and figures saved for a paper.
+
+Everything goes through matplotlib's objects, never through pyplot, so nothing is left behind in the process.
+Text stays text in SVG and PDF; the same results give the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from analysis.labels import protocols, words
+from analysis.labels.protocols import Style
+from analysis.statistics.contrast import Sample
+from analysis.statistics.estimate import IntervalKind
+from harness.model.observation import MAIN_METRIC, METRICS
+
+COLUMN_INCHES = 3.5  # one column of a two-column paper
+PAGE_INCHES = 7.16  # both columns
+PNG_DPI = 300
+GUIDE = "#DDDDDD"
+RTT_AXIS = "Round-trip time (ms)"
+TIME = METRICS[MAIN_METRIC].label
+MEDIAN = f"Median {TIME.lower()}"
+LEFT_OUT = "#8A8A8A"
+MOST_VECTORS = 250  # dots of a row; more of them are drawn as pixels, so that files stay small
+TITLE_CHARACTERS = 46  # of bold text across one column of a paper
+LOOK = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
+    "font.size": 7.5,
+    "axes.titlesize": 7.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.frameon": False,
+    "legend.handlelength": 3.2,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.0,  # the two longest names side by side in a column
+    "svg.fonttype": "none",
+    "svg.hashsalt": "coldload",
+    "pdf.fonttype": 42,
+    "text.parse_math": False,
+}
+NO_DATE: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+
+
+@dataclass(frozen=True)
+class TimeUnit:
+    """What times are drawn in."""
+
+    name: str
+    ms: float
+
+    @property
+    def axis(self) -> str:
+        """The label of an axis of medians."""
+        return f"{MEDIAN} ({self.name})"
+
+
+def unit_of(times_ms: pd.Series[float]) -> TimeUnit:
+    """Seconds as soon as there is a whole one."""
+    return TimeUnit("s", 1e3) if times_ms.max() >= 1_000 else TimeUnit("ms", 1.0)
+
+
+def look() -> contextlib.AbstractContextManager[None]:
+    """Figures are made and saved inside this context."""
+    return mpl.rc_context(LOOK)  # type: ignore[arg-type, unused-ignore]  # matplotlib 3.11 names every key
+
+
+def lines(
+    axes: Axes, cells: pd.DataFrame, styles: Mapping[str, Style], unit: TimeUnit, rtts: Sequence[float]
+) -> None:
+    """Median against RTT, one line per protocol; a line breaks where an RTT has no estimate.
+
+    `rtts` are those of the whole figure: the x axis is the same for all its axes.
+    """
+    times = sorted(cells["rtt_ms"].unique())
+    for protocol, style in styles.items():
+        mine = (
+            cells[cells["protocol"] == protocol].drop_duplicates("rtt_ms").set_index("rtt_ms").reindex(times)
+        )
+        if mine["median"].isna().all():
+            continue
+        axes.plot(times, mine["median"] / unit.ms, color=style.colour, linestyle=style.dash, linewidth=1.1)
+        for _, part in mine.groupby(mine["interval"] != IntervalKind.EXACT):
+            _points(axes, part.index.to_numpy(), part, style, unit, vertical=True)
+    axes.grid(axis="y", color=GUIDE, linewidth=0.5)
+    axes.set_xlim(0, max(rtts) * 1.04)
+    axes.set_ylim(0, _top(cells) / unit.ms * 1.05)
+    ticks(axes.yaxis)
+    if min(np.diff(sorted(rtts)), default=0) >= max(rtts) / 12:
+        axes.set_xticks(sorted(rtts))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.number(value, 1 if value % 1 else 0)))
+
+
+def dots(
+    axes: Axes,
+    cells: pd.DataFrame,
+    styles: Mapping[str, Style],
+    unit: TimeUnit,
+    rows: Sequence[str],
+    *,
+    column: str = "page",
+) -> None:
+    """Medians at one RTT along the x axis; a row per value of `column`, in each the protocols below each other."""
+    step = 1 / (len(styles) + 1)
+    for row, value in enumerate(rows):
+        for place, (protocol, style) in enumerate(styles.items(), start=1):
+            mine = cells[(cells[column] == value) & (cells["protocol"] == protocol)].head(1)
+            y = row + place * step
+            axes.axhline(y, color=GUIDE, linewidth=0.5)
+            _points(axes, np.full(len(mine), y), mine, style, unit, vertical=False)
+    axes.set_ylim(len(rows), 0)
+    axes.set_xlim(0, _top(cells) / unit.ms * 1.05)
+    ticks(axes.xaxis)
+
+
+def ticks(axis: Axis) -> None:
+    """Round steps, thousands separated, every label with the same decimals."""
+    axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    steps = np.asarray(axis.get_majorticklocs())
+    digits = next(d for d in range(4) if d == 3 or np.allclose(steps, steps.round(d)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: words.number(value, digits)))
+
+
+def _points(
+    axes: Axes,
+    along: np.ndarray,
+    cells: pd.DataFrame,
+    style: Style,
+    unit: TimeUnit,
+    *,
+    vertical: bool,
+) -> None:
+    """Markers with their intervals; hollow ones stand for fewer trials than an interval needs."""
+    hollow = (cells["interval"] != IntervalKind.EXACT).any()
+    median = cells["median"].to_numpy(dtype=float) / unit.ms
+    spread = np.nan_to_num(
+        [
+            median - cells["low"].to_numpy(dtype=float) / unit.ms,
+            cells["high"].to_numpy(dtype=float) / unit.ms - median,
+        ]
+    )
+    axes.errorbar(
+        along if vertical else median,
+        median if vertical else along,
+        yerr=spread if vertical else None,
+        xerr=None if vertical else spread,
+        fmt=style.marker,
+        color=style.colour,
+        markersize=4 if style.marker != "*" else 6,
+        markerfacecolor="white" if hollow else style.colour,
+        markeredgewidth=0.8,
+        elinewidth=0.8,
+        capsize=2,
+        capthick=0.8,
+    )
+
+
+def scatter(axes: Axes, x: Sample, y: Sample, colour: str, *, marker: str = "o") -> None:
+    """Single trials, small and pale: where many lie on each other, it gets darker."""
+    if not x.size:
+        return
+    crosses = marker == "x"
+    axes.plot(
+        x,
+        y,
+        color=colour,
+        linestyle="none",
+        marker=marker,
+        markersize=3 if crosses else 2.4,
+        markeredgewidth=0.7 if crosses else 0,
+        alpha=0.9 if crosses else max(0.15, min(0.7, 60 / x.size)),
+        rasterized=x.size > MOST_VECTORS,
+        zorder=1.5,  # all dots below all lines: then all pixels are one image
+    )
+
+
+def _top(cells: pd.DataFrame) -> float:
+    """The highest time to draw, in ms; 1 when there is none."""
+    times = cells[["median", "high"]].to_numpy(dtype=float)
+    return float(np.nanmax(times)) if np.isfinite(times).any() else 1.0
+
+
+def legend(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
+    """The protocols in their fixed order, above everything."""
+    figure.legend(handles=handles(styles), loc="outside upper left", ncols=columns)
+
+
+def handles(styles: Mapping[str, Style]) -> list[Line2D]:
+    """What a legend holds: a line with its marker for each name."""
+    return [
+        Line2D(
+            [],
+            [],
+            color=style.colour,
+            linestyle=style.dash,
+            linewidth=1.1,
+            marker=style.marker,
+            markersize=4 if style.marker != "*" else 6,
+            label=protocols.label(name),
+        )
+        for name, style in styles.items()
+    ]
+
+
+def title(figure: Figure, text: str) -> None:
+    """Above everything, at the left edge: wider than axes that have long labels beside them."""
+    figure.suptitle(
+        textwrap.fill(text, TITLE_CHARACTERS), x=0.01, ha="left", fontsize="medium", weight="bold"
+    )
+
+
+def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:
+    """name.svg, name.pdf and name.png in `directory`, by suffix."""
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = {suffix: directory / f"{name}.{suffix}" for suffix in NO_DATE}
+    for suffix, path in paths.items():
+        figure.savefig(path, format=suffix, dpi=PNG_DPI, metadata=NO_DATE[suffix])
+        figure.set_layout_engine("none")  # what the first save laid out also holds for the others
+    return paths
+
+
+def new(width: float, height: float) -> Figure:
+    return Figure(figsize=(width, height), layout="constrained")

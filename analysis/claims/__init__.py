@@ -1,0 +1,1 @@
+"""What a study said beforehand, and what became of it."""

@@ -1,0 +1,78 @@
+"""What became of one claim in one setting, as a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from analysis.statistics.compare import Comparison, Judgement
+from harness.model.claim import Claim
+
+
+class ClaimVerdict(StrEnum):
+    """Whether what was expected is so. A claim without an expectation is told, or not known yet."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    TOLD = "told"
+    UNKNOWN = "not known yet"
+    NO_DATA = "no data"
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """One line of the report's first table.
+
+    `setting`: the dimensions that the pairs share; `where`: the same in words, as short as the study allows. `pairs`:
+    the cells that are set against each other, the second None of a budget. `comparison`: of a budget the values against
+    its limit, else the ratio; None without data. `floor`: how far the two equal baselines of these settings lie apart,
+    as a ratio of at least 1; None where none was measured. `by_page` and `by_run`: what each page and run says alone.
+    `notes`: which conditions are missing, and why.
+    """
+
+    claim: Claim
+    setting: Mapping[str, Any]
+    verdict: ClaimVerdict
+    sentence: str
+    pages: tuple[str, ...] = ()
+    pairs: tuple[tuple[int, int | None], ...] = ()
+    comparison: Comparison | None = None
+    judgement: Judgement | None = None
+    floor: float | None = None
+    where: str = ""
+    by_page: tuple[tuple[str, Comparison], ...] = ()
+    by_run: tuple[tuple[str, Comparison], ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def expects(self) -> bool:
+        return self.claim.expects
+
+    @property
+    def below_floor(self) -> bool:
+        """Whether two equal baselines lie further apart than subject and reference."""
+        return (
+            self.floor is not None
+            and self.comparison is not None
+            and abs(math.log(self.comparison.ratio)) <= math.log(self.floor)
+        )
+
+    @property
+    def went_wrong(self) -> bool:
+        """Whether a command that was given the claim ends with 1."""
+        return self.expects and self.verdict in (ClaimVerdict.FAILS, ClaimVerdict.NO_DATA)
+
+    def differs(self, other: ClaimRow) -> bool:
+        """Whether another evaluation has another verdict, or a ratio that is off by more than half the interval."""
+        if self.comparison is None or other.comparison is None:
+            return self.comparison is not other.comparison
+        if self.verdict is not other.verdict:
+            return True
+        mine, others = self.judgement, other.judgement
+        if mine is not None and others is not None and mine.verdict is not others.verdict:
+            return True
+        half = (self.comparison.high - self.comparison.low) / 2
+        return abs(self.comparison.ratio - other.comparison.ratio) > half

@@ -1,0 +1,278 @@
+"""The claims of a study against what was measured: a verdict for each claim in each of its settings.
+
+A ratio over several pages is the geometric mean of the pages' ratios. All rows that ask the same kind of question
+(direction and size of a ratio, an expectation) pay for each other, and for nothing else: claims were named before the
+run. An expectation holds when the test that it does not is passed at 5 %, and fails
+when the test that it does is passed; in between it is not known yet.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict
+from analysis.claims.claimtext import ClaimOutcome, sentence, setting_text, wording
+from analysis.runs.rundirectory import Run
+from analysis.statistics.compare import (
+    ALPHA,
+    NOTHING,
+    Blocks,
+    Certainty,
+    Comparison,
+    Judgement,
+    Verdict,
+    benjamini_hochberg,
+    described,
+    judged,
+    over_runs,
+)
+from analysis.statistics.contrast import Statistic, contrast
+from analysis.statistics.levels import LEAST_LEVELS, mean_of
+from harness.model.claim import Claim, Pair, settings
+from harness.model.defaultclaims import default_claims
+
+UNTOLD = Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A claim in one setting with its statistic: of ratios in logarithms, of a budget in units over its limit."""
+
+    claim: Claim
+    setting: Mapping[str, Any]
+    pages: tuple[str, ...]
+    pairs: tuple[tuple[int, int | None], ...]
+    comparison: Comparison = NOTHING
+    holds: float = 1.0  # one-sided p-values of what is expected not being so, and of it being so
+    fails: float = 1.0
+    by_page: tuple[tuple[str, Comparison], ...] = ()
+    by_run: tuple[tuple[str, Comparison], ...] = ()
+
+
+class Measured:
+    """What claims are asked of: conditions with their `cell`, and the trials that count.
+
+    `missing` says of a cell why it has no trial that counts.
+    """
+
+    def __init__(
+        self,
+        cells: pd.DataFrame,
+        kept: pd.DataFrame,
+        certainty: Certainty,
+        missing: Mapping[int, str] | None = None,
+    ) -> None:
+        self.conditions = dictionaries(cells.drop(columns="cell"))
+        self.numbers = {
+            id(each): int(cell) for each, cell in zip(self.conditions, cells["cell"], strict=True)
+        }
+        self.wording = wording(cells)
+        self.certainty = certainty
+        self.missing = missing or {}
+        self._kept = kept
+
+    def observed(self, metric: str) -> bool:
+        return metric in self._kept and bool(self._kept[metric].notna().any())
+
+    @lru_cache  # noqa: B019 - lives no longer than the report that is made
+    def blocks(self, metric: str) -> Blocks:
+        return Blocks(self._kept, metric)
+
+
+def evaluated(
+    claims: Sequence[Claim], measured: Measured, floors: Mapping[int, float] | None = None
+) -> tuple[ClaimRow, ...]:
+    """A row per claim and setting, in the order of the claims.
+
+    `floors`: by cell, how far two equal baselines of its setting lie apart.
+    """
+    asked = [
+        _asked(claim, setting.dimensions, setting.pairs, measured)
+        for claim in claims
+        for setting in settings(claim, measured.conditions)
+    ]
+    margin = measured.certainty.margin
+    ratios = [each for each in asked if not each.claim.is_budget]
+    judgements = dict(zip(map(id, ratios), judged([each.comparison for each in ratios], margin), strict=True))
+    expecting = [each for each in asked if each.claim.expects]
+    holds = benjamini_hochberg([each.holds for each in expecting])
+    fails = benjamini_hochberg([each.fails for each in expecting])
+    expected = dict(zip(map(id, expecting), zip(holds, fails, strict=True), strict=True))
+    return tuple(
+        _row(
+            each, judgements.get(id(each), UNTOLD), expected.get(id(each), (1.0, 1.0)), measured, floors or {}
+        )
+        for each in asked
+    )
+
+
+def claims_of(runs: Sequence[Run], conditions: Sequence[Mapping[str, Any]]) -> tuple[Claim, ...]:
+    """The claims of the runs' plans, each once; the default ones where no plan says any (older versions)."""
+    if all(run.plan.claims is None for run in runs):
+        return default_claims(conditions)
+    named = [claim for run in runs for claim in run.plan.claims or ()]
+    return tuple({claim_key(claim): claim for claim in named}.values())
+
+
+def claim_key(claim: Claim) -> str:
+    """What two equal claims share."""
+    return json.dumps(claim.to_json(), sort_keys=True)
+
+
+def dictionaries(conditions: pd.DataFrame) -> list[dict[str, Any]]:
+    """A mapping of dimension to value for each row."""
+    return [{str(name): value for name, value in each.items()} for each in conditions.to_dict("records")]
+
+
+def _asked(claim: Claim, setting: Mapping[str, Any], pairs: Sequence[Pair], measured: Measured) -> _Asked:
+    number, certainty, blocks = measured.numbers, measured.certainty, measured.blocks(claim.metric)
+    cells = tuple((number[id(one)], None if other is None else number[id(other)]) for one, other in pairs)
+    of_pair = [str(one["page"]) for one, _ in pairs]
+    asked = _Asked(claim, setting, tuple(dict.fromkeys(of_pair)), cells)
+    if claim.at_most is not None:
+        values = np.concatenate([blocks.values(subject) for subject, _ in cells])
+        if not values.size:
+            return asked
+        budget = contrast(values - claim.at_most)
+        holds, fails = _within_budget(budget)
+        seen = _budget(budget, values.size, claim.at_most, certainty)
+        return replace(asked, comparison=seen, holds=certainty.p(holds), fails=certainty.p(fails))
+    parts = [
+        (page, runs)
+        for page, (one, other) in zip(of_pair, cells, strict=True)
+        if other is not None and (runs := blocks.by_run(one, other))
+    ]
+    statistic = over_pages([runs for _, runs in parts])
+    if statistic is None:
+        return asked
+    holds, fails = _expected(claim, statistic)
+    names = list(dict.fromkeys(run for _, runs in parts for run in runs))
+    return replace(
+        asked,
+        comparison=described(statistic, _size(runs for _, runs in parts), len(names), certainty),
+        holds=certainty.p(holds),
+        fails=certainty.p(fails),
+        by_page=tuple((page, _of([runs], certainty)) for page, runs in parts),
+        by_run=tuple(
+            (name, _of([{name: runs[name]} for _, runs in parts if name in runs], certainty))
+            for name in names
+        ),
+    )
+
+
+def _of(pages: Sequence[Mapping[str, np.ndarray]], certainty: Certainty) -> Comparison:
+    """A part of what a claim compares, by itself."""
+    statistic = over_pages(pages)
+    names = {run for runs in pages for run in runs}
+    return described(statistic, _size(pages), len(names), certainty) if statistic else NOTHING
+
+
+def _size(pages: Iterable[Mapping[str, np.ndarray]]) -> int:
+    return sum(ratios.size for runs in pages for ratios in runs.values())
+
+
+def over_pages(pages: Sequence[Mapping[str, np.ndarray]]) -> Statistic | None:
+    """The mean log ratio of several pages, each with its log ratios by run; None without any.
+
+    Its error is the largest of what the blocks, the pages and (from three on) the runs show.
+    """
+    if not pages:
+        return None
+    by_page = mean_of([over_runs(list(runs.values())) for runs in pages])
+    names = list(dict.fromkeys(run for runs in pages for run in runs))
+    if len(pages) == 1 or len(names) < LEAST_LEVELS:
+        return by_page
+    by_run = mean_of(
+        [mean_of([contrast(runs[name]) for runs in pages if name in runs], random=False) for name in names]
+    )
+    return max((by_page, by_run), key=lambda each: 0.0 if math.isnan(each.error) else each.error)
+
+
+def _budget(statistic: Statistic, n: int, at_most: float, certainty: Certainty) -> Comparison:
+    """A budget as a comparison with its limit, so that 1 is the limit itself."""
+    low, high = (1 + end / at_most for end in statistic.interval(certainty.confidence))
+    ratio = 1 + statistic.centre / at_most
+    return Comparison(n, 1, ratio, low, high, statistic.method, 1.0, 1.0)
+
+
+def _within_budget(statistic: Statistic) -> tuple[float, float]:
+    """The p-values that a mean is above its limit (0 of the statistic), and that it is not.
+
+    What never varies, as a number of requests, is known for sure as soon as an interval is.
+    """
+    if statistic.error == 0:
+        return (0.0, 1.0) if statistic.centre <= 0 else (1.0, 0.0)
+    return statistic.p_not_below(0.0), statistic.p_not_above(0.0)
+
+
+def _expected(claim: Claim, statistic: Statistic) -> tuple[float, float]:
+    """The p-values that what is expected of a ratio is not so, and that it is so; 1 where nothing is expected."""
+    lows: list[float] = []
+    highs: list[float] = []
+    if claim.ratio_below is not None:
+        highs.append(math.log(claim.ratio_below))
+    if claim.ratio_within is not None:
+        lows.append(math.log(claim.ratio_within[0]))
+        highs.append(math.log(claim.ratio_within[1]))
+    if not highs:
+        return 1.0, 1.0
+    holds = max([*map(statistic.p_not_below, highs), *map(statistic.p_not_above, lows)])
+    fails = min([*map(statistic.p_not_above, highs), *map(statistic.p_not_below, lows)])
+    return holds, min(1.0, 2 * fails if lows else fails)
+
+
+def _row(
+    asked: _Asked,
+    judgement: Judgement,
+    q: tuple[float, float],
+    measured: Measured,
+    floors: Mapping[int, float],
+) -> ClaimRow:
+    verdict = _verdict(asked, judgement, *q)
+    apart = [floors[cell] for pair in asked.pairs for cell in pair if cell is not None and cell in floors]
+    floor = max(apart, default=None) if not asked.claim.is_budget else None
+    where = setting_text(asked.setting, asked.pages, measured.wording)
+    known = asked.comparison.n > 0
+    notes = _missing(asked, measured)
+    outcome = ClaimOutcome(asked.comparison, judgement, verdict, floor, notes)
+    return ClaimRow(
+        claim=asked.claim,
+        setting=asked.setting,
+        verdict=verdict,
+        sentence=sentence(asked.claim, where, outcome, measured.certainty.margin),
+        pages=asked.pages,
+        pairs=asked.pairs,
+        comparison=asked.comparison if known else None,
+        judgement=judgement if known and not asked.claim.is_budget else None,
+        floor=floor,
+        where=where,
+        by_page=asked.by_page,
+        by_run=asked.by_run,
+        notes=notes,
+    )
+
+
+def _missing(asked: _Asked, measured: Measured) -> tuple[str, ...]:
+    """Which conditions have no trial that counts, and why; the pages where several were asked for."""
+    if not measured.observed(asked.claim.metric):
+        return (f"{asked.claim.metric} was not observed in any trial",)
+    cells = dict.fromkeys(cell for pair in asked.pairs for cell in pair if cell in measured.missing)
+    return tuple(measured.missing[cell] for cell in cells if cell is not None)
+
+
+def _verdict(asked: _Asked, judgement: Judgement, holds: float, fails: float) -> ClaimVerdict:
+    if asked.comparison.n == 0:
+        return ClaimVerdict.NO_DATA
+    if not asked.claim.expects:
+        return ClaimVerdict.UNKNOWN if judgement.verdict is Verdict.UNKNOWN else ClaimVerdict.TOLD
+    if holds < ALPHA:
+        return ClaimVerdict.HOLDS
+    return ClaimVerdict.FAILS if fails < ALPHA else ClaimVerdict.UNKNOWN

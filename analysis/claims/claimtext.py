@@ -1,0 +1,200 @@
+"""A claim and what became of it, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from analysis.claims.claimresult import ClaimVerdict
+from analysis.labels import engines, protocols, words
+from analysis.statistics.compare import Comparison, Judgement, Verdict
+from analysis.statistics.verdicts import signed, unknown_text, verdict_text
+from harness.model.claim import Claim
+from harness.model.dimensions import DIMENSIONS, NUMBERS, OF_LINKS
+from harness.model.observation import MAIN_METRIC, METRICS
+
+FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What has to be said of a setting: the dimensions that tell the conditions of the study apart.
+
+    `links`: a shorter text for each link, where its name is not needed.
+    """
+
+    telling: frozenset[str] = frozenset(DIMENSIONS) - frozenset(FOLLOW)
+    links: Mapping[str, str] = field(default_factory=dict)
+
+
+def wording(conditions: pd.DataFrame) -> Wording:
+    """The wording for a study of these conditions, a row each; what a column does not tell, needs no word."""
+    there = conditions.reindex(columns=list(DIMENSIONS))
+    varying = {name for name in there if there[name].nunique(dropna=False) > 1}
+    if there.groupby("engine", dropna=False)["driver"].nunique(dropna=False).max() == 1:
+        varying.discard("driver")  # follows from the engine
+    if there.groupby(["engine", "protocol"], dropna=False)["server"].nunique(dropna=False).max() == 1:
+        varying.discard("server")
+    return Wording(frozenset(map(str, varying)), _link_texts(there))
+
+
+def _link_texts(conditions: pd.DataFrame) -> dict[str, str]:
+    """`50 ms RTT` where links differ in the RTT alone, `10 Mbit/s` where only in the rate."""
+    links = conditions[["link", *NUMBERS]].drop_duplicates().dropna(subset=["link"])
+    named = links.to_dict("records")
+    texts: dict[str, str] = {}
+    rates = len(links.drop_duplicates(["down_mbps", "up_mbps"]))
+    if rates == 1 and links["rtt_ms"].nunique() == len(links):
+        texts = {each["link"]: f"{words.plain(each['rtt_ms'])} ms RTT" for each in named}
+    elif links["rtt_ms"].nunique() == 1 and rates == len(links):
+        texts = {each["link"]: words.rate_with_unit(each["down_mbps"], each["up_mbps"]) for each in named}
+    return texts if len(texts) == len(links) else {}
+
+
+@dataclass(frozen=True)
+class ClaimOutcome:
+    """What is known of a claim in a setting, for its sentence. `missing`: why there is nothing to compare."""
+
+    seen: Comparison
+    judgement: Judgement
+    verdict: ClaimVerdict
+    floor: float | None = None
+    missing: Sequence[str] = ()
+
+
+def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> str:
+    """What became of a claim at one place.
+
+    `HTTP/2 against HTTP/1.1, 10mbps-50ms: faster, by 5 to 9 % (ratio 0.93 [0.91-0.95]); expected below 1: holds.`
+    """
+    head = f"{subject_text(claim)}, {where}" if where else subject_text(claim)
+    seen, verdict = outcome.seen, outcome.verdict
+    if seen.n == 0:
+        why = "; ".join(outcome.missing) or "no block holds what it needs"
+        return f"{head}: no data: {why}."
+    if claim.at_most is not None:
+        told = f"{head}: {_budget_text(claim, seen)}: {verdict}"
+    else:
+        ratio = f"ratio {words.number(seen.ratio, 3)} {words.span(seen.low, seen.high, 3)}".rstrip()
+        told = f"{head}: {told_text(claim, seen, outcome.judgement, margin)} ({ratio})"
+        expected = " and ".join(expectations(claim))
+        told += f"; expected {expected}: {verdict}" if expected else ""
+        told += f"; {floor_text(outcome.floor)}" if _is_below(seen, outcome.floor) else ""
+    told += f"; {paper_text(claim, seen)}" if claim.paper is not None else ""
+    told += f"; {'; '.join(outcome.missing)}" if outcome.missing else ""
+    return f"{told}."
+
+
+def told_text(claim: Claim, seen: Comparison, judgement: Judgement, margin: float) -> str:
+    """Direction and size of what a claim compares."""
+    row = {
+        **{name: getattr(seen, name) for name in ("ratio", "low", "high", "n")},
+        **{name: getattr(judgement, name) for name in ("trials", "verdict", "small")},
+    }
+    if judgement.verdict is Verdict.UNKNOWN:
+        return unknown_text(row)
+    return verdict_text(row, margin, claim.metric)
+
+
+def _is_below(seen: Comparison, floor: float | None) -> bool:
+    return floor is not None and abs(math.log(seen.ratio)) <= math.log(floor)
+
+
+def floor_text(floor: float | None) -> str:
+    """That a difference is no larger than that of two equal baselines."""
+    return f"below the floor of this study ({signed(floor or math.nan)} % between two equal baselines)"
+
+
+def paper_text(claim: Claim, seen: Comparison) -> str:
+    """What others published, and whether our interval holds it or touches it."""
+    low, high = claim.paper if isinstance(claim.paper, tuple) else (claim.paper, claim.paper)
+    if low is None or high is None:
+        return ""
+    published = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    if math.isnan(seen.low):
+        return f"published {published}"
+    scale = claim.at_most or 1.0  # a budget's figures stand as shares of its limit
+    inside = seen.low * scale <= high and low <= seen.high * scale
+    return f"published {published}: {'inside' if inside else 'outside'} our interval"
+
+
+def _budget_text(claim: Claim, seen: Comparison) -> str:
+    limit = claim.at_most or math.nan
+    return f"{value_text(claim, seen)}; expected at most {words.plain(limit)}"
+
+
+def value_text(claim: Claim, seen: Comparison) -> str:
+    """The mean that a budget limits, with its interval and unit."""
+    limit = claim.at_most or math.nan
+    digits = _digits(limit)
+    value = words.number(seen.ratio * limit, digits)
+    ends = words.span(seen.low * limit, seen.high * limit, digits)
+    unit = METRICS[claim.metric].unit if claim.metric in METRICS else ""
+    return " ".join(part for part in (value, ends, str(unit) if unit in ("ms", "s", "bytes") else "") if part)
+
+
+def _digits(limit: float) -> int:
+    """So many that a hundredth of the limit shows."""
+    return min(6, max(0, 2 - math.floor(math.log10(limit)))) if limit > 0 else 1
+
+
+def subject_text(claim: Claim) -> str:
+    """Both sides in the names of the figures, and the metric unless it is the page-load time."""
+    subject = side_text(claim.subject) or "every condition"
+    against = "" if claim.is_budget else f" against {side_text(claim.reference)}"
+    return f"{metric_text(claim)}{subject}{against}"
+
+
+def metric_text(claim: Claim) -> str:
+    metric = METRICS.get(claim.metric)
+    return "" if claim.metric == MAIN_METRIC else f"{metric.label if metric else claim.metric} of "
+
+
+def side_text(side: Mapping[str, Any]) -> str:
+    """The values of a side of a claim as readers know them."""
+    return ", ".join(_value(dimension, each) for dimension, each in side.items())
+
+
+def _value(dimension: str, each: Any) -> str:
+    if dimension == "protocol":
+        return protocols.label(str(each))
+    if dimension == "engine":
+        return engines.label(str(each))
+    if dimension == "rtt_ms":
+        return f"{words.plain(each)} ms RTT"
+    if dimension in ("down_mbps", "up_mbps"):
+        return f"{words.plain(each)} Mbit/s {dimension.removesuffix('_mbps')}"
+    return f"compression {each}" if dimension == "compression" else str(each)
+
+
+def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Wording | None = None) -> str:
+    """Where: the pages, the link, and what else tells settings apart."""
+    wanted = telling or Wording()
+    where = []
+    if "page" in wanted.telling:
+        where = [pages[0] if len(pages) == 1 else f"{len(pages)} pages"]
+    said = [name for name in DIMENSIONS if name in setting and name in wanted.telling and name != "page"]
+    link = [name for name in OF_LINKS if name in said]
+    if "link" in setting and link:
+        where.append(wanted.links.get(str(setting["link"]), str(setting["link"])))
+    else:
+        where += [_value(name, setting[name]) for name in link]
+    where += [_value(name, setting[name]) for name in said if name not in link]
+    return ", ".join(where)
+
+
+def expectations(claim: Claim) -> list[str]:
+    """What is expected."""
+    found = []
+    if claim.at_most is not None:
+        found.append(f"at most {words.plain(claim.at_most)}")
+    if claim.ratio_below is not None:
+        found.append(f"below {claim.ratio_below:g}")
+    if claim.ratio_within is not None:
+        low, high = claim.ratio_within
+        found.append(f"between {signed(low)} and {signed(high)} %")
+    return found

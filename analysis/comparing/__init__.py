@@ -1,0 +1,1 @@
+"""Two runs of a study against each other."""

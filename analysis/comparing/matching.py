@@ -1,0 +1,153 @@
+"""The conditions that two runs have in common, and those that one of them has alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from analysis.labels.conditions import in_order
+from analysis.runs.exclude import Sifted, sift
+from analysis.runs.rundirectory import Run
+from harness.errors import RecordsError
+from harness.input.shown import shortened
+from harness.model.device import DESKTOP
+from harness.model.dimensions import AGAIN, DIMENSIONS, value
+
+Condition = Mapping[str, Any]
+Key = tuple[Any, ...]
+
+# The order in which people read conditions: those that are compared inside a block stand together.
+READING = (
+    *("page", "down_mbps", "up_mbps", "rtt_ms", "link", "engine", "driver", "device"),
+    *("compression", "variant", "protocol", "server", "origins"),
+)
+OLDER = {"device": DESKTOP.name}  # what runs were measured with that do not tell
+VALUES_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Side:
+    """One run: its conditions in reading order, each with its `cell`, and its trials that count.
+
+    `again`: the baselines that were measured a second time. `columns`: what a condition is told by.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    conditions: tuple[Condition, ...]
+    again: tuple[Condition, ...]
+    sifted: Sifted
+
+    @classmethod
+    def of(cls, run: Run) -> Side:
+        """A run as its own records tell it: which trials count does not depend on the other run."""
+        records = run.records.assign(
+            **{AGAIN: run.records[AGAIN].eq(True) if AGAIN in run.records else False},
+            **{
+                name: run.records[name].fillna(usual) if name in run.records else usual
+                for name, usual in OLDER.items()
+            },
+        )
+        columns = tuple(dict.fromkeys((*DIMENSIONS, *run.condition_columns, *OLDER)))
+        columns = tuple(name for name in columns if name in records and name != AGAIN)
+        records["cell"] = records.groupby([*columns, AGAIN], dropna=False).ngroup()
+        order = tuple(dict.fromkeys((*READING, *columns)))
+        cells = in_order(records.drop_duplicates("cell"), [name for name in order if name in columns])[
+            [*columns, AGAIN, "cell"]
+        ]
+        rows = [{str(name): each for name, each in row.items()} for row in cells.to_dict("records")]
+        return cls(
+            name=str(run.directory),
+            columns=columns,
+            conditions=tuple(row for row in rows if not row[AGAIN]),
+            again=tuple(row for row in rows if row[AGAIN]),
+            sifted=sift(records),
+        )
+
+    @property
+    def dimensions(self) -> list[dict[str, Any]]:
+        """The conditions by what they are told by alone."""
+        return [{name: each[name] for name in self.columns} for each in self.conditions]
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """The conditions as a frame."""
+        return pd.DataFrame(self.conditions)[[*self.columns, "cell"]]
+
+    def tells(self, column: str) -> bool:
+        return any(value(each, column) is not None for each in self.conditions)
+
+
+@dataclass(frozen=True)
+class Matched:
+    """`names`: what conditions were matched by. `pairs`: a condition of A with that of B. `only`: of A, and of B."""
+
+    names: tuple[str, ...]
+    pairs: tuple[tuple[Condition, Condition], ...]
+    only: tuple[tuple[Condition, ...], tuple[Condition, ...]]
+
+
+def matched(a: Side, b: Side) -> Matched:
+    """The conditions that agree in every dimension that both runs tell. RecordsError when there are none."""
+    names = _names(a, b)
+    mine, others = ({key(each, names): each for each in side.conditions} for side in (a, b))
+    shared = [each for each in mine if each in others]
+    if not shared:
+        raise RecordsError(f"{a.name} and {b.name} have no condition in common: {_apart(a, b, names)}")
+    return Matched(
+        names=names,
+        pairs=tuple((mine[each], others[each]) for each in shared),
+        only=(
+            tuple(condition for each, condition in mine.items() if each not in others),
+            tuple(condition for each, condition in others.items() if each not in mine),
+        ),
+    )
+
+
+def key(condition: Condition, names: Iterable[str]) -> Key:
+    """What is equal for equal conditions."""
+    return tuple(value(condition, name) for name in names)
+
+
+def varying(conditions: Sequence[Condition], names: Iterable[str]) -> tuple[str, ...]:
+    """The dimensions in which some of the conditions differ."""
+    return tuple(name for name in names if len({value(each, name) for each in conditions}) > 1)
+
+
+def _names(a: Side, b: Side) -> tuple[str, ...]:
+    """The dimensions that both tell, and what else tells two conditions of one run apart."""
+    names = [name for name in DIMENSIONS if a.tells(name) and b.tells(name)]
+    for side, other in ((a, b), (b, a)):
+        for name in _telling(side, names):
+            if not other.tells(name):
+                raise RecordsError(
+                    f"{other.name} does not tell {name}, in which conditions of {side.name} differ (was it made by an "
+                    "older version?); run its study again"
+                )
+            names.append(name)
+    return tuple(names)
+
+
+def _telling(side: Side, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns in which conditions differ that are equal by those names."""
+    alike: dict[Key, list[Condition]] = {}
+    for each in side.conditions:
+        alike.setdefault(key(each, names), []).append(each)
+    found = (name for group in alike.values() for name in varying(group, side.columns))
+    return tuple(dict.fromkeys(found))
+
+
+def _apart(a: Side, b: Side, names: Sequence[str]) -> str:
+    """Why no condition of one is a condition of the other."""
+    for name in names:
+        mine, others = ({value(each, name) for each in side.conditions} for side in (a, b))
+        if not mine & others:
+            return f"{name} is {_listed(mine)} in one and {_listed(others)} in the other; name two runs of one study"
+    return "no condition of one is one of the other in every dimension; name two runs of one study"
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return shortened(sorted(map(str, values)), VALUES_NAMED)

@@ -1,0 +1,67 @@
+"""Two run directories read and set against each other: what `coldload compare` tells, as one value."""
+
+from __future__ import annotations
+
+import filecmp
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.claims.claims import claims_of
+from analysis.comparing.between import Change, changes
+from analysis.comparing.claimchanges import ClaimChanges, claim_changes
+from analysis.comparing.matching import Matched, Side, matched
+from analysis.runs.alike import Difference, differences
+from analysis.runs.rundirectory import RECORDS, Run, load
+from analysis.statistics.compare import Certainty
+from harness.errors import RecordsError
+
+
+@dataclass(frozen=True)
+class RunPair:
+    """Run A, the reference, and run B. `left_out`: of each run, how many attempts each rule took away."""
+
+    runs: tuple[Run, Run]
+    metric: str
+    margin: float
+    differences: tuple[Difference, ...]
+    matched: Matched
+    changes: tuple[Change, ...]
+    claims: ClaimChanges
+    left_out: tuple[Mapping[str, int], Mapping[str, int]]
+
+    @property
+    def floor(self) -> float | None:
+        """How far two equal baselines lie apart at most, as a ratio of at least 1."""
+        return max((each.floor for each in self.changes if each.floor is not None), default=None)
+
+    def slower_by(self, percent: float) -> tuple[Change, ...]:
+        """The conditions that are slower (verdict), and by more than so many per cent (estimate)."""
+        return tuple(each for each in self.changes if each.slower_by(percent))
+
+    @property
+    def lost(self) -> tuple[Change, ...]:
+        """The conditions of which trials count in A and none in B."""
+        return tuple(each for each in self.changes if each.n[0] and not each.n[1])
+
+
+def read_pair(a: Path, b: Path, metric: str, margin: float) -> RunPair:
+    """Compare two run directories. RecordsError when one is none, both are the same, or nothing can be compared."""
+    runs = load(a), load(b)
+    if a.resolve() == b.resolve():
+        raise RecordsError(f"the same run is given twice: {a} and {b}; name two runs")
+    if filecmp.cmp(a / RECORDS, b / RECORDS, shallow=False):
+        raise RecordsError(f"{b} holds the very records of {a}: it is a copy; name two runs")
+    sides = Side.of(runs[0]), Side.of(runs[1])
+    found = matched(*sides)
+    certainty = Certainty(margin, looked=any(run.plan.looks for run in runs))
+    return RunPair(
+        runs=runs,
+        metric=metric,
+        margin=margin,
+        differences=differences(*runs),
+        matched=found,
+        changes=changes(*sides, found, metric, certainty),
+        claims=claim_changes(claims_of(runs, sides[0].dimensions), *sides, certainty),
+        left_out=(sides[0].sifted.by_rule(), sides[1].sifted.by_rule()),
+    )

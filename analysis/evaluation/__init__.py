@@ -1,0 +1,1 @@
+"""Runs evaluated: what tables, figures and sentences are made from."""

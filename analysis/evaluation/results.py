@@ -1,0 +1,180 @@
+"""Runs evaluated: what every table, figure and sentence of a report is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from analysis.claims.claimresult import ClaimRow
+from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated
+from analysis.claims.claimtext import Wording
+from analysis.claims.interactions import Interaction, interactions
+from analysis.evaluation.explored import explore
+from analysis.evaluation.twins import floors, twins
+from analysis.labels import engines, protocols
+from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns, varying
+from analysis.runs.exclude import RULES, ExclusionRule, Sifted, sift
+from analysis.runs.rundirectory import Run
+from analysis.statistics.compare import MARGIN, Certainty
+from analysis.statistics.estimate import IntervalKind, estimates
+from harness.model.defaultclaims import default_claims
+from harness.model.dimensions import AGAIN
+from harness.model.factors import single_filters
+from harness.model.observation import MAIN_METRIC
+
+IDS = ("panel", "place", "cell")
+PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
+
+
+@dataclass(frozen=True)
+class Results:
+    """`cells` has one row per condition (also one whose trials were all excluded), in reading order, with the
+    fields of `Estimate`. Three columns number things: `cell` the condition, `place` where protocols meet (a panel at
+    one RTT), `panel` what one figure shows.
+
+    `claims` are what the study said beforehand (`named`: itself, not by default), `claims_of_all` the same with no
+    trial left out that has a time, `interactions` their differences between protocols. `comparisons`, `effects` and
+    `compressions` are exploration (`analysis.explored`). `twins` has a row per baseline that was measured twice.
+    `wording` is what texts have to say of a setting.
+
+    `split_columns` are those panel columns (page and rate aside) that take more than one value, and the engine unless
+    it is Chromium alone; a driver that follows from the engine is none of them.
+    """
+
+    runs: tuple[Run, ...]
+    records: pd.DataFrame
+    sifted: Sifted
+    condition_columns: tuple[str, ...]
+    panel_columns: tuple[str, ...]
+    split_columns: tuple[str, ...]
+    protocols: tuple[str, ...]
+    baseline: str | None
+    cells: pd.DataFrame
+    comparisons: pd.DataFrame
+    effects: pd.DataFrame
+    compressions: pd.DataFrame
+    twins: pd.DataFrame
+    claims: tuple[ClaimRow, ...]
+    claims_of_all: tuple[ClaimRow, ...]
+    interactions: tuple[Interaction, ...]
+    wording: Wording
+    named: bool
+    margin: float
+
+    @property
+    def otherwise(self) -> list[tuple[ClaimRow, ClaimRow]]:
+        """The rows of the claims that come out otherwise when nothing is left out, each with that other one."""
+        pairs = zip(self.claims, self.claims_of_all, strict=True)
+        return [(row, other) for row, other in pairs if row.differs(other)]
+
+    @property
+    def main_cells(self) -> pd.DataFrame:
+        """The cells without those that only serve to tell the filters of a factorial study apart."""
+        return self.cells[~self.cells["variant"].isin(single_filters(set(self.cells["variant"])))]
+
+    @property
+    def planned(self) -> int | None:
+        """Planned trials of all runs, None when one of them does not know."""
+        numbers = [run.planned for run in self.runs]
+        return None if None in numbers else sum(number or 0 for number in numbers)
+
+    @property
+    def trials(self) -> tuple[int, int]:
+        """The least and the most trials in a condition that has an estimate; (0, 0) when none has."""
+        n = self.cells.loc[self.cells["n"] > 0, "n"]
+        return (int(n.min()), int(n.max())) if len(n) else (0, 0)
+
+    @property
+    def few(self) -> bool:
+        """Whether some condition has too few trials for an interval."""
+        return bool(((self.cells["interval"] != IntervalKind.EXACT) & (self.cells["n"] > 0)).any())
+
+
+def evaluate(runs: Sequence[Run], rules: Sequence[ExclusionRule] = RULES, margin: float = MARGIN) -> Results:
+    """Sift the records of the runs, estimate every condition, judge the claims and compare what else there is.
+
+    Blocks pair within their own run only. `margin` (> 0) is the difference that is declared not to matter.
+    """
+    condition = tuple(dict.fromkeys(column for run in runs for column in run.condition_columns))
+    condition = tuple(column for column in condition if column != AGAIN)
+    records = pool(runs)
+    again = records[AGAIN].eq(True) if AGAIN in records else pd.Series(False, index=records.index)
+    records[AGAIN] = again
+    panel = panel_columns(records, condition)
+    for name, columns in zip(IDS, (panel, (*panel, "rtt_ms"), (*condition, AGAIN)), strict=True):
+        records[name] = records.groupby(list(columns), dropna=False).ngroup()
+    sifted = sift(records, rules)
+    observed = records.assign(
+        **{MAIN_METRIC: records[MAIN_METRIC].where(records.index.isin(sifted.kept.index))}
+    )
+    names = protocols.ordered(records["protocol"])
+    followers = [column for column in condition if column not in panel and column not in POINT]
+    every = in_order(
+        estimates(observed, (*condition, AGAIN, *IDS), MAIN_METRIC),
+        [*panel, "rtt_ms", "protocol", *followers],
+    )
+    cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
+    certainty = Certainty(margin, looked=any(run.plan.looks for run in runs))
+    pairs = twins(every, condition, sifted.kept, certainty)
+    explored = explore(cells, panel, names, sifted.kept, certainty)
+    conditions = cells[[*condition, "cell"]]
+    dimensions = dictionaries(cells[list(condition)])
+    asked = claims_of(runs, dimensions)
+    measured = Measured(conditions, sifted.kept, certainty, _missing(cells, panel, sifted))
+    claims = evaluated(asked, measured, floors(pairs, cells))
+    all_of_them = Measured(conditions, records[records[MAIN_METRIC] > 0], certainty)
+    return Results(
+        runs=tuple(runs),
+        records=records,
+        sifted=sifted,
+        condition_columns=condition,
+        panel_columns=panel,
+        split_columns=_split_columns(records, panel),
+        protocols=names,
+        baseline=protocols.baseline(names),
+        cells=cells,
+        comparisons=explored.comparisons,
+        effects=explored.effects,
+        compressions=explored.compressions,
+        twins=pairs,
+        claims=claims,
+        claims_of_all=evaluated(asked, all_of_them),
+        interactions=interactions(claims, measured),
+        wording=measured.wording,
+        named=not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions))),
+        margin=margin,
+    )
+
+
+def _missing(cells: pd.DataFrame, panel: Sequence[str], sifted: Sifted) -> dict[int, str]:
+    """Of each condition without a trial that counts: which it is, and why."""
+    rules = sifted.excluded.groupby("cell")["excluded_by"]
+    told = varying(cells, [*panel, *POINT])
+    found = {}
+    for cell in cells[cells["n"] == 0].to_dict("records"):
+        counts = rules.get_group(cell["cell"]).value_counts()
+        why = ", ".join(f"{name} {count}" for name, count in counts.items())
+        found[int(cell["cell"])] = f"{cell_text(cell, told)}: nothing counts of {counts.sum()} trials ({why})"
+    return found
+
+
+def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ...]:
+    needless = set(PAGE_AND_RATE)
+    needed = set(varying(records, panel))
+    if engines.worth_saying(records["engine"].dropna().astype(str)):
+        needed.add("engine")
+        if records.groupby("engine")["driver"].nunique().max() == 1:
+            needless.add("driver")
+    return tuple(column for column in panel if column in needed and column not in needless)
+
+
+def pool(runs: Sequence[Run]) -> pd.DataFrame:
+    """The records of all runs below each other; runs of the same name are told apart by their number."""
+    names = [run.directory.resolve().name for run in runs]
+    frames = [
+        run.records if names.count(name) == 1 else run.records.assign(run=f"{name} ({number})")
+        for number, (run, name) in enumerate(zip(runs, names, strict=True), start=1)
+    ]
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,1 @@
+"""Names and numbers as a reader meets them: of protocols, engines, metrics, conditions."""

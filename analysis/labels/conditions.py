@@ -1,0 +1,102 @@
+"""How conditions fall into panels and points.
+
+A panel is what one figure shows: everything of a condition but the protocol (its lines) and the RTT (its
+axis). Which columns that means is read off the records, so that a field a later version adds to a condition
+(a loss rate, an initial window) keeps unlike trials apart without a change here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.labels import engines, protocols
+from analysis.labels.words import DASH, plain, rate, rate_with_unit, slug
+
+POINT = ("protocol", "rtt_ms")
+FOLLOWERS = ("server", "queue_down_bytes", "queue_up_bytes", "link")
+FIRST = {"variant": "plain", "compression": "none"}  # goes before the others
+NAMED = ("page", "variant", "down_mbps", "up_mbps", "driver")
+
+
+def panel_columns(records: pd.DataFrame, condition_columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns that split conditions into panels.
+
+    Server, queue and link name usually follow from protocol, rate and RTT; each of them splits panels only
+    where one point of a figure would otherwise hold several of its values.
+    """
+    panel = [column for column in condition_columns if column not in POINT + FOLLOWERS]
+    for column in FOLLOWERS:
+        if column in condition_columns:
+            values = records.groupby([*panel, *POINT], dropna=False)[column].nunique(dropna=False)
+            if values.max() > 1:
+                panel.append(column)
+    front = [column for column in NAMED if column in panel]
+    return (*front, *(column for column in panel if column not in front))
+
+
+def varying(records: pd.DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
+    """Those columns that take more than one value: what a label has to say."""
+    return tuple(column for column in columns if records[column].nunique(dropna=False) > 1)
+
+
+def in_order(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Sorted as people read: plain before other variants, numbers by size, protocols in their fixed order."""
+    ranks = {name: rank for rank, name in enumerate(protocols.ordered(frame["protocol"]))}
+
+    def key(column: str) -> pd.Series[Any]:
+        values = frame[column]
+        if column == "protocol":
+            return values.map(ranks)
+        if column in FIRST:
+            return values.astype(str).where(values != FIRST[column], "")
+        return values if pd.api.types.is_numeric_dtype(values) else values.astype(str)
+
+    keys = pd.DataFrame({column: key(column) for column in columns})
+    return frame.loc[keys.sort_values(list(columns), kind="stable").index].reset_index(drop=True)
+
+
+def title(place: Mapping[Any, Any], columns: Sequence[str]) -> str:
+    """`dummy-2012, minify, 10 Mbit/s, selenium`: the page and rate, and what else varies in `columns`."""
+    parts = [str(place["page"])] if "page" in place else []
+    if "variant" in columns:
+        parts.append(value_text("variant", place["variant"]))
+    if "down_mbps" in place:
+        parts.append(rate_with_unit(place["down_mbps"], place.get("up_mbps")))
+    rest = [column for column in columns if column not in NAMED or column == "driver"]
+    return ", ".join([*parts, *(value_text(column, place[column]) for column in rest)])
+
+
+def file_name(place: Mapping[Any, Any], columns: Sequence[str]) -> str:
+    """`dummy-2012_plain_10mbps_playwright`, and what else varies in `columns`."""
+    speed = rate(place["down_mbps"], place.get("up_mbps")).replace("/", "-")
+    parts = [place["page"], place["variant"], f"{speed}mbps", place["driver"]]
+    return "_".join(slug(str(part)) for part in [*parts, *(place[c] for c in columns if c not in NAMED)])
+
+
+def cell_text(cell: Mapping[Any, Any], columns: Sequence[str]) -> str:
+    """A condition by what varies in `columns`: `news-mobile, core, HTTP/2 (TLS), 50 ms RTT`."""
+    parts = [str(cell["page"])] if "page" in columns else []
+    if "down_mbps" in columns or "up_mbps" in columns:
+        parts.append(rate_with_unit(cell["down_mbps"], cell.get("up_mbps")))
+    told = [column for column in columns if column not in ("page", "down_mbps", "up_mbps")]
+    parts += [
+        f"{plain(cell['rtt_ms'])} ms RTT" if column == "rtt_ms" else value_text(column, cell[column])
+        for column in told
+    ]
+    return ", ".join(parts) or str(cell["page"])
+
+
+def value_text(column: str, value: Any) -> str:
+    """A condition's value where no heading says which column it is."""
+    if pd.isna(value):
+        return f"{column} {DASH}"
+    if column == "engine":
+        return engines.label(str(value))
+    if column in ("page", "variant", "driver", "server", "device"):
+        return str(value)
+    if column == "protocol":
+        return protocols.label(str(value))
+    return f"{column.replace('_', ' ')} {value if isinstance(value, str) else plain(value)}"

@@ -1,0 +1,147 @@
+"""The head of a report: what was run, when, on what, how far it got, and what a reader should know first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from analysis.evaluation.results import Results
+from analysis.labels import engines, words
+from analysis.runs.alike import environment_differences, leaves
+from analysis.statistics.levels import LEAST_LEVELS
+from harness.input.shown import shortened
+
+DIFFERENCES_SHOWN = 6
+LONGEST_SHOWN = 100  # characters of a difference
+
+
+def title(results: Results) -> str:
+    return _each((run.title for run in results.runs), " + ")
+
+
+def facts(results: Results) -> list[tuple[str, str]]:
+    """Label and value, in reading order; what is not known is left out."""
+    runs, records = results.runs, results.records
+    design = [
+        words.count(records["page"].nunique(), "page"),
+        words.count(records["variant"].nunique(), "variant"),
+        words.count(len(results.protocols), "protocol"),
+        words.count(records.groupby(["down_mbps", "up_mbps"], dropna=False).ngroups, "rate"),
+        words.count(records["rtt_ms"].nunique(), "RTT"),
+    ]
+    found = [
+        ("Study", _each(run.study for run in runs)),
+        ("Design", ", ".join(design)),
+        ("Trials", f"{len(records):,} recorded, {len(results.sifted.kept):,} of them in the estimates"),
+        ("Measured", _dates(records)),
+        ("Seed", _each(str(run.plan.seed) for run in runs if run.plan.seed is not None)),
+        ("Browser", _browsers(results)),
+        ("Server", _servers(results)),
+        ("Machine", _each((machine(run.environment) for run in runs), "; ")),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+def progress(results: Results) -> str:
+    """How far the run got; empty when every planned trial has a record, or the plan is not known."""
+    recorded = results.records.groupby(["run", "trial"]).ngroups
+    planned = results.planned
+    if planned is None or recorded >= planned:
+        return ""
+    return f"{recorded:,} of {planned:,} trials are recorded. The run is not complete: estimates may change."
+
+
+def notes(results: Results) -> list[str]:
+    """What was odd about reading the runs."""
+    several = len(results.runs) > 1
+    said = [
+        f"{run.directory.resolve().name}: {note}" if several else note
+        for run in results.runs
+        for note in run.notes
+    ]
+    if results.records["engine"].nunique() > 1:
+        said.append(f"Two engines: QtWebKit (SPDY/3, pipelining) and Chromium. {engines.NOT_COMPARED}")
+    if several:
+        said.append(_levels(results))
+    differences = [_difference(key, values) for key, values in environment_differences(results.runs).items()]
+    if differences:
+        shown = shortened(differences, DIFFERENCES_SHOWN, separator="; ", noun="setting")
+        said.append(f"The runs were not made alike: {shown}.")
+    return said
+
+
+def _levels(results: Results) -> str:
+    """What several runs mean for the intervals."""
+    runs = words.count(len(results.runs), "run")
+    most = max((len(row.by_run) for row in results.claims), default=0)
+    if most < 2:
+        return f"{runs} stand side by side: blocks are paired within their run, no claim is measured in two of them."
+    if most < LEAST_LEVELS:
+        return (
+            f"{runs} are taken together; blocks are paired within their run only. Two runs cannot show how much runs "
+            "differ: intervals are of these runs alone. A third run would show it."
+        )
+    return (
+        f"{runs} are taken together: in a comparison every run counts once, and intervals allow for how much the runs "
+        "differ. Medians are those of all trials."
+    )
+
+
+def _difference(key: str, values: Iterable[str]) -> str:
+    text = f"{key} is {_each(values, ' or ')}"
+    return text if len(text) <= LONGEST_SHOWN else f"{key} differs"
+
+
+def machine(environment: Mapping[str, Any]) -> str:
+    """The machine in one line, from whatever the environment says under `machine`."""
+    found = environment.get("machine")
+    if not isinstance(found, dict):
+        return str(found or "")
+    parts = [found.get("processor"), found.get("system")]
+    if words.is_number(found.get("cores")):
+        parts.insert(1, words.count(int(found["cores"]), "core"))
+    if words.is_number(found.get("memory_kib")):
+        parts.insert(-1, f"{found['memory_kib'] / 2**20:.0f} GiB")
+    if found.get("kernel"):
+        parts.append(f"kernel {found['kernel']}")
+    known = ", ".join(str(part) for part in parts if part)
+    return known or ", ".join(str(value) for _, value in leaves(found))
+
+
+def _servers(results: Results) -> str:
+    """Each server with its version, where that is known."""
+    names = sorted(results.records["server"].dropna().astype(str).unique())
+    return _each((_programs(results, name) or name for name in names), "; ")
+
+
+def _programs(results: Results, name: str) -> str:
+    programs = (run.environment.get("programs") for run in results.runs)
+    return _each(str(found[name]) for found in programs if isinstance(found, dict) and found.get(name))
+
+
+def _browsers(results: Results) -> str:
+    """Each engine with its version, where that is known, and its drivers."""
+    drivers = results.records.dropna(subset=["engine", "driver"]).groupby("engine")["driver"].unique()
+    return "; ".join(
+        f"{_programs(results, str(name)) or engines.label(str(name))} driven by {_each(sorted(map(str, by)))}"
+        for name, by in drivers.items()
+    )
+
+
+def _dates(records: pd.DataFrame) -> str:
+    """First and last start, to the minute, in UTC."""
+    if "started_utc" not in records:
+        return ""
+    started = pd.to_datetime(records["started_utc"], errors="coerce", utc=True, format="ISO8601").dropna()
+    if started.empty:
+        return ""
+    first, last = started.min(), started.max()
+    same_day = first.date() == last.date()
+    until = f"{last:%H:%M}" if same_day else f"{last:%Y-%m-%d %H:%M}"
+    return f"{first:%Y-%m-%d %H:%M} to {until} UTC"
+
+
+def _each(values: Iterable[str], between: str = ", ") -> str:
+    return between.join(dict.fromkeys(value for value in values if value))

@@ -1,0 +1,145 @@
+"""report.html, figures and tables from one or more run directories, and from nothing else."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup, escape
+
+from analysis.charts import figures, plots
+from analysis.claims.claimresult import ClaimRow
+from analysis.evaluation.results import IDS, Results, evaluate
+from analysis.report import facts, summary
+from analysis.runs.alike import leaves
+from analysis.runs.rundirectory import load, write_parquet
+from analysis.tables import table
+from analysis.tables.tables import TABLES
+from harness.errors import RecordsError, StorageFailed
+
+TEMPLATE = "report.html.j2"
+MOST_ROWS = 30  # of a table that is not folded
+# Tables that have a place of their own in the page.
+PLACED = (
+    *("claims", "equal-baselines", "claims-by-run", "claims-of-all", "attempts", "exclusions", "calibration"),
+    *("comparisons", "effects", "compressions", "loads-that-differ"),
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A written report: where it is, of how many trials, how many of them each rule has left out, and its claims."""
+
+    path: Path
+    recorded: int
+    left_out: Mapping[str, int]
+    title: str = ""
+    claims: tuple[ClaimRow, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as the report shows it; `files` are paths relative to the report, by suffix."""
+
+    name: str
+    caption: str
+    wide: bool
+    first: bool
+    of_data: bool
+    data_uri: str
+    files: Mapping[str, str]
+
+
+def build(run_dirs: Sequence[Path], out: Path | None = None) -> Report:
+    """Write report.html, figures/, tables/ and records.parquet into `out`.
+
+    `out` is the directory of the first run unless given. Works on a run that is still going. Raises RecordsError
+    when a run directory is empty, damaged or given twice.
+    """
+    if not run_dirs:
+        raise RecordsError("no run was named; give the directory of at least one run")
+    if len({path.resolve() for path in run_dirs}) < len(run_dirs):
+        raise RecordsError(
+            f"the same run is given twice: {', '.join(map(str, run_dirs))}; name each run once"
+        )
+    results = evaluate([load(path) for path in run_dirs])
+    directory = out or run_dirs[0]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        path = _write(results, directory)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise RecordsError(
+            f"cannot write the report to {directory}: {error.filename} is in the way; choose another place"
+        ) from error
+    except OSError as error:
+        raise StorageFailed(
+            f"cannot write the report to {directory}: {error.strerror or error}; make room or choose another place"
+        ) from error
+    left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}
+    return Report(path, len(results.records), left_out, facts.title(results), results.claims)
+
+
+def _write(results: Results, directory: Path) -> Path:
+    tables = [made for function in TABLES if (made := function(results))]
+    for made in tables:
+        table.write(made, directory / "tables")
+    write_parquet(results.records.drop(columns=list(IDS)), directory / "records.parquet")
+    drawn = _draw(results, directory / "figures")
+    path = directory / "report.html"
+    path.write_text(render(results, tables, drawn), encoding="utf-8")
+    return path
+
+
+def _draw(results: Results, directory: Path) -> list[Figure]:
+    drawn = []
+    with plots.look():
+        for drawing in figures.draw(results):
+            files = plots.save(drawing.figure, directory, drawing.name)
+            svg = base64.b64encode(files["svg"].read_bytes()).decode("ascii")
+            links = {suffix: f"{directory.name}/{path.name}" for suffix, path in files.items()}
+            wide = drawing.figure.get_figwidth() > plots.COLUMN_INCHES
+            uri = f"data:image/svg+xml;base64,{svg}"
+            first = drawing.name.partition("_")[0] == figures.CLAIMS
+            drawn.append(Figure(drawing.name, drawing.caption, wide, first, drawing.of_data, uri, links))
+    return drawn
+
+
+def unbroken(text: str) -> Markup:
+    """A sentence whose intervals stay on one line."""
+    return Markup(re.sub(r"\[[^\]]{1,40}\]", r"<span>\g<0></span>", str(escape(text))))  # noqa: S704 - escaped before
+
+
+def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figure]) -> str:
+    """The page as text: self-contained, nothing is fetched from anywhere."""
+    source = (resources.files("analysis.report") / TEMPLATE).read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["unbroken"] = unbroken
+    counts = results.sifted.by_rule()
+    return environment.from_string(source).render(
+        title=facts.title(results),
+        facts=facts.facts(results),
+        progress=facts.progress(results),
+        notes=facts.notes(results),
+        claims=summary.claims(results),
+        named=results.named,
+        floor=summary.floor(results) if results.claims else "",
+        interactions=summary.interactions(results),
+        of_all=summary.of_all(results),
+        figures=drawn,
+        most_figures=figures.MOST_FIGURES,
+        most_rows=MOST_ROWS,
+        placed=PLACED,
+        looked=any(run.plan.looks for run in results.runs),
+        tables={made.name: made for made in tables},
+        recorded=len(results.records),
+        rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
+        margin=f"{results.margin * 100:g}",
+        runs=[(run, list(leaves(run.environment))) for run in results.runs],
+    )

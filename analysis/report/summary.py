@@ -1,0 +1,199 @@
+"""What a study found, in a few sentences: its claims, and how far equal conditions lie apart."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict
+from analysis.claims.claimtext import expectations, floor_text, subject_text
+from analysis.claims.interactions import Interaction
+from analysis.evaluation.results import Results
+from analysis.labels import protocols, words
+from analysis.statistics.compare import ALPHA, Verdict
+from analysis.statistics.verdicts import change, direction_text, signed
+
+MOST_SENTENCES = 12
+MOST_NAMED = 3  # settings by name in one sentence
+GOOD, BAD, OPEN, PLAIN = "good", "bad", "open", "plain"  # tones
+TONES = {
+    ClaimVerdict.HOLDS: GOOD,
+    ClaimVerdict.FAILS: BAD,
+    ClaimVerdict.NO_DATA: BAD,
+    ClaimVerdict.UNKNOWN: OPEN,
+    ClaimVerdict.TOLD: PLAIN,
+}
+
+
+@dataclass(frozen=True)
+class Said:
+    """A sentence and its tone."""
+
+    text: str
+    tone: str
+
+
+def claims(results: Results) -> list[Said]:
+    """A sentence for each claim and setting, or where these are many for each claim over its settings."""
+    if not results.claims:
+        return [
+            Said("One protocol, one variant and one compression only: there is nothing to compare.", PLAIN)
+        ]
+    if len(results.claims) <= MOST_SENTENCES:
+        return [Said(row.sentence, _tone([row])) for row in results.claims]
+    return [
+        Said(group[0].sentence if len(group) == 1 else _over_settings(group, results.margin), _tone(group))
+        for group in _by_claim(results.claims)
+    ]
+
+
+def _by_claim(rows: Iterable[ClaimRow]) -> Iterator[list[ClaimRow]]:
+    for _, group in itertools.groupby(rows, key=lambda row: id(row.claim)):
+        yield list(group)
+
+
+def _tone(rows: Sequence[ClaimRow]) -> str:
+    tones = [TONES[row.verdict] for row in rows]
+    if not rows[0].expects:
+        return PLAIN
+    return next((tone for tone in (BAD, OPEN) if tone in tones), GOOD)
+
+
+def _over_settings(rows: Sequence[ClaimRow], margin: float) -> str:
+    """A claim in all its settings: which verdict it has where, and the range of its ratios."""
+    claim = rows[0].claim
+    said = [", ".join(_where(rows, [_phrase(row, margin) for row in rows]))]
+    expected = " and ".join(expectations(claim))
+    said += [f"expected {expected}"] if expected else []
+    said += _range(rows)
+    below = [row for row in rows if row.below_floor]
+    if below:
+        floor = max(row.floor for row in below if row.floor is not None)
+        said.append(f"{floor_text(floor)} in {_names(below, len(rows))}")
+    return f"{subject_text(claim)}: {'; '.join(said)}."
+
+
+def _range(rows: Sequence[ClaimRow]) -> list[str]:
+    """The least and the largest figure, and what holds all intervals."""
+    claim = rows[0].claim
+    known = [row.comparison for row in rows if row.comparison is not None]
+    if not known:
+        return []
+    name, digits, scale = ("mean ", 1, claim.at_most or 1.0) if claim.is_budget else ("ratio ", 3, 1.0)
+    ends = sorted(
+        {words.number(scale * each.ratio, digits): each.ratio for each in known}.items(), key=itemgetter(1)
+    )
+    text = " to ".join(dict.fromkeys((ends[0][0], ends[-1][0])))
+    lows = [each.low for each in known if not math.isnan(each.low)]
+    highs = [each.high for each in known if not math.isnan(each.high)]
+    inside = (
+        f", all intervals inside {words.span(scale * min(lows), scale * max(highs), digits)}" if lows else ""
+    )
+    return [f"{name}{text}{inside}"]
+
+
+def _phrase(row: ClaimRow, margin: float) -> str:
+    if row.verdict is ClaimVerdict.NO_DATA or row.expects or row.judgement is None:
+        return str(row.verdict)
+    if row.judgement.verdict is Verdict.WITHIN:
+        return f"within {margin * 100:g} % of each other"
+    return direction_text(row.judgement.verdict, row.claim.metric)
+
+
+def _where(rows: Sequence[ClaimRow], phrases: Sequence[str]) -> Iterator[str]:
+    """Every verdict with its settings: by name when they are few. None is left out."""
+    for phrase in dict.fromkeys(phrases):
+        mine = [row for row, each in zip(rows, phrases, strict=True) if each == phrase]
+        yield f"{phrase} in {_names(mine, len(rows))}"
+
+
+def _names(rows: Sequence[ClaimRow], of: int) -> str:
+    if len(rows) == of:
+        return f"all {words.count(of, 'setting')}"
+    if len(rows) <= MOST_NAMED and all(row.where for row in rows):
+        return " / ".join(row.where for row in rows)
+    return words.count(len(rows), "setting")
+
+
+def interactions(results: Results) -> list[str]:
+    """Of each claim that was measured with several protocols: whether its ratio is the same with all of them."""
+    by_claim: dict[int, list[Interaction]] = {}
+    for each in results.interactions:
+        by_claim.setdefault(id(each.claim), []).append(each)
+    return [text for found in by_claim.values() if (text := _interaction(found))]
+
+
+def _interaction(found: Sequence[Interaction]) -> str:
+    known = [each for each in found if not math.isnan(each.comparison.low)]
+    if not known:
+        return ""
+    first = known[0]
+    title = subject_text(first.claim)
+    reference = protocols.label(first.reference)
+    strongest = min(known, key=lambda each: each.judgement.q)
+    if strongest.judgement.q < ALPHA:
+        ratio, where = strongest.comparison, strongest.where
+        return (
+            f"{title}: the effect differs between protocols. With {protocols.label(strongest.protocol)} the ratio is "
+            f"{change(ratio.low, ratio.high)} {'higher' if ratio.ratio > 1 else 'lower'} than with {reference}"
+            f"{f' ({where})' if where else ''}, q {_q(strongest.judgement.q)}."
+        )
+    reach = max(
+        math.exp(abs(math.log(end))) for each in known for end in (each.comparison.low, each.comparison.high)
+    )
+    return (
+        f"{title}: no difference between protocols was found. The ratio with any of them is within "
+        f"{signed(reach).removeprefix('+')} % of that with {reference}."
+    )
+
+
+def _q(value: float) -> str:
+    text = words.probability(value)
+    return text.replace("<", "below ") if text.startswith("<") else f"= {text}"
+
+
+def floor(results: Results) -> str:
+    """How far baselines that were measured twice lie apart."""
+    known = results.twins.dropna(subset=["ratio"])
+    if results.twins.empty:
+        return "No baseline was measured twice, so this report cannot say how far two equal conditions lie apart."
+    if known.empty:
+        return "The baselines that were to be measured twice have no block that holds both."
+    apart = known.assign(apart=[abs(math.log(ratio)) for ratio in known["ratio"]]).sort_values("apart")
+    most: Any = apart.iloc[-1]
+    middle = math.exp(float(apart["apart"].median()))
+    ends = f" [{signed(most['low'])} to {signed(most['high'])} %]" if not math.isnan(most["low"]) else ""
+    most_text = f"{signed(most['ratio'])} %{ends}"
+    settings = words.count(len(known), "setting")
+    wrong = int(known["verdict"].isin([Verdict.FASTER, Verdict.SLOWER]).sum())
+    warning = (
+        f" In {words.count(wrong, 'setting')} the two are told apart although they are equal: differences of that size "
+        "are not to be trusted here."
+    )
+    size = (
+        f"by {most_text}"
+        if len(known) == 1
+        else f"by {signed(middle).removeprefix('+')} % in the median and by {most_text} at most"
+    )
+    return f"Two equal baselines differ {size} ({settings}).{warning if wrong else ''}"
+
+
+def of_all(results: Results) -> str:
+    """What becomes of the claims when nothing is left out."""
+    if not results.claims:
+        return ""
+    left_out = len(results.sifted.excluded)
+    if not left_out:
+        return "Nothing was left out, so there is no other result with everything in it."
+    changed = results.otherwise
+    head = f"With nothing left out ({words.count(left_out, 'attempt')} more, where they have a time)"
+    if not changed:
+        return f"{head} every verdict is the same, and no ratio moves by more than half its interval."
+    results_text = words.count(len(results.claims), "result")
+    return (
+        f"{head} {len(changed)} of {results_text} differ in the verdict, or by more than half the interval."
+    )

@@ -1,0 +1,1 @@
+"""Run directories as values: their records, which of them count, what two runs have in common."""

@@ -1,0 +1,172 @@
+"""What runs were made with, and in what they are not alike: settings, versions, archives, links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, zip_longest
+from statistics import median
+from typing import Any
+
+from analysis.labels import words
+from analysis.runs.rundirectory import Run
+from harness.input import tomltext
+from harness.input.shown import clipped
+
+# What of an environment should be alike in runs that are set against each other; compressions are told by conditions.
+ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
+TOLD_ELSEWHERE = ("replay.compression",)
+# What may explain a difference between two runs, too.
+OF_THE_MACHINE = ("machine", "packages", "fonts", "study")
+ALWAYS_DIFFERENT = ("machine.load_average",)
+OPTION = re.compile(
+    r"^# run with (--\S+) (.*)$", re.MULTILINE
+)  # how study.toml holds options of the command line
+READINGS = ("rtt_ms", "down_mbps", "up_mbps", "loss_down_percent", "loss_up_percent")
+CALIBRATION_APART = 0.01  # of what is configured; closer readings are alike
+LEAST_APART = {"rtt_ms": 0.1}  # in the unit: a reading is no better
+LONGEST_VALUE = 70  # characters
+LONGEST_WORD = 40  # that is shown from its beginning; of a longer one so much before the difference:
+BEFORE_THE_DIFFERENCE = 12
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting that two runs do not share, with its value in either; None where a run does not tell it."""
+
+    name: str
+    a: str | None
+    b: str | None
+
+    def __str__(self) -> str:
+        """`programs.nginx: nginx/1.22 | nginx/1.24`; long values from shortly before where they differ."""
+        start = 0
+        if self.a and self.b and max(len(self.a), len(self.b)) > LONGEST_VALUE:
+            letters = zip_longest(self.a, self.b)
+            first = next((place for place, (one, other) in enumerate(letters) if one != other), 0)
+            word = self.a.rfind(" ", 0, first) + 1
+            start = word if first - word < LONGEST_WORD else first - BEFORE_THE_DIFFERENCE
+        return f"{self.name}: {_value(self.a, start)} | {_value(self.b, start)}"
+
+
+def environment_differences(runs: Sequence[Run]) -> dict[str, list[str]]:
+    """The settings and versions that all runs tell and that are not alike in all, with their values."""
+    told = [dict(leaves({key: run.environment.get(key) for key in ALIKE})) for run in runs]
+    shared = [key for key in told[0] if all(key in each for each in told) and key not in TOLD_ELSEWHERE]
+    found = {key: [each[key] for each in told] for key in shared}
+    return {key: values for key, values in found.items() if len(set(values)) > 1}
+
+
+def differences(a: Run, b: Run) -> tuple[Difference, ...]:
+    """All in which two runs differ beside their conditions: the study's file first, then what it was run with."""
+    return (
+        *_apart("study.toml", _study(a), _study(b)),
+        *_apart("", _environment(a), _environment(b)),
+        *_calibration(a, b),
+    )
+
+
+def leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested JSON as (dotted key, text)."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from leaves(value, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(data, list) and any(isinstance(value, dict | list) for value in data):
+        for number, value in enumerate(data, start=1):
+            yield from leaves(value, f"{prefix}.{number}")
+    elif isinstance(data, list):
+        yield prefix, ", ".join(map(str, data)) or words.DASH
+    else:
+        yield prefix, words.DASH if data is None else str(data)
+
+
+def _value(text: str | None, start: int) -> str:
+    if text is None:
+        return words.DASH
+    return ("…" if start else "") + clipped(text[start:], LONGEST_VALUE)
+
+
+def _apart(place: str, a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Difference]:
+    """What both tell differently, then what one alone tells: a line for each whole part that the other lacks."""
+    for key in a:
+        if key in b and a[key] != b[key]:
+            yield Difference(f"{place} {key}".strip(), a[key], b[key])
+    for part, text in _lacking(b, a):
+        yield Difference(f"{place} {part}".strip(), text, None)
+    for part, text in _lacking(a, b):
+        yield Difference(f"{place} {part}".strip(), None, text)
+
+
+def _lacking(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The parts of the other one that this one has nothing of: name, and the value or how many there are."""
+    there = {part for key in one for part in _parts(key)}
+    found: dict[str, list[str]] = {}
+    for key in other:
+        part = next((part for part in _parts(key) if part not in there), None)
+        if part is not None:
+            found.setdefault(part, []).append(other[key])
+    for part, texts in found.items():
+        yield part, texts[0] if len(texts) == 1 else words.count(len(texts), "value")
+
+
+def _parts(key: str) -> list[str]:
+    """`a`, `a.b` and `a.b.c` of `a.b.c`."""
+    return list(accumulate(key.split("."), "{}.{}".format))
+
+
+def _study(run: Run) -> dict[str, str]:
+    """The keys of the study's file, and the options of the command line that stand behind them."""
+    try:
+        keys = dict(leaves(tomltext.parse(run.study_text)))
+    except tomltext.TomlRefusedError:  # a note of the run says so
+        keys = {}
+    return keys | dict(OPTION.findall(run.study_text))
+
+
+def _environment(run: Run) -> dict[str, str]:
+    found = leaves({key: run.environment.get(key) for key in (*ALIKE, *OF_THE_MACHINE)})
+    return {key: text for key, text in found if text != words.DASH and key not in ALWAYS_DIFFERENT}
+
+
+def _calibration(a: Run, b: Run) -> Iterator[Difference]:
+    """How the links of the same name were configured and emulated, and readings more than one per cent apart."""
+    mine, others = _readings(a), _readings(b)
+    for name in (name for name in mine if name in others):
+        one, other = _configured(mine[name]), _configured(others[name])
+        shared = one.keys() & other.keys()  # an older version told less of a link
+        yield from _apart(
+            f"link {name}", *({k: v for k, v in x.items() if k in shared} for x in (one, other))
+        )
+        for key in READINGS:
+            before, after = _measured(mine[name], key), _measured(others[name], key)
+            if before is not None and after is not None and _far(key, before, after):
+                yield Difference(
+                    f"link {name} {key} measured", words.number(before, 3), words.number(after, 3)
+                )
+
+
+def _readings(run: Run) -> dict[str, list[Mapping[str, Any]]]:
+    """The readings of each link by its name."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for reading in run.calibration:
+        link = reading.get("link")
+        if isinstance(link, dict):
+            found.setdefault(str(link.get("name")), []).append(reading)
+    return found
+
+
+def _configured(readings: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    last = readings[-1]
+    return dict(leaves({**last["link"], **{key: last.get(key) for key in ("backend", "scheduling")}}))
+
+
+def _measured(readings: Iterable[Mapping[str, Any]], key: str) -> float | None:
+    """The median of what was measured; None without any."""
+    parts = [each[key] for each in readings if isinstance(each.get(key), dict)]
+    values = [float(part["measured"]) for part in parts if words.is_number(part.get("measured"))]
+    return median(values) if values else None
+
+
+def _far(key: str, before: float, after: float) -> bool:
+    return abs(after - before) > max(CALIBRATION_APART * max(before, after), LEAST_APART.get(key, 0.0))

@@ -1,0 +1,1 @@
+"""Estimates, intervals, tests and verdicts. Pure."""

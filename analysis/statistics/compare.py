@@ -1,0 +1,234 @@
+"""Conditions against each other: ratios inside blocks, their intervals, and their p-values corrected for many.
+
+A ratio is how long the subject takes in units of the reference: 0.8 is a fifth less time. Direction and size are two
+statements, each with a p-value of its own:
+
+  direction   the true ratio is not 1 (two-sided)
+  size        the true ratio lies within 1/(1 + margin) .. 1 + margin (two one-sided tests, Schuirmann 1987)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+
+from analysis.statistics.contrast import (
+    CONFIDENCE,
+    CONFIDENCE_WITH_LOOKS,
+    Method,
+    Sample,
+    Statistic,
+    contrast,
+)
+from analysis.statistics.levels import LEAST_LEVELS, mean_of
+
+ALPHA = 1 - CONFIDENCE
+MARGIN = 0.03
+LEAST_PAIRS_FORETOLD = 5
+MOST_TRIALS_FORETOLD = 1_000
+BLOCK = ("run", "block")
+
+
+class Verdict(StrEnum):
+    """What is known of a comparison. Whether the difference is also small is told apart (`small`)."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    WITHIN = "within the margin"
+    UNKNOWN = "not known yet"
+
+    @property
+    def flipped(self) -> Verdict:
+        return {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}.get(self, self)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Subject against reference: `n` pairs in `runs` runs, the ratio with its interval, and two p-values.
+
+    `p` is of the direction, `p_size` of the size. What n does not allow is NaN, and 1 for a p-value.
+    """
+
+    n: int
+    runs: int
+    ratio: float
+    low: float
+    high: float
+    method: Method
+    p: float
+    p_size: float
+
+    @property
+    def flipped(self) -> Comparison:
+        """The reference against the subject."""
+        return replace(self, ratio=1 / self.ratio, low=1 / self.high, high=1 / self.low)
+
+
+NOTHING = Comparison(0, 0, math.nan, math.nan, math.nan, Method.NONE, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """How sure intervals and tests are to be, and which difference is declared not to matter.
+
+    `looked`: trials ended at a look at the data, for which intervals and p-values pay.
+    """
+
+    margin: float = MARGIN
+    looked: bool = False
+
+    @property
+    def confidence(self) -> float:
+        return CONFIDENCE_WITH_LOOKS if self.looked else CONFIDENCE
+
+    def p(self, value: float) -> float:
+        """A p-value that has paid for the looks."""
+        return min(1.0, value * ALPHA / (1 - self.confidence))
+
+
+class Blocks:
+    """Every condition's values of one metric, block by block: the logarithm of what was measured."""
+
+    def __init__(self, records: pd.DataFrame, metric: str) -> None:
+        """`records` have columns run, block, cell and the metric; attempts of one block count as their median."""
+        values = records[[*BLOCK, "cell", metric]].dropna()
+        wide = values.pivot_table(index=list(BLOCK), columns="cell", values=metric, aggfunc="median")
+        self._runs = wide.index.get_level_values("run").to_numpy()
+        self._columns: dict[int, Sample] = {
+            int(cell): wide[cell].to_numpy(dtype=float) for cell in wide.columns
+        }
+
+    def by_run(self, subject: int, reference: int) -> dict[str, Sample]:
+        """Of each run, the log ratios of its blocks that hold both cells; runs without any are left out.
+
+        A value of 0 or less has no ratio: then there are none at all.
+        """
+        return self.sums_by_run([(subject, 1), (reference, -1)])
+
+    def sums_by_run(self, signs: Sequence[tuple[int, int]]) -> dict[str, Sample]:
+        """Of each run, the sum of the cells' logarithms with their signs, in the blocks that hold all of them."""
+        if any(cell not in self._columns for cell, _ in signs):
+            return {}
+        columns = np.array([self._columns[cell] for cell, _ in signs])
+        there = ~np.isnan(columns).any(axis=0)
+        found = columns[:, there]
+        if not there.any() or found.min() <= 0:
+            return {}
+        sums = np.array([sign for _, sign in signs]) @ np.log(found)
+        runs = self._runs[there]
+        return {str(run): sums[runs == run] for run in dict.fromkeys(runs)}
+
+    def values(self, cell: int) -> Sample:
+        """What was measured of a cell, a value per block."""
+        found = self._columns.get(cell, np.array([]))
+        return found[~np.isnan(found)]
+
+
+def over_runs(runs: Sequence[Sample]) -> Statistic:
+    """The log ratio that one run or several give together; three or more runs each count once."""
+    if len(runs) >= LEAST_LEVELS:
+        return mean_of([contrast(ratios) for ratios in runs])
+    return contrast(np.concatenate(list(runs)))
+
+
+def compare(blocks: Blocks, subject: int, reference: int, certainty: Certainty) -> Comparison:
+    """Two cells against each other."""
+    runs = list(blocks.by_run(subject, reference).values())
+    if not runs:
+        return NOTHING
+    return described(over_runs(runs), sum(each.size for each in runs), len(runs), certainty)
+
+
+def described(statistic: Statistic, n: int, runs: int, certainty: Certainty) -> Comparison:
+    """A statistic as ratio, interval and p-values."""
+    low, high = statistic.interval(certainty.confidence)
+    above, below = statistic.p_not_above(0.0), statistic.p_not_below(0.0)
+    edge = math.log1p(certainty.margin)
+    size = max(statistic.p_not_below(edge), statistic.p_not_above(-edge))
+    return Comparison(
+        n=n,
+        runs=runs,
+        ratio=math.exp(statistic.centre),
+        low=math.exp(low),
+        high=math.exp(high),
+        method=statistic.method,
+        p=certainty.p(min(1.0, 2 * min(above, below))),
+        p_size=certainty.p(size),
+    )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict on a comparison among others. `q` and `q_size` are its p-values, corrected over all of them.
+
+    `small`: the difference is less than the margin, whatever its direction. `trials`: about how many per condition a
+    run of its own would need to know more; None where there is no telling.
+    """
+
+    q: float
+    q_size: float
+    verdict: Verdict
+    small: bool
+    trials: int | None = None
+
+
+def judged(found: Sequence[Comparison], margin: float = MARGIN) -> list[Judgement]:
+    """A verdict on each comparison; all of them pay for each other (Benjamini and Hochberg 1995)."""
+    directions = benjamini_hochberg([each.p for each in found])
+    sizes = benjamini_hochberg([each.p_size for each in found])
+    return [
+        _judged(each, q, q_size, margin) for each, q, q_size in zip(found, directions, sizes, strict=True)
+    ]
+
+
+def _judged(comparison: Comparison, q: float, q_size: float, margin: float) -> Judgement:
+    small = q_size < ALPHA
+    if q < ALPHA and comparison.low > 1:
+        return Judgement(q, q_size, Verdict.SLOWER, small)
+    if q < ALPHA and comparison.high < 1:
+        return Judgement(q, q_size, Verdict.FASTER, small)
+    if small:
+        return Judgement(q, q_size, Verdict.WITHIN, small)
+    return Judgement(q, q_size, Verdict.UNKNOWN, small, _trials_needed(comparison, margin))
+
+
+def _trials_needed(comparison: Comparison, margin: float) -> int | None:
+    """About how many trials a run of its own needs, if what was seen holds: an order of magnitude.
+
+    Intervals shrink with the square root of n. This one has to shrink until it either excludes 1 or fits the margin,
+    whichever is nearer. Below five pairs the spread that was seen says too little.
+    """
+    if comparison.n < LEAST_PAIRS_FORETOLD or math.isnan(comparison.low):
+        return None
+    centre, low, high = (math.log(x) for x in (comparison.ratio, comparison.low, comparison.high))
+    distance = max(abs(centre), math.log1p(margin) - abs(centre))
+    wanted = comparison.n * ((high - low) / 2 / distance) ** 2
+    return math.ceil(min(max(wanted, comparison.n + 1), MOST_TRIALS_FORETOLD))
+
+
+def compared(
+    blocks: Blocks, pairs: Iterable[tuple[dict[str, Any], int, int]], certainty: Certainty
+) -> pd.DataFrame:
+    """One row per pair of cells: what the caller says of it, then the fields of `Comparison` and `Judgement`."""
+    says, found = [], []
+    for row, subject, reference in pairs:
+        says.append(row)
+        found.append(compare(blocks, subject, reference, certainty))
+    return pd.DataFrame(
+        {**row, **asdict(seen), **asdict(judgement)}
+        for row, seen, judgement in zip(says, found, judged(found, certainty.margin), strict=True)
+    )
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p-values that control the false discovery rate (Benjamini and Hochberg 1995)."""
+    if not p_values:
+        return []
+    return [float(q) for q in stats.false_discovery_control(p_values, method="bh")]

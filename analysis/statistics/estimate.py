@@ -1,0 +1,111 @@
+"""The median of a sample of trials, and how far it can be trusted.
+
+The interval comes from order statistics: whatever the distribution, the k-th smallest and the k-th largest value hold
+the true median between them with the chance that a fair coin gives (Hettmansperger and Sheather 1986 between two such
+pairs). Two values taken out of n miss it with a probability of at least 2 * 0.5^n: even the whole range of 4 values
+holds it in 87.5 % of samples only (3: 75 %, 2: 50 %). Below five trials the interval is therefore the range and is
+labelled so; one trial has none. At five it is the range, too, which covers 93.75 %; from six on it covers 95 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+
+from analysis.statistics.contrast import CONFIDENCE, Sample
+from harness.model.observation import MAIN_METRIC
+
+LEAST_TRIALS = 5  # for an interval
+
+
+class IntervalKind(StrEnum):
+    """What the two bounds beside a median are."""
+
+    EXACT = "95 %"
+    RANGE = "range"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Interval:
+    low: float = math.nan
+    high: float = math.nan
+    kind: IntervalKind = IntervalKind.NONE
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A sample in short. What its n does not allow is NaN."""
+
+    n: int
+    median: float
+    low: float
+    high: float
+    interval: IntervalKind
+    q1: float
+    q3: float
+    cv: float
+
+
+def estimate(values: Sequence[float] | Sample) -> Estimate:
+    """Median with its interval, quartiles (linear interpolation) and coefficient of variation.
+
+    The coefficient of variation is the sample's standard deviation (n - 1) over its mean.
+    """
+    sample = np.asarray(values, dtype=float)
+    if sample.size == 0:
+        return Estimate(0, math.nan, math.nan, math.nan, IntervalKind.NONE, math.nan, math.nan, math.nan)
+    bounds = interval(sample)
+    q1, median, q3 = (float(q) for q in np.quantile(sample, (0.25, 0.5, 0.75)))
+    mean = float(sample.mean())
+    cv = float(sample.std(ddof=1)) / mean if sample.size > 1 and mean else math.nan
+    return Estimate(int(sample.size), median, bounds.low, bounds.high, bounds.kind, q1, q3, cv)
+
+
+def interval(sample: Sample) -> Interval:
+    """The interval of the sample's median, of the kind its size allows."""
+    n = sample.size
+    if n < 2:
+        return Interval()
+    ordered = np.sort(sample)
+    if n < LEAST_TRIALS:
+        return Interval(float(ordered[0]), float(ordered[-1]), IntervalKind.RANGE)
+    depth, share = _depth(n)
+    outer, inner = ordered[depth - 1], ordered[depth]
+    low = float(outer + share * (inner - outer))
+    outer, inner = ordered[n - depth], ordered[n - depth - 1]
+    return Interval(low, float(outer + share * (inner - outer)), IntervalKind.EXACT)
+
+
+@lru_cache
+def _depth(n: int) -> tuple[int, float]:
+    """Between which order statistics the bound lies: the number of the outer one, and how far towards the inner one.
+
+    The coverage of a pair of order statistics is that of a fair coin; between two pairs it is interpolated as
+    Hettmansperger and Sheather (1986) do, which holds within a thousandth for common distributions (Nyblom 1992).
+    """
+
+    def coverage(depth: int) -> float:
+        return 1 - 2 * float(stats.binom.cdf(depth - 1, n, 0.5))
+
+    depth = max(int(stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5)), 1)
+    if coverage(depth) <= CONFIDENCE:
+        return depth, 0.0
+    excess = (coverage(depth) - CONFIDENCE) / (coverage(depth) - coverage(depth + 1))
+    return depth, (n - depth) * excess / (depth + (n - 2 * depth) * excess)
+
+
+def estimates(records: pd.DataFrame, by: Sequence[str], metric: str = MAIN_METRIC) -> pd.DataFrame:
+    """One row per group: `by`, then the fields of `Estimate` of the metric where it was observed."""
+    rows = [
+        {**dict(zip(by, key, strict=True)), **asdict(estimate(group[metric].dropna().to_numpy(dtype=float)))}
+        for key, group in records.groupby(list(by), dropna=False)
+    ]
+    return pd.DataFrame(rows, columns=[*by, *Estimate.__dataclass_fields__])

@@ -1,0 +1,203 @@
+"""The tables of the claims: what became of them, run by run, with nothing left out, and the A/A floor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import compress
+
+import pandas as pd
+
+from analysis.claims.claimresult import ClaimRow
+from analysis.claims.claimtext import expectations, paper_text, subject_text, told_text, value_text
+from analysis.evaluation.results import Results
+from analysis.labels import words
+from analysis.statistics.compare import Comparison
+from analysis.statistics.verdicts import signed, verdict_text
+from analysis.tables import cellcolumns
+from analysis.tables.table import Shown, Table
+
+NOT_KNOWN = Shown(words.DASH)
+
+
+def claims(results: Results) -> Table | None:
+    """Every claim in every setting, in the order of the study."""
+    rows = results.claims
+    if not rows:
+        return None
+    expecting = any(row.expects for row in rows)
+    published = any(row.claim.paper is not None for row in rows)
+    floor = any(row.floor is not None for row in rows)
+    where = any(row.where for row in rows)
+    head = ["Claim", "Where", "Ratio", "n", "q", "Known", "Expected", "Verdict", "Published", "A/A floor"]
+    wanted = [True, where, True, True, True, True, expecting, expecting, published, floor]
+    return Table(
+        name="claims",
+        title="Claims",
+        note="A ratio is subject / reference [95 % interval], over pages their geometric mean; of a budget the mean. "
+        "n: pairs of blocks. q: p-value of the direction, corrected for all claims. A/A floor: how far two equal "
+        "baselines lie apart.",
+        data=_data(rows, results),
+        head=tuple(compress(head, wanted)),
+        rows=tuple(tuple(compress(_row(row, results.margin), wanted)) for row in rows),
+        keys=2 if where else 1,
+    )
+
+
+def _row(row: ClaimRow, margin: float) -> list[Shown]:
+    seen, judgement = row.comparison, row.judgement
+    known = NOT_KNOWN
+    if seen is not None and judgement is not None:
+        known = Shown(told_text(row.claim, seen, judgement, margin))
+    floor = (
+        Shown(signed(row.floor) + " %", "above the difference" if row.below_floor else "")
+        if row.floor
+        else NOT_KNOWN
+    )
+    return [
+        Shown(subject_text(row.claim)),
+        Shown(row.where),
+        _figure(row),
+        Shown(words.number(seen.n if seen else 0)),
+        Shown(words.probability(judgement.q)) if judgement else NOT_KNOWN,
+        known,
+        Shown(" and ".join(expectations(row.claim)) or words.DASH),
+        Shown(str(row.verdict) if row.expects or seen is None else words.DASH),
+        Shown(paper_text(row.claim, seen).removeprefix("published ") if seen else words.DASH),
+        floor,
+    ]
+
+
+def _figure(row: ClaimRow) -> Shown:
+    if row.comparison is None:
+        return Shown("no data")
+    if row.claim.is_budget:
+        return Shown(value_text(row.claim, row.comparison))
+    return _ratio(row.comparison)
+
+
+def _ratio(seen: Comparison) -> Shown:
+    return Shown(words.number(seen.ratio, 3), words.span(seen.low, seen.high, 3))
+
+
+def _data(rows: Iterable[ClaimRow], results: Results) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "claim": row.claim.name,
+            "subject": subject_text(row.claim),
+            "where": row.where,
+            "metric": row.claim.metric,
+            "pages": " ".join(row.pages),
+            **_figures(row),
+            "floor": row.floor,
+            "below_floor": row.below_floor,
+            "expected": " and ".join(expectations(row.claim)),
+            "verdict": str(row.verdict),
+            "margin": results.margin,
+            "sentence": row.sentence,
+        }
+        for row in rows
+    )
+
+
+def _figures(row: ClaimRow) -> dict[str, float | str | int | None]:
+    """A budget in the unit of its metric."""
+    seen, judgement = row.comparison, row.judgement
+    scale = row.claim.at_most or 1.0
+    return {
+        "n": seen.n if seen else 0,
+        "runs": seen.runs if seen else 0,
+        **{name: scale * getattr(seen, name) if seen else math.nan for name in ("ratio", "low", "high")},
+        "method": str(seen.method) if seen else "",
+        "p": seen.p if seen and judgement else math.nan,
+        "q": judgement.q if judgement else math.nan,
+        "q_size": judgement.q_size if judgement else math.nan,
+        "known": str(judgement.verdict) if judgement else "",
+        "small": judgement.small if judgement else None,
+    }
+
+
+def claims_by_run(results: Results) -> Table | None:
+    """What each run says alone, where there are several."""
+    runs = list(dict.fromkeys(name for row in results.claims for name, _ in row.by_run))
+    rows = [row for row in results.claims if row.by_run]
+    if len(results.runs) < 2 or not rows:
+        return None
+    return Table(
+        name="claims-by-run",
+        title="Claims, run by run",
+        note="The ratio in each run alone [95 % interval]; a dash: the run does not hold it.",
+        data=pd.DataFrame(
+            {"claim": row.claim.name, "where": row.where, "run": name, "n": seen.n}
+            | {key: getattr(seen, key) for key in ("ratio", "low", "high")}
+            for row in rows
+            for name, seen in row.by_run
+        ),
+        head=("Claim", "Where", "All runs", *runs),
+        rows=tuple(
+            (
+                Shown(subject_text(row.claim)),
+                Shown(row.where),
+                _figure(row),
+                *(_ratio(dict(row.by_run)[name]) if name in dict(row.by_run) else NOT_KNOWN for name in runs),
+            )
+            for row in rows
+        ),
+        keys=2,
+    )
+
+
+def claims_of_all(results: Results) -> Table | None:
+    """The claims that come out otherwise when nothing is left out."""
+    found = results.otherwise
+    if not found:
+        return None
+    return Table(
+        name="claims-of-all",
+        title="Claims that come out otherwise with nothing left out",
+        note="Every attempt that has a time counts here, also those that a rule leaves out.",
+        data=_data([other for _, other in found], results),
+        head=("Claim", "Where", "Ratio", "Verdict", "With nothing left out", "Verdict then"),
+        rows=tuple(
+            (
+                Shown(subject_text(row.claim)),
+                Shown(row.where),
+                _figure(row),
+                _verdict(row, results.margin),
+                _figure(other),
+                _verdict(other, results.margin),
+            )
+            for row, other in found
+        ),
+        keys=2,
+    )
+
+
+def _verdict(row: ClaimRow, margin: float) -> Shown:
+    if row.expects or row.comparison is None or row.judgement is None:
+        return Shown(str(row.verdict))
+    return Shown(told_text(row.claim, row.comparison, row.judgement, margin))
+
+
+def equal_baselines(results: Results) -> Table | None:
+    """Each baseline that was measured twice: the second in units of the first."""
+    found = results.twins
+    if found.empty:
+        return None
+    rows = [
+        (
+            *cellcolumns.cell_of(results, row),
+            *cellcolumns.ratio_of(row),
+            Shown(verdict_text(row, results.margin)),
+        )
+        for row in found.to_dict("records")
+    ]
+    return Table(
+        name="equal-baselines",
+        title="Baselines measured twice (A/A)",
+        note="The second in units of the first [95 % interval]: the truth is 1, so these are ratios of chance.",
+        data=found.drop(columns="place"),
+        head=(*cellcolumns.cell_heads(results), "Ratio", "n", "q", "Verdict"),
+        rows=tuple(rows),
+        keys=len(cellcolumns.cell_heads(results)),
+    )

@@ -1,0 +1,234 @@
+"""The tables of a report: one function each, from results to a `Table`; None when there is nothing to show.
+
+A further table is one more function, named in `TABLES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from analysis.charts import plots
+from analysis.evaluation.effects import TOGETHER
+from analysis.evaluation.results import IDS, Results
+from analysis.labels import metrics, protocols, words
+from analysis.statistics.verdicts import verdict_text
+from analysis.tables.calibration import calibration
+from analysis.tables.cellcolumns import cell_heads, cell_of, place_heads, place_of, ratio_of
+from analysis.tables.claimtables import claims, claims_by_run, claims_of_all, equal_baselines
+from analysis.tables.differing import loads_that_differ
+from analysis.tables.table import Shown, Table
+from analysis.tables.trialtables import attempts, exclusions
+from harness.model.metric import MetricTable
+
+Rows = tuple[tuple[Shown, ...], ...]
+WIDEST = 5  # protocols that fit side by side on a page
+IN_MS = {name: f"{name}_ms" for name in ("median", "low", "high", "q1", "q3")}
+
+
+def median_times(results: Results) -> Table:
+    """Median page-load time of every condition: protocols side by side as long as they fit a page."""
+    least, most = results.trials
+    n = f"n = {least}" if least == most else f"n = {least} to {most}"
+    few = "; below five trials the brackets hold the range" if results.few else ""
+    side_by_side = len(results.protocols) <= WIDEST
+    head, rows = (_side_by_side if side_by_side else _below_each_other)(results)
+    return Table(
+        name="median-times",
+        title=f"{plots.MEDIAN} in ms [95 % interval]",
+        note=f"{n} trials per condition{few}.",
+        data=results.cells.drop(columns=list(IDS)).rename(columns=lambda name: IN_MS.get(name, name)),
+        head=head,
+        rows=rows,
+        keys=len(place_heads(results)) + (not side_by_side),
+    )
+
+
+def _side_by_side(results: Results) -> tuple[tuple[str, ...], Rows]:
+    least, most = results.trials
+    rows = []
+    for _, cells in results.cells.groupby("place", sort=False):
+        by_protocol = {str(cell["protocol"]): cell for cell in cells.to_dict("records")}
+        row = place_of(results, cells.iloc[0].to_dict())
+        for protocol in results.protocols:
+            cell = by_protocol.get(protocol)
+            row += (_median(cell, with_n=least != most) if cell else Shown(words.DASH),)
+        rows.append(row)
+    return (*place_heads(results), *(protocols.label(name) for name in results.protocols)), tuple(rows)
+
+
+def _below_each_other(results: Results) -> tuple[tuple[str, ...], Rows]:
+    rows = [
+        (*cell_of(results, cell), _median(cell), Shown(words.number(cell["n"])))
+        for cell in results.cells.to_dict("records")
+    ]
+    return (*cell_heads(results), "Median (ms)", "n"), tuple(rows)
+
+
+def _median(cell: Mapping[Any, Any], *, with_n: bool = False) -> Shown:
+    bounds = words.span(cell["low"], cell["high"], words.decimals(cell["median"]))
+    aside = f"{bounds} n={cell['n']}" if with_n else bounds
+    return Shown(words.milliseconds(cell["median"]), aside.strip())
+
+
+def against_baseline(results: Results) -> Table | None:
+    """Each protocol against the baseline, wherever both were measured."""
+    found = results.comparisons[results.comparisons["reference"] == results.baseline]
+    if found.empty:
+        return None
+    where = list(results.panel_columns)
+    places = results.cells.drop_duplicates("place")[["place", *where]]
+    data = places.merge(found, on="place", how="inner").drop(columns=["panel", "place"])
+    data = data[[*where, "rtt_ms", *(column for column in found if column in data and column != "rtt_ms")]]
+    name = protocols.label(str(results.baseline))
+    rows = [
+        (
+            *cell_of(results, row),
+            *ratio_of(row),
+            Shown(verdict_text(row, results.margin)),
+        )
+        for row in data.to_dict("records")
+    ]
+    return Table(
+        name="comparisons",
+        title=f"Page-load time relative to {name} [95 % interval]",
+        note=f"Below 1: faster than {name}. n: blocks that hold both. q: p-value of the "
+        "direction, corrected for all explored comparisons of this report (Benjamini-Hochberg).",
+        data=data,
+        head=(*cell_heads(results), "Ratio", "n", "q", "Verdict"),
+        rows=tuple(rows),
+        keys=len(cell_heads(results)),
+    )
+
+
+def variant_effects(results: Results) -> Table | None:
+    """What each variant does to the page-load time, and in a factorial study each filter."""
+    found = results.effects
+    if found.empty:
+        return None
+    where = cell_heads(results)
+    factorial = bool((found["way"] != TOGETHER).any())
+    data = found.sort_values(["page", "rtt_ms", "protocol", "whole", "ratio"], kind="stable")
+    rows = [
+        (
+            *cell_of(results, {**row, "variant": row["whole"]}),
+            *((Shown(row["filter"]), Shown(row["way"])) if factorial else ()),
+            *ratio_of(row),
+            Shown(effect_text(row, results.margin)),
+        )
+        for row in data.to_dict("records")
+    ]
+    ways = (
+        " Alone: the filter against plain; among the others: the whole variant against the whole without it; "
+        "together: the whole variant against plain."
+    )
+    return Table(
+        name="effects",
+        title="Page-load time of a variant relative to the page as it is [95 % interval]",
+        note=f"Below 1: faster than plain.{ways if factorial else ''} n: blocks that hold both. q: as above.",
+        data=data,
+        head=(*where, *(("Filter", "Way") if factorial else ()), "Ratio", "n", "q", "Verdict"),
+        rows=tuple(rows),
+        keys=len(where),
+    )
+
+
+def compression_effects(results: Results) -> Table | None:
+    """What each compression of the text does to the page-load time."""
+    found = results.compressions
+    if found.empty:
+        return None
+    data = found.sort_values(["page", "rtt_ms", "protocol", "ratio"], kind="stable")
+    rows = [
+        (
+            *cell_of(results, row),
+            *ratio_of(row),
+            Shown(verdict_text(row, results.margin)),
+        )
+        for row in data.to_dict("records")
+    ]
+    reference = found["reference"].iloc[0]
+    return Table(
+        name="compressions",
+        title=f"Page-load time relative to compression {reference} [95 % interval]",
+        note=f"Below 1: faster than {reference}. n: blocks that hold both. q: as above.",
+        data=data,
+        head=(*cell_heads(results), "Ratio", "n", "q", "Verdict"),
+        rows=tuple(rows),
+        keys=len(cell_heads(results)),
+    )
+
+
+def effect_text(row: Mapping[Any, Any], margin: float) -> str:
+    """The verdict on an effect. The very same archive served on both sides shows the noise and no effect."""
+    return "changes nothing here" if row["idle"] else verdict_text(row, margin)
+
+
+def traffic(results: Results) -> Table | None:
+    """Median bytes, requests and connections of every condition."""
+    note = (
+        "Down and up: packets on the link with their headers. Bodies: as the browser counts (QtWebKit: the server). "
+        "Pipelined: most requests of a connection at the server at once. 1 kB = 1,000 bytes."
+    )
+    return _medians(results, MetricTable.TRAFFIC, "Traffic of one load (medians)", note)
+
+
+def server_view(results: Results) -> Table | None:
+    """Medians of what one load of every condition is for its server."""
+    if results.sifted.kept["server_requests"].isna().all():  # of older versions, which told nothing of it
+        return None
+    note = (
+        "Requests and connections as the server's log has them. Sent and received: packets on the link with their "
+        "headers, until the load event. CPU: of all the server's processes, in steps of 10 ms."
+    )
+    return _medians(results, MetricTable.SERVER, "One load as the server sees it (medians)", note)
+
+
+def other_times(results: Results) -> Table | None:
+    """Medians of the other times that were observed."""
+    note = "Since navigation start, as the browser reports them; navigate() is the driver's own call."
+    return _medians(results, MetricTable.OTHER_TIMES, "Other times (medians)", note)
+
+
+def _medians(results: Results, name: MetricTable, title: str, note: str) -> Table | None:
+    """Medians per condition of those metrics of the table that were observed at all."""
+    kept = results.sifted.kept
+    columns = [each for each in metrics.columns(name) if each.name in kept and kept[each.name].notna().any()]
+    if not columns:
+        return None
+    cells = results.cells[[*results.condition_columns, "cell"]]
+    data = cells.join(kept.groupby("cell")[[each.name for each in columns]].median(), on="cell").drop(
+        columns="cell"
+    )
+    rows = [
+        (*cell_of(results, row), *(Shown(each.text(row[each.name])) for each in columns))
+        for row in data.to_dict("records")
+    ]
+    return Table(
+        name=name,
+        title=title,
+        note=note,
+        data=data,
+        head=(*cell_heads(results), *(each.head for each in columns)),
+        rows=tuple(rows),
+        keys=len(cell_heads(results)),
+    )
+
+
+TABLES: tuple[Callable[[Results], Table | None], ...] = (
+    claims,
+    equal_baselines,
+    claims_by_run,
+    claims_of_all,
+    median_times,
+    against_baseline,
+    variant_effects,
+    compression_effects,
+    traffic,
+    server_view,
+    other_times,
+    loads_that_differ,
+    attempts,
+    exclusions,
+    calibration,
+)

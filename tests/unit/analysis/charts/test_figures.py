@@ -1,0 +1,222 @@
+"""What is drawn, and that it stays the same from run to run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.charts import figures, plots
+from analysis.charts.drawing import Drawing
+from analysis.evaluation.results import Results, evaluate
+from analysis.labels import protocols
+from analysis.report import facts, summary
+from analysis.runs.rundirectory import load
+from harness.model.protocol import Protocol
+from tests.unit.analysis.synthetic import Synthetic, write_lines
+
+pytestmark = pytest.mark.thorough
+
+
+def results(tmp_path: Path, made: Synthetic) -> Results:
+    return evaluate([load(made.write(tmp_path / "run"))])
+
+
+def drawings(found: Results) -> dict[str, Drawing]:
+    """Those of estimates, by name, but for the figure of the claims."""
+    with plots.look():
+        return {
+            drawing.name: drawing
+            for drawing in figures.draw(found)
+            if not drawing.of_data and drawing.name != figures.CLAIMS
+        }
+
+
+def test_text_stays_text_and_no_date_is_stored(tmp_path: Path) -> None:
+    found = results(tmp_path, Synthetic(pages=("a$b$",), rates_mbps=(10.0,), trials=2))
+    with plots.look():
+        (drawing,) = drawings(found).values()
+        files = plots.save(drawing.figure, tmp_path, drawing.name)
+    svg = files["svg"].read_text()
+    for words in ("a$b$, 10 Mbit/s", "Round-trip time (ms)", "Median page-load time (s)", "HTTP/2 (TLS)"):
+        assert f">{words}</text>" in svg
+    assert "<dc:date>" not in svg
+    assert b"CreationDate" not in files["pdf"].read_bytes()
+
+
+def test_the_y_axis_starts_at_zero_and_holds_every_interval(tmp_path: Path) -> None:
+    found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
+    (drawing,) = drawings(found).values()
+    low, high = drawing.figure.axes[0].get_ylim()
+    assert low == 0
+    assert high >= found.cells["high"].max() / 1e3
+
+
+def test_one_line_per_protocol_in_its_own_colour(tmp_path: Path) -> None:
+    found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
+    (drawing,) = drawings(found).values()
+    every = drawing.figure.axes[0].lines
+    lines = [line for line in every if np.size(line.get_xdata()) == 4 and line.get_linestyle() != "None"]
+    assert [line.get_color() for line in lines] == [
+        protocols.STYLES[name].colour for name in ("http1-close", "http1", "https1", "h2")
+    ]
+
+
+def test_one_rtt_is_drawn_as_rows(tmp_path: Path) -> None:
+    found = results(tmp_path, Synthetic(rtts_ms=(150.0,), trials=2))
+    made = drawings(found)
+    assert set(made) == {"overview"}
+    assert [label.get_text() for label in made["overview"].figure.axes[0].get_yticklabels()] == [
+        "dummy-2012",
+        "news-mobile",
+    ]
+
+
+def test_a_partial_grid_keeps_one_x_axis(tmp_path: Path) -> None:
+    run = Synthetic(trials=1, rates_mbps=(1.0, 10.0), rtts_ms=(0.0, 50.0, 100.0)).write(tmp_path / "run")
+    some = [r for r in Synthetic(trials=1, rtts_ms=(0.0, 50.0, 100.0)).records() if recorded(r["condition"])]
+    write_lines(run / "records.jsonl", some)
+    made = drawings(evaluate([load(run)]))["overview"]
+    assert {axes.get_xlim() for axes in made.figure.axes} == {(0.0, 104.0)}
+    with plots.look():
+        plots.save(made.figure, tmp_path, "overview")
+
+
+def recorded(condition: dict[str, Any]) -> bool:
+    """All of the first page, of the second the shortest RTT at the slow rate only."""
+    link = condition["link"]
+    return bool(condition["page"] == "dummy-2012" or (link["rtt_ms"] == 0 and link["down_mbps"] == 1))
+
+
+def test_a_rate_without_any_estimate_leaves_its_axes_empty(tmp_path: Path) -> None:
+    made = Synthetic(trials=1, rtts_ms=(150.0,))
+    failed = {r["trial"]: "page-error" for r in made.records() if r["condition"]["link"]["down_mbps"] == 1}
+    found = drawings(results(tmp_path, replace(made, outcomes=failed)))
+    assert set(found) == {"overview"}
+    slow, fast = found["overview"].figure.axes
+    assert (slow.get_title(loc="left"), fast.get_title(loc="left")) == (
+        "1 Mbit/s, 150 ms RTT",
+        "10 Mbit/s, 150 ms RTT",
+    )
+    there, not_there = (
+        sum(int(np.isfinite(line.get_xdata()).sum()) for line in axes.lines if line.get_marker() != "None")
+        for axes in (fast, slow)
+    )
+    assert there >= 8
+    assert not_there == 0
+
+
+def test_drivers_variants_and_engines_never_share_a_figure(tmp_path: Path) -> None:
+    made = Synthetic(rates_mbps=(10.0,), rtts_ms=(20.0, 50.0), trials=1, drivers=("playwright", "selenium"))
+    other = Synthetic(rates_mbps=(10.0,), rtts_ms=(20.0, 50.0), trials=1, engine="qtwebkit", drivers=("qt",))
+    runs = [load(made.write(tmp_path / "one")), load(other.write(tmp_path / "two"))]
+    found = evaluate(runs)
+    for _, cells in found.cells.groupby("panel"):
+        assert cells["engine"].nunique() == cells["driver"].nunique() == 1
+    names = set(drawings(found))
+    assert names == {
+        "overview_playwright_chromium",
+        "overview_selenium_chromium",
+        "overview_qt_qtwebkit",
+    }
+
+
+def both_engines(tmp_path: Path) -> Results:
+    """A page in two variants, by protocols of each engine and one that both speak."""
+    today = Synthetic(("dummy-2012",), ("plain", "core"), ("http1", "h2"), rates_mbps=(10.0,))
+    old = replace(today, protocols=("http1", "spdy"), engine="qtwebkit", drivers=("pyqt",))
+    return evaluate([load(made.write(tmp_path / made.engine)) for made in (today, old)])
+
+
+def test_the_variants_of_a_page_share_a_figure_and_engines_stand_apart_in_it(tmp_path: Path) -> None:
+    made = drawings(both_engines(tmp_path))["variants_dummy-2012-10-mbit-s"]
+    assert "difference between them is not the protocol's" in made.caption
+    left, right = made.figure.axes
+    assert (left.get_title("left"), right.get_title("left")) == ("QtWebKit", "Chromium")
+    for axes, protocol in ((left, "SPDY (TLS)"), (right, "HTTP/2 (TLS)")):
+        legend = axes.get_legend()
+        assert legend is not None
+        assert legend.get_title().get_text() == f"{axes.get_title('left')}:"
+        names = [text.get_text() for text in legend.get_texts()]
+        expected = [f"{name}, {variant}" for name in ("HTTP/1.1", protocol) for variant in ("plain", "core")]
+        assert names == expected
+    with plots.look():
+        plots.save(made.figure, tmp_path, "variants")
+
+
+def test_engines_are_named_everywhere_and_never_compared(tmp_path: Path) -> None:
+    found = both_engines(tmp_path)
+    assert found.split_columns == ("variant", "engine")
+    engine_of = found.cells.drop_duplicates("place").set_index("place")["engine"]
+    pairs = found.comparisons.assign(engine=found.comparisons["place"].map(engine_of))
+    spoken = {"chromium": {"http1", "h2"}, "qtwebkit": {"http1", "spdy"}}
+    for engine, group in pairs.groupby("engine"):
+        assert set(group["protocol"]) == set(group["reference"]) == spoken[str(engine)]
+    told = [said.text for said in summary.claims(found)]
+    assert {name for name in ("QtWebKit", "Chromium") for text in told if name in text} == {
+        "QtWebKit",
+        "Chromium",
+    }
+    assert not any("QtWebKit" in text and "Chromium" in text for text in told)
+    assert any(note.startswith("Two engines") for note in facts.notes(found))
+    assert all("QtWebKit" in each.caption or "Chromium" in each.caption for each in drawings(found).values())
+
+
+def test_the_historical_engine_alone_is_named_too(tmp_path: Path) -> None:
+    old = Synthetic(("dummy-2012",), protocols=("http1",), trials=1, engine="qtwebkit", drivers=("pyqt",))
+    for each in drawings(results(tmp_path, old)).values():
+        assert "QtWebKit" in each.caption
+        assert all("QtWebKit" in axes.get_title(loc="left") for axes in each.figure.axes)
+
+
+def test_hollow_markers_are_explained_where_they_occur(tmp_path: Path) -> None:
+    outcomes = {"00001": "page-error"}
+    found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,), outcomes=outcomes))
+    (drawing,) = drawings(found).values()
+    assert "n = 4 to 5 per point" in drawing.caption
+    assert "hollow" in drawing.caption
+
+
+def test_names_that_differ_only_in_signs_do_not_overwrite_each_other(tmp_path: Path) -> None:
+    found = results(tmp_path, Synthetic(pages=("a b", "a+b"), rates_mbps=(10.0,), trials=1))
+    assert list(drawings(found)) == ["overview"]
+
+
+def test_every_protocol_of_the_model_has_a_look_of_its_own() -> None:
+    assert [protocol.value for protocol in Protocol] == list(protocols.STYLES)
+    for what in ("colour", "marker", "dash"):
+        looks = [getattr(style, what) for name, style in protocols.STYLES.items() if name != "h3"]
+        assert len(looks) == len(set(looks))
+
+
+@pytest.mark.parametrize("extra", [[], ["masque"], ["masque", "carrier-pigeon"]])
+def test_colours_do_not_depend_on_what_else_was_measured(extra: list[str]) -> None:
+    found = protocols.styles(["h2", *extra, "http1", "spdy"])
+    assert list(found) == ["http1", "spdy", "h2", *sorted(extra)]
+    assert found["h2"] == protocols.STYLES["h2"]
+    assert len({style.colour for style in found.values()}) == len(found)
+
+
+def test_labels() -> None:
+    assert protocols.label("h2") == Protocol.H2.label
+    assert protocols.label("spdy") == "SPDY (TLS)"
+    assert protocols.label("masque") == "masque"
+
+
+def test_baseline() -> None:
+    assert protocols.baseline(["h2", "http1", "http1-close"]) == "http1"
+    assert protocols.baseline(["h2", "https1"]) == "https1"
+    assert protocols.baseline([]) is None
+
+
+def test_pictures_of_the_data_stand_behind_the_estimates(tmp_path: Path) -> None:
+    found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
+    with plots.look():
+        every = list(figures.draw(found))
+    flags = [drawing.of_data for drawing in every]
+    assert flags == sorted(flags)
+    assert any(flags)
+    assert len({drawing.name for drawing in every}) == len(every)

@@ -1,0 +1,240 @@
+"""Claims against made-up records: what holds, fails, is not known and has no data, and what sentences say of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict
+from analysis.claims.claims import Measured, evaluated
+from analysis.evaluation.results import evaluate
+from analysis.runs.rundirectory import load
+from analysis.statistics.compare import Certainty, Verdict, benjamini_hochberg
+from harness.model.claim import Claim
+from tests.unit.analysis.synthetic import Synthetic
+
+H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}
+FASTER = Claim(name="faster", subject=H2, reference=HTTP1)
+
+
+def rows(
+    claim: Claim,
+    ratios: Mapping[str, float],
+    *,
+    blocks: int = 10,
+    noise: float = 0.01,
+    values: Mapping[str, float] | None = None,
+    runs: Mapping[str, float] | None = None,
+) -> tuple[ClaimRow, ...]:
+    """The claim where h2 takes `ratios` (by page) of http1; `runs`: further factors; `values`: fixed ones."""
+    random = np.random.default_rng(7)
+    cells = [{"page": page, "protocol": name} for page in ratios for name in ("http1", "h2")]
+    fixed = {"variant": "plain", "compression": "none", "engine": "chromium", "driver": "playwright"}
+    conditions = pd.DataFrame(
+        [
+            fixed
+            | each
+            | {"server": "apache", "link": "l", "rtt_ms": 50.0, "down_mbps": 10.0, "up_mbps": 10.0}
+            for each in cells
+        ]
+    ).assign(cell=range(len(cells)))
+    records = []
+    for run, factor in (runs or {"r": 1.0}).items():
+        for block in range(blocks):
+            for cell, each in enumerate(cells):
+                share = ratios[each["page"]] * factor if each["protocol"] == "h2" else 1.0
+                ms = 1000 * share * math.exp(random.normal(0, noise))
+                value = values[each["protocol"]] if values else ms
+                records.append({"run": run, "block": block, "cell": cell, "plt_ms": ms, claim.metric: value})
+    return evaluated([claim], Measured(conditions, pd.DataFrame(records), Certainty()))
+
+
+def one(claim: Claim, ratio: float, **settings: Any) -> ClaimRow:
+    (row,) = rows(claim, {"p": ratio}, **settings)
+    return row
+
+
+@pytest.mark.parametrize(
+    ("claim", "ratio", "verdict"),
+    [
+        (replace(FASTER, ratio_below=0.95), 0.9, ClaimVerdict.HOLDS),
+        (replace(FASTER, ratio_below=0.95), 1.0, ClaimVerdict.FAILS),
+        (replace(FASTER, ratio_below=0.95), 0.95, ClaimVerdict.UNKNOWN),
+        (replace(FASTER, ratio_within=(0.97, 1.03)), 1.0, ClaimVerdict.HOLDS),
+        (replace(FASTER, ratio_within=(0.97, 1.03)), 1.1, ClaimVerdict.FAILS),
+        (replace(FASTER, ratio_within=(0.97, 1.03)), 0.9, ClaimVerdict.FAILS),
+        (FASTER, 0.9, ClaimVerdict.TOLD),
+    ],
+)
+def test_an_expectation_holds_fails_or_is_not_known(
+    claim: Claim, ratio: float, verdict: ClaimVerdict
+) -> None:
+    row = one(claim, ratio)
+    assert row.verdict is verdict
+    if claim.expects:
+        assert row.sentence.endswith(f": {verdict}.")
+
+
+def test_nothing_is_known_of_too_few_blocks() -> None:
+    row = one(replace(FASTER, ratio_below=0.95), 0.5, blocks=2)
+    assert row.verdict is ClaimVerdict.UNKNOWN
+    assert "not known yet: 2 blocks of at least 3" in row.sentence
+
+
+def test_what_was_never_observed_has_no_data_and_says_why() -> None:
+    row = one(
+        replace(FASTER, metric="tbt_ms", ratio_below=1.0), 0.9, values={"http1": math.nan, "h2": math.nan}
+    )
+    assert row.verdict is ClaimVerdict.NO_DATA
+    assert row.went_wrong
+    assert row.comparison is None
+    assert row.sentence.endswith("no data: tbt_ms was not observed in any trial.")
+
+
+def test_pages_together_are_the_geometric_mean_of_their_ratios() -> None:
+    pages = {"a": 0.8, "b": 0.9, "c": 1.0, "d": 1.1}
+    (row,) = rows(FASTER, pages, noise=1e-4)
+    assert row.comparison is not None
+    assert row.comparison.ratio == pytest.approx(math.prod(pages.values()) ** (1 / 4), rel=1e-3)
+    assert row.comparison.low < 0.85  # pages differ, and the interval knows
+    assert row.comparison.high > 1
+    assert {page: round(seen.ratio, 2) for page, seen in row.by_page} == pages
+    assert row.pages == ("a", "b", "c", "d")
+
+
+def test_twenty_pages_that_are_all_a_little_slower_are_found() -> None:
+    (row,) = rows(FASTER, {f"page {n}": 1.03 for n in range(20)}, blocks=5, noise=0.03)
+    assert row.judgement is not None
+    assert row.judgement.verdict is Verdict.SLOWER
+
+
+def test_runs_count_once_and_their_spread_counts() -> None:
+    runs = {"a": 0.98, "b": 1.0, "c": 1.02}
+    row, alone = one(FASTER, 0.9, runs=runs), one(FASTER, 0.9, blocks=30)
+    assert row.comparison is not None
+    assert alone.comparison is not None
+    assert [seen.ratio for _, seen in row.by_run] == pytest.approx([0.882, 0.9, 0.918], abs=0.01)
+    width, narrow = (each.comparison.high - each.comparison.low for each in (row, alone) if each.comparison)
+    assert width > 3 * narrow
+
+
+@pytest.mark.parametrize(
+    ("values", "at_most", "verdict"),
+    [
+        ({"http1": 0.0, "h2": 0.0}, 0.1, ClaimVerdict.HOLDS),
+        ({"http1": 24.0, "h2": 24.0}, 24.0, ClaimVerdict.HOLDS),
+        ({"http1": 25.0, "h2": 25.0}, 24.0, ClaimVerdict.FAILS),
+    ],
+)
+def test_a_budget_of_what_never_varies_is_known(
+    values: dict[str, float], at_most: float, verdict: ClaimVerdict
+) -> None:
+    claim = Claim(name="budget", subject=H2, metric="requests", at_most=at_most)
+    assert one(claim, 1.0, values=values).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("at_most", "verdict"),
+    [(1050.0, ClaimVerdict.HOLDS), (950.0, ClaimVerdict.FAILS), (1000.0, ClaimVerdict.UNKNOWN)],
+)
+def test_a_budget_is_judged_by_its_mean_and_interval(at_most: float, verdict: ClaimVerdict) -> None:
+    row = one(Claim(name="budget", subject=H2, at_most=at_most), 1.0)
+    assert row.verdict is verdict
+    assert f"expected at most {at_most:g}" in row.sentence
+    assert " ms;" in row.sentence
+
+
+def test_a_budget_of_several_pages_is_judged_page_by_page() -> None:
+    found = rows(Claim(name="budget", subject=H2, at_most=1000.0), {"light": 0.5, "heavy": 2.0})
+    assert [(row.pages, row.verdict) for row in found] == [
+        (("light",), ClaimVerdict.HOLDS),
+        (("heavy",), ClaimVerdict.FAILS),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("paper", "says"),
+    [(0.9, "published 0.9: inside our interval"), ((0.5, 0.6), "published 0.5 to 0.6: outside our interval")],
+)
+def test_what_others_published_is_set_against_the_interval(
+    paper: tuple[float, float] | float, says: str
+) -> None:
+    assert says in one(replace(FASTER, paper=paper), 0.9, noise=0.02).sentence
+
+
+MADE = Synthetic(
+    pages=("dummy-2012",),
+    protocols=("http1", "https1", "h2"),
+    rates_mbps=(10.0,),
+    rtts_ms=(50.0, 100.0),
+    trials=6,
+)
+
+
+def test_all_claims_pay_for_each_other_and_for_nothing_else(tmp_path: Path) -> None:
+    claims = (FASTER, Claim(name="tls", subject={"protocol": "https1"}, reference=HTTP1))
+    found = evaluate([load(replace(MADE, claims=claims, noise=0.05).write(tmp_path / "run"))]).claims
+    assert len(found) == 4
+    p = [row.comparison.p for row in found if row.comparison]
+    q = [row.judgement.q for row in found if row.judgement]
+    assert q == pytest.approx(benjamini_hochberg(p))
+
+
+def test_a_budget_does_not_make_other_claims_pay(tmp_path: Path) -> None:
+    budget = Claim(name="budget", subject=H2, at_most=1e6)
+    with_budget, without = (
+        evaluate([load(replace(MADE, claims=claims, noise=0.05).write(tmp_path / name))]).claims[0]
+        for name, claims in (("with", (FASTER, budget)), ("without", (FASTER,)))
+    )
+    assert with_budget.judgement == without.judgement
+
+
+def test_a_run_of_an_older_version_gets_the_default_claims(tmp_path: Path) -> None:
+    found = evaluate([load(MADE.write(tmp_path / "run"))])
+    assert {row.claim.name for row in found.claims} == {"https1 against http1", "h2 against http1"}
+    assert not found.named
+    own = evaluate([load(replace(MADE, claims=(replace(FASTER, ratio_below=0.9),)).write(tmp_path / "own"))])
+    assert own.named
+    none = evaluate([load(replace(MADE, claims=()).write(tmp_path / "none"))])
+    assert none.claims == ()
+
+
+def test_only_what_varies_is_said(tmp_path: Path) -> None:
+    found = evaluate([load(replace(MADE, claims=(FASTER,)).write(tmp_path / "run"))])
+    assert [row.where for row in found.claims] == ["50 ms RTT", "100 ms RTT"]
+    assert found.claims[0].sentence.startswith("HTTP/2 (TLS) against HTTP/1.1, 50 ms RTT: faster, by ")
+
+
+def test_a_condition_of_which_nothing_counts_is_named_with_the_reason(tmp_path: Path) -> None:
+    made = replace(MADE, pages=("dummy-2012", "news-mobile"), rtts_ms=(50.0,), claims=(FASTER,))
+    failed = {
+        record["trial"]: "page-timeout"
+        for record in made.records()
+        if (record["condition"]["page"], record["condition"]["protocol"]) == ("news-mobile", "h2")
+    }
+    (row,) = evaluate([load(replace(made, outcomes=failed).write(tmp_path / "run"))]).claims
+    assert [page for page, _ in row.by_page] == ["dummy-2012"]
+    assert "news-mobile, HTTP/2 (TLS): nothing counts of 6 trials (page-timeout 6)" in row.sentence
+
+
+def test_a_difference_below_the_floor_is_said_to_be(tmp_path: Path) -> None:
+    made = replace(MADE, rtts_ms=(50.0,), aa=True, noise=0.0, claims=(FASTER,))
+    run = made.write(tmp_path / "run")
+    lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    for line in lines:
+        condition = line["condition"]
+        off = 1.01 if condition["protocol"] == "h2" else 1.02 if condition.get("again") else 1.0
+        line["plt_ms"] = 1000 * off + line["block"] / 10
+    (run / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (row,) = evaluate([load(run)]).claims
+    assert row.floor == pytest.approx(1.02, abs=1e-4)
+    assert row.below_floor
+    assert "below the floor of this study (+2.0 % between two equal baselines)" in row.sentence

@@ -1,0 +1,168 @@
+"""Looks at a run's records: which conditions need no more trials."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.claims.stopping import Precision, half_width, look, precision
+from analysis.runs.rundirectory import Run, load
+from analysis.statistics.compare import NOTHING, Comparison
+from analysis.statistics.contrast import CONFIDENCE_WITH_LOOKS, Method
+from harness.model.claim import Claim
+from tests.unit.analysis.synthetic import Synthetic
+
+STUDY = Synthetic(
+    pages=("dummy-2012",), protocols=("http1-close", "http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0, 200.0)
+)
+CLAIMS = tuple(
+    Claim(name=each, subject={"protocol": each}, reference={"protocol": "http1"})
+    for each in ("http1-close", "h2")
+)
+
+
+def run_of(folder: Path, study: Synthetic = STUDY, claims: Sequence[Claim] = CLAIMS) -> Run:
+    study.write(folder)
+    header, *rest = (folder / "plan.jsonl").read_text().splitlines(keepends=True)
+    told = json.loads(header) | {"claims": [claim.to_json() for claim in claims]}
+    (folder / "plan.jsonl").write_text(json.dumps(told) + "\n" + "".join(rest))
+    return load(folder)
+
+
+def made_noisy(folder: Path, **where: Any) -> Run:
+    """The run with every other load of some conditions taking half as long again."""
+    path = folder / "records.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in records:
+        condition = record["condition"] | {"rtt_ms": record["condition"]["link"]["rtt_ms"]}
+        if all(condition[key] == value for key, value in where.items()):
+            record["plt_ms"] *= 1.5 if record["block"] % 2 else 1.0
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return load(folder)
+
+
+def stopped(run: Run, found: Precision) -> set[tuple[str, float, bool]]:
+    """Protocol, round-trip time and twin of the conditions whose trials are named."""
+    rows = run.records[run.records["trial"].isin(found.trials)]
+    again = rows["again"] if "again" in rows else [False] * len(rows)
+    return set(zip(rows["protocol"], rows["rtt_ms"], map(bool, again), strict=True))
+
+
+def every(run: Run) -> set[tuple[str, float, bool]]:
+    return stopped(run, Precision(frozenset(run.records["trial"]), {}))
+
+
+def enough(found: Precision) -> Mapping[tuple[str, float], bool]:
+    return {
+        (each["claim"], each["setting"].get("rtt_ms", math.nan)): each["enough"]
+        for each in found.facts["settings"]
+    }
+
+
+def test_a_calm_study_ends_at_its_first_look(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.005))
+    found = precision(run, 10, 0.02)
+    assert stopped(run, found) == every(run)
+    assert set(enough(found).values()) == {True}
+    assert json.loads(json.dumps(found.facts)) == found.facts
+    assert found.facts["confidence"] == CONFIDENCE_WITH_LOOKS
+
+
+def test_a_noisy_study_goes_on(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.05))
+    found = precision(run, 10, 0.01)
+    assert stopped(run, found) == set()
+    assert all(each["half_width"] > 0.01 for each in found.facts["settings"])
+
+
+def test_a_baseline_goes_on_until_its_last_setting_is_narrow(tmp_path: Path) -> None:
+    run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.005))
+    run = made_noisy(tmp_path / "run", protocol="h2", rtt_ms=20.0)
+    found = precision(run, 10, 0.02)
+    assert every(run) - stopped(run, found) == {("h2", 20.0, False), ("http1", 20.0, False)}
+
+
+def test_a_look_sees_no_later_block(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", replace(STUDY, trials=20, noise=0.01))
+    early, late = precision(run, 5, 0.01), precision(run, 20, 0.01)
+    assert {each["n"] for each in early.facts["settings"]} == {5}
+    assert {each["n"] for each in late.facts["settings"]} == {20}
+    assert all(int(run.records.set_index("trial")["block"][trial]) <= 5 for trial in early.trials)
+
+
+def test_trials_that_do_not_count_are_not_seen(tmp_path: Path) -> None:
+    outcomes = {f"{number:05d}": "page-error" for number in range(1, 13)}  # two blocks of six conditions
+    run = run_of(tmp_path / "run", replace(STUDY, trials=10, outcomes=outcomes))
+    assert {each["n"] for each in precision(run, 10, 0.02).facts["settings"]} == {8}
+
+
+def test_two_blocks_have_no_width_and_stop_nothing(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", replace(STUDY, trials=2, noise=0.0001))
+    found = precision(run, 2, 0.5)
+    assert not found.trials
+    assert [each["half_width"] for each in found.facts["settings"]] == [None] * 4
+
+
+def test_a_condition_of_no_claim_ends_with_all_others(tmp_path: Path) -> None:
+    run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.005), CLAIMS[:1])
+    run = load(tmp_path / "run")
+    assert stopped(run, precision(run, 10, 0.02)) == every(run)
+    run = made_noisy(tmp_path / "run", protocol="http1-close", rtt_ms=20.0)
+    assert stopped(run, precision(run, 10, 0.02)) == {("http1-close", 200.0, False), ("http1", 200.0, False)}
+
+
+def test_without_claims_nothing_is_enough(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.0001), ())
+    found = precision(run, 10, 0.5)
+    assert (found.trials, found.facts["settings"]) == (frozenset(), [])
+
+
+def test_a_twin_ends_with_its_baseline(tmp_path: Path) -> None:
+    run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.005))
+    path = tmp_path / "run" / "records.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    twins = [
+        record | {"trial": f"9{record['trial'][1:]}", "condition": record["condition"] | {"again": True}}
+        for record in records
+        if record["condition"]["protocol"] == "http1"
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in (*records, *twins)))
+    run = made_noisy(tmp_path / "run", protocol="h2", rtt_ms=20.0)
+    found = stopped(run, precision(run, 10, 0.02))
+    assert ("http1", 200.0, True) in found
+    assert ("http1", 20.0, True) not in found
+
+
+def test_a_budget_is_held_against_its_limit(tmp_path: Path) -> None:
+    budget = Claim(name="quick", subject={"protocol": "h2"}, metric="lcp_ms", at_most=100_000.0)
+    near = replace(budget, name="near", at_most=300.0)
+    run = run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.05), (budget, near))
+    widths = {each["claim"]: each["half_width"] for each in precision(run, 10, 0.02).facts["settings"]}
+    assert widths["quick"] * 100_000 == pytest.approx(widths["near"] * 300, rel=0.05)
+    assert widths["quick"] < 0.001 < widths["near"]
+
+
+def test_a_run_directory_is_read_from_disk(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.005))
+    assert look(tmp_path / "run", 10, 0.02) == precision(run, 10, 0.02)
+
+
+def test_half_of_an_interval() -> None:
+    ratio = Comparison(10, 1, 2.0, 2.0 / 1.1, 2.0 * 1.1, Method.PAIRED_T, 0.5, 0.5)
+    assert half_width(ratio) == pytest.approx(0.1)
+    assert half_width(ratio, of_budget=True) == pytest.approx((2.2 - 2 / 1.1) / 2)
+    assert math.isnan(half_width(NOTHING))
+    assert math.isnan(half_width(None))
+
+
+def test_below_ten_pairs_nothing_is_narrow(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", replace(STUDY, trials=10, noise=1e-6))
+    early, late = precision(run, 9, 0.5), precision(run, 10, 0.5)
+    assert (set(enough(early).values()), early.trials) == ({False}, frozenset())
+    assert set(enough(late).values()) == {True}

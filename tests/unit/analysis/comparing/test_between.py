@@ -1,0 +1,174 @@
+"""Two runs set against each other: what changed is found, what did not is not, and a slower machine cancels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.comparing.between import Change, changes
+from analysis.comparing.matching import Side, matched
+from analysis.runs.exclude import Sifted
+from analysis.runs.rundirectory import load
+from analysis.statistics.compare import Certainty, Verdict
+from harness.errors import RecordsError
+from tests.unit.analysis.runpairs import STUDY, edit, measured_twice, slower, two_runs, unchanged
+
+DIRECTED = (Verdict.FASTER, Verdict.SLOWER)
+PROTOCOLS = ("http1-close", "http1", "https1", "h2")
+
+
+def found(a: Path, b: Path, metric: str = "plt_ms") -> tuple[Change, ...]:
+    sides = Side.of(load(a)), Side.of(load(b))
+    return changes(*sides, matched(*sides), metric, Certainty())
+
+
+def test_one_slower_condition_is_found_and_named(tmp_path: Path) -> None:
+    told = found(*two_runs(tmp_path, slower(1.06, page="one", protocol="h2")))
+    assert len(told) == 16
+    for each in told:
+        hit = each.condition["page"] == "one" and each.condition["protocol"] == "h2"
+        assert (each.judgement.verdict is Verdict.SLOWER) == hit
+        if hit:
+            assert each.comparison.ratio == pytest.approx(1.06, abs=0.02)
+            assert each.relative is not None
+            assert each.relative.judgement.verdict is Verdict.SLOWER
+            assert each.relative.baseline["protocol"] == "http1"
+            assert each.slower_by(3)
+            assert not each.slower_by(20)
+
+
+def test_swapped_runs_tell_the_inverse(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path, slower(1.05, protocol="h2"))
+    there, back = found(a, b), found(b, a)
+    for one, other in zip(there, back, strict=True):
+        assert one.comparison.ratio * other.comparison.ratio == pytest.approx(1)
+        assert one.comparison.low * other.comparison.high == pytest.approx(1)
+        assert one.judgement.verdict is other.judgement.verdict.flipped
+        assert one.medians == other.medians[::-1]
+
+
+def test_a_slower_machine_cancels_out_of_the_distance_to_the_baseline(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path, lambda _condition: 1.05)
+    told = found(a, b)
+    assert all(each.judgement.verdict is Verdict.SLOWER for each in told)
+    apart = [each.relative for each in told if each.relative]
+    assert len(apart) == 12  # all but a baseline per page and link
+    assert not any(each.judgement.verdict in DIRECTED for each in apart)
+    assert float(np.mean([math.log(each.comparison.ratio) for each in apart])) == pytest.approx(0, abs=0.01)
+
+
+def test_twins_are_not_compared_and_give_the_floor(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path)
+    without = found(a, b)
+    assert {each.floor for each in without} == {None}
+    measured_twice(a, 1.004)
+    measured_twice(b, 1 / 1.01)
+    told = found(a, b)
+    assert [each.comparison for each in told] == [each.comparison for each in without]
+    assert [each.floor for each in told] == [pytest.approx(1.01)] * 16
+
+
+def test_a_condition_without_trials_that_count_has_no_ratio(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path)
+    edit(b, lambda each: each | ({"outcome": "page-error"} if each["condition"]["protocol"] == "h2" else {}))
+    lost = [each for each in found(a, b) if each.condition["protocol"] == "h2"]
+    assert {each.n for each in lost} == {(8, 0)}
+    for each in lost:
+        assert math.isnan(each.comparison.ratio)
+        assert each.judgement.verdict is Verdict.UNKNOWN
+        assert each.relative is not None
+        assert each.relative.comparison.n == 0
+        assert not each.slower_by(0)
+
+
+def test_values_of_0_have_no_ratio(tmp_path: Path) -> None:
+    told = found(*two_runs(tmp_path), metric="failed_requests")
+    assert {each.n for each in told} == {(8, 8)}
+    assert all(math.isnan(each.comparison.ratio) for each in told)
+
+
+def test_whole_numbers_that_are_all_equal_are_within_the_margin(tmp_path: Path) -> None:
+    told = found(*two_runs(tmp_path), metric="requests")
+    assert {each.judgement.verdict for each in told} == {Verdict.WITHIN}
+
+
+def test_a_metric_that_a_run_has_not_observed_is_refused(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path)
+    edit(b, lambda each: each | {"fcp_ms": None})
+    with pytest.raises(RecordsError, match=r"/b: no trial that counts has fcp_ms"):
+        found(a, b, "fcp_ms")
+
+
+def test_two_blocks_give_no_verdict(tmp_path: Path) -> None:
+    told = found(*two_runs(tmp_path, slower(2.0), replace(STUDY, trials=2)))
+    assert {each.judgement.verdict for each in told} == {Verdict.UNKNOWN}
+    assert all(math.isnan(each.comparison.low) for each in told)
+
+
+def made_up(random: np.random.Generator, drift: float, factor: Callable[[dict[str, Any]], float]) -> Side:
+    """A run of 8 conditions in 8 blocks, CV 1 %; all of a block share what a random walk has come to."""
+    conditions = [
+        {
+            "page": page,
+            "variant": "plain",
+            "compression": "none",
+            "protocol": protocol,
+            "link": "l",
+            "rtt_ms": 50.0,
+        }
+        for page in ("one", "two")
+        for protocol in PROTOCOLS
+    ]
+    for cell, each in enumerate(conditions):
+        each["cell"] = cell
+    walk = np.cumsum(random.normal(0, drift, 8))
+    rows = [
+        ("run", block, each["cell"], factor(each) * math.exp(7 + walk[block] + random.normal(0, 0.01)))
+        for each in conditions
+        for block in range(8)
+    ]
+    kept = pd.DataFrame(rows, columns=["run", "block", "cell", "plt_ms"])
+    names = tuple(name for name in conditions[0] if name != "cell")
+    return Side("made up", names, tuple(conditions), (), Sifted(kept, kept.head(0), ()))
+
+
+def shares(drift: float, factor: Callable[[dict[str, Any]], float], pairs: int = 100) -> tuple[float, float]:
+    """In how many pairs of runs any condition gets a direction, itself and relative to its baseline."""
+    random, direct, relative = np.random.default_rng(2012), 0, 0
+    for _ in range(pairs):
+        a, b = made_up(random, drift, unchanged), made_up(random, drift, factor)
+        told = changes(a, b, matched(a, b), "plt_ms", Certainty())
+        direct += any(each.judgement.verdict in DIRECTED for each in told)
+        relative += any(each.relative.judgement.verdict in DIRECTED for each in told if each.relative)
+    return direct / pairs, relative / pairs
+
+
+@pytest.mark.thorough
+def test_runs_without_a_change_get_no_verdict() -> None:
+    direct, relative = shares(0.0, unchanged)
+    assert direct <= 0.1  # 5 % at most; 100 pairs show more than 10 % by chance in 1 % of cases
+    assert relative <= 0.1
+
+
+@pytest.mark.thorough
+def test_intervals_hold_the_true_change() -> None:
+    random, held = np.random.default_rng(1), []
+    for _ in range(60):
+        a, b = made_up(random, 0.0, unchanged), made_up(random, 0.0, lambda _condition: 1.05)
+        seen = [each.comparison for each in changes(a, b, matched(a, b), "plt_ms", Certainty())]
+        held += [each.low <= 1.05 <= each.high for each in seen]
+    assert 0.92 < np.mean(held) < 0.98  # 480 intervals of 95 %
+
+
+@pytest.mark.thorough
+def test_a_drift_that_two_runs_do_not_share_cancels_out_of_the_distance_to_the_baseline() -> None:
+    direct, relative = shares(0.01, lambda _condition: 1.02)
+    assert direct > 0.5  # the runs do differ; only their conditions do not
+    assert relative <= 0.1

@@ -1,0 +1,244 @@
+"""A report from run directories: report.html, figures and tables."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.evaluation.results import evaluate
+from analysis.report import summary
+from analysis.report.report import build, render
+from analysis.runs.rundirectory import load
+from analysis.tables.tables import TABLES
+from harness.errors import RecordsError
+from harness.model.claim import Claim
+from tests.unit.analysis.synthetic import Synthetic, write_lines
+
+pytestmark = pytest.mark.thorough
+
+SMALL = Synthetic(protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0, 100.0))
+ONE_PAGE = replace(SMALL, pages=("dummy-2012",))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = SMALL.write(tmp_path_factory.mktemp("runs") / "small")
+    report = build([run])
+    assert (report.path, report.recorded, report.left_out) == (run / "report.html", 40, {})
+    return run
+
+
+def text(run: Path) -> str:
+    return (run / "report.html").read_text(encoding="utf-8")
+
+
+def test_every_figure_is_in_the_report_and_on_disk(built: Path) -> None:
+    names = {path.stem for path in (built / "figures").iterdir()}
+    assert names == {
+        *("claims", "overview", "pairs", "order"),
+        *(f"trials_{page}-10-mbit-s-{rtt}-ms-rtt" for page in SMALL.pages for rtt in (20, 100)),
+    }
+    for name in names:
+        assert f'id="figure-{name}"' in text(built)
+        for suffix in ("svg", "pdf", "png"):
+            assert (built / "figures" / f"{name}.{suffix}").stat().st_size > 1000
+    assert text(built).count("data:image/svg+xml;base64,") == len(names)
+
+
+def test_the_report_fetches_nothing(built: Path) -> None:
+    assert re.findall(r'(?:src|href)="(?!data:|figures/|tables/)[^"]*"', text(built)) == []
+    assert "url(" not in text(built)
+
+
+def test_tables_come_in_three_formats(built: Path) -> None:
+    names = {"claims", "median-times", "comparisons", "traffic", "server", "other-times", "calibration"}
+    assert {path.name for path in (built / "tables").iterdir()} == {
+        f"{name}.{suffix}" for name in names for suffix in ("csv", "md", "tex")
+    }
+    times = pd.read_csv(built / "tables" / "median-times.csv")
+    assert len(times) == 8
+    records = load(built).records
+    one = records.query("page == 'dummy-2012' and protocol == 'h2' and rtt_ms == 20")["plt_ms"].median()
+    assert times.query("page == 'dummy-2012' and protocol == 'h2' and rtt_ms == 20")[
+        "median_ms"
+    ].item() == pytest.approx(one)
+    assert len(pd.read_parquet(built / "records.parquet")) == len(records) == 40
+
+
+def test_a_complete_run_says_so_by_silence(built: Path) -> None:
+    assert "not complete" not in text(built)
+    assert "None: all 40 recorded attempts enter the estimates." in text(built)
+    assert "Seed</dt><dd>2012" in text(built)
+
+
+def test_the_same_records_give_the_same_bytes(built: Path, tmp_path: Path) -> None:
+    build([built], tmp_path)
+    made = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert made == {name: (built / name).read_bytes() for name in made}
+    assert len(made) == 2 + 8 * 3 + 7 * 3
+
+
+def test_a_run_under_way_shows_how_far_it_got(tmp_path: Path) -> None:
+    run = ONE_PAGE.write(tmp_path / "run")
+    records = (run / "records.jsonl").read_text().splitlines(keepends=True)
+    (run / "records.jsonl").write_text("".join(records[:11]) + records[11][:50])
+    build([run])
+    assert "11 of 20 trials are recorded." in text(run)
+    assert "The last line of records.jsonl is incomplete" in text(run)
+    assert "too few for an interval" in text(run)
+    assert "not known yet" in text(run)
+
+
+def test_excluded_trials_are_counted(tmp_path: Path) -> None:
+    outcomes = {"00001": "page-timeout", "00002": "page-timeout", "00003": "wrong-protocol"}
+    run = replace(ONE_PAGE, rtts_ms=(20.0,), outcomes=outcomes).write(tmp_path / "run")
+    assert build([run]).left_out == {"page-timeout": 2, "wrong-protocol": 1}
+    assert "3 of 10 recorded attempts are excluded" in text(run)
+    assert pd.read_csv(run / "tables" / "exclusions.csv")["excluded"].sum() == 3
+
+
+def test_a_run_where_nothing_worked_still_reports(tmp_path: Path) -> None:
+    every = {f"{n:05d}": "testbed-failed" for n in range(1, 21)}
+    run = replace(ONE_PAGE, outcomes=every).write(tmp_path / "run")
+    build([run])
+    assert "20 of 20 recorded attempts are excluded" in text(run)
+    assert "there is nothing to draw" in text(run)
+
+
+def test_one_record_is_enough(tmp_path: Path) -> None:
+    run = ONE_PAGE.write(tmp_path / "run")
+    write_lines(run / "records.jsonl", ONE_PAGE.records()[:1])
+    build([run])
+    assert "1 of 20 trials are recorded." in text(run)
+
+
+def test_names_are_escaped(tmp_path: Path) -> None:
+    page, study = "<script>alert(1)</script>", "<img src=x> & $x_1$"
+    run = Synthetic(pages=(page,), protocols=("http1", "h2"), rates_mbps=(1.0,), rtts_ms=(20.0,)).write(
+        tmp_path / "run"
+    )
+    (run / "study.toml").write_text(f"title = {json.dumps(study)}\n")
+    (run / "environment.json").write_text(json.dumps({"machine": {"<b>": "<i>"}}))
+    build([run])
+    for raw in (page, study, "<i>"):
+        assert raw not in re.sub(r'<section id="method">.*?</section>', "", text(run), flags=re.S)
+        assert html.escape(raw, quote=False) in text(run)
+
+
+def test_runs_are_pooled_and_blocks_stay_apart(tmp_path: Path) -> None:
+    runs = [ONE_PAGE.write(tmp_path / where / "same-name") for where in ("one", "two")]
+    assert build(runs).path == runs[0] / "report.html"
+    results = evaluate([load(run) for run in runs])
+    assert results.cells["n"].eq(10).all()
+    assert results.comparisons["n"].eq(10).all()
+    assert "Two runs cannot show how much runs differ: intervals are of these runs alone" in text(runs[0])
+    assert 'id="table-claims-by-run"' in text(runs[0])
+
+
+def test_three_runs_show_how_much_runs_differ(tmp_path: Path) -> None:
+    made = replace(ONE_PAGE, rtts_ms=(20.0,), run_noise=0.02)
+    runs = [replace(made, seed=seed).write(tmp_path / f"run-{seed}") for seed in (1, 2, 3)]
+    build(runs, tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "in a comparison every run counts once" in page
+    by_run = pd.read_csv(tmp_path / "out" / "tables" / "claims-by-run.csv")
+    assert list(by_run["run"]) == ["run-1", "run-2", "run-3"]
+    (row,) = pd.read_csv(tmp_path / "out" / "tables" / "claims.csv").to_dict("records")
+    assert row["low"] < by_run["ratio"].min()
+    assert row["high"] > by_run["ratio"].max()
+
+
+def order(page: str) -> list[str]:
+    return re.findall(r'<(?:section|figure) id="([a-z-]+)"', page)
+
+
+def test_the_page_opens_with_the_claims_and_one_figure_of_them(tmp_path: Path) -> None:
+    claim = Claim(name="h2", subject={"protocol": "h2"}, reference={"protocol": "http1"}, ratio_below=1.0)
+    failed = {f"{n:05d}": "page-timeout" for n in (1, 2)}
+    made = replace(SMALL, trials=10, aa=True, claims=(claim,), outcomes=failed, repeat=frozenset(failed))
+    run = made.write(tmp_path / "run")
+    build([run])
+    page = text(run)
+    found = order(page)
+    assert found[:2] == ["in-short", "figure-claims"]
+    wanted = [
+        "in-short",
+        "nothing-left-out",
+        "figures",
+        "exploration",
+        "tables",
+        "links",
+        "exclusions",
+        "method",
+    ]
+    assert [name for name in found if name in wanted] == wanted
+    assert "HTTP/2 (TLS) against HTTP/1.1, 2 pages, 20 ms RTT: faster, by " in page
+    assert "expected below 1: holds." in page
+    assert "Two equal baselines differ by" in page
+    assert "Nothing counts" not in page
+    attempts = pd.read_csv(run / "tables" / "attempts.csv")
+    assert (attempts["repeated"].sum(), attempts["attempts"].sum() - attempts["trials"].sum()) == (2, 2)
+    assert set(attempts["counted"]) == {10}  # blocks are whole
+    assert set(attempts["reasons"]) <= {"page-timeout 1", "page-timeout 2"}
+
+
+def test_exclusions_say_what_the_records_say(tmp_path: Path) -> None:
+    run = replace(ONE_PAGE, rtts_ms=(20.0,), outcomes={"00001": "missing-objects"}).write(tmp_path / "run")
+    lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    lines[0]["reason"] = "lost on the way: https://site.example/a.css (ERR_TIMED_OUT)"
+    write_lines(run / "records.jsonl", lines)
+    build([run])
+    assert "lost on the way: https://site.example/a.css (ERR_TIMED_OUT)" in text(run)
+
+
+def test_many_claims_have_a_sentence_each_and_long_tables_fold(tmp_path: Path) -> None:
+    made = replace(SMALL, variants=("plain", "minify", "core"), rates_mbps=(1.0, 10.0), trials=5)
+    results = evaluate([load(made.write(tmp_path / "run"))])
+    assert len(results.claims) > summary.MOST_SENTENCES
+    said = [each.text for each in summary.claims(results)]
+    assert [text.partition(":")[0] for text in said] == [
+        "HTTP/2 (TLS) against HTTP/1.1",
+        "core against plain",
+        "minify against plain",
+    ]
+    assert "core against plain: faster in all 8 settings; ratio 0." in said[1]
+    page = render(results, [table for function in TABLES if (table := function(results))], [])
+    assert "<summary>48 rows</summary>" in page  # median times of 12 places stand side by side
+    assert re.search(r'id="table-claims">.{0,900}?<div class="scroll"', page, flags=re.S)
+
+
+def test_the_result_with_nothing_left_out_is_told_where_it_differs(tmp_path: Path) -> None:
+    made = replace(ONE_PAGE, rtts_ms=(20.0,), trials=10)
+    run = made.write(tmp_path / "run")
+    lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    for line in lines:
+        if line["condition"]["protocol"] == "h2" and line["block"] <= 4:
+            line |= {"plt_ms": 3 * line["plt_ms"], "foreign_cpu_share": 0.9, "client_thread_late_ms": 5000.0}
+    write_lines(run / "records.jsonl", lines)
+    results = evaluate([load(run)])
+    assert len(results.sifted.excluded) == 4
+    assert "1 of 1 result differ" in summary.of_all(results)
+    (row,) = results.otherwise
+    assert row[0].comparison is not None
+    assert row[1].comparison is not None
+    assert (row[0].comparison.n, row[1].comparison.n) == (6, 10)
+    assert "is the same" in summary.of_all(replace(results, claims_of_all=results.claims))
+
+
+def test_the_same_run_twice_is_refused(built: Path) -> None:
+    with pytest.raises(RecordsError, match="given twice"):
+        build([built, built / "." / ".." / built.name])
+    with pytest.raises(RecordsError, match="no run was named"):
+        build([])
+
+
+def test_a_place_that_cannot_be_written_is_named(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(RecordsError, match="cannot write the report"):
+        build([built], tmp_path / "file")

@@ -1,0 +1,140 @@
+"""Exclusions are named, counted, and never silent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.runs.exclude import RULES, ExclusionRule, sift
+from analysis.runs.rundirectory import load
+from harness.model.soundness import FOREIGN_CPU_LIMIT, OUTCOME, REASONS, STALLED_LIMIT, WAITING_LIMIT, unsound
+from harness.outcome import Outcome
+from tests.unit.analysis.synthetic import Synthetic
+
+
+def records(*outcomes: str, plt_ms: float | None = 100.0) -> pd.DataFrame:
+    count = len(outcomes)
+    return pd.DataFrame(
+        {
+            "trial": [str(n) for n in range(count)],
+            "page": ["a", "b"] * (count // 2) + ["a"] * (count % 2),
+            "outcome": outcomes,
+            "plt_ms": [plt_ms] * count,
+            "late_us": [float(n) for n in range(count)],
+        }
+    ).astype({"plt_ms": float})
+
+
+def test_every_outcome_but_ok_is_excluded_under_its_name() -> None:
+    sifted = sift(records(*Outcome))
+    assert sifted.kept["outcome"].tolist() == ["ok"]
+    assert dict(zip(sifted.excluded["outcome"], sifted.excluded["excluded_by"], strict=True)) == {
+        outcome.value: outcome.value for outcome in Outcome if outcome is not Outcome.OK
+    }
+
+
+def test_nothing_gets_lost() -> None:
+    sifted = sift(records("ok", "page-timeout", "page-timeout", "ok", "from-the-future"))
+    assert len(sifted.kept) + len(sifted.excluded) == 5
+    counts = sifted.by_rule()
+    assert counts["page-timeout"] == 2
+    assert counts["unknown-outcome"] == 1
+    assert counts["page-error"] == 0
+    assert sum(counts.values()) == len(sifted.excluded)
+
+
+def test_an_ok_trial_without_a_load_time_is_excluded_and_counted() -> None:
+    assert sift(records("ok", "ok", plt_ms=None)).by_rule()["no-load-time"] == 2
+
+
+def test_counts_per_condition_and_rule() -> None:
+    sifted = sift(records("page-timeout", "ok", "page-timeout", "page-error", "ok"))
+    assert sifted.by_condition(["page"]).to_dict("records") == [
+        {"page": "a", "excluded_by": "page-timeout", "excluded": 2, "recorded": 3},
+        {"page": "b", "excluded_by": "page-error", "excluded": 1, "recorded": 2},
+    ]
+
+
+def test_a_further_rule_is_one_more_line() -> None:
+    late = ExclusionRule("late-packets", "packets left late", lambda records: records["late_us"] > 2.5)
+    sifted = sift(records("ok", "ok", "ok", "ok", "page-error"), (*RULES, late))
+    assert (
+        sifted.by_rule()["late-packets"] == 1
+    )  # the first rule that applies counts: trial 4 is a page-error
+
+
+def test_outcomes_of_a_run(tmp_path: Path) -> None:
+    small = Synthetic(trials=2, outcomes={"00001": "page-timeout", "00002": "wrong-protocol"})
+    sifted = sift(load(small.write(tmp_path)).records)
+    assert sifted.excluded["trial"].tolist() == ["00001", "00002"]
+
+
+def test_a_starved_link_is_named() -> None:
+    """Share of the load's time where the emulator tells it, and the 99th percentile of lateness where it does not."""
+    seen = pd.DataFrame(
+        {
+            "trial": ["1", "2", "3", "4", "5"],
+            "outcome": ["ok"] * 5,
+            "plt_ms": [100.0] * 5,
+            "link_reading_down_stalled_us": [0.0, 99_000.0, None, 0.0, None],
+            "link_reading_up_stalled_us": [0.0, 99_000.0, None, 99_000.0, None],
+            "link_reading_down_lateness_p99_us": [5000.0, 40.0, None, 40.0, 1001.0],
+            "link_reading_up_lateness_p99_us": [40.0, 40.0, None, 40.0, 1000.0],
+        }
+    )
+    sifted = sift(seen)
+    assert list(sifted.kept["trial"]) == ["1", "3"]
+    assert sifted.by_rule()["late-packets-down"] == 2
+    assert sifted.by_rule()["late-packets-up"] == 1
+
+
+def test_a_busy_machine_is_named() -> None:
+    seen = pd.DataFrame({"trial": ["1", "2", "3", "4"], "outcome": ["ok"] * 4, "plt_ms": [100.0] * 4})
+    seen["foreign_cpu_share"] = [0.9, 0.9, None, 0.9]
+    seen["client_thread_late_ms"] = [0.0, 90.0, 90.0, None]
+    assert sift(seen).by_rule()["busy-machine"] == 2
+    assert list(sift(seen).kept["trial"]) == ["1", "3"]
+
+
+LIMITS = (STALLED_LIMIT * 1e6, FOREIGN_CPU_LIMIT, WAITING_LIMIT * 1e3, 1000.0)  # of a load of a second
+
+
+def numbers(*worth_trying: float) -> st.SearchStrategy[float | None]:
+    return st.sampled_from(worth_trying) | st.floats(0, 1e6) | st.none()
+
+
+def measured() -> st.SearchStrategy[dict[str, Any]]:
+    """Records as of the runner, of which any number may be missing: all that a reason reads."""
+    flat = {
+        keys: st.sampled_from([*map(str, Outcome), "ok", "ok", "ok", "from-the-future"])
+        if keys == OUTCOME
+        else numbers(0.0, *(most * factor for most in LIMITS for factor in (0.5, 1.0, 1.5)))
+        for reason in REASONS
+        for keys in reason.reads
+    }
+    return st.fixed_dictionaries({}, optional=flat).map(nested)
+
+
+def nested(flat: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    record: dict[str, Any] = {"outcome": "ok"}
+    for keys, value in flat.items():
+        inner = record
+        for key in keys[:-1]:
+            inner = inner.setdefault(key, {})
+        inner[keys[-1]] = value
+    return record
+
+
+@given(made=st.lists(measured(), min_size=1, max_size=20))
+def test_a_report_leaves_out_what_the_runner_repeats(made: list[dict[str, Any]]) -> None:
+    synthetic = Synthetic(pages=("dummy-2012",), protocols=("h2",), rates_mbps=(1.0,), rtts_ms=(20.0,))
+    row = synthetic.records()[0]
+    numbered = [{**row, "plt_ms": None, **each, "trial": f"{n:03d}"} for n, each in enumerate(made)]
+    frame = pd.json_normalize(numbered, sep="_")
+    reasons = dict(zip(*(sift(frame).excluded[column] for column in ("trial", "excluded_by")), strict=True))
+    assert reasons == {each["trial"]: reason for each in numbered if (reason := unsound(each)) is not None}

@@ -1,0 +1,236 @@
+"""Comparisons of frames of records: pairing, swapping, correction, verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+
+from analysis.statistics.compare import (
+    ALPHA,
+    NOTHING,
+    Blocks,
+    Certainty,
+    Comparison,
+    Verdict,
+    benjamini_hochberg,
+    compare,
+    compared,
+    judged,
+)
+from analysis.statistics.contrast import Method
+
+SURE = Certainty()
+A, B = 0, 1
+
+
+def records(cells: Mapping[int, Sequence[float]], run: str = "run") -> pd.DataFrame:
+    """A value per cell and block, numbered from 1; NaN where there is none."""
+    return pd.DataFrame(
+        {"run": run, "block": number, "cell": cell, "plt_ms": value}
+        for cell, values in cells.items()
+        for number, value in enumerate(values, start=1)
+    )
+
+
+def against(a: Sequence[float], b: Sequence[float], certainty: Certainty = SURE) -> Comparison:
+    return compare(Blocks(records({A: a, B: b}), "plt_ms"), A, B, certainty)
+
+
+def noisy(n: int, factor: float = 1.0, cv: float = 0.02, seed: int = 1) -> list[float]:
+    return list(1000 * factor * np.exp(np.random.default_rng(seed).normal(0, cv, n)))
+
+
+def seen(low: float, high: float, p: float = 0.001, p_size: float = 1.0, n: int = 8) -> Comparison:
+    return Comparison(n, 1, math.sqrt(low * high), low, high, Method.PAIRED_T, p, p_size)
+
+
+def test_a_ratio_is_the_geometric_mean_inside_blocks() -> None:
+    """A drift that both sides share is no difference between them."""
+    drift = [100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0]
+    found = against([0.9 * each for each in drift], drift)
+    assert (found.ratio, found.low, found.high) == pytest.approx((0.9, 0.9, 0.9))
+    assert (found.n, found.runs, found.method) == (6, 1, Method.PAIRED_T)
+
+
+def test_only_blocks_that_hold_both_sides_count() -> None:
+    nan = math.nan
+    found = against([1.1, 1.2, nan, 1.1, 1.3, 9.0], [1.0, 1.0, 1.0, 1.0, 1.0, nan])
+    assert found.n == 4
+    assert found.ratio == pytest.approx((1.1 * 1.2 * 1.1 * 1.3) ** 0.25)
+
+
+def test_blocks_of_two_runs_do_not_pair() -> None:
+    frame = pd.concat([records({A: noisy(6)}, "one"), records({B: noisy(6)}, "two")])
+    assert compare(Blocks(frame, "plt_ms"), A, B, SURE) == NOTHING
+
+
+def test_attempts_of_one_block_count_once() -> None:
+    doubled = pd.concat([records({A: [10.0, 11.0, 12.0], B: [9.0] * 3}), records({A: [30.0, 11.0, 12.0]})])
+    found = compare(Blocks(doubled, "plt_ms"), A, B, SURE)
+    assert found.n == 3
+    assert found.ratio == pytest.approx((20.0 * 11 * 12 / 9**3) ** (1 / 3))
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0])
+def test_a_value_that_has_no_ratio_leaves_no_comparison(bad: float) -> None:
+    """A layout shift of 0 is a good value: leaving that block out would show only the bad ones."""
+    assert against([1.0, 2.0, bad, 3.0], [1.0, 1.0, 1.0, 1.0]) == NOTHING
+    assert against([1.0, 1.0, 1.0, 1.0], [1.0, 2.0, bad, 3.0]) == NOTHING
+
+
+def test_a_cell_without_records_leaves_no_comparison() -> None:
+    blocks = Blocks(records({A: noisy(5)}), "plt_ms")
+    assert compare(blocks, A, B, SURE) == compare(blocks, B, A, SURE) == NOTHING
+    assert blocks.values(B).size == 0
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_or_two_blocks_have_a_ratio_alone(n: int) -> None:
+    found = against([1.1] * n, [1.0] * n)
+    assert found.ratio == pytest.approx(1.1)
+    assert math.isnan(found.low)
+    assert (found.p, found.p_size, found.method) == (1.0, 1.0, Method.NONE)
+    assert judged([found])[0].verdict is Verdict.UNKNOWN
+    assert judged([found])[0].trials is None
+
+
+def test_three_blocks_can_tell() -> None:
+    found = against([1.50, 1.51, 1.52], [1.0, 1.0, 1.0])
+    assert judged([found])[0].verdict is Verdict.SLOWER
+    assert found.low < 1.51 < found.high
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(50, 60), st.integers(50, 60)), min_size=1, max_size=18),
+)
+def test_swapping_the_sides_inverts_the_ratio(pairs: list[tuple[int, int]]) -> None:
+    a, b = ([float(pair[side]) for pair in pairs] for side in (0, 1))
+    one, other = against(a, b), against(b, a).flipped
+    assert (one.n, one.method) == (other.n, other.method)
+    for mine, its in ((one.ratio, other.ratio), (one.low, other.low), (one.high, other.high)):
+        assert mine == pytest.approx(its, nan_ok=True)
+    assert (one.p, one.p_size) == pytest.approx((other.p, other.p_size), abs=1e-9)
+    assert judged([one])[0].verdict is judged([against(b, a)])[0].verdict.flipped
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([4, 7, 15, 20]))
+def test_the_order_of_the_records_does_not_matter(seed: int, n: int) -> None:
+    frame = pd.concat(
+        [records({cell: noisy(n, seed=seed + cell) for cell in range(4)}, run) for run in ("x", "y", "z")]
+    )
+    pairs = [({"pair": (a, b)}, a, b) for a in range(4) for b in range(a)]
+    shuffled = frame.sample(frac=1, random_state=seed)
+    one, other = (compared(Blocks(each, "plt_ms"), pairs, SURE) for each in (frame, shuffled))
+    pd.testing.assert_frame_equal(one, other)
+
+
+def test_runs_count_once_from_three_on() -> None:
+    """Three runs that disagree are less sure than their blocks taken together."""
+    runs = [
+        records({A: noisy(10, factor, 0.001), B: noisy(10, 1, 0.001, 2)}, str(factor))
+        for factor in (1, 1.05, 1.1)
+    ]
+    three = compare(Blocks(pd.concat(runs), "plt_ms"), A, B, SURE)
+    two = compare(Blocks(pd.concat(runs[:2]), "plt_ms"), A, B, SURE)
+    assert (three.n, three.runs, three.method) == (30, 3, Method.LEVELS_T)
+    assert three.low < 1 < three.high
+    assert (two.runs, two.low > 1) == (2, True)
+
+
+def test_the_direction_is_the_two_sided_test_and_the_size_two_one_sided_ones() -> None:
+    a, b = noisy(10, 1.01, 0.01), noisy(10, 1, 0.01, 2)
+    found, logs = against(a, b), np.log(a) - np.log(b)
+    assert found.p == pytest.approx(stats.ttest_1samp(logs, 0).pvalue)
+    edge = math.log(1.03)
+    above = stats.ttest_1samp(logs, -edge, alternative="greater").pvalue
+    below = stats.ttest_1samp(logs, edge, alternative="less").pvalue
+    assert found.p_size == pytest.approx(max(above, below))
+
+
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_direction_and_size_are_two_statements(n: int) -> None:
+    """A true 1 % that is seen plainly is slower, and by less than the margin."""
+    verdict = judged([against(noisy(n, 1.01, 1e-4), noisy(n, 1, 1e-4, 2))])[0]
+    assert (verdict.verdict, verdict.small) == (Verdict.SLOWER, True)
+    large = judged([against(noisy(n, 1.2, 1e-4), noisy(n, 1, 1e-4, 2))])[0]
+    assert (large.verdict, large.small) == (Verdict.SLOWER, False)
+
+
+@pytest.mark.parametrize("n", [3, 10, 20])
+def test_bytes_that_never_vary(n: int) -> None:
+    more, same = against([1100.0] * n, [1000.0] * n), against([1000.0] * n, [1000.0] * n)
+    assert judged([more])[0].verdict is Verdict.SLOWER if n < 20 else more.p < 1e-5
+    assert judged([same])[0].verdict is Verdict.WITHIN
+    assert (same.ratio, same.low, same.high, same.p) == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_mostly_equal_bytes_are_no_direction() -> None:
+    """18 of 20 blocks equal, two a little more: the interval ends at 1, and nothing is said of a direction."""
+    found = against([1000.0] * 18 + [1001.0, 1002.0], [1000.0] * 20)
+    assert found.low == 1.0
+    assert judged([found])[0].verdict is Verdict.WITHIN
+
+
+@pytest.mark.parametrize(
+    ("comparison", "verdict"),
+    [
+        (seen(0.80, 0.90), Verdict.FASTER),
+        (seen(1.10, 1.20), Verdict.SLOWER),
+        (seen(0.80, 0.90, p=0.06), Verdict.UNKNOWN),
+        (seen(0.80, 1.01), Verdict.UNKNOWN),
+        (seen(0.99, 1.02, p=0.6, p_size=0.01), Verdict.WITHIN),
+        (seen(0.95, 1.02, p=0.6, p_size=0.2), Verdict.UNKNOWN),
+    ],
+)
+def test_verdicts(comparison: Comparison, verdict: Verdict) -> None:
+    assert judged([comparison])[0].verdict is verdict
+
+
+def test_all_comparisons_pay_for_each_other() -> None:
+    telling, nothing = seen(1.01, 1.1, p=0.03), seen(0.9, 1.1, p=0.8)
+    assert judged([telling])[0].verdict is Verdict.SLOWER
+    assert judged([telling, nothing])[0].verdict is Verdict.UNKNOWN
+
+
+def test_a_study_that_looked_pays_in_interval_and_test() -> None:
+    a, b = noisy(10, 1.01, 0.01), noisy(10, 1, 0.01, 2)
+    calm, looked = against(a, b), against(a, b, Certainty(looked=True))
+    assert looked.low < calm.low < calm.high < looked.high
+    assert looked.p > calm.p
+    assert looked.p_size > calm.p_size
+    # A p-value of 5 % is one whose interval ends at 1, whatever the confidence.
+    for certainty in (SURE, Certainty(looked=True)):
+        assert certainty.p(1 - certainty.confidence) == pytest.approx(ALPHA)
+
+
+def test_a_forecast_needs_five_pairs_and_room_to_shrink() -> None:
+    wide = seen(0.9, 1.12, p=0.9)
+    assert judged([wide])[0].trials is not None
+    assert judged([seen(0.9, 1.12, p=0.9, n=4)])[0].trials is None
+    assert judged([seen(1.1, 1.2)])[0].trials is None  # known
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
+def test_benjamini_hochberg_against_its_definition(p_values: list[float]) -> None:
+    found = benjamini_hochberg(p_values)
+    m = len(p_values)
+    for p, q in zip(p_values, found, strict=True):
+        larger = [other for other in p_values if other >= p]
+        assert q == pytest.approx(
+            min(1.0, *(other * m / sum(each <= other for each in p_values) for other in larger), 1.0)
+        )
+
+
+def test_no_comparisons_are_an_empty_frame() -> None:
+    assert judged([]) == []
+    assert compared(Blocks(records({A: noisy(5)}), "plt_ms"), [], SURE).empty

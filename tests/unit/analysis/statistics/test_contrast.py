@@ -1,0 +1,182 @@
+"""The statistic of paired differences against scipy, against enumeration, and against itself."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+
+from analysis.statistics.contrast import (
+    LEAST_PAIRS_RANKED,
+    MOST_PAIRS_RANKED,
+    Method,
+    Sample,
+    SignedRank,
+    StudentT,
+    contrast,
+    welch,
+)
+
+# What whole numbers give: ties and zeros are common.
+whole = st.lists(st.integers(-3, 3), min_size=1, max_size=9)
+any_number = st.lists(
+    st.floats(-2, 2, allow_nan=False).map(lambda each: round(each, 6)), min_size=3, max_size=20
+)
+
+
+def logs(n: int, centre: float = 0.0, spread: float = 0.02, seed: int = 1) -> Sample:
+    values: Sample = np.random.default_rng(seed).normal(centre, spread, n)
+    return values
+
+
+def enumerated_tail(differences: list[float]) -> float:
+    """Chance of a positive rank sum this large or larger, over all signs; zeros left out."""
+    telling = [each for each in differences if each]
+    if not telling:
+        return 1.0
+    ranks: list[float] = stats.rankdata(np.abs(telling)).tolist()
+    seen = sum(rank for rank, each in zip(ranks, telling, strict=True) if each > 0)
+    sums = [sum(itertools.compress(ranks, signs)) for signs in itertools.product((0, 1), repeat=len(telling))]
+    return sum(each >= seen - 1e-9 for each in sums) / len(sums)
+
+
+@pytest.mark.parametrize("n", [15, 16, 20, 30, 40])
+@pytest.mark.parametrize("centre", [0.0, 0.003, -0.01])
+def test_the_signed_rank_is_that_of_scipy(n: int, centre: float) -> None:
+    values = logs(n, centre, seed=n)
+    found = contrast(values)
+    assert found.method is Method.SIGNED_RANK
+    for side, p in (("greater", found.p_not_above(0.0)), ("less", found.p_not_below(0.0))):
+        assert p == pytest.approx(stats.wilcoxon(values, alternative=side, method="exact").pvalue, rel=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(whole)
+def test_the_signed_rank_with_ties_is_an_enumeration(values: list[int]) -> None:
+    found = SignedRank(np.array(values, dtype=float))
+    assert found.p_not_above(0.0) == pytest.approx(enumerated_tail([float(each) for each in values]))
+    assert found.p_not_below(0.0) == pytest.approx(enumerated_tail([-float(each) for each in values]))
+
+
+def test_ties_that_only_rounding_breaks_are_ties() -> None:
+    """0.1 + 0.2 is not 0.3; ranks must not tell the two apart."""
+    near = np.array([0.1 + 0.2, -0.3, 0.3, -(0.1 + 0.2), 0.3] * 3)
+    exact = np.array([0.3, -0.3, 0.3, -0.3, 0.3] * 3)
+    assert contrast(near).p_not_above(0.0) == contrast(exact).p_not_above(0.0)
+
+
+@pytest.mark.parametrize("n", [3, 5, 6, 10, 14, MOST_PAIRS_RANKED + 1])
+def test_other_numbers_of_pairs_have_the_paired_t_test(n: int) -> None:
+    values = logs(n, 0.01, seed=n)
+    found, known = contrast(values), stats.ttest_1samp(values, 0.0)
+    assert found.method is Method.PAIRED_T
+    assert found.centre == pytest.approx(values.mean())
+    low, high = known.confidence_interval(0.95)
+    assert found.interval(0.95) == pytest.approx((low, high))
+    assert 2 * min(found.p_not_above(0.0), found.p_not_below(0.0)) == pytest.approx(known.pvalue)
+
+
+def test_the_method_hangs_on_the_number_of_pairs_alone() -> None:
+    wild = np.exp(logs(LEAST_PAIRS_RANKED, spread=3.0))
+    assert contrast(wild).method is contrast(np.ones(LEAST_PAIRS_RANKED)).method is Method.SIGNED_RANK
+    assert contrast(wild[:-1]).method is contrast(np.ones(14)).method is Method.PAIRED_T
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_or_two_pairs_have_an_estimate_and_nothing_else(n: int) -> None:
+    found = contrast(np.array([0.25] * n))
+    assert (found.method, found.centre) == (Method.NONE, 0.25)
+    assert all(map(math.isnan, found.interval(0.95)))
+    assert found.p_not_above(0.0) == found.p_not_below(0.0) == found.p_not_below(1.0) == 1.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(any_number, st.floats(-2, 2), st.sampled_from([0.9, 0.95, 0.97]))
+def test_interval_and_test_agree(values: list[float], value: float, confidence: float) -> None:
+    """A value well inside the interval is not rejected; one well outside is, whenever the differences differ."""
+    found = contrast(np.array(values))
+    low, high = found.interval(confidence)
+    p = 2 * min(found.p_not_above(value), found.p_not_below(value))
+    if low + 1e-9 < value < high - 1e-9:
+        assert p > 1 - confidence - 1e-9
+    tied = len({abs(round(each - value, 9)) for each in values}) < len(values)
+    if not tied and not low - 1e-9 <= value <= high + 1e-9:
+        assert p <= 1 - confidence + 1e-9
+
+
+@settings(max_examples=60, deadline=None)
+@given(any_number)
+def test_the_other_way_round_is_the_same_with_the_other_sign(values: list[float]) -> None:
+    one, other = contrast(np.array(values)), contrast(-np.array(values))
+    assert one.centre == pytest.approx(-other.centre, abs=1e-12)
+    low, high = other.interval(0.95)
+    assert one.interval(0.95) == pytest.approx((-high, -low), abs=1e-12)
+    assert one.p_not_above(0.1) == pytest.approx(other.p_not_below(-0.1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(any_number, st.randoms())
+def test_the_order_of_the_pairs_does_not_matter(values: list[float], random: object) -> None:
+    shuffled = list(values)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]  # hypothesis gives a random.Random
+    one, other = contrast(np.array(values)), contrast(np.array(shuffled))
+    assert one.interval(0.95) == pytest.approx(other.interval(0.95), abs=1e-12)
+    assert one.p_not_above(0.1) == pytest.approx(other.p_not_above(0.1), abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(any_number, st.floats(-1, 1))
+def test_the_estimate_lies_inside_and_moves_with_the_differences(values: list[float], by: float) -> None:
+    one, moved = contrast(np.array(values)), contrast(np.array(values) + by)
+    low, high = one.interval(0.95)
+    assert low - 1e-12 <= one.centre <= high + 1e-12
+    assert moved.centre == pytest.approx(one.centre + by, abs=1e-9)
+    assert moved.interval(0.95) == pytest.approx((low + by, high + by), abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [3, 10, 20])
+@pytest.mark.parametrize("log_ratio", [0.0, 0.1, math.log(1.1), -0.3])
+def test_differences_that_never_vary_are_known(n: int, log_ratio: float) -> None:
+    """Bytes of one page are the same in every load."""
+    found = contrast(np.full(n, log_ratio))
+    assert found.interval(0.95) == pytest.approx((log_ratio, log_ratio), abs=1e-12)
+    towards = found.p_not_above(0.0) if log_ratio > 0 else found.p_not_below(0.0)
+    assert towards <= (0.5**n) + 1e-12 if log_ratio else towards == 1.0
+
+
+def test_what_only_rounding_makes_of_no_difference_is_none() -> None:
+    """Two pages whose bytes are in the ratios 1.1 and 1 / 1.1: their mean is 0 but for the last digit."""
+    nearly = StudentT(1e-17, 0.0, 4)
+    assert nearly.p_not_above(0.0) == nearly.p_not_below(0.0) == 1.0
+    assert StudentT(1e-6, 0.0, 4).p_not_above(0.0) == 0.0
+
+
+def test_more_confidence_is_a_wider_interval() -> None:
+    for n in (5, 20):
+        found = contrast(logs(n))
+        widths = [high - low for low, high in map(found.interval, (0.9, 0.95, 0.99))]
+        assert widths == sorted(widths)
+        assert widths[0] < widths[-1]
+
+
+def test_hodges_lehmann_withstands_a_wild_pair() -> None:
+    calm = logs(20, 0.05, 0.01)
+    wild = calm.copy()
+    wild[3] = 3.0
+    assert contrast(wild).centre == pytest.approx(contrast(calm).centre, abs=0.005)
+
+
+def test_independent_samples_have_welchs_test() -> None:
+    a, b = logs(8, 0.1, 0.05, seed=3), logs(12, 0.05, 0.01, seed=4)
+    found, known = welch(a, b), stats.ttest_ind(a, b, equal_var=False)
+    low, high = known.confidence_interval(0.95)
+    assert found.method is Method.WELCH
+    assert found.interval(0.95) == pytest.approx((low, high))
+    assert 2 * min(found.p_not_above(0.0), found.p_not_below(0.0)) == pytest.approx(known.pvalue)
+    assert welch(a[:2], b).method is Method.NONE
+    assert welch(np.full(3, 2.0), np.full(3, 1.0)).interval(0.95) == (1.0, 1.0)
