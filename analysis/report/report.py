@@ -18,6 +18,7 @@ from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.report import facts, summary
 from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
+from analysis.statistics.contrast import CONFIDENCE_WITH_LOOKS
 from analysis.tables import table
 from analysis.tables.tables import TABLES
 from harness.errors import RecordsError, StorageFailed
@@ -136,7 +137,7 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         most_figures=figures.MOST_FIGURES,
         most_rows=MOST_ROWS,
         placed=PLACED,
-        looked=any(run.plan.looks for run in results.runs),
+        looked=f"{CONFIDENCE_WITH_LOOKS * 100:g}" if any(run.plan.looks for run in results.runs) else "",
         tables={made.name: made for made in tables},
         recorded=len(results.records),
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],

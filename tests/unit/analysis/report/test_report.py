@@ -15,6 +15,7 @@ from analysis.evaluation.results import evaluate
 from analysis.report import summary
 from analysis.report.report import build, render
 from analysis.runs.rundirectory import load
+from analysis.statistics.contrast import CONFIDENCE_WITH_LOOKS
 from analysis.tables.tables import TABLES
 from harness.errors import RecordsError
 from harness.model.claim import Claim
@@ -75,6 +76,16 @@ def test_a_complete_run_says_so_by_silence(built: Path) -> None:
     assert "not complete" not in text(built)
     assert "None: all 40 recorded attempts enter the estimates." in text(built)
     assert "Seed</dt><dd>2012" in text(built)
+
+
+def test_a_run_that_looked_at_its_data_says_what_that_costs(tmp_path: Path) -> None:
+    run = replace(ONE_PAGE, rtts_ms=(20.0,)).write(tmp_path / "run")
+    results = evaluate([load(run)])
+    assert "looked at its data" not in render(results, [], [])
+    header, *planned = (run / "plan.jsonl").read_text().splitlines()
+    looked = json.loads(header) | {"per_condition": {"looks": [3, 5]}}
+    (run / "plan.jsonl").write_text("\n".join([json.dumps(looked), *planned, ""]))
+    assert f"intervals are of {CONFIDENCE_WITH_LOOKS * 100:g} %" in render(evaluate([load(run)]), [], [])
 
 
 def test_the_same_records_give_the_same_bytes(built: Path, tmp_path: Path) -> None:
