@@ -1,7 +1,7 @@
 """Disturbs loads on purpose: how far each disturbance biases a load, what its record says, and what rules would drop.
 
-    PYTHONPATH=. .venv/bin/python benchmarks/disturbance.py --out FILE [--minutes 15]
-    PYTHONPATH=. .venv/bin/python benchmarks/disturbance.py --from FILE
+    .venv/bin/python -m benchmarks.disturbance --out FILE [--minutes 15]
+    .venv/bin/python -m benchmarks.disturbance --from FILE
 
 A fast, a short and a long load of the dummy page over h2. Disturbances: programs beside the testbed that want the
 cores, all the time, for a share of it or in bursts; and an emulator that wakes up late. They take turns at random with
@@ -42,7 +42,7 @@ from harness.model.condition import Condition, Origins
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.soundness import unsound
+from harness.model.soundness import FOREIGN_CPU_LIMIT, STALLED_LIMIT, WAITING_LIMIT, unsound
 from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.testbed.environment import describe_machine
@@ -237,8 +237,8 @@ def record_to(out: Path, minutes: float, patience_s: float) -> int:
 def report(rows: list[dict[str, Any]]) -> Iterator[str]:
     """The tables."""
     rules = [
-        Rule(({"late p99 ms": 1}, {"late max ms": 20}, {"foreign": 0.25})),
-        Rule(({"stalled": 0.01}, {"foreign": 0.1, "any thread": 0.1})),
+        Rule(({"stalled": STALLED_LIMIT}, {"foreign": FOREIGN_CPU_LIMIT, "client thread": WAITING_LIMIT})),
+        Rule(({"late p99 ms": 1}, {"late max ms": 20}, {"foreign": 0.25})),  # of earlier versions
     ]
     loads = with_ratios(rows)
     yield from by_disturbance(loads, rules)

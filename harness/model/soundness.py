@@ -84,7 +84,7 @@ def disturbed(name: str, meaning: str, limits: Sequence[Limit], instead: Limit) 
 
 
 # What the limits do to undisturbed and to disturbed loads: docs/results.md, "Disturbed loads".
-STALLED_LIMIT = 0.01
+STALLED_LIMIT = 0.03
 FOREIGN_CPU_LIMIT = 0.1
 WAITING_LIMIT = 0.1
 # Where the better evidence is missing.
@@ -96,7 +96,7 @@ def late(way: str) -> Reason:
     """Attempts over a link that a starved machine made late."""
     return disturbed(
         f"late-packets-{way}",
-        f"the machine was starved: packets {way} were more than 1 ms overdue for over {STALLED_LIMIT:.1%} of the load",
+        f"the machine was starved: packets {way} were more than 1 ms overdue for over {STALLED_LIMIT:.0%} of the load",
         [Limit(("link_reading", way, "stalled_us"), STALLED_LIMIT, unit_ms=1e-3)],
         instead=Limit(("link_reading", way, "lateness_p99_us"), LATE_P99_LIMIT_US),
     )
