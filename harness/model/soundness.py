@@ -83,7 +83,7 @@ def disturbed(name: str, meaning: str, limits: Sequence[Limit], instead: Limit) 
     )
 
 
-# What the limits do to undisturbed and to disturbed loads: docs/results.md, "Disturbed loads".
+# What the limits do to undisturbed and to disturbed loads: docs/results.md, "Late packets" and "Busy cores".
 STALLED_LIMIT = 0.03
 FOREIGN_CPU_LIMIT = 0.1
 WAITING_LIMIT = 0.1
