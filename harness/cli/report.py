@@ -25,8 +25,7 @@ def write(runs: Sequence[Path], out: Path | None = None, junit_file: Path | None
     if report.left_out:
         reasons = ", ".join(f"{count} {rule}" for rule, count in report.left_out.items())
         console().print(
-            f"left out of the estimates: {sum(report.left_out.values())} of {report.recorded} trials ({reasons}); "
-            "a further run makes up for them: coldload report RUN RUN"
+            f"left out of the estimates: {sum(report.left_out.values())} of {report.recorded} attempts ({reasons})"
         )
     for row in report.claims:
         if row.expects and row.verdict is not ClaimVerdict.HOLDS:

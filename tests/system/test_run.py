@@ -73,7 +73,7 @@ def test_a_study_from_plan_to_report(study: Coldload) -> None:
     assert "10 links in bodies moved to http" in changed["http"]
     assert not any("links in bodies" in note for note in changed["https"])
     assert (run / "report.html").read_text().startswith("<!")
-    nothing_counts = "left out of the estimates: 4 of 4 trials" in out  # the machine was busy all the time
+    nothing_counts = "left out of the estimates: 4 of 4 attempts" in out  # the machine was busy all the time
     assert nothing_counts or list((run / "figures").glob("*.svg"))
     assert "report: out/report.html" in out.splitlines()[-1]
     code, out, err = study.run("report", "out")
