@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import TestbedFailed
-from harness.link.emulated import DEVICE
+from harness.link.emulated import DEVICE, RunningLink
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
@@ -30,6 +31,7 @@ HEADER = struct.Struct("<IHHiIII")  # pcap(5): the file's, then each packet's
 PACKET = struct.Struct("<IIII")
 LINK_HEADER_BYTES = {1: 14, 12: 0, 101: 0}  # Ethernet, and raw IP under its two numbers
 WITHIN = 0.005
+QUIET_S = 0.3  # some times as long as a packet is under way
 WAYS = ("down", "up")
 LONG_AGO = datetime(2012, 1, 1, tzinfo=UTC)
 
@@ -48,6 +50,17 @@ def captured_bytes(capture: Path, client: str) -> Counter[str]:
             seen["down"] += (size - link_header) * (target == client)
         at += PACKET.size + kept
     return seen
+
+
+def settled(link: RunningLink) -> dict[str, int]:
+    """The bytes delivered each way, when nothing is under way any more: the browser's last packets come after it."""
+    before: dict[str, int] = {}
+    while True:
+        now = {way: counters["bytes_out"] for way, counters in link.reading().items() if way in WAYS}
+        if now == before:
+            return now
+        before = now
+        time.sleep(QUIET_S)
 
 
 def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Counter[str]]:
@@ -74,13 +87,7 @@ def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Co
                 ):
                     yield client
                     clients.append(client.address)
-                    counted.update(
-                        {
-                            way: counters["bytes_out"]
-                            for way, counters in client.link.reading().items()
-                            if way in WAYS
-                        }
-                    )
+                    counted.update(settled(client.link))
 
             opened.testbed.client = watched  # type: ignore[method-assign]  # the same, with a witness
             cell = condition("small", protocol)
