@@ -36,7 +36,7 @@ from analysis.statistics.compare import (
 )
 from analysis.statistics.contrast import Statistic, contrast
 from analysis.statistics.levels import LEAST_LEVELS, mean_of
-from harness.model.claim import Claim, Pair, settings
+from harness.model.claim import Claim, Pair, Setting, settings
 from harness.model.defaultclaims import default_claims
 
 UNTOLD = Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False)
@@ -87,17 +87,21 @@ class Measured:
         return Blocks(self._kept, metric)
 
 
+NOT_RECORDED = Setting({}, ())
+
+
 def evaluated(
     claims: Sequence[Claim], measured: Measured, floors: Mapping[int, float] | None = None
 ) -> tuple[ClaimRow, ...]:
     """A row per claim and setting, in the order of the claims.
 
+    A claim that expects something has a row without data, too, where nothing of it was recorded: it must not pass.
     `floors`: by cell, how far two equal baselines of its setting lie apart.
     """
     asked = [
         _asked(claim, setting.dimensions, setting.pairs, measured)
         for claim in claims
-        for setting in settings(claim, measured.conditions)
+        for setting in settings(claim, measured.conditions) or ([NOT_RECORDED] if claim.expects else [])
     ]
     margin = measured.certainty.margin
     ratios = [each for each in asked if not each.claim.is_budget]
@@ -138,7 +142,7 @@ def _asked(claim: Claim, setting: Mapping[str, Any], pairs: Sequence[Pair], meas
     of_pair = [str(one["page"]) for one, _ in pairs]
     asked = _Asked(claim, setting, tuple(dict.fromkeys(of_pair)), cells)
     if claim.at_most is not None:
-        values = np.concatenate([blocks.values(subject) for subject, _ in cells])
+        values = np.concatenate([np.array([]), *(blocks.values(subject) for subject, _ in cells)])
         if not values.size:
             return asked
         budget = contrast(values - claim.at_most)

@@ -89,6 +89,20 @@ def test_nothing_is_known_of_too_few_blocks() -> None:
     assert "not known yet: 2 blocks of at least 3" in row.sentence
 
 
+@pytest.mark.parametrize(
+    "claim",
+    [
+        Claim(name="ratio", subject={"protocol": "h3"}, reference={"protocol": "http1"}, ratio_below=1.0),
+        Claim(name="budget", subject={"protocol": "h3"}, at_most=2500.0),
+    ],
+)
+def test_a_claim_of_which_nothing_was_recorded_does_not_pass(claim: Claim, tmp_path: Path) -> None:
+    run = load(Synthetic(trials=5, claims=(claim,)).write(tmp_path / "run"))
+    (row,) = evaluate([run]).claims
+    assert (row.verdict, row.went_wrong, row.pairs) == (ClaimVerdict.NO_DATA, True, ())
+    assert "no block holds what it needs" in row.sentence
+
+
 def test_what_was_never_observed_has_no_data_and_says_why() -> None:
     row = one(
         replace(FASTER, metric="tbt_ms", ratio_below=1.0), 0.9, values={"http1": math.nan, "h2": math.nan}
