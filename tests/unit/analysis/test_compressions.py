@@ -53,12 +53,14 @@ def test_each_is_set_against_none(tmp_path: Path) -> None:
     assert found.effects.empty
 
 
+@pytest.mark.thorough
 def test_one_figure_per_page_holds_them_all_at_one_rtt(tmp_path: Path) -> None:
     names = drawn(results(tmp_path))
     assert len(names) == 2
     assert all(name.startswith("compressions_") for name in names)
 
 
+@pytest.mark.thorough
 def test_against_rtt_each_has_figures_of_its_own(tmp_path: Path) -> None:
     names = drawn(results(tmp_path, replace(MADE, rtts_ms=(20.0, 50.0))))
     assert not any(name.startswith("compressions_") for name in names)

@@ -144,6 +144,7 @@ def test_deep_nesting_is_named(tmp_path: Path) -> None:
         load(run)
 
 
+@pytest.mark.thorough
 def test_texts_of_pages_are_texts_in_every_format(tmp_path: Path) -> None:
     """A study, a page and a driver whose names are made to break out; the whole report, figures and all."""
     run = SMALL.write(tmp_path / "run")

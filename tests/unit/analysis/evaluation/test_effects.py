@@ -58,6 +58,7 @@ def test_a_study_without_whole_and_parts_has_none() -> None:
     assert variant_pairs(CELLS[CELLS["variant"] == "plain"], ["protocol"], ARCHIVES) == []
 
 
+@pytest.mark.thorough
 def test_the_report_charts_filters_and_leaves_single_ones_out_of_the_other_figures(tmp_path: Path) -> None:
     made = Synthetic(
         pages=("p", "q"),

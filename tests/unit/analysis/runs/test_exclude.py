@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -130,6 +131,7 @@ def nested(flat: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
     return record
 
 
+@pytest.mark.thorough
 @given(made=st.lists(measured(), min_size=1, max_size=20))
 def test_a_report_leaves_out_what_the_runner_repeats(made: list[dict[str, Any]]) -> None:
     synthetic = Synthetic(pages=("dummy-2012",), protocols=("h2",), rates_mbps=(1.0,), rtts_ms=(20.0,))

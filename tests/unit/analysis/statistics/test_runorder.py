@@ -72,6 +72,7 @@ def test_few_blocks_tell_no_drift(blocks: int) -> None:
     assert not found.is_seen
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("true", [0.0, 0.05])
 def test_the_interval_of_a_drift_covers_it_although_blocks_differ(true: float) -> None:
     random = np.random.default_rng(7)

@@ -35,6 +35,7 @@ def test_programs_beside_it_get_pythons_own_module_of_its_name() -> None:
     assert done.stdout.split() == ["2", "True"]
 
 
+@pytest.mark.thorough
 def test_it_runs_as_a_program() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "benchmarks" / "statistics.py"), "--quick", "--only", "plain"],

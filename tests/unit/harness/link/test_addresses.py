@@ -30,6 +30,7 @@ def test_a_crowd_gets_the_front_of_a_network() -> None:
     assert pool.take()[0] == "10.64.8.0"
 
 
+@pytest.mark.thorough
 @given(st.lists(st.integers(1, 3000), max_size=30))
 def test_no_address_is_in_two_networks(counts: list[int]) -> None:
     pool = AddressPool()

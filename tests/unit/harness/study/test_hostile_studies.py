@@ -133,6 +133,7 @@ def planned_and_printed(text: str) -> None:
     assert all("\n" not in line for line in size(study, plan))
 
 
+@pytest.mark.thorough
 @given(CHANGES, LINK_CHANGES)
 @settings(max_examples=300)
 @example({"server": {}}, {})
@@ -144,6 +145,7 @@ def test_any_value_of_any_key_is_planned_or_refused(study: dict[str, Any], link:
     planned_and_printed(document(GOOD | links | study))
 
 
+@pytest.mark.thorough
 @given(CLAIM_CHANGES, st.booleans())
 @settings(max_examples=300)
 @example({"name": "a\nb"}, True)

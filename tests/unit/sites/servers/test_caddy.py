@@ -99,6 +99,7 @@ def test_the_tree_answers_as_the_rules_of_the_replay_say(recorded: set[str], ask
     assert found(routes(made, "/x"), f"site.example{asked}") == expected
 
 
+@pytest.mark.thorough
 def test_finding_an_answer_takes_few_comparisons_in_a_large_archive() -> None:
     def widest(made: Sequence[Any]) -> int:
         below = [
