@@ -8,9 +8,7 @@ the runs with their range. A run in which the host of this virtual machine took 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import os
 import socket
 import statistics
 import sys
@@ -23,16 +21,13 @@ from typing import Any, TypeVar
 
 import psutil
 
-from benchmarks.link import UDP_SEGMENT, Row, at_most, cpu_share
-from harness.link.emulated import usable_backend
+from benchmarks.link import UDP_SEGMENT, Row, Setting, at_most, cpu_share, program
 from harness.link.manyways import IP_PKTINFO, PACKET_INFO
 from harness.model.direction import Way
-from harness.model.link import Backend, Link
-from harness.system.enclosure import enclosed
+from harness.model.link import Link
 from harness.system.netns import Host
 from harness.testbed.calibrate import PROBE_ADDRESS
 from harness.testbed.calibrateclients import calibrate_clients
-from harness.testbed.environment import describe_machine
 from harness.testbed.testbed import Client, Testbed, testbed
 
 Kind = TypeVar("Kind")
@@ -50,11 +45,11 @@ UDP_OVERHEAD_BYTES = 28
 DISCARD = 9
 
 
-def truth(backend: Backend | None, runs: int) -> Iterator[Row | str]:
+def truth(setting: Setting) -> Iterator[Row | str]:
     """How far off rate, delay and fairness of 1, 50 and 500 clients are."""
     for number in NUMBERS:
-        with testbed(backend=backend) as made:
-            taken, said = undisturbed(partial(calibrate_clients, made, EACH, number), runs)
+        with testbed(backend=setting.backend) as made:
+            taken, said = undisturbed(partial(calibrate_clients, made, EACH, number), setting.runs)
         figures = [each.figures for each in taken]
         yield f"{number} clients: {said}"
         for way in Way:
@@ -106,7 +101,7 @@ class Load:
     late_percent: float
 
 
-def packets(backend: Backend | None, runs: int) -> Iterator[Row | str]:
+def packets(setting: Setting) -> Iterator[Row | str]:
     """Packets a second with 200 clients, what they cost, and what more clients cost (in the same run)."""
 
     def measure() -> tuple[Load, ...]:
@@ -115,9 +110,9 @@ def packets(backend: Backend | None, runs: int) -> Iterator[Row | str]:
             for link, count in ((EACH, CROWD), (FAST, 1), (replace(FAST, per_client=True), 1), *MANY_AND_FEW)
         )
 
-    with testbed(backend=backend) as made:
+    with testbed(backend=setting.backend) as made:
         made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
-        taken, said = undisturbed(measure, runs)
+        taken, said = undisturbed(measure, setting.runs)
     yield f"packets: {said}"
     crowd, single, one, many, few = zip(*taken, strict=True)
     rates = [each.packets_per_s / 1e3 for each in crowd]
@@ -221,36 +216,14 @@ def send_bursts(
         number += 1
 
 
-MEASUREMENTS: dict[str, Callable[[Backend | None, int], Iterator[Row | str]]] = {
+MEASUREMENTS: dict[str, Callable[[Setting], Iterator[Row | str]]] = {
     "truth": truth,
     "packets": packets,
 }
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--backend", type=Backend, choices=list(Backend), metavar="|".join(Backend))
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", nargs="+", choices=list(MEASUREMENTS), default=list(MEASUREMENTS))
-    arguments = parser.parse_args()
-
-    def measure() -> int:
-        machine = describe_machine()
-        print(
-            ", ".join(
-                f"{key} {machine[key]}" for key in ("system", "kernel", "processor", "cores", "as_root")
-            )
-        )
-        print(f"backend {usable_backend(arguments.backend)}; load average {os.getloadavg()[0]:.1f}")
-        for name in arguments.only:
-            for row in MEASUREMENTS[name](arguments.backend, arguments.runs):
-                print(row, flush=True)
-        print(f"load average at the end {os.getloadavg()[0]:.1f}")
-        return 0
-
-    return enclosed(measure)
+    return program(__doc__, MEASUREMENTS)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -322,12 +322,19 @@ def real_time() -> Iterator[None]:
 
 
 def main() -> int:
+    return program(__doc__, MEASUREMENTS)
+
+
+def program(
+    description: str | None, measurements: Mapping[str, Callable[[Setting], Iterator[object]]]
+) -> int:
+    """Make the measurements that the command line asks for, and print what they give below the machine."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--backend", type=Backend, choices=list(Backend), metavar="|".join(Backend))
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", nargs="+", choices=list(MEASUREMENTS), default=list(MEASUREMENTS))
+    parser.add_argument("--only", nargs="+", choices=list(measurements), default=list(measurements))
     arguments = parser.parse_args()
     setting = Setting(arguments.backend, arguments.runs)
 
@@ -340,7 +347,7 @@ def main() -> int:
         )
         print(f"backend {usable_backend(arguments.backend)}; load average {os.getloadavg()[0]:.1f}")
         for name in arguments.only:
-            for row in MEASUREMENTS[name](setting):
+            for row in measurements[name](setting):
                 print(row, flush=True)
         print(f"load average at the end {os.getloadavg()[0]:.1f}")
         return 0

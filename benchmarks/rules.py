@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+from scipy import stats
 
 Record = Mapping[str, Any]  # as in records.jsonl
 Measure = Callable[[Record], float]

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+from scipy import special
 
 Sample = NDArray[np.floating[Any]]
 

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+from scipy import stats
 
 from analysis.statistics.contrast import CONFIDENCE, Sample
 from harness.model.observation import MAIN_METRIC

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
-from scipy import special  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+from scipy import special
 
 from analysis.statistics.contrast import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_PAIRS, LEAST_PAIRS_RANKED
 

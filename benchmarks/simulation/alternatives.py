@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+from scipy import special
 
 from benchmarks.simulation.families import ranked_from_six
 from benchmarks.simulation.shares import Share, Table

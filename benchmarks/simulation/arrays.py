@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+from scipy import special
 
 from analysis.statistics.compare import ALPHA
 from analysis.statistics.contrast import LEAST_PAIRS_RANKED, contrast

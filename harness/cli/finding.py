@@ -15,11 +15,11 @@ from analysis.statistics.power import POWER, Question, smallest_difference, tria
 from harness.cli.plaintext import aligned
 from harness.errors import StudyError
 from harness.input import jsontext
-from harness.model.claim import Claim, pairs, settings
+from harness.model.claim import pairs, settings
 from harness.model.condition import Condition
-from harness.model.defaultclaims import default_claims
 from harness.model.dimensions import dimensions_of
 from harness.outcome import Outcome
+from harness.study.plan import claims_of
 from harness.study.study import Study
 
 USUAL_CVS = (0.01, 0.02, 0.03)
@@ -36,11 +36,6 @@ class Seen(NamedTuple):
 
     cv: float
     run: Path
-
-
-def claims_of(study: Study) -> tuple[Claim, ...]:
-    """The claims that its plan will hold."""
-    return study.claims or default_claims([dimensions_of(each) for each in study.conditions])
 
 
 def comparisons_of(study: Study) -> int:

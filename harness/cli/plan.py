@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import secrets
 from collections.abc import Iterable
-from pathlib import Path
 
 from harness.cli.finding import finding, no_verdict_warning, seen_so_far
 from harness.cli.plaintext import aligned, say
-from harness.cli.studychoice import chosen
+from harness.cli.studychoice import RUNS, chosen
 from harness.model.condition import Condition
 from harness.study.blocks import settings_of
 from harness.study.plan import Plan, make_plan
@@ -18,7 +17,6 @@ from sites.archive import archives_root, open_archive
 
 # A rough guess: the round trips a load waits for.
 TYPICAL_ROUND_TRIPS = 12
-RUNS = Path("runs")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure
 from harness.cli.enough import enough_for
-from harness.cli.studychoice import chosen
+from harness.cli.studychoice import RUNS, chosen
 from harness.errors import MeasurementRefused
 from harness.input.shown import shortened
 from harness.outcome import Outcome
@@ -24,7 +24,6 @@ from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
 from sites.archive import archives_root, open_archive
 
-RUNS = Path("runs")
 REASONS_SHOWN = 3
 
 

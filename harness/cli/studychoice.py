@@ -16,6 +16,8 @@ from harness.study.study import Study
 from harness.study.studyfile import read_study, shipped_studies
 from harness.study.trials import MAX_TRIALS, USUAL_MOST, parse_until
 
+RUNS = Path("runs")  # where run directories lie unless said otherwise
+
 
 def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
     """The study of the command line, its text with the options noted, and the study with them applied."""

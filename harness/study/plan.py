@@ -155,5 +155,9 @@ def make_plan(study: Study, seed: int) -> Plan:
         for condition in shuffled(settings, source):
             order = len(planned) + 1
             planned.append(PlannedTrial(f"{order:05d}", block, order, condition))
-    claims = study.claims or default_claims([dimensions_of(each) for each in study.conditions])
-    return Plan(study.name, seed, tuple(planned), study.trials, claims)
+    return Plan(study.name, seed, tuple(planned), study.trials, claims_of(study))
+
+
+def claims_of(study: Study) -> tuple[Claim, ...]:
+    """The study's own claims, or the usual ones."""
+    return study.claims or default_claims([dimensions_of(each) for each in study.conditions])

@@ -52,15 +52,23 @@ TRAIN_TOLERANCE_MS = 0.2  # of the time between first and last packet of a train
 QUEUE_TOLERANCE_MS = 1.0
 LOSS_SIGMAS = 4.0  # a link that is right is refused once in 16,000 readings
 
+Figures = Iterator[tuple[str, CalibratedFigure]]  # by name
+
 PAUSES_S = (0.0, 0.0, 1.0, 3.0, 6.0, 10.0, 20.0)  # before each attempt
 
 
 def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> Calibration:
     """Measure a link that was made for this purpose, exactly as one for a trial is made."""
+    return measured(testbed, link, lambda client: _Bench(link, client, testbed.server, thorough).figures())
+
+
+def measured(
+    testbed: Testbed, link: Link, figures_of: Callable[[Client], Figures], clients: int = 1
+) -> Calibration:
+    """What `figures_of` finds over a fresh link with so many clients."""
     testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
-    with testbed.client(link) as client, blamed(testbed, client):
-        bench = _Bench(link, client, testbed.server, thorough)
-        figures = dict(bench.figures())
+    with testbed.client(link, count=clients) as client, blamed(testbed, client):
+        figures = dict(figures_of(client))
         scheduling = client.link.reading()["scheduling"]
     return Calibration(
         link=link,
@@ -124,7 +132,7 @@ class _Bench:
     server: Host
     thorough: bool
 
-    def figures(self) -> Iterator[tuple[str, CalibratedFigure]]:
+    def figures(self) -> Figures:
         yield "rtt_ms", self._round_trip()
         if self.link.has_own_delays:
             for direction in self.link.directions:

@@ -20,7 +20,6 @@ from harness.link.probes import Passage
 from harness.model.direction import MTU_BYTES, Direction, Discipline, Way
 from harness.model.link import Link
 from harness.model.rate import ConstantRate
-from harness.system.clock import utc_now
 from harness.system.netns import Host
 from harness.testbed.calibrate import (
     CODEL_TRAIN_SECONDS,
@@ -28,7 +27,8 @@ from harness.testbed.calibrate import (
     PROBE_BYTES,
     RATE_TOLERANCE_SHARE,
     TRAIN_TOLERANCE_MS,
-    blamed,
+    Figures,
+    measured,
     until_right,
 )
 from harness.testbed.calibration import CalibratedFigure, Calibration
@@ -49,21 +49,8 @@ def calibrate_clients(testbed: Testbed, link: Link, count: int) -> Calibration:
         raise StudyError(
             f"link {link.name} is one for all; give it per_client = true to measure many clients"
         )
-    testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
-    with testbed.client(link, count=count) as client, blamed(testbed, client):
-        bench = _ClientsBench(link, client, testbed.server)
-        figures = {
-            name: figure
-            for direction in link.directions
-            for name, figure in (*bench.rates(direction), bench.delay(direction))
-        }
-        scheduling = client.link.reading()["scheduling"]
-    return Calibration(
-        link=link,
-        backend=testbed.backend.value,
-        scheduling=scheduling,
-        taken_utc=utc_now(),
-        figures=figures,
+    return measured(
+        testbed, link, lambda client: _ClientsBench(link, client, testbed.server).figures(), clients=count
     )
 
 
@@ -99,7 +86,12 @@ class _ClientsBench:
     client: Client
     server: Host
 
-    def rates(self, direction: Direction) -> Iterator[tuple[str, CalibratedFigure]]:
+    def figures(self) -> Figures:
+        for direction in self.link.directions:
+            yield from self.rates(direction)
+            yield self.delay(direction)
+
+    def rates(self, direction: Direction) -> Figures:
         """The median client's rate, how far the worst is off, and how equal all are; in units of the oracle's."""
         way, configured = direction.way, direction.rate.mean_mbps
         shares, spans_ms = [], []

@@ -8,7 +8,7 @@ from io import BytesIO
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from scipy.ndimage import gaussian_filter  # type: ignore[import-untyped, unused-ignore]  # has no types
+from scipy.ndimage import gaussian_filter
 
 Pixels = NDArray[np.float64]
 SIGMA, RADIUS = 1.5, 5

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+from scipy import stats
 
 from analysis.statistics.compare import (
     ALPHA,

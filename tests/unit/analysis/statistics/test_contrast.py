@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats  # type: ignore[import-untyped, unused-ignore]  # scipy has no types of its own
+from scipy import stats
 
 from analysis.statistics.contrast import (
     LEAST_PAIRS_RANKED,
