@@ -38,6 +38,7 @@ from benchmarks.rules import (
     telling,
     with_ratios,
 )
+from harness.link.needs import STALL_VARIABLE
 from harness.model.condition import Condition, Origins
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
@@ -52,7 +53,6 @@ from sites.archive import archives_root, open_archive
 
 PAGE = "dummy-2012"
 LOADS = {"fast": Link.of(100, 20), "short": Link.of(10, 50), "long": Link.of(2.5, 50)}
-STALL = "LINKEM_STALL"  # harness/linkem/README.md
 WARM_UP_S = 0.2  # until a program that was started wants a core
 
 # A program that wants a core for a share of each 0.1 s, and one that wants it now and then for 50 to 300 ms.
@@ -153,11 +153,11 @@ class Keeper:
 def late_link(stall: str | None) -> Iterator[None]:
     """Emulators that are started meanwhile are late."""
     if stall is not None:
-        os.environ[STALL] = stall
+        os.environ[STALL_VARIABLE] = stall
     try:
         yield
     finally:
-        os.environ.pop(STALL, None)
+        os.environ.pop(STALL_VARIABLE, None)
 
 
 def one_round(number: int) -> list[tuple[str, Disturbance]]:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 
 from harness.cli.failures import errors_reported
+from harness.errors import UsageError
+from harness.link.needs import STALL_VARIABLE
 from harness.system.enclosure import enclosed
 
 
 def in_enclosure(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
-    """Run the command in private namespaces; its errors are reported from in there."""
+    """Run the command in private namespaces; its errors are reported from in there.
+
+    UsageError when links would be late on purpose: no command measures over such a link.
+    """
+    if STALL_VARIABLE in os.environ:
+        raise UsageError(
+            f"{STALL_VARIABLE} is set in the environment, which makes every link late on purpose; unset it"
+        )
     return enclosed(lambda: errors_reported(arguments, command))

@@ -9,6 +9,7 @@ from harness.errors import EnvironmentLacks
 
 LINKEM_FOLDER = Path(__file__).parents[1] / "linkem"
 TUN_DEVICE = Path("/dev/net/tun")
+STALL_VARIABLE = "LINKEM_STALL"  # makes an emulator late on purpose; for tests and benchmarks alone
 
 
 def linkem_program() -> Path:

@@ -16,6 +16,7 @@ import pytest
 
 from harness.errors import EnvironmentLacks, MeasurementRefused, TestbedFailed
 from harness.link.emulated import EmulatedLink
+from harness.link.needs import STALL_VARIABLE
 from harness.link.probes import Echo, OneWay, echoes, train
 from harness.model.direction import Discipline, GilbertElliott, Queue, RandomLoss
 from harness.model.link import Backend, Link
@@ -217,7 +218,7 @@ def test_a_link_that_wakes_up_late_says_for_how_long(monkeypatch: pytest.MonkeyP
         return [reading[way]["stalled_us"] / 1000 for way in ("down", "up")]
 
     punctual = inside(stalled_ms)
-    monkeypatch.setenv("LINKEM_STALL", "20:100")
+    monkeypatch.setenv(STALL_VARIABLE, "20:100")
     late = inside(stalled_ms)
     for usual, disturbed in zip(punctual, late, strict=True):
         assert disturbed > usual + 50
