@@ -11,10 +11,10 @@ from harness.model.soundness import MACHINE, unsound
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Attempts
-from harness.run.calm import Calm
 from harness.run.directory import RunDirectory
 from harness.run.listener import Listener, Summary
 from harness.study.plan import PlannedTrial
+from harness.testbed.calm import Calm
 from harness.trial.bench import Bench
 from harness.trial.trial import TrialOptions, not_run, run_trial
 

@@ -21,6 +21,7 @@ from harness.testbed.calibrate import readings
 from harness.testbed.calibration import refuse_if_off
 from harness.testbed.environment import describe_environment
 from harness.testbed.testbed import Testbed
+from harness.testbed.untilright import Patience
 from harness.trial.bench import Bench, opened
 from harness.trial.browsers import browser_programs
 from harness.trial.trial import TrialOptions
@@ -115,7 +116,7 @@ def _measure_links(
     last = []
     for link in _links_of(trials):
         listener.preparing(f"measuring link {link.name}")
-        for reading in readings(testbed, link):
+        for reading in readings(testbed, link, patience=Patience(waiting=listener.waiting)):
             run.append_calibration(reading.to_json())
             listener.calibrated(reading)
         last.append(reading)

@@ -26,6 +26,7 @@ from harness.system.clock import utc_now
 from harness.system.netns import Host
 from harness.testbed.calibration import CalibratedFigure, Calibration, refuse_if_off
 from harness.testbed.testbed import SERVER_NETWORK, Client, Testbed
+from harness.testbed.untilright import Patience
 
 PROBE_ADDRESS = f"{SERVER_NETWORK}.255.254"
 PROBE_GAP_S = 0.0103  # no multiple of the whole ms at which a trace delivers
@@ -53,8 +54,6 @@ QUEUE_TOLERANCE_MS = 1.0
 LOSS_SIGMAS = 4.0  # a link that is right is refused once in 16,000 readings
 
 Figures = Iterator[tuple[str, CalibratedFigure]]  # by name
-
-PAUSES_S = (0.0, 0.0, 1.0, 3.0, 6.0, 10.0, 20.0)  # before each attempt
 
 
 def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> Calibration:
@@ -100,26 +99,15 @@ def _check_parts(testbed: Testbed, client: Client) -> None:
         raise TestbedFailed(f"while a link was measured: {failure}") from failure
 
 
-def readings(testbed: Testbed, link: Link, *, thorough: bool = False) -> Iterator[Calibration]:
-    """Measurements until the link is right, at most seven; the last one counts."""
-    yield from until_right(lambda: calibrate(testbed, link, thorough=thorough))
-
-
-def until_right(measure: Callable[[], Calibration]) -> Iterator[Calibration]:
-    """Measurements until one has no complaints, at most seven; the last one counts.
-
-    A spell in which other work on the machine delays packets passes; a link that is not what it should be stays so.
-    """
-    for pause_s in PAUSES_S:
-        time.sleep(pause_s)
-        taken = measure()
-        yield taken
-        if not taken.complaints:
-            return
+def readings(
+    testbed: Testbed, link: Link, *, thorough: bool = False, patience: Patience | None = None
+) -> Iterator[Calibration]:
+    """Measurements until the link is right, or the patience is at its end; the last one counts."""
+    yield from (patience or Patience()).until_right(lambda: calibrate(testbed, link, thorough=thorough))
 
 
 def check_link(testbed: Testbed, link: Link) -> None:
-    """Raise MeasurementRefused when the link is out of tolerance each time it is measured."""
+    """Raise MeasurementRefused when the link is out of tolerance however often it is measured."""
     refuse_if_off([*readings(testbed, link)][-1:])
 
 

@@ -29,10 +29,10 @@ from harness.testbed.calibrate import (
     TRAIN_TOLERANCE_MS,
     Figures,
     measured,
-    until_right,
 )
 from harness.testbed.calibration import CalibratedFigure, Calibration
 from harness.testbed.testbed import Client, Testbed
+from harness.testbed.untilright import Patience
 
 PACKETS_PER_S = 12_000  # of all trains together, so that two cores carry them beside other work
 OVERLOAD = 1.2  # of a client's rate, so that its transmitter never waits for the train
@@ -74,8 +74,8 @@ def share_of_rate(arrived_ns: Sequence[int], due_ns: Sequence[int]) -> float:
 
 
 def client_readings(testbed: Testbed, link: Link, count: int) -> Iterator[Calibration]:
-    """Measurements until each client gets what it should, at most seven; the last one counts."""
-    yield from until_right(lambda: calibrate_clients(testbed, link, count))
+    """Measurements until each client gets what it should, or the patience is at its end; the last one counts."""
+    yield from Patience().until_right(lambda: calibrate_clients(testbed, link, count))
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.soundness import MACHINE
-from harness.run.calm import CALM_SHARE, glance
 from harness.system.processtree import CORES
+from harness.testbed.calm import CALM_SHARE, glance
 from tests.system.conftest import Coldload, inside, small_site, wait_until
 
 ATTEMPTS = 2

@@ -1,4 +1,4 @@
-"""Waiting until the machine is calm, after it disturbed an attempt: better to wait than to burn the next attempt."""
+"""Waiting until the machine is calm, after it disturbed a measurement: better to wait than to burn the next one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOOK_S = 1.0
 NAP_S = 0.02
 CALM_LOOKS = 2  # in a row
 WAIT_S = 30.0  # the longest single wait
-RUN_S = 10 * 60.0  # the longest that a run waits in all
+RUN_S = 10 * 60.0  # the longest that a run waits between its attempts, in all
 
 CALM_SHARE = FOREIGN_CPU_LIMIT  # what leaves an attempt out when the browser also waited for a core
 # A nap that ends later has waited for a core that others had, or that the host of a virtual machine had taken away.

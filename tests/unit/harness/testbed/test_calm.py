@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.run import calm
-from harness.run.calm import Calm, Glance
+from harness.testbed import calm
+from harness.testbed.calm import Calm, Glance
 
 QUIET, BUSY, LATE = Glance(0.05, 0.3), Glance(0.9, 0.3), Glance(0.05, 40.0)
 
