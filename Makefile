@@ -17,7 +17,8 @@ demo-quick: setup
 test: setup check
 	$(BIN)/pytest tests/unit -q -n 2 -m thorough
 	$(BIN)/python hatch_build.py
-	$(BIN)/pytest tests/system
+	$(BIN)/pytest tests/system -n 2 --dist loadscope -m side_by_side
+	$(BIN)/pytest tests/system -m "not side_by_side"
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -20,6 +20,8 @@ from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import OTHER_HOST, START_URL, Coldload, inside, small_site
 
+pytestmark = pytest.mark.side_by_side
+
 FAST = Link.of(1000, 0)
 
 

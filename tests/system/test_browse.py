@@ -25,6 +25,8 @@ from sites.tool import Tool
 from sites.warc import About
 from tests.system.conftest import Coldload, inside, picture
 
+pytestmark = pytest.mark.side_by_side
+
 START = "https://live.example/"
 CDN = "https://files.example/"
 PAGE = """<!doctype html><meta name=viewport content="width=device-width"><link rel=stylesheet href="s.css">

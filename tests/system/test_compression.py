@@ -24,6 +24,8 @@ from tests.system.conftest import condition, inside, picture, small_site, trial
 from tests.system.serverobserver import TLS, Answer, Observer, served
 from tests.system.serverrecording import HTML, SITE, site_of
 
+pytestmark = pytest.mark.side_by_side
+
 CODERS = [(server, kind) for server, ability in ABILITIES.items() for kind in ability.coding]
 WORDS = [f"word{number * number % 3001} " for number in range(20_000)]
 TEXT = "".join(WORDS).encode()

@@ -17,6 +17,8 @@ from harness.system.processtree import family
 from harness.system.program import run
 from tests.system.conftest import Coldload, inside, wait_until
 
+pytestmark = pytest.mark.side_by_side
+
 SLEEPER = ("shell", "--rtt-ms", "10", "--", "sh", "-c", "echo up; sleep 600")
 
 

@@ -19,6 +19,8 @@ from sites.servedrequest import served_to
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, trial
 
+pytestmark = pytest.mark.side_by_side
+
 START = "http://localhost:3000/"
 PICTURES = (
     "http://localhost:3000/own.png",

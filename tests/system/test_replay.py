@@ -21,6 +21,8 @@ from sites.servedrequest import Match, served_to
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, trial
 
+pytestmark = pytest.mark.side_by_side
+
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)
 START = "https://en.wikipedia.org/"
 SCRIPT = """

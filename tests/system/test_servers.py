@@ -40,6 +40,8 @@ from tests.system.serverrecording import (
     site_of,
 )
 
+pytestmark = pytest.mark.side_by_side
+
 
 @pytest.fixture(scope="module", params=list(SERVERS))
 def seen(request: pytest.FixtureRequest) -> Seen:

@@ -29,6 +29,8 @@ from tests.system.conftest import inside
 from tests.system.serverobserver import logged, served
 from tests.system.serverrecording import HTML, LARGE_BODY, SITE, TEXT, site_of
 
+pytestmark = pytest.mark.side_by_side
+
 PIPELINED = (Protocol.HTTP1_PIPELINED, Protocol.HTTPS1_PIPELINED)
 SPDY = (Protocol.SPDY, Protocol.SPDY_PLAIN)
 OBJECTS = 300

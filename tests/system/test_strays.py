@@ -17,6 +17,8 @@ from sites.servedrequest import served_to
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, planned
 
+pytestmark = pytest.mark.side_by_side
+
 OWN, THIRD, FRAME = "own.example", "third.example", "frame.example"
 LINGER_S = 1.0  # for what the answers of XMLHttpRequest ask for
 # Each scheme that a page was recorded under, and what it is loaded with.
