@@ -33,8 +33,9 @@ class Attempts:
         self._counted: set[str] = set()
         self._latest: str | None = None
         self._latest_is_final = False
-        self._failed: defaultdict[Condition, set[int]] = defaultdict(set)  # blocks in which it did so by itself
-        self._disturbed: defaultdict[Condition, set[int]] = defaultdict(set)  # those in which the machine was blamed
+        # Blocks in which an attempt at a condition failed by itself, and those in which the machine is blamed.
+        self._failed: defaultdict[Condition, set[int]] = defaultdict(set)
+        self._disturbed: defaultdict[Condition, set[int]] = defaultdict(set)
         self._calm_blocks: set[int] = set()  # in which some attempt counted
         self._counted_conditions: set[Condition] = set()
 
