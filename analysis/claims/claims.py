@@ -34,7 +34,7 @@ from analysis.statistics.compare import (
     judged,
     over_runs,
 )
-from analysis.statistics.contrast import Statistic, contrast
+from analysis.statistics.contrast import CONFIDENCE, ROUNDING, Statistic, contrast
 from analysis.statistics.levels import LEAST_LEVELS, mean_of
 from harness.model.claim import Claim, Pair, Setting, settings
 from harness.model.defaultclaims import default_claims
@@ -197,7 +197,14 @@ def over_pages(pages: Sequence[Mapping[str, np.ndarray]]) -> Statistic | None:
     by_run = mean_of(
         [mean_of([contrast(runs[name]) for runs in pages if name in runs], random=False) for name in names]
     )
-    return max((by_page, by_run), key=lambda each: 0.0 if math.isnan(each.error) else each.error)
+    return max((by_page, by_run), key=_uncertainty)
+
+
+def _uncertainty(statistic: Statistic) -> tuple[float, float]:
+    """Its error, then the width of its interval: errors that are equal but for rounding need not have equal ones."""
+    error = 0.0 if math.isnan(statistic.error) else round(statistic.error / ROUNDING) * ROUNDING
+    low, high = statistic.interval(CONFIDENCE)
+    return error, high - low
 
 
 def _budget(statistic: Statistic, n: int, at_most: float, certainty: Certainty) -> Comparison:

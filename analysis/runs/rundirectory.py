@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "dr
 class PlanHeader:
     """What plan.jsonl promises. Everything is None when the file is missing, `claims` also in older runs.
 
-    `planned` are the trials that are to be made: not those of conditions that a look (looks.jsonl) has stopped.
+    `planned` are the trials that are to be made: not those (`stopped`) of conditions that a look (looks.jsonl) stopped.
     """
 
     study: str | None = None
@@ -67,6 +67,7 @@ class PlanHeader:
     blocks: int | None = None
     conditions: int | None = None
     planned: frozenset[str] = frozenset()
+    stopped: frozenset[str] = frozenset()
     looks: tuple[int, ...] = ()
     claims: tuple[Claim, ...] | None = None
 
@@ -103,7 +104,7 @@ def load(directory: Path) -> Run:
     if not path.is_file():
         raise RecordsError(f"{directory} is not a run directory: it has no {RECORDS}; give the path of a run")
     notes: list[str] = []
-    plan = _read_plan(directory / "plan.jsonl", _stopped(directory / "looks.jsonl", notes), notes)
+    plan = _read_plan(directory / "plan.jsonl", _read_looks(directory / "looks.jsonl", notes), notes)
     rows, conditions = _read_records(path, notes)
     if not rows:
         raise RecordsError(f"{path} holds no complete record yet; run the study first, or wait for one trial")
@@ -111,9 +112,14 @@ def load(directory: Path) -> Run:
     described = _read_study(study_text, notes)
     environment = _read_environment(directory / "environment.json", notes)
     name = plan.study or described.get("name") or directory.resolve().name
-    strangers = sum(row["trial"] not in plan.planned for row in rows) if plan.planned else 0
+    strangers = sum(row["trial"] not in plan.planned | plan.stopped for row in rows) if plan.planned else 0
     if strangers:
         notes.append(f"{strangers} of {len(rows)} records are of trials that plan.jsonl does not hold.")
+    needless = sum(row["trial"] in plan.stopped for row in rows)
+    if needless:
+        notes.append(
+            f"{needless} of {len(rows)} records are of trials after a look that stopped their condition."
+        )
     return Run(
         directory=directory,
         study=str(name),
@@ -248,58 +254,87 @@ def _frame(rows: list[dict[str, Any]], run: str, environment: Mapping[str, Any])
     return frame.copy()
 
 
-def _stopped(path: Path, notes: list[str]) -> dict[str, int]:
-    """The block after which a look stopped a condition, by the condition's name."""
-    found: dict[str, int] = {}
+@dataclass(frozen=True)
+class _Look:
+    """A line of looks.jsonl: the conditions that were stopped, by their names, after a block."""
+
+    where: str
+    block: int
+    stopped: tuple[str, ...]
+
+
+def _read_looks(path: Path, notes: list[str]) -> list[_Look]:
+    found = []
     for number, data in _json_lines(path, notes):
         where = f"{path}:{number}"
-        block = _required(data, "block", int, where)
-        for name in _required(data, "stopped", list, where):
-            found.setdefault(str(name), block)
+        names = tuple(map(str, _required(data, "stopped", list, where)))
+        found.append(_Look(where, _required(data, "block", int, where), names))
     return found
 
 
-def _read_plan(path: Path, stopped: Mapping[str, int], notes: list[str]) -> PlanHeader:
+def _read_plan(path: Path, looks: Sequence[_Look], notes: list[str]) -> PlanHeader:
     if not path.is_file():
         notes.append("plan.jsonl is missing, so the number of planned trials is not known.")
         return PlanHeader()
     header: Mapping[str, Any] = {}
-    planned: set[str] = set()
+    trials: dict[str, tuple[int, str]] = {}  # block and name of the condition, which only looks need
     for number, data in _json_lines(path, notes):
+        where = f"{path}:{number}"
         if "trial" in data:
-            trial = _required(data, "trial", str, f"{path}:{number}")
-            if not stopped or _is_needed(data, stopped, f"{path}:{number}"):
-                planned.add(trial)
+            trial = _required(data, "trial", str, where)
+            trials[trial] = _place(data, where) if looks else (0, "")
         else:
             header = data
-            _optional(header, "study", str, f"{path}:{number}")
+            _optional(header, "study", str, where)
             for key in PLAN_NUMBERS:
-                _optional(header, key, int, f"{path}:{number}")
+                _optional(header, key, int, where)
+    planned_looks = _looks(header, str(path))
+    last = _stopped(looks, planned_looks, {name for _, name in trials.values()})
+    stopped = {trial for trial, (block, name) in trials.items() if block > last.get(name, block)}
     return PlanHeader(
         study=header.get("study"),
         seed=header.get("seed"),
         blocks=header.get("blocks"),
         conditions=header.get("conditions"),
-        planned=frozenset(planned),
-        looks=_looks(header, str(path)),
+        planned=frozenset(trials.keys() - stopped),
+        stopped=frozenset(stopped),
+        looks=planned_looks,
         claims=_claims(header, path),
     )
 
 
-def _is_needed(planned: Mapping[str, Any], stopped: Mapping[str, int], where: str) -> bool:
-    """Whether no look before the trial's block stopped its condition."""
+def _place(planned: Mapping[str, Any], where: str) -> tuple[int, str]:
+    """The block of a planned trial, and the name of its condition."""
     block: int = _required(planned, "block", int, where)
     try:
-        name = str(Condition.from_json(_required(planned, "condition", dict, where)))
+        return block, str(Condition.from_json(_required(planned, "condition", dict, where)))
     except StudyError as error:
         raise RecordsError(f"{where}: the plan is damaged, or not one of ours: {error}") from error
-    return block <= stopped.get(name, block)
+
+
+def _stopped(looks: Sequence[_Look], planned: Collection[int], conditions: Collection[str]) -> dict[str, int]:
+    """The last block of each condition that a look stopped; RecordsError for a look that is not one of the plan."""
+    found: dict[str, int] = {}
+    for look in looks:
+        if look.block not in planned:
+            raise RecordsError(
+                f"{look.where}: block is {look.block}; plan.jsonl has no look after that block"
+            )
+        for name in look.stopped:
+            if name not in conditions:
+                raise RecordsError(f"{look.where}: condition {shown(name)} is not in plan.jsonl")
+            found.setdefault(name, look.block)
+    return found
 
 
 def _looks(header: Mapping[str, Any], where: str) -> tuple[int, ...]:
     """The blocks after which the run looked at its records; none in older runs."""
-    each = _optional(header, "per_condition", dict, where) or {}
-    looks = _optional(each, "looks", list, where) or []
+    each = _optional(header, "per_condition", dict, where) or {"until": None, "looks": []}
+    looks = _required(each, "looks", list, where)
+    if bool(looks) is (each.get("until") is None):
+        raise RecordsError(
+            f"{where}: until is {shown(each.get('until'))}, and looks are {shown(looks)}; one is damaged"
+        )
     return tuple(_required({"looks": look}, "looks", int, where) for look in looks)
 
 

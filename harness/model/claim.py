@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.errors import StudyError
+from harness.input import keys
 from harness.input.shown import shown
-from harness.model.dimensions import AGAIN, NUMBERS, follows, is_again, value
-from harness.model.observation import MAIN_METRIC, METRICS
+from harness.model.dimensions import AGAIN, DIMENSIONS, NUMBERS, follows, is_again, value
+from harness.model.observation import MAIN_METRIC, METRICS, numeric_metric
 
 Dimensions = Mapping[str, Any]
 Pair = tuple[Dimensions, Dimensions | None]  # subject and reference; of a budget the subject alone
@@ -109,11 +110,11 @@ class Claim:
                 if data.get(key) is not None
             }
             return cls(
-                name=str(data["name"]),
-                subject=dict(data["subject"]),
-                reference=dict(data["reference"]),
-                where={dimension: tuple(values) for dimension, values in data["where"].items()},
-                metric=str(data["metric"]),
+                name=keys.text(data, "name"),
+                subject=_selector(data["subject"]),
+                reference=_selector(data["reference"]),
+                where={name: _values(each) for name, each in _selector(data["where"]).items()},
+                metric=numeric_metric(keys.text(data, "metric")),
                 **values,
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -255,6 +256,19 @@ def _side(side: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 def _text(each: Any) -> str:
     return f"{each:g}" if isinstance(each, int | float) else str(each)
+
+
+def _selector(found: Any) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise TypeError(f"{shown(found)} is no table")
+    keys.refuse_unknown(found, DIMENSIONS, "a claim")
+    return found
+
+
+def _values(found: Any) -> tuple[Any, ...]:
+    if not isinstance(found, list):
+        raise TypeError(f"{shown(found)} is no list")
+    return tuple(found)
 
 
 def _number(found: Any) -> float:

@@ -6,7 +6,7 @@ an attempt that came after its block would stand far from what it is compared wi
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,11 @@ class Attempts:
         self._counted: set[str] = set()
         self._latest: str | None = None
         self._latest_is_final = False
-        self._failed_blocks: dict[Condition, set[int]] = {}
-        self._counted_by_condition: Counter[Condition] = Counter()
+        # Blocks in which an attempt at a condition failed by itself, and those in which the machine is blamed.
+        self._failed: defaultdict[Condition, set[int]] = defaultdict(set)
+        self._disturbed: defaultdict[Condition, set[int]] = defaultdict(set)
+        self._calm_blocks: set[int] = set()  # in which some attempt counted
+        self._counted_conditions: set[Condition] = set()
 
     def note(self, trial: str, attempt: int, left_out: str | None, *, final: bool = False) -> None:
         """An attempt was made; `final` when none can follow. ValueError for one that is not of the plan, or known."""
@@ -46,11 +49,13 @@ class Attempts:
         made.add(attempt)
         planned = self._planned[trial]
         self._latest, self._latest_is_final = trial, final or left_out == ENGINE_MISSING
-        if left_out is not None and left_out not in MACHINE:
-            self._failed_blocks.setdefault(planned.condition, set()).add(planned.block)
         if left_out is None:
             self._counted.add(trial)
-            self._counted_by_condition[planned.condition] += 1
+            self._counted_conditions.add(planned.condition)
+            self._calm_blocks.add(planned.block)
+        else:
+            blocks = self._disturbed if left_out in MACHINE else self._failed
+            blocks[planned.condition].add(planned.block)
 
     def next_of(self, planned: PlannedTrial) -> int | None:
         """The number of the attempt to make next, from 1; None when the trial is finished."""
@@ -67,13 +72,15 @@ class Attempts:
         return 1 if self.is_hopeless(planned) else self._most
 
     def is_hopeless(self, planned: PlannedTrial) -> bool:
-        """Whether the condition failed by itself in two blocks before this trial, and no attempt at it ever counted.
+        """Whether no attempt at the condition ever counted, and that was its own fault in two blocks before this trial.
 
-        A page that times out each time must not cost all its attempts in every block. What the machine disturbed says
-        nothing of the page.
+        A page that times out each time must not cost all its attempts in every block. What the machine is blamed for
+        says nothing of the page, unless others counted in that block: a page can starve the machine itself.
         """
-        earlier = [block for block in self._failed_blocks.get(planned.condition, ()) if block < planned.block]
-        return len(earlier) >= PROBATION_BLOCKS and not self._counted_by_condition[planned.condition]
+        condition = planned.condition
+        own = self._failed[condition] | (self._disturbed[condition] & self._calm_blocks)
+        earlier = sum(block < planned.block for block in own)
+        return earlier >= PROBATION_BLOCKS and condition not in self._counted_conditions
 
     @property
     def recorded(self) -> int:

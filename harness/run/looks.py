@@ -50,7 +50,12 @@ class Looks:
         return tuple(look for look in self._planned if look < block and look not in self._taken)
 
     def note(self, block: int, stopped: Iterable[str]) -> None:
-        """A look was taken after a block, and stopped conditions, by their keys. ValueError for unknown ones."""
+        """A look was taken after a block, and stopped conditions, by their keys.
+
+        ValueError for a look or a condition that is not of the plan.
+        """
+        if block not in self._planned:
+            raise ValueError(f"plan.jsonl has no look after block {block}")
         for key in stopped:
             if key not in self._conditions:
                 raise ValueError(f"condition {shown(key)} is not in plan.jsonl")

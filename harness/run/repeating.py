@@ -87,7 +87,7 @@ class Repeating:
         if self._attempts.is_hopeless(planned) and condition not in self._hopeless:
             self._hopeless.add(condition)
             self._listener.warned(
-                f"{condition} failed in {PROBATION_BLOCKS} blocks and never counted; "
+                f"{condition} did not count in {PROBATION_BLOCKS} blocks, nor ever before; "
                 "it gets one attempt per block until it does"
             )
 

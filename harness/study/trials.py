@@ -103,12 +103,17 @@ class Trials:
     def from_json(cls, data: Mapping[str, Any]) -> Trials:
         """Inverse of `to_json`; StudyError for what it never gives."""
         until = data["until"]
-        return cls(
+        trials = cls(
             _whole(data, "least", None, MAX_TRIALS),
             _whole(data, "most", None, MAX_TRIALS),
             until if until is None else keys.checked_number("until", until, 0, 1),
             _whole(data, "attempts", None, MAX_ATTEMPTS),
         )
+        if data["looks"] != list(trials.looks):
+            raise StudyError(
+                f"trials: looks are {shown(data['looks'])}; with {trials} trials they are {trials.looks}"
+            )
+        return trials
 
     def __str__(self) -> str:
         if self.until is None:

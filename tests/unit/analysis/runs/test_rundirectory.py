@@ -216,7 +216,8 @@ def test_a_condition_that_is_measured_again_is_another_one(run: Path) -> None:
         load(run)
 
 
-def test_a_run_that_stopped_early_is_complete(tmp_path: Path) -> None:
+@pytest.fixture
+def stopped(tmp_path: Path) -> Path:
     """Of two conditions, a look after block 2 stopped one; the other was measured in block 3, too."""
     text = (
         'name = "mine"\npages = ["one"]\nprotocols = ["http1", "h2"]\naa = false\n'
@@ -234,7 +235,48 @@ def test_a_run_that_stopped_early_is_complete(tmp_path: Path) -> None:
         if trial.block < 3 or trial.condition.protocol == "http1"
     ]
     write_lines(tmp_path / "records.jsonl", records)
-    loaded = load(tmp_path)
-    assert loaded.plan.looks == plan.looks == (2, 3)
-    assert loaded.planned == len(records) == 5
+    return tmp_path
+
+
+def test_a_run_that_stopped_early_is_complete(stopped: Path) -> None:
+    loaded = load(stopped)
+    assert loaded.plan.looks == (2, 3)
+    assert loaded.planned == len(loaded.records) == 5
     assert loaded.notes == ()
+
+
+def test_a_trial_after_the_look_that_stopped_its_condition_is_noted(stopped: Path) -> None:
+    path = stopped / "looks.jsonl"
+    look = json.loads(path.read_text())
+    write_lines(path, [look, look | {"block": 3, "stopped": []}])
+    assert load(stopped).notes == ()
+    path.write_text(path.read_text().replace(" h2 ", " http1 "))
+    loaded = load(stopped)
+    assert loaded.planned == 5
+    assert loaded.notes == ("1 of 5 records are of trials after a look that stopped their condition.",)
+
+
+@pytest.mark.parametrize(
+    ("look", "says"),
+    [
+        ({"block": 1}, "looks.jsonl:1: block is 1; plan.jsonl has no look after that block"),
+        ({"stopped": ["x"]}, "looks.jsonl:1: condition 'x' is not in plan.jsonl"),
+        ({"stopped": "x"}, "looks.jsonl:1: stopped is 'x'"),
+        ({"block": "2"}, "looks.jsonl:1: block is '2'"),
+    ],
+)
+def test_a_look_that_contradicts_the_plan_is_refused(stopped: Path, look: dict[str, Any], says: str) -> None:
+    path = stopped / "looks.jsonl"
+    write_lines(path, [json.loads(path.read_text()) | look])
+    with pytest.raises(RecordsError, match=says):
+        load(stopped)
+
+
+@pytest.mark.parametrize("wrong", [{"looks": []}, {"until": None}, {"looks": None}])
+def test_looks_go_with_until(stopped: Path, wrong: dict[str, Any]) -> None:
+    """Whether a run looked decides how wide its intervals are."""
+    path = stopped / "plan.jsonl"
+    header, *trials = map(json.loads, path.read_text().splitlines())
+    write_lines(path, [header | {"per_condition": header["per_condition"] | wrong}, *trials])
+    with pytest.raises(RecordsError, match=r"plan\.jsonl: .*(damaged)"):
+        load(stopped)

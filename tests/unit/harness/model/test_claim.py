@@ -211,6 +211,13 @@ def test_json_holds_a_whole_budget() -> None:
         CLOSE.to_json() | {"ratio_within": 0.9},
         CLOSE.to_json() | {"ratio_below": True},
         CLOSE.to_json() | {"paper": [None, 1]},
+        CLOSE.to_json() | {"name": ""},
+        CLOSE.to_json() | {"metric": "pltms"},
+        CLOSE.to_json() | {"metric": "protocols"},
+        CLOSE.to_json() | {"metric": "cell"},
+        CLOSE.to_json() | {"subject": {"colour": "red"}},
+        CLOSE.to_json() | {"where": {"page": "agency"}},
+        CLOSE.to_json() | {"where": {"colour": ["red"]}},
     ],
 )
 def test_what_is_no_claim_is_refused(data: dict[str, Any]) -> None:

@@ -102,6 +102,19 @@ def test_a_condition_that_only_the_machine_disturbed_keeps_its_attempts() -> Non
     assert attempts.allowed(three) == 3
 
 
+def test_a_condition_that_starves_the_machine_itself_gets_one_attempt_per_block() -> None:
+    """Others counted in the same blocks, so the machine was not to blame."""
+    one, two, three, four, *_ = of_condition(FIRST)
+    others = of_condition(next(trial for trial in PLAN.trials if trial.condition != FIRST.condition))
+    attempts = after(*((trial.trial, attempt, BUSY) for trial in (one, two) for attempt in (1, 2, 3)))
+    attempts.note(others[0].trial, 1, None)
+    assert not attempts.is_hopeless(three)  # block 2 was disturbed as a whole
+    attempts.note(others[1].trial, 1, None)
+    assert attempts.is_hopeless(three)
+    attempts.note(three.trial, 1, None)
+    assert not attempts.is_hopeless(four)
+
+
 @given(st.lists(st.sampled_from([None, BUSY, "page-timeout"]), max_size=60), st.data())
 def test_a_run_killed_anywhere_goes_on_as_if_it_had_not_been(
     ends: list[str | None], data: st.DataObject

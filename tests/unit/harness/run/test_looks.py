@@ -111,7 +111,14 @@ def test_a_look_that_a_kill_prevented_is_taken_later_and_a_cut_one_again(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "line", ['{"block": 3, "stopped": ["nothing of the plan"]}', '{"block": 0, "stopped": []}', "{}", "x"]
+    "line",
+    [
+        '{"block": 3, "stopped": ["nothing of the plan"]}',
+        '{"block": 2, "stopped": []}',  # no look of the plan
+        '{"block": 0, "stopped": []}',
+        "{}",
+        "x",
+    ],
 )
 def test_damage_is_named_with_its_line(tmp_path: Path, line: str) -> None:
     (tmp_path / "looks.jsonl").write_text(f"{line}\n")

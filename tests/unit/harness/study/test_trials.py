@@ -78,3 +78,9 @@ def test_looks_are_few_and_go_from_the_least_to_the_most(one: int, other: int) -
 def test_they_survive_the_header_of_a_plan(least: int, more: int, attempts: int, until: float) -> None:
     for trials in (Trials(least, least, None, attempts), Trials(least, least + more, until, attempts)):
         assert Trials.from_json(trials.to_json()) == trials
+
+
+def test_looks_that_do_not_follow_from_the_rest_are_refused() -> None:
+    for trials, looks in ((Trials(10, 60, 0.02), [10, 60]), (Trials.of(10), [10])):
+        with pytest.raises(StudyError, match="looks are"):
+            Trials.from_json(trials.to_json() | {"looks": looks})
