@@ -13,8 +13,9 @@ from sites.archive import archives_root
 
 def run(arguments: argparse.Namespace) -> int:
     path = shipped_studies()["demo-quick" if arguments.quick else "demo"]
-    code = make_shipped_archives(arguments, archives_root(), console())
+    study = read_study(path)
+    code = make_shipped_archives(arguments, archives_root(), console(), study.pages)
     if code != 0:
         return code
     arguments.new, arguments.junit = False, None
-    return run_and_report(arguments, path, path.read_text(encoding="utf-8"), read_study(path))
+    return run_and_report(arguments, path, path.read_text(encoding="utf-8"), study)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
@@ -25,11 +26,13 @@ from sites.wholefolder import temporary_folder
 CRAWL_LINK = Link.of(1000, 0, name="crawl")
 
 
-def make_shipped_archives(arguments: argparse.Namespace, root: Path, out: Console) -> int:
-    """Make the pages that ship and are not there yet; the crawled ones by really archiving their site."""
+def make_shipped_archives(
+    arguments: argparse.Namespace, root: Path, out: Console, names: Collection[str] = tuple(RECIPES)
+) -> int:
+    """Make those of the pages that ship that are not there yet; the crawled ones by really archiving their site."""
     existing = {archive.name for archive in list_archives(root)}
     for recipe in RECIPES.values():
-        if recipe.name in existing:
+        if recipe.name in existing or recipe.name not in names:
             continue
         out.print(f"archiving {recipe.name}: {recipe.summary}")
         if not recipe.crawled:

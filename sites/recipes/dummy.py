@@ -11,16 +11,14 @@ day. All is served by one host without compression, as in the study.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from email.utils import format_datetime
 from importlib.resources import files
 from pathlib import Path
 
 from sites.archive import Response
 from sites.recipes.pictures import Picture
-from sites.recipes.recipe import Recipe
+from sites.recipes.recipe import Recipe, static
 
 START_URL = "http://dummy.example/"
 MADE = datetime(2012, 7, 1, 12, 0, tzinfo=UTC)
@@ -62,14 +60,8 @@ def responses(_packages: Path) -> Iterator[Response]:
 
 
 def _response(path: str, kind: str, body: bytes) -> Response:
-    headers = (
-        ("Content-Type", CONTENT_TYPES[kind]),
-        ("Content-Length", str(len(body))),
-        ("Last-Modified", format_datetime(MADE, usegmt=True)),
-        ("ETag", f'"{hashlib.sha256(body).hexdigest()[:16]}"'),
-        ("Cache-Control", f"max-age={FRESH_SECONDS[kind]}"),
-    )
-    return Response(START_URL + path, 200, headers, body, date=MADE, reason="OK")
+    fresh = ("Cache-Control", f"max-age={FRESH_SECONDS[kind]}")
+    return static(START_URL + path, CONTENT_TYPES[kind], body, MADE, fresh)
 
 
 DUMMY = Recipe(

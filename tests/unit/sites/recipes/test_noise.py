@@ -1,0 +1,37 @@
+"""`noise-1k` and its kin: exact sizes, a picture that a browser can load, nothing to compress."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zlib
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from sites.recipes import RECIPES, noise
+
+
+@pytest.mark.parametrize("size", noise.SIZES_KB)
+def test_a_page_is_one_picture_of_exactly_that_size(size: int) -> None:
+    (response,) = RECIPES[f"noise-{size}k"].responses(Path("no-such-folder"))
+    assert len(response.body) == size * 1000
+    assert response.header("Content-Length") == str(size * 1000)
+    with Image.open(io.BytesIO(response.body)) as picture:
+        picture.load()
+        assert (picture.format, picture.mode, response.mime) == ("PNG", "L", "image/png")
+        assert picture.height <= picture.width + 1 <= picture.height + 2
+
+
+@pytest.mark.parametrize("size", noise.SIZES_KB)
+def test_nothing_compresses_it(size: int) -> None:
+    body = noise.noise(size * 1000)
+    assert len(zlib.compress(body, 9)) > 0.99 * len(body)
+
+
+def test_the_same_bytes_on_every_machine() -> None:
+    assert (
+        hashlib.sha256(noise.noise(1000)).hexdigest()
+        == "417e30f985df998467f2efc83bde9e651685e10f855de90b234c903828cc9808"
+    )
