@@ -20,6 +20,7 @@ from harness.system.process import Process
 from harness.system.processtree import cpu_seconds, stopped
 from sites.materialise import Site
 from sites.servedrequest import ServedRequest
+from sites.servers.serverstatus import StatusPage
 
 # What logs call protocols, and what ALPN does.
 WIRE_NAMES = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2", "HTTP/3.0": "h3"}
@@ -55,7 +56,8 @@ def names_at(service: Service, site: Site) -> tuple[str, ...]:
 class Server:
     """A running server. `settings` are those that may change a figure; `parse` reads a line of its log.
 
-    `answers` asks it by a protocol and tells whether it has answered within so many seconds.
+    `answers` asks it by a protocol and tells whether it has answered within so many seconds. `status` is where it tells
+    its workers and hits, if it does.
     """
 
     def __init__(
@@ -65,10 +67,12 @@ class Server:
         settings: Mapping[str, object],
         parse: Callable[[str], ServedRequest],
         answers: Callable[[Protocol, float], bool],
+        status: StatusPage | None = None,
     ) -> None:
         self.processes = tuple(processes)
         self.log = log
         self.settings = settings
+        self.status = status
         self._parse = parse
         self._answers = answers
 
