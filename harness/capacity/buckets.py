@@ -17,7 +17,9 @@ WHOLE_SHARE = 0.5  # what is left at the end is a bucket of its own from half a 
 UNTOLD = "unknown"  # a page that failed by nothing that was told
 
 
-def buckets(pages: Sequence[Page], seconds: Sequence[Second], bucket_s: float, total_s: float) -> list[Bucket]:
+def buckets(
+    pages: Sequence[Page], seconds: Sequence[Second], bucket_s: float, total_s: float
+) -> list[Bucket]:
     """The buckets of a trial of `total_s`: every page and every second is in one of them, and in one alone.
 
     A page counts in the bucket in which it ended; one that failed in that of its start.
@@ -108,4 +110,6 @@ def _refuse_uneven(pages: Sequence[Page], seconds: Sequence[Second], made: Seque
     }
     for what, (lines, summed) in sums.items():
         if not math.isclose(lines, summed, abs_tol=0.11):
-            raise TestbedFailed(f"the buckets do not add up: {lines:g} {what} in the lines, {summed:g} in them")
+            raise TestbedFailed(
+                f"the buckets do not add up: {lines:g} {what} in the lines, {summed:g} in them"
+            )

@@ -30,7 +30,9 @@ class Machine:
 
     @classmethod
     def this(cls) -> Machine:
-        _, descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)  # the generator raises its own to the hard limit
+        _, descriptors = resource.getrlimit(
+            resource.RLIMIT_NOFILE
+        )  # the generator raises its own to the hard limit
         return cls(MAX_CLIENTS, descriptors, psutil.virtual_memory().available)
 
 

@@ -64,10 +64,14 @@ class Second:
     emulator_cpu_s: float | None = None
     machine_idle_share: float | None = None
     machine_memory_bytes: int | None = None
+    idle_by_core: tuple[float, ...] | None = None
+    generator_late_ms: float | None = None
     down_packets: int | None = None
     up_packets: int | None = None
     down_bytes: int | None = None
     up_bytes: int | None = None
+    down_drops: int | None = None
+    up_drops: int | None = None
 
     @property
     def server_memory_bytes(self) -> int | None:

@@ -19,7 +19,7 @@ from harness.system.command import Command
 from harness.system.program import run
 from sites.materialise import Site
 from sites.servers.apachefiles import write_answers
-from sites.servers.apachelog import LOG_FORMAT, parse_line
+from sites.servers.apachelog import BODY_BYTES, LOG_FORMAT, parse_line
 from sites.servers.closestfiles import scripts as closest_scripts
 from sites.servers.serverstatus import apache_status
 from sites.servers.serving import Program, Setup, rendered, required
@@ -95,7 +95,8 @@ def configuration(setup: Setup) -> str:
     status = setup.status_page(apache_status)
     modules = (
         f"mpm_{settings.mpm}",
-        *MODULES,
+        # Under prefork mod_http2 does nothing but start its threads.
+        *(name for name in MODULES if settings.threaded or name != "http2"),
         *(["filter", coder.module] if coder else []),
         *CACHE_MODULES[settings.mod_cache],
         *(["status"] if status else []),
@@ -142,4 +143,6 @@ def commands(folder: Path) -> list[Command]:
     return [Command.of("apache2", "-DFOREGROUND", "-d", folder, "-f", folder / "httpd.conf")]
 
 
-APACHE = Program(described, write_answers, configure, commands, version, parse_line, apache_status)
+APACHE = Program(
+    described, write_answers, configure, commands, version, parse_line, BODY_BYTES, apache_status
+)

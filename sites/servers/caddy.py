@@ -19,7 +19,7 @@ from harness.model.serversettings import CaddySettings
 from harness.system.command import Command
 from harness.system.program import run
 from sites.materialise import Site
-from sites.servers.caddylog import parse_line
+from sites.servers.caddylog import BODY_BYTES, parse_line
 from sites.servers.caddyroutes import body_name, routes, template, template_name
 from sites.servers.server import BODILESS, names_at
 from sites.servers.serverstatus import caddy_status
@@ -150,4 +150,4 @@ def version() -> str:
     return f"Caddy/{run(Command.of(program(), 'version'), timeout_s=30).split()[0].removeprefix('v')}"
 
 
-CADDY = Program(described, _write_bodies, configure, commands, version, parse_line, caddy_status)
+CADDY = Program(described, _write_bodies, configure, commands, version, parse_line, BODY_BYTES, caddy_status)

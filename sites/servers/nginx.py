@@ -21,7 +21,7 @@ from harness.system.command import Command
 from harness.system.program import run
 from sites.servers.closestfiles import scripts as closest_scripts
 from sites.servers.nginxfiles import write_answers
-from sites.servers.nginxlog import LOG_FORMAT, parse_line
+from sites.servers.nginxlog import BODY_BYTES, LOG_FORMAT, parse_line
 from sites.servers.serverstatus import nginx_status
 from sites.servers.serving import ListeningAddress, Program, Setup, rendered, required
 
@@ -101,5 +101,12 @@ def version() -> str:
 
 
 NGINX = Program(
-    described, write_answers, configure, lambda folder: [command(folder)], version, parse_line, nginx_status
+    described,
+    write_answers,
+    configure,
+    lambda folder: [command(folder)],
+    version,
+    parse_line,
+    BODY_BYTES,
+    nginx_status,
 )

@@ -10,6 +10,7 @@ A server's module describes it as a `serving.Program`, which `serving.serving` s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,11 +54,23 @@ def names_at(service: Service, site: Site) -> tuple[str, ...]:
     )
 
 
+@dataclass(frozen=True)
+class Telling:
+    """What a server tells while it works, beside its request log.
+
+    `body_bytes` finds the bytes of a body in a line of the request log; None: it writes none. `status` is where it
+    tells its workers, if it does.
+    """
+
+    errors: Path
+    body_bytes: re.Pattern[bytes] | None
+    status: StatusPage | None
+
+
 class Server:
     """A running server. `settings` are those that may change a figure; `parse` reads a line of its log.
 
-    `answers` asks it by a protocol and tells whether it has answered within so many seconds. `status` is where it tells
-    its workers and hits, if it does.
+    `answers` asks it by a protocol and tells whether it has answered within so many seconds.
     """
 
     def __init__(
@@ -67,12 +80,12 @@ class Server:
         settings: Mapping[str, object],
         parse: Callable[[str], ServedRequest],
         answers: Callable[[Protocol, float], bool],
-        status: StatusPage | None = None,
+        telling: Telling,
     ) -> None:
         self.processes = tuple(processes)
         self.log = log
         self.settings = settings
-        self.status = status
+        self.telling = telling
         self._parse = parse
         self._answers = answers
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.resources
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ from sites.certificates import Authority
 from sites.materialise import Site
 from sites.servedrequest import ServedRequest
 from sites.servers.probe import all_answer
-from sites.servers.server import Server, Service, names_at
+from sites.servers.server import Server, Service, Telling, names_at
 from sites.servers.serverstatus import Status, StatusPage, status_address
 from sites.urls import DEFAULT_PORTS
 
@@ -124,7 +125,8 @@ class Program:
 
     `described` gives the settings that may change a figure. `write_answers` lays out a site in a folder of its own,
     `configure` gives the texts of the other files by name. `commands` start its processes, which share the folder;
-    the request log is LOG_NAME in it. `parse_status` reads its status page; None: it has none.
+    the request log is LOG_NAME in it. `body_bytes` finds the bytes of a body in a line of it.
+    `parse_status` reads its status page; None: it has none.
     """
 
     described: Callable[[Setup], Mapping[str, Any]]
@@ -133,6 +135,7 @@ class Program:
     commands: Callable[[Path], Sequence[Command]]
     version: Callable[[], str]
     parse_line: Callable[[str], ServedRequest]
+    body_bytes: re.Pattern[bytes]
     parse_status: Callable[[str], Status] | None = None
 
 
@@ -184,7 +187,8 @@ def serving(
             **program.described(setup),
         }
         status = setup.status_page(program.parse_status) if program.parse_status else None
-        yield Server(processes, log, described, program.parse_line, answers, status)
+        telling = Telling(log_of_errors, program.body_bytes if logs else None, status)
+        yield Server(processes, log, described, program.parse_line, answers, telling)
 
 
 def _probe_is_logged(service: Service) -> bool:

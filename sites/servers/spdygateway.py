@@ -21,7 +21,7 @@ from harness.model.protocol import Protocol
 from harness.model.serversettings import GatewaySettings, NginxSettings
 from harness.system.command import Command
 from sites.servers import nginx
-from sites.servers.gatewaylog import parse_line
+from sites.servers.gatewaylog import BODY_BYTES, parse_line
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nodepackages import NODE_MODULES, node, node_version, refuse_unless_loadable
 from sites.servers.serving import LOG_NAME, ListeningAddress, Program, Setup, in_url, rendered
@@ -117,4 +117,4 @@ def version() -> str:
     return f"spdy-gateway/Node {node_version()} before {nginx.version()}"
 
 
-SPDY_GATEWAY = Program(described, write_answers, configure, commands, version, parse_line)
+SPDY_GATEWAY = Program(described, write_answers, configure, commands, version, parse_line, BODY_BYTES)

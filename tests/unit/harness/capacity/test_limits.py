@@ -20,10 +20,30 @@ def test_a_crowd_that_fits() -> None:
 @pytest.mark.parametrize(
     ("crowd", "machine", "error", "said"),
     [
-        (replace(CROWD, users=70_000), MACHINE, StudyError, "has an address of its own, of which there are 65,536"),
-        (replace(CROWD, users=4000), MACHINE, EnvironmentLacks, r"24,100 file descriptors .* at most 3,316 users"),
-        (CROWD, replace(MACHINE, memory_bytes=500_000_000), EnvironmentLacks, r"0\.7 GB of memory, .* at most 500 users"),
-        (replace(CROWD, pause_s=0.001), MACHINE, EnvironmentLacks, r"a user takes 6 ports .* think for at least 0\.01 s"),
+        (
+            replace(CROWD, users=70_000),
+            MACHINE,
+            StudyError,
+            "has an address of its own, of which there are 65,536",
+        ),
+        (
+            replace(CROWD, users=4000),
+            MACHINE,
+            EnvironmentLacks,
+            r"24,100 file descriptors .* at most 3,316 users",
+        ),
+        (
+            CROWD,
+            replace(MACHINE, memory_bytes=500_000_000),
+            EnvironmentLacks,
+            r"0\.7 GB of memory, .* at most 500 users",
+        ),
+        (
+            replace(CROWD, pause_s=0.001),
+            MACHINE,
+            EnvironmentLacks,
+            r"a user takes 6 ports .* think for at least 0\.01 s",
+        ),
         (replace(CROWD, pause_s=0), MACHINE, EnvironmentLacks, "a user takes 6 ports"),
     ],
 )
