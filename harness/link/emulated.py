@@ -135,6 +135,11 @@ class EmulatedLink:
         return self._process.pid
 
     @property
+    def log(self) -> Path:
+        """Where it tells its counters, a line each time it gets SIGUSR1."""
+        return self._process.log
+
+    @property
     def alive(self) -> bool:
         return self._process.alive
 

@@ -34,6 +34,7 @@ from harness.model.condition import Condition, Origins, Served
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Backend, Link
 from harness.model.protocol import Protocol
+from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
 from harness.study.abilities import DEFAULT_SERVER
 from harness.study.rules import Combination, check_combination
@@ -107,12 +108,13 @@ class Testbed:
         replay: Replay | None = None,
         server: str = DEFAULT_SERVER,
         engine: Engine = DEFAULT_ENGINE,
+        tuning: Tuning | None = None,
     ) -> None:
         """Serve an archive to an engine by each of the protocols, each on addresses of its own.
 
-        It may be called again for another compression.
+        It may be called again for another compression. `tuning` is by default that of page loads.
         """
-        chosen = replay or Replay()
+        chosen, tuned = replay or Replay(), tuning or Tuning()
         for each in protocols:
             check_combination(
                 Combination(
@@ -124,6 +126,8 @@ class Testbed:
                     hosts=archive.hosts,
                 )
             )
+            if tuned.settings is not None:
+                tuned.settings.refuse_unless_spoken(each)
         schemes = sorted({each.scheme for each in protocols})
         codings = BROWSER_CODINGS[schemes[0]] & engine.traits.codings
         # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
@@ -133,9 +137,8 @@ class Testbed:
         every = tuple(itertools.chain.from_iterable(services.values()))
         self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))
         folder = self.folder / "servers" / engine / archive.name / str(chosen.compression)
-        running = self._started(
-            SERVERS[server], Deployment(sites, every, chosen.tls, chosen.tls_resumption), folder
-        )
+        deployment = Deployment(sites, every, chosen.tls, chosen.tls_resumption, tuned.settings, tuned.status)
+        running = self._started(SERVERS[server], deployment, folder)
         for protocol, of_protocol in services.items():
             self.endpoints[Served(archive.name, protocol, engine, chosen.compression)] = Endpoint(
                 protocol=protocol,

@@ -10,19 +10,22 @@ from __future__ import annotations
 import importlib.resources
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from harness.model.serversettings import USUAL, ApacheSettings
 from harness.system.command import Command
 from harness.system.program import run
 from sites.materialise import Site
 from sites.servers.apachefiles import write_answers
-from sites.servers.apachelog import LOG_FORMAT, parse_line
+from sites.servers.apachelog import BODY_BYTES, LOG_FORMAT, parse_line
 from sites.servers.closestfiles import scripts as closest_scripts
+from sites.servers.serverstatus import apache_status
 from sites.servers.serving import Program, Setup, rendered, required
 
 MODULE_FOLDER = Path("/usr/lib/apache2/modules")
-MODULES = ("mpm_event", "authz_core", "rewrite", "headers", "asis", "ssl", "http2", "lua")
+MODULES = ("authz_core", "rewrite", "headers", "asis", "ssl", "http2", "lua")
 
 
 @dataclass(frozen=True)
@@ -38,22 +41,39 @@ CODERS = {
     "gzip": Coder("deflate", "DEFLATE", "DeflateCompressionLevel"),
     "brotli": Coder("brotli", "BROTLI_COMPRESS", "BrotliCompressionQuality"),
 }
+CACHE_MODULES = {
+    "off": (),
+    "disk": ("cache", "cache_disk"),
+    "socache": ("cache", "cache_socache", "socache_shmcb"),
+}
 
 
 @dataclass(frozen=True)
-class ApacheSettings:
-    """What may be set; the template says what each is for."""
+class FixedSettings:
+    """What no study sets; the template says what each is for. What a study may set: `ApacheSettings`."""
 
-    workers: int = 256
-    timeout_s: int = 300
-    keep_alive_timeout_s: int = 300
     request_line_bytes: int = 65536
     h2_window_bytes: int = 65535
-    h2_streams: int = 100
-    h2_workers: int = 64
 
 
-SETTINGS = ApacheSettings()
+@dataclass(frozen=True)
+class CacheSettings:
+    """Those of the cache, where a study asks for one: room, the largest answer in it, and how long answers stay."""
+
+    cache_bytes: int = 64 * 2**20
+    cache_object_bytes: int = 2**20
+    cache_expire_s: int = 86_400
+
+
+FIXED = FixedSettings()
+CACHE = CacheSettings()
+STATUS_KEEP_ALIVE_S = 86_400  # longer than any study's step
+
+
+def described(setup: Setup) -> dict[str, Any]:
+    """All settings that may change a figure."""
+    chosen = setup.settings_of(ApacheSettings)
+    return {**asdict(FIXED), **chosen.described, **(asdict(CACHE) if chosen.mod_cache != "off" else {})}
 
 
 def configure(setup: Setup) -> dict[str, str]:
@@ -71,7 +91,16 @@ def configuration(setup: Setup) -> str:
     """The text of httpd.conf."""
     thinking = _thinks(setup.sites)
     coder = CODERS.get(setup.compression.kind) if setup.coded_types else None
-    modules = (*MODULES, *(["filter", coder.module] if coder else []))
+    settings = setup.settings_of(ApacheSettings)
+    status = setup.status_page(apache_status)
+    modules = (
+        f"mpm_{settings.mpm}",
+        # Under prefork mod_http2 does nothing but start its threads.
+        *(name for name in MODULES if settings.threaded or name != "http2"),
+        *(["filter", coder.module] if coder else []),
+        *CACHE_MODULES[settings.mod_cache],
+        *(["status"] if status else []),
+    )
     for module in modules:
         required(MODULE_FOLDER / f"mod_{module}.so", "apache", "install the Debian package apache2-bin")
     return rendered(
@@ -80,7 +109,12 @@ def configuration(setup: Setup) -> str:
         modules=modules,
         thinking=thinking,
         module_folder=MODULE_FOLDER,
-        settings=SETTINGS,
+        settings=settings,
+        usual=USUAL["apache"],
+        fixed=FIXED,
+        cache=CACHE,
+        status=status,
+        status_keep_alive_s=STATUS_KEEP_ALIVE_S,
         tls=setup.tls,
         tls_resumption=setup.tls_resumption,
         key_file=setup.key_file,
@@ -109,4 +143,6 @@ def commands(folder: Path) -> list[Command]:
     return [Command.of("apache2", "-DFOREGROUND", "-d", folder, "-f", folder / "httpd.conf")]
 
 
-APACHE = Program(SETTINGS, write_answers, configure, commands, version, parse_line)
+APACHE = Program(
+    described, write_answers, configure, commands, version, parse_line, BODY_BYTES, apache_status
+)

@@ -31,6 +31,8 @@ FIELDS = {
     "request": "%r",
 }
 LOG_FORMAT = r"\t".join(FIELDS.values())
+# The bytes of a body in a line, for those who need no more of it.
+BODY_BYTES = re.compile(rb"^(?:[^\t\n]*\t){%d}(\d+)" % [*FIELDS].index("body_bytes"), re.MULTILINE)
 _ESCAPE = re.compile(r'\\(?:x([0-9a-f]{2})|([\\"tnrbvf]))')
 _ESCAPED = {"\\": "\\", '"': '"', "t": "\t", "n": "\n", "r": "\r", "b": "\b", "v": "\v", "f": "\f"}
 

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import os
 import sysconfig
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.model.serversettings import CaddySettings
 from harness.system.command import Command
 from harness.system.program import run
 from sites.materialise import Site
-from sites.servers.caddylog import parse_line
+from sites.servers.caddylog import BODY_BYTES, parse_line
 from sites.servers.caddyroutes import body_name, routes, template, template_name
 from sites.servers.server import BODILESS, names_at
+from sites.servers.serverstatus import caddy_status
 from sites.servers.serving import LOG_NAME, Program, Setup, in_url, rendered, required
 from sites.urls import DEFAULT_PORTS
 
@@ -29,19 +31,30 @@ LISTENED = {"http/1.1": ["h1"], "h2": ["h1", "h2"], "h3": ["h3"]}
 
 
 @dataclass(frozen=True)
-class CaddySettings:
-    """What may be set; the template says what each is for. The rest is what Caddy and quic-go have built in."""
+class FixedSettings:
+    """What no study sets; the template says what each is for. The rest is what Caddy and quic-go have built in.
+
+    What a study may set: `CaddySettings`.
+    """
 
     timeout_s: int = 300
     header_bytes: int = 131072
 
 
-SETTINGS = CaddySettings()
+FIXED = FixedSettings()
+STATUS_KEEP_ALIVE_S = 86_400  # longer than any study's step
+THREADS_NAME = "threads"
+
+
+def described(setup: Setup) -> dict[str, Any]:
+    """All settings that may change a figure."""
+    return {**asdict(FIXED), **setup.settings_of(CaddySettings).described}
 
 
 def configure(setup: Setup) -> dict[str, str]:
-    """The files that Caddy reads."""
-    return {"caddy.json": configuration(setup)}
+    """The files that Caddy reads, and one that holds how many threads it is started with."""
+    threads = setup.settings_of(CaddySettings).gomaxprocs
+    return {"caddy.json": configuration(setup), THREADS_NAME: str(threads or "")}
 
 
 def configuration(setup: Setup) -> str:
@@ -50,7 +63,10 @@ def configuration(setup: Setup) -> str:
         "caddy.template",
         folder=str(setup.folder),
         log=str(setup.folder / LOG_NAME),
-        settings=SETTINGS,
+        settings=setup.settings_of(CaddySettings),
+        fixed=FIXED,
+        status=setup.status_page(caddy_status),
+        status_keep_alive_s=STATUS_KEEP_ALIVE_S,
         tls_resumption=setup.tls_resumption,
         certificates=[
             {"certificate": str(file), "key": str(setup.key_file)} for file in setup.certificates.values()
@@ -124,7 +140,9 @@ def commands(folder: Path) -> list[Command]:
     """What starts Caddy on the files in a folder."""
     home = str(folder)
     command = Command.of(program(), "run", "--config", folder / "caddy.json")
-    return [command.with_environment(HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)]
+    command = command.with_environment(HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)
+    threads = (folder / THREADS_NAME).read_text()
+    return [command.with_environment(GOMAXPROCS=threads) if threads else command]
 
 
 def version() -> str:
@@ -132,4 +150,4 @@ def version() -> str:
     return f"Caddy/{run(Command.of(program(), 'version'), timeout_s=30).split()[0].removeprefix('v')}"
 
 
-CADDY = Program(SETTINGS, _write_bodies, configure, commands, version, parse_line)
+CADDY = Program(described, _write_bodies, configure, commands, version, parse_line, BODY_BYTES, caddy_status)

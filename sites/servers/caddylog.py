@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 from harness.errors import TestbedFailed
 from sites.servedrequest import Match, ServedRequest
 from sites.servers.server import WIRE_NAMES
 
 TLS_NAMES = {0x0303: "TLSv1.2", 0x0304: "TLSv1.3"}
+BODY_BYTES = re.compile(rb'"size":(\d+)')  # in a line, for those who need no more of it
 
 
 def parse_line(line: str) -> ServedRequest:

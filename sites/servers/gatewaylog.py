@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from harness.errors import TestbedFailed
 from sites.servedrequest import Match, ServedRequest
@@ -27,6 +28,7 @@ AS_LOGGED = (
     "resumed",
     "depth",
 )
+BODY_BYTES = re.compile(rb'"body_bytes":(\d+)')  # in a line, for those who need no more of it
 
 
 def parse_line(line: str) -> ServedRequest:

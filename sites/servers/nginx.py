@@ -12,14 +12,17 @@ from __future__ import annotations
 import importlib.resources
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from harness.model.serversettings import NginxSettings
 from harness.system.command import Command
 from harness.system.program import run
 from sites.servers.closestfiles import scripts as closest_scripts
 from sites.servers.nginxfiles import write_answers
-from sites.servers.nginxlog import LOG_FORMAT, parse_line
+from sites.servers.nginxlog import BODY_BYTES, LOG_FORMAT, parse_line
+from sites.servers.serverstatus import nginx_status
 from sites.servers.serving import ListeningAddress, Program, Setup, rendered, required
 
 MODULE_FOLDER = Path("/usr/lib/nginx/modules")
@@ -27,17 +30,21 @@ ANSWER_HEADER = "Coldload-Answer"
 
 
 @dataclass(frozen=True)
-class NginxSettings:
-    """What may be set; the template says what each is for."""
+class FixedSettings:
+    """What no study sets; the template says what each is for. What a study may set: `NginxSettings`."""
 
-    workers: int = 2
     timeout_s: int = 300
     header_bytes: int = 131072
-    h2_streams: int = 128
     h2_chunk_bytes: int = 8192
 
 
-SETTINGS = NginxSettings()
+FIXED = FixedSettings()
+STATUS_KEEP_ALIVE_S = 86_400  # longer than any study's step
+
+
+def described(setup: Setup) -> dict[str, Any]:
+    """All settings that may change a figure."""
+    return {**asdict(FIXED), **setup.settings_of(NginxSettings).described}
 
 
 def configure(setup: Setup) -> dict[str, str]:
@@ -50,7 +57,7 @@ def configuration(
 ) -> str:
     """The text of nginx.conf, by default for the listeners of the set-up.
 
-    A backend writes no log and tells in a header of each answer how it was found.
+    A backend has the usual settings, writes no log and tells in a header of each answer how it was found.
     """
     for module in ("ndk_http_module", "ngx_http_lua_module"):
         required(MODULE_FOLDER / f"{module}.so", "nginx", "install the Debian package libnginx-mod-http-lua")
@@ -58,7 +65,10 @@ def configuration(
         "nginx.template",
         folder=setup.folder,
         module_folder=MODULE_FOLDER,
-        settings=SETTINGS,
+        settings=NginxSettings() if is_backend else setup.settings_of(NginxSettings),
+        fixed=FIXED,
+        status=None if is_backend else setup.status_page(nginx_status),
+        status_keep_alive_s=STATUS_KEEP_ALIVE_S,
         tls=setup.tls,
         tls_resumption=setup.tls_resumption,
         key_file=setup.key_file,
@@ -90,4 +100,13 @@ def version() -> str:
     return found[0] if found else "nginx, version unknown"
 
 
-NGINX = Program(SETTINGS, write_answers, configure, lambda folder: [command(folder)], version, parse_line)
+NGINX = Program(
+    described,
+    write_answers,
+    configure,
+    lambda folder: [command(folder)],
+    version,
+    parse_line,
+    BODY_BYTES,
+    nginx_status,
+)

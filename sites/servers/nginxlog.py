@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from harness.errors import TestbedFailed
 from sites.servedrequest import Match, ServedRequest
@@ -30,6 +31,7 @@ FIELDS = {
     "request": "$request",
 }
 LOG_FORMAT = "{" + ",".join(f'"{name}":"{variable}"' for name, variable in FIELDS.items()) + "}"
+BODY_BYTES = re.compile(rb'"body_bytes":"(\d+)"')  # in a line, for those who need no more of it
 
 
 def parse_line(line: str) -> ServedRequest:

@@ -10,6 +10,7 @@ A server's module describes it as a `serving.Program`, which `serving.serving` s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from harness.system.process import Process
 from harness.system.processtree import cpu_seconds, stopped
 from sites.materialise import Site
 from sites.servedrequest import ServedRequest
+from sites.servers.serverstatus import StatusPage
 
 # What logs call protocols, and what ALPN does.
 WIRE_NAMES = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2", "HTTP/3.0": "h3"}
@@ -52,6 +54,19 @@ def names_at(service: Service, site: Site) -> tuple[str, ...]:
     )
 
 
+@dataclass(frozen=True)
+class Telling:
+    """What a server tells while it works, beside its request log.
+
+    `body_bytes` finds the bytes of a body in a line of the request log; None: it writes none. `status` is where it
+    tells its workers, if it does.
+    """
+
+    errors: Path
+    body_bytes: re.Pattern[bytes] | None
+    status: StatusPage | None
+
+
 class Server:
     """A running server. `settings` are those that may change a figure; `parse` reads a line of its log.
 
@@ -65,10 +80,12 @@ class Server:
         settings: Mapping[str, object],
         parse: Callable[[str], ServedRequest],
         answers: Callable[[Protocol, float], bool],
+        telling: Telling,
     ) -> None:
         self.processes = tuple(processes)
         self.log = log
         self.settings = settings
+        self.telling = telling
         self._parse = parse
         self._answers = answers
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import importlib.resources
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jinja2
 
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.compression import Compression
 from harness.model.protocol import Protocol
+from harness.model.serversettings import ServerSettings
 from harness.model.settings import TLS_VERSIONS
 from harness.system.command import Command
 from harness.system.netns import Host
@@ -22,11 +24,14 @@ from sites.certificates import Authority
 from sites.materialise import Site
 from sites.servedrequest import ServedRequest
 from sites.servers.probe import all_answer
-from sites.servers.server import Server, Service, names_at
+from sites.servers.server import Server, Service, Telling, names_at
+from sites.servers.serverstatus import Status, StatusPage, status_address
 from sites.urls import DEFAULT_PORTS
 
 READY_TIMEOUT_S = 60.0  # enough to read thousands of certificates
 LOG_NAME = "access.log"
+ERROR_LOG_NAME = "error.log"
+Settings = TypeVar("Settings", bound=ServerSettings)
 
 
 @dataclass(frozen=True)
@@ -46,12 +51,17 @@ class ListeningAddress:
 
 @dataclass(frozen=True)
 class Deployment:
-    """What a server is to serve: the sites by scheme, the addresses of each protocol, the one version of TLS."""
+    """What a server is to serve: the sites by scheme, the addresses of each protocol, the one version of TLS.
+
+    Its `settings` are by default those of page loads. With `status` it tells its workers and hits on a page of its own.
+    """
 
     sites: Mapping[str, Site]
     services: Sequence[Service]
     tls: str = TLS_VERSIONS[0]
     tls_resumption: bool = False
+    settings: ServerSettings | None = None
+    status: bool = False
 
     def __post_init__(self) -> None:
         for service in self.services:
@@ -59,6 +69,20 @@ class Deployment:
                 raise TestbedFailed(
                     f"{service.protocol} needs the {service.protocol.scheme} site; materialise it"
                 )
+
+    def settings_of(self, kind: type[Settings]) -> Settings:
+        """The settings for a server that takes settings of this kind."""
+        if self.settings is None:
+            return kind()
+        if not isinstance(self.settings, kind):
+            raise TestbedFailed(
+                f"{type(self.settings).__name__} given to a server that takes {kind.__name__}"
+            )
+        return self.settings
+
+    def status_page(self, parse: Callable[[str], Status]) -> StatusPage | None:
+        """Where the server is to tell its status, if it is."""
+        return StatusPage(status_address(self.services[0].address), parse) if self.status else None
 
     @property
     def compression(self) -> Compression:
@@ -99,17 +123,20 @@ class Setup(Deployment):
 class Program:
     """A replay server: how it is described to itself, started and read.
 
-    `settings` is a dataclass of those that may change a figure. `write_answers` lays out a site in a folder of its own,
+    `described` gives the settings that may change a figure. `write_answers` lays out a site in a folder of its own,
     `configure` gives the texts of the other files by name. `commands` start its processes, which share the folder;
-    the request log is LOG_NAME in it.
+    the request log is LOG_NAME in it. `body_bytes` finds the bytes of a body in a line of it.
+    `parse_status` reads its status page; None: it has none.
     """
 
-    settings: Any
+    described: Callable[[Setup], Mapping[str, Any]]
     write_answers: Callable[[Path, Site], None]
     configure: Callable[[Setup], Mapping[str, str]]
     commands: Callable[[Path], Sequence[Command]]
     version: Callable[[], str]
     parse_line: Callable[[str], ServedRequest]
+    body_bytes: re.Pattern[bytes]
+    parse_status: Callable[[str], Status] | None = None
 
 
 @contextlib.contextmanager
@@ -130,12 +157,14 @@ def serving(
         (folder / name).write_text(text, encoding="utf-8")
     log = folder / LOG_NAME
     log.touch()
+    logs = setup.settings is None or setup.settings.logs_requests
 
     def ready() -> bool:
         with host.entered():
             answered = all_answer(services, sites, authority)
         # A foreign server on one of the addresses would lack the certificates, or leave this log empty.
-        return answered and (log.stat().st_size > 0 or not any(_probe_is_logged(each) for each in services))
+        proof = logs and any(_probe_is_logged(each) for each in services)
+        return answered and (log.stat().st_size > 0 or not proof)
 
     def answers(protocol: Protocol, timeout_s: float) -> bool:
         asked = [each for each in services if each.protocol is protocol]
@@ -144,7 +173,7 @@ def serving(
 
     with contextlib.ExitStack() as stack:
         *others, last = [command.on(host.path).as_ordinary_user() for command in program.commands(folder)]
-        log_of_errors = folder / "error.log"
+        log_of_errors = folder / ERROR_LOG_NAME
         processes = [stack.enter_context(running(command, log_of_errors)) for command in others]
         processes.append(
             stack.enter_context(running(last, log_of_errors, ready=ready, ready_timeout_s=READY_TIMEOUT_S))
@@ -155,9 +184,11 @@ def serving(
             "tls": setup.tls,
             "tls_resumption": setup.tls_resumption,
             "compression": str(setup.compression),
-            **asdict(program.settings),
+            **program.described(setup),
         }
-        yield Server(processes, log, described, program.parse_line, answers)
+        status = setup.status_page(program.parse_status) if program.parse_status else None
+        telling = Telling(log_of_errors, program.body_bytes if logs else None, status)
+        yield Server(processes, log, described, program.parse_line, answers, telling)
 
 
 def _probe_is_logged(service: Service) -> bool:

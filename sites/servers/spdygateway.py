@@ -13,13 +13,15 @@ from __future__ import annotations
 import importlib.resources
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.model.protocol import Protocol
+from harness.model.serversettings import GatewaySettings, NginxSettings
 from harness.system.command import Command
 from sites.servers import nginx
-from sites.servers.gatewaylog import parse_line
+from sites.servers.gatewaylog import BODY_BYTES, parse_line
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nodepackages import NODE_MODULES, node, node_version, refuse_unless_loadable
 from sites.servers.serving import LOG_NAME, ListeningAddress, Program, Setup, in_url, rendered
@@ -29,8 +31,8 @@ FIRST_BACKEND_PORT = 8001
 
 
 @dataclass(frozen=True)
-class GatewaySettings:
-    """What may be set; the template says what each is for."""
+class FixedSettings:
+    """What no study sets; the template says what each is for."""
 
     timeout_s: int = 300
     header_bytes: int = 131072
@@ -41,15 +43,16 @@ class GatewaySettings:
     spdy_chunk_bytes: int = 8192
 
 
-@dataclass(frozen=True)
-class AllSettings:
+FIXED = FixedSettings()
+
+
+def described(setup: Setup) -> dict[str, Any]:
     """The gateway's settings, and nginx's behind it."""
-
-    gateway: GatewaySettings
-    nginx: nginx.NginxSettings
-
-
-SETTINGS = AllSettings(GatewaySettings(), nginx.SETTINGS)
+    own = setup.settings_of(GatewaySettings).described
+    return {
+        "gateway": {**asdict(FIXED), **own},
+        "nginx": {**asdict(nginx.FIXED), **NginxSettings().described},
+    }
 
 
 def configure(setup: Setup) -> dict[str, str]:
@@ -77,7 +80,7 @@ def configuration(setup: Setup, backends: Mapping[str, ListeningAddress]) -> str
     """The text of gateway.json."""
     return rendered(
         "gateway.template",
-        settings=SETTINGS.gateway,
+        fixed=FIXED,
         log=str(setup.folder / LOG_NAME),
         tls=setup.tls,
         key_file=str(setup.key_file),
@@ -114,4 +117,4 @@ def version() -> str:
     return f"spdy-gateway/Node {node_version()} before {nginx.version()}"
 
 
-SPDY_GATEWAY = Program(SETTINGS, write_answers, configure, commands, version, parse_line)
+SPDY_GATEWAY = Program(described, write_answers, configure, commands, version, parse_line, BODY_BYTES)

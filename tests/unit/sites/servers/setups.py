@@ -6,12 +6,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.model.protocol import Protocol
+from harness.model.serversettings import ServerSettings
 from sites.materialise import Site
 from sites.servers.server import Service
 from sites.servers.serving import Setup
 
 
-def setup_of(protocols: Iterable[Protocol], *sites: Site, tls: str = "1.3") -> Setup:
+def setup_of(
+    protocols: Iterable[Protocol],
+    *sites: Site,
+    tls: str = "1.3",
+    settings: ServerSettings | None = None,
+    status: bool = False,
+) -> Setup:
     """The protocols on the addresses 10.0.0.1, 10.0.0.2, ... from the folder /x."""
     names = dict.fromkeys(name for site in sites for name in site.names)
     return Setup(
@@ -21,4 +28,6 @@ def setup_of(protocols: Iterable[Protocol], *sites: Site, tls: str = "1.3") -> S
         certificates={name: Path(f"/x/{name}.pem") for name in names},
         key_file=Path("/x/hosts.key"),
         tls=tls,
+        settings=settings,
+        status=status,
     )

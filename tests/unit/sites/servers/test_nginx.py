@@ -9,13 +9,14 @@ import pytest
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
+from harness.model.serversettings import NginxSettings
 from harness.study.abilities import ABILITIES
 from sites.match import closest_rules
 from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servedrequest import Match
 from sites.servers.closestfiles import file_name
-from sites.servers.nginx import NginxSettings, configuration
+from sites.servers.nginx import FixedSettings, configuration
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import FIELDS, parse_line
 from tests.unit.sites.servers.setups import setup_of
@@ -53,8 +54,9 @@ def test_tls_is_one_version_and_never_resumed() -> None:
 
 def test_every_setting_is_explained_in_the_template() -> None:
     template = (Path(__file__).parents[4] / "configs" / "servers" / "nginx.template").read_text()
-    for name in NginxSettings.__dataclass_fields__:
-        assert f"settings.{name}" in template, name
+    for prefix, kind in (("settings", NginxSettings), ("fixed", FixedSettings)):
+        for name in kind.__dataclass_fields__:
+            assert f"{prefix}.{name}" in template, name
 
 
 def test_a_response_is_a_head_and_a_body(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""The server under load: crowds of users and closed loops of requests."""

@@ -1,0 +1,115 @@
+"""Pages and seconds of a crowd summed up in buckets. Pure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from harness.capacity.series import Bucket, Page, Second
+from harness.errors import TestbedFailed
+
+Number = TypeVar("Number", int, float)
+WHOLE_SHARE = 0.5  # what is left at the end is a bucket of its own from half a bucket on
+UNTOLD = "unknown"  # a page that failed by nothing that was told
+
+
+def buckets(
+    pages: Sequence[Page], seconds: Sequence[Second], bucket_s: float, total_s: float
+) -> list[Bucket]:
+    """The buckets of a trial of `total_s`: every page and every second is in one of them, and in one alone.
+
+    A page counts in the bucket in which it ended; one that failed in that of its start.
+    """
+    ends = [each.counts_at_s for each in pages] + [each.t_s for each in seconds]
+    edges = _edges(bucket_s, max([total_s, *ends]))
+    page_lots = _lots(pages, edges, lambda page: page.counts_at_s)
+    # What was read at the end of a second is of the time before.
+    second_lots = _lots(seconds, edges, lambda second: max(0.0, math.nextafter(second.t_s, 0.0)))
+    made = [
+        _bucket(start, end - start, page_lots[number], second_lots[number])
+        for number, (start, end) in enumerate(zip(edges, edges[1:], strict=False))
+    ]
+    _refuse_uneven(pages, seconds, made)
+    return made
+
+
+def percentile(values: Iterable[float], share: float) -> float | None:
+    """The least of the values that this share of them do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
+
+
+def _edges(bucket_s: float, total_s: float) -> list[float]:
+    """Where buckets begin, and the end of the last one, which may be up to half a bucket longer than the others."""
+    whole = int(total_s / bucket_s)
+    left = total_s - whole * bucket_s
+    count = max(1, whole + (left >= WHOLE_SHARE * bucket_s))
+    return [*(number * bucket_s for number in range(count)), max(total_s, (count - 1) * bucket_s)]
+
+
+Timed = TypeVar("Timed")
+
+
+def _lots(items: Iterable[Timed], edges: Sequence[float], at: Callable[[Timed], float]) -> list[list[Timed]]:
+    lots: list[list[Timed]] = [[] for _ in edges[1:]]
+    for each in items:
+        lots[min(max(bisect_right(edges, at(each)) - 1, 0), len(lots) - 1)].append(each)
+    return lots
+
+
+def _bucket(start: float, length: float, pages: Sequence[Page], seconds: Sequence[Second]) -> Bucket:
+    times = [page.ms for page in pages if page.ms is not None]
+    failed = [page for page in pages if page.ms is None]
+    users = [each.users for each in seconds if each.users is not None]
+    users = users or [page.users for page in pages if page.users is not None]
+    idle = _known(second.machine_idle_share for second in seconds)
+    cpu = _known(second.server_cpu_s for second in seconds)
+    return Bucket(
+        t_s=round(start, 6),
+        seconds=round(length, 6),
+        users=round(statistics.fmean(users), 2) if users else None,
+        pages=len(times),
+        failed=len(failed),
+        errors=dict(Counter(page.error or UNTOLD for page in failed)),
+        pages_per_s=round(len(times) / length, 4),
+        page_ms=round(statistics.median(times), 3) if times else None,
+        page_p95_ms=percentile(times, 0.95),
+        workers_busy=_most(second.workers_busy for second in seconds),
+        workers=_most(second.workers for second in seconds),
+        cpu_idle_share=round(statistics.fmean(idle), 4) if idle else None,
+        server_cpu_s=round(math.fsum(cpu), 4) if cpu else None,
+        memory_bytes=_most(second.server_memory_bytes for second in seconds),
+        requests=sum(page.requests for page in pages),
+    )
+
+
+def _known(values: Iterable[Number | None]) -> list[Number]:
+    return [each for each in values if each is not None]
+
+
+def _most(values: Iterable[int | None]) -> int | None:
+    return max(_known(values), default=None)
+
+
+def _refuse_uneven(pages: Sequence[Page], seconds: Sequence[Second], made: Sequence[Bucket]) -> None:
+    """Hold the buckets against the lines they are made of."""
+    loaded = sum(page.ms is not None for page in pages)
+    sums = {
+        "pages": (loaded, sum(each.pages for each in made)),
+        "failed pages": (len(pages) - loaded, sum(each.failed for each in made)),
+        "errors": (len(pages) - loaded, sum(sum(each.errors.values()) for each in made)),
+        "requests": (sum(page.requests for page in pages), sum(each.requests for each in made)),
+        "seconds of CPU": (
+            round(math.fsum(_known(each.server_cpu_s for each in seconds)), 1),
+            round(math.fsum(_known(each.server_cpu_s for each in made)), 1),
+        ),
+    }
+    for what, (lines, summed) in sums.items():
+        if not math.isclose(lines, summed, abs_tol=0.11):
+            raise TestbedFailed(
+                f"the buckets do not add up: {lines:g} {what} in the lines, {summed:g} in them"
+            )

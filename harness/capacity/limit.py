@@ -1,0 +1,232 @@
+"""Who was the limit of a server under load: what ran out, told from the readings of each second. Pure.
+
+In one second, the first of these that holds, because what stands above makes what stands below look full or idle:
+
+| limit | holds when |
+| --- | --- |
+| generator-cpu | the generator has run out of CPU, or its timers were late by LATE_MS |
+| emulator | the emulator has run out of CPU |
+| link | what crossed in a direction is LINK_FULL of the rate that all clients share there |
+| server-cpu | the server has run out of CPU |
+| workers | no worker was idle and ALL that there may be were busy, or ALL connections that there may be were open |
+
+A part has run out of CPU when it used FULL of as many cores as it can keep busy, which are few where it has few threads.
+It has also when its cores were full and it was the one who filled them: less than SPARE of them was idle, what we know
+of used OURS of them (else other programs did: the machine was busy), and of the parts that share them it used the most.
+Of generator and emulator it is enough to have used HELD of such cores: then the server had to wait for them.
+
+So with a core for each, a part is held against its own; where all share two, the idle time of both tells that the CPU ran
+out, and who had most of it, who was the limit.
+
+A trial's limit is what first held for SHARE of STRETCH_S: what runs out first makes the rest pile up later. A generator or
+an emulator that did so at any time spoils the trial.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean
+
+from harness.capacity.series import Second
+
+FULL = 0.90  # the rest of a core is lost between one thing to do and the next
+LINK_FULL = 0.95
+ALL = 0.98
+SPARE = 0.05
+OURS = 0.60
+HELD = 0.40
+LATE_MS = 20.0
+STRETCH_S = 10.0
+SHARE = 0.5
+
+
+class Limit(StrEnum):
+    """What ran out."""
+
+    WORKERS = "workers"
+    SERVER_CPU = "server-cpu"
+    GENERATOR_CPU = "generator-cpu"
+    EMULATOR = "emulator"
+    LINK = "link"
+    NOTHING = "nothing"
+
+
+SATURATED = {Limit.GENERATOR_CPU: "generator-saturated", Limit.EMULATOR: "emulator-saturated"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """The cores of the server, the generator or the emulator, by the kernel's numbers, and how many it can keep busy.
+
+    `most` is less than there are where it has fewer threads.
+    """
+
+    cores: tuple[int, ...]
+    most: int
+
+    @classmethod
+    def on(cls, cores: Sequence[int], threads: int | None = None) -> Part:
+        """A part on these cores; with so many threads that work, None: as many as it likes."""
+        return cls(tuple(cores), len(cores) if threads is None else min(threads, len(cores)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity:
+    """What there is to run out. None: there is no such limit, or nobody knows it.
+
+    `workers` is how many can be busy for clients (one is the status page's), `slots` how many connections can be open.
+    The rates are those that all clients share.
+    """
+
+    server: Part
+    generator: Part
+    emulator: Part
+    workers: int | None = None
+    slots: int | None = None
+    down_mbps: float | None = None
+    up_mbps: float | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The limit of a trial, since when it held, and the reasons for which the trial does not count."""
+
+    limited_by: Limit
+    since_s: float | None
+    saturated: tuple[str, ...]
+
+
+def verdict(seconds: Sequence[Second], capacity: Capacity) -> Verdict:
+    """The limit of a trial with these readings, the first of which began at 0."""
+    timed = _timed(seconds, capacity)
+    found = [each for each in map(_lasting, _stretches(timed)) if each is not None]
+    there = {each.limit for each in found}
+    saturated = tuple(reason for limit, reason in SATURATED.items() if limit in there)
+    if not found:
+        return Verdict(Limit.NOTHING, None, saturated)
+    return Verdict(found[0].limit, found[0].t_s, saturated)
+
+
+def limit_in(seconds: Sequence[Second], capacity: Capacity) -> Limit:
+    """What held for SHARE of the time of some seconds, such as those of a bucket."""
+    found = _lasting(_timed(seconds, capacity))
+    return found.limit if found else Limit.NOTHING
+
+
+def limit_of_second(second: Second, length_s: float, capacity: Capacity) -> Limit:
+    """What ran out in a second, which was so long."""
+    server, generator, emulator = (
+        _Load(capacity.server, second.server_cpu_s, length_s),
+        _Load(capacity.generator, second.generator_cpu_s, length_s),
+        _Load(capacity.emulator, second.emulator_cpu_s, length_s),
+    )
+    every = (server, generator, emulator)
+    late_ms = second.generator_late_ms
+    rules = {
+        Limit.GENERATOR_CPU: (late_ms is not None and late_ms >= LATE_MS)
+        or generator.is_out(every, second, HELD),
+        Limit.EMULATOR: emulator.is_out(every, second, HELD),
+        Limit.LINK: _is_full(second.down_bytes, length_s, capacity.down_mbps)
+        or _is_full(second.up_bytes, length_s, capacity.up_mbps),
+        Limit.SERVER_CPU: server.is_out(every, second),
+        Limit.WORKERS: _all_work(second, capacity.workers)
+        or _reaches(second.server_connections, capacity.slots),
+    }
+    return next((limit for limit, holds in rules.items() if holds), Limit.NOTHING)
+
+
+@dataclass(frozen=True)
+class _Load:
+    """What a part used in a second: `used` in cores; 0 where nobody knows."""
+
+    part: Part
+    cpu_s: float | None
+    length_s: float
+
+    @property
+    def used(self) -> float:
+        return (self.cpu_s or 0.0) / self.length_s
+
+    def is_out(self, every: Sequence[_Load], second: Second, held: float | None = None) -> bool:
+        """Whether it has run out of CPU; from `held` of its cores on also where another part used more of them."""
+        if self.cpu_s is None:
+            return False
+        if self.used >= FULL * self.part.most:
+            return True
+        mine = set(self.part.cores)
+        there = [each for each in every if mine & set(each.part.cores)]
+        if not _are_full(mine, second) or sum(each.used for each in there) < OURS * len(mine):
+            return False
+        enough = held is not None and self.used >= held * len(mine)
+        return enough or self.used == max(each.used for each in there)
+
+
+def _are_full(cores: Collection[int], second: Second) -> bool:
+    """Whether some cores were hardly idle; the whole machine where nobody tells of each."""
+    by_core, machine = second.idle_by_core, second.machine_idle_share
+    if by_core is not None and max(cores) < len(by_core):
+        return fmean(by_core[core] for core in cores) < SPARE
+    return machine is not None and machine < SPARE
+
+
+def _is_full(crossed: int | None, length_s: float, mbps: float | None) -> bool:
+    return crossed is not None and mbps is not None and crossed * 8 / 1e6 / length_s >= LINK_FULL * mbps
+
+
+def _all_work(second: Second, workers: int | None) -> bool:
+    return second.workers_idle == 0 and _reaches(second.workers_busy, workers)
+
+
+def _reaches(there: int | None, most: int | None) -> bool:
+    return there is not None and most is not None and there >= ALL * most
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """A second, how long it was, and what ran out in it."""
+
+    t_s: float
+    length_s: float
+    limit: Limit
+
+
+def _timed(seconds: Sequence[Second], capacity: Capacity) -> list[_Timed]:
+    """Each second with its length, which is the time since the one before; the first one is as long as the second."""
+    times = [each.t_s for each in seconds]
+    lengths = [later - earlier for earlier, later in itertools.pairwise(times)]
+    lengths = [lengths[0] if lengths else 1.0, *lengths]
+    return [
+        _Timed(each.t_s, length, limit_of_second(each, length, capacity))
+        for each, length in zip(seconds, lengths, strict=False)
+        if length > 0
+    ]
+
+
+def _stretches(timed: Sequence[_Timed]) -> Iterator[Sequence[_Timed]]:
+    """Every run of seconds that is STRETCH_S long; all of them where there are fewer."""
+    start, length = 0, 0.0
+    for end, each in enumerate(timed, start=1):
+        length += each.length_s
+        while length - timed[start].length_s >= STRETCH_S:
+            length -= timed[start].length_s
+            start += 1
+        if length >= STRETCH_S or (end == len(timed) and start == 0):
+            yield timed[start:end]
+
+
+def _lasting(timed: Sequence[_Timed]) -> _Timed | None:
+    """The first second of the limit that held for SHARE of the time; None when none did."""
+    held: dict[Limit, float] = defaultdict(float)
+    for each in timed:
+        held[each.limit] += each.length_s
+    whole = math.fsum(held.values())
+    held.pop(Limit.NOTHING, None)
+    most = max(held, key=lambda limit: held[limit], default=None)
+    if most is None or held[most] < SHARE * whole:
+        return None
+    return next(each for each in timed if each.limit is most)

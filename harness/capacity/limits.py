@@ -1,0 +1,85 @@
+"""What a machine carries: whether a crowd fits, said before it starts. The estimates err on the small side."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import psutil
+
+from harness.errors import EnvironmentLacks, StudyError
+from harness.link.addresses import MAX_CLIENTS
+
+# Of one user, measured: docs/results.md. 1000 users of HTTP/2 took 485 MB, 300 of HTTP/1.1 161 MB.
+USER_BYTES = 400_000
+SPARE_BYTES = 300_000_000  # for server, emulator and generator without a user
+SPARE_DESCRIPTORS = 100
+PORTS = (1024, 65535)  # that a client connects from, each address for itself
+TIME_WAIT_S = 60.0  # for which a port stays taken after its connection (linux/include/net/tcp.h)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What there is of each kind, for one process where the kernel counts by process."""
+
+    addresses: int
+    descriptors: int
+    memory_bytes: int
+    ports: int = PORTS[1] - PORTS[0] + 1
+
+    @classmethod
+    def this(cls) -> Machine:
+        _, descriptors = resource.getrlimit(
+            resource.RLIMIT_NOFILE
+        )  # the generator raises its own to the hard limit
+        return cls(MAX_CLIENTS, descriptors, psutil.virtual_memory().available)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """What the limits are held against. A user waits at least `pause_s` between one page and the next."""
+
+    users: int
+    connections_per_page: int
+    pause_s: float
+
+    @property
+    def ports_per_address(self) -> float:
+        """Taken at a time by one user: its open connections, and those that are in TIME_WAIT."""
+        pages = 1 + (TIME_WAIT_S / self.pause_s if self.pause_s > 0 else float("inf"))
+        return self.connections_per_page * pages
+
+
+def refuse_too_many(crowd: Crowd, machine: Machine) -> None:
+    """Raise an error of one line when there are more users than the machine carries."""
+    if crowd.users > machine.addresses:
+        raise StudyError(
+            f"{crowd.users:,} users are asked for, and a user has an address of its own, of which there are "
+            f"{machine.addresses:,}; ask for fewer users"
+        )
+    for complaint in _complaints(crowd, machine):
+        raise EnvironmentLacks(complaint)
+
+
+def _complaints(crowd: Crowd, machine: Machine) -> Iterator[str]:
+    descriptors = crowd.users * crowd.connections_per_page + SPARE_DESCRIPTORS
+    if 0 <= machine.descriptors < descriptors:
+        yield (
+            f"{crowd.users:,} users need {descriptors:,} file descriptors ({crowd.connections_per_page} connections each), "
+            f"and a process may have {machine.descriptors:,}; raise it with `ulimit -Hn {descriptors}`, or ask for at most "
+            f"{max(0, machine.descriptors - SPARE_DESCRIPTORS) // crowd.connections_per_page:,} users"
+        )
+    memory = crowd.users * USER_BYTES + SPARE_BYTES
+    if machine.memory_bytes < memory:
+        yield (
+            f"{crowd.users:,} users need some {memory / 1e9:.1f} GB of memory, and {machine.memory_bytes / 1e9:.1f} GB are "
+            f"free; ask for at most {max(0, machine.memory_bytes - SPARE_BYTES) // USER_BYTES:,} users"
+        )
+    if crowd.ports_per_address > machine.ports:
+        least = TIME_WAIT_S * crowd.connections_per_page / (machine.ports - crowd.connections_per_page)
+        yield (
+            f"a user takes {crowd.connections_per_page} ports for a page, and gets them back after {TIME_WAIT_S:g} s; "
+            f"{machine.ports:,} do not last when a page comes every {1000 * crowd.pause_s:g} ms; let users think for "
+            f"at least {least:.2f} s"
+        )
