@@ -105,7 +105,10 @@ class _Hop:
     main_frame: bool
     started_ms: int
     chain: int
+    asked_ms: int
     answered_ms: int | None = None
+    received_ms: int | None = None
+    sent: tuple[tuple[str, str], ...] = ()
     accepts: str = ""
     mime: str = ""
     ended: bool = False
@@ -145,22 +148,29 @@ class _Hop:
             answered_ms=self.answered_ms,
             accepts=self.accepts,
             mime=self.mime,
+            asked_ms=self.asked_ms,
+            ended_ms=self.answered_ms if self.received_ms is None else self.received_ms,
+            sent=self.sent,
         )
 
 
 def _hops(events: Iterable[Mapping[str, Any]], names: _Names) -> list[_Hop]:
     hops: list[_Hop] = []
+    asked_ms: int | None = None  # of the first; a redirect is asked for when it starts
     for event in events:
         name = names.event(event)
         parameters = event.get("params") or {}
-        if name == "URL_REQUEST_START_JOB" and event["phase"] == names.begin:
-            hops.append(_hop(parameters, int(event["time"]), event["source"]["id"]))
+        if name == "REQUEST_ALIVE" and event["phase"] == names.begin:
+            asked_ms = int(event["time"])
+        elif name == "URL_REQUEST_START_JOB" and event["phase"] == names.begin:
+            hops.append(_hop(parameters, int(event["time"]), event["source"]["id"], asked_ms))
+            asked_ms = None
         elif hops:
             _note(hops[-1], name, parameters, int(event["time"]), ended=event["phase"] == names.end)
     return hops
 
 
-def _hop(parameters: Mapping[str, Any], time_ms: int, source: int) -> _Hop:
+def _hop(parameters: Mapping[str, Any], time_ms: int, source: int, asked_ms: int | None) -> _Hop:
     """A request belongs to the page whose site tops its network isolation key, also from within a frame."""
     return _Hop(
         url=parameters.get("url", ""),
@@ -169,6 +179,7 @@ def _hop(parameters: Mapping[str, Any], time_ms: int, source: int) -> _Hop:
         main_frame=parameters.get("request_type") == "main frame",
         started_ms=time_ms,
         chain=source,
+        asked_ms=time_ms if asked_ms is None else asked_ms,
     )
 
 
@@ -176,15 +187,18 @@ def _note(hop: _Hop, name: str, parameters: Mapping[str, Any], time_ms: int, *, 
     if name in SENT_BY:
         hop.protocol = SENT_BY[name]
         sent = _headers(parameters)
+        hop.sent = tuple(sent.items())
         hop.accepts = sent.get("sec-fetch-dest") or sent.get("accept", "")
     elif name == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
         hop.status = _status(parameters.get("headers", []))
         hop.mime = _headers(parameters).get("content-type", "").partition(";")[0].strip().lower()
         hop.answered_ms = time_ms
     elif name == "URL_REQUEST_JOB_BYTES_READ":
+        hop.received_ms = time_ms
         hop.raw_bytes += parameters.get("byte_count", 0)
         hop.raw += [parameters["bytes"]] if "bytes" in parameters else []
     elif name == "URL_REQUEST_JOB_FILTERED_BYTES_READ":
+        hop.received_ms = time_ms
         hop.filtered_bytes += parameters.get("byte_count", 0)
         hop.filtered += [parameters["bytes"]] if "bytes" in parameters else []
     elif ended and name in ("REQUEST_ALIVE", "URL_REQUEST_START_JOB"):

@@ -1,0 +1,190 @@
+"""What a page asks for, in which order and by which dependency: taken from proved loads of it in the browser. Pure.
+
+Chromium's NetLog names no initiator but an origin. So the rule is one of time, over several loads of the page:
+
+    An object is asked for once all those things have come that had come in every load before the browser asked for it.
+
+Only things count in which a browser finds what to ask for, or for which it holds requests back: documents, style sheets,
+scripts and data; no pictures, fonts and media. What merely happened to come earlier does not do so in every load. An
+object always waits for the document, and a hop of a redirect for the hop before. Where the Referer names a frame or a
+style sheet, the object waits for that, too: a browser reads those while they arrive.
+
+What a browser finds while the document arrives waits here for the whole of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.browser.browserlog import Request
+from harness.errors import MeasurementRefused
+
+DOCUMENT = -1  # as an index
+# Media types and destinations of what leads a browser to no further request.
+LEADS_NOWHERE = ("image", "font", "audio", "video", "track", "application/font", "application/x-font")
+# What a client makes anew for each request, or what a log does not tell in full.
+NOT_SENT_AGAIN = frozenset(
+    {"host", "connection", "content-length", "transfer-encoding", "cookie", "authorization", "te", "upgrade"}
+)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing a page asks for. `after` are the indices of the objects it waits for; DOCUMENT is the document.
+
+    `status` is what the server answered in the browser: also an object that is not archived is part of the page.
+    """
+
+    url: str
+    method: str
+    headers: tuple[tuple[str, str], ...]
+    status: int
+    after: tuple[int, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "url": self.url,
+            "method": self.method,
+            "headers": dict(self.headers),
+            "status": self.status,
+            "after": list(self.after),
+        }
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The document, and the objects in the order in which the browser asked for them.
+
+    `network_ms` is what the network took in each load: from asking for the document to the last byte of the last object.
+    `left_out` counts what not every load asked for.
+    """
+
+    document: Item
+    objects: tuple[Item, ...]
+    network_ms: tuple[float, ...] = ()
+    left_out: int = 0
+
+    @property
+    def requests(self) -> int:
+        return 1 + len(self.objects)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Every host that is asked, in the order of the page."""
+        return tuple(dict.fromkeys(urlsplit(each.url).hostname or "" for each in (self.document, *self.objects)))
+
+    def to_json(self) -> dict[str, Any]:
+        """The page as the generator takes it."""
+        return {
+            "document": self.document.url,
+            "headers": dict(self.document.headers),
+            "status": self.document.status,
+            "objects": [each.to_json() for each in self.objects],
+        }
+
+
+def recipe_of(loads: Sequence[Sequence[Request]]) -> Recipe:
+    """The recipe of a page from what it asked for in each of its proved loads (`Evidence.load_requests`)."""
+    seen = [_answered(load) for load in loads]
+    if not seen or not all(seen):
+        raise MeasurementRefused("the page's load in the browser left no request that was answered")
+    named = [_named(load) for load in seen]
+    common = set.intersection(*(set(load) for load in named))
+    names = [name for name in named[0] if name in common]
+    requests = [[load[name] for name in names] for load in named]
+    waits = [_waits(load) for load in requests]
+    after = [set.intersection(*(load[number] for load in waits)) for number in range(len(names))]
+    items = [
+        _item(request, _needed(after[number], after)) for number, request in enumerate(requests[0])
+    ]
+    return Recipe(
+        document=items[0],
+        objects=tuple(items[1:]),
+        network_ms=tuple(_network_ms(load) for load in requests),
+        left_out=sum(len(load) - len(names) for load in named),
+    )
+
+
+def _answered(load: Iterable[Request]) -> list[Request]:
+    """What was sent and answered, in the order asked for; the document, or its first hop, stands first."""
+    asked = [each for each in load if each.protocol is not None and each.status is not None]
+    return sorted(asked, key=lambda each: (not each.main_frame, _asked_ms(each), each.started_ms))
+
+
+def _named(load: Iterable[Request]) -> dict[tuple[str, str, int], Request]:
+    """Each request by what makes it the same in another load: method, URL, and which one of those it was."""
+    counts: Counter[tuple[str, str]] = Counter()
+    found = {}
+    for each in load:
+        key = each.method, each.url.partition("#")[0]
+        found[(*key, counts[key])] = each
+        counts[key] += 1
+    return found
+
+
+def _waits(load: Sequence[Request]) -> list[set[int]]:
+    """For each request the numbers of those it had to wait for, in this load; 0 is the document."""
+    leading = [number for number, each in enumerate(load) if _leads_on(each)]
+    last_hop = max(number for number, each in enumerate(load) if each.chain == load[0].chain)
+    found: list[set[int]] = [set()]
+    for number, each in enumerate(load[1:], start=1):
+        earlier = [other for other in leading if other < number]
+        waits = {other for other in earlier if _ended_ms(load[other]) <= _asked_ms(each)}
+        waits |= {other for other in range(number) if load[other].chain == each.chain}
+        waits |= {0} if number <= last_hop else {0, last_hop}
+        waits |= _named_by_referer(each, load, earlier, waits)
+        found.append(waits)
+    return _closed(found)
+
+
+def _named_by_referer(
+    request: Request, load: Sequence[Request], earlier: Sequence[int], waits: set[int]
+) -> set[int]:
+    """The frame or style sheet that is still arriving; of one on another host the Referer tells the origin alone."""
+    referer = dict(request.sent).get("referer", "")
+    named = [number for number in earlier if referer in (load[number].url, _origin(load[number].url))]
+    return set() if not named or waits.intersection(named) else {named[-1]}
+
+
+def _closed(waits: Sequence[set[int]]) -> list[set[int]]:
+    """With what those wait for in turn, which stand before them."""
+    found: list[set[int]] = []
+    for each in waits:
+        found.append(each.union(*(found[other] for other in each)))
+    return found
+
+
+def _needed(waits: set[int], after: Sequence[set[int]]) -> tuple[int, ...]:
+    """Without those that another one of them waits for, as indices of objects."""
+    implied = set().union(*(after[other] for other in waits))
+    return tuple(number - 1 for number in sorted(waits - implied))
+
+
+def _item(request: Request, after: tuple[int, ...]) -> Item:
+    headers = tuple((name, value) for name, value in request.sent if name not in NOT_SENT_AGAIN)
+    return Item(request.url.partition("#")[0], request.method, headers, request.status or 0, after)
+
+
+def _leads_on(request: Request) -> bool:
+    return not request.accepts.startswith(LEADS_NOWHERE) and not request.mime.startswith(LEADS_NOWHERE)
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}/"
+
+
+def _asked_ms(request: Request) -> float:
+    return request.started_ms if request.asked_ms is None else request.asked_ms
+
+
+def _ended_ms(request: Request) -> float:
+    return float("inf") if request.ended_ms is None else request.ended_ms
+
+
+def _network_ms(load: Sequence[Request]) -> float:
+    return max(_ended_ms(each) for each in load) - _asked_ms(load[0])
