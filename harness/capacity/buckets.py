@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from bisect import bisect_right
@@ -31,7 +32,7 @@ def buckets(
     second_lots = _lots(seconds, edges, lambda second: max(0.0, math.nextafter(second.t_s, 0.0)))
     made = [
         _bucket(start, end - start, page_lots[number], second_lots[number])
-        for number, (start, end) in enumerate(zip(edges, edges[1:], strict=False))
+        for number, (start, end) in enumerate(itertools.pairwise(edges))
     ]
     _refuse_uneven(pages, seconds, made)
     return made

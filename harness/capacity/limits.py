@@ -66,15 +66,15 @@ def _complaints(crowd: Crowd, machine: Machine) -> Iterator[str]:
     descriptors = crowd.users * crowd.connections_per_page + SPARE_DESCRIPTORS
     if 0 <= machine.descriptors < descriptors:
         yield (
-            f"{crowd.users:,} users need {descriptors:,} file descriptors ({crowd.connections_per_page} connections each), "
-            f"and a process may have {machine.descriptors:,}; raise it with `ulimit -Hn {descriptors}`, or ask for at most "
-            f"{max(0, machine.descriptors - SPARE_DESCRIPTORS) // crowd.connections_per_page:,} users"
+            f"{crowd.users:,} users need {descriptors:,} file descriptors ({crowd.connections_per_page} connections "
+            f"each), and a process may have {machine.descriptors:,}; raise it with `ulimit -Hn {descriptors}`, or ask "
+            f"for at most {max(0, machine.descriptors - SPARE_DESCRIPTORS) // crowd.connections_per_page:,} users"
         )
     memory = crowd.users * USER_BYTES + SPARE_BYTES
     if machine.memory_bytes < memory:
         yield (
-            f"{crowd.users:,} users need some {memory / 1e9:.1f} GB of memory, and {machine.memory_bytes / 1e9:.1f} GB are "
-            f"free; ask for at most {max(0, machine.memory_bytes - SPARE_BYTES) // USER_BYTES:,} users"
+            f"{crowd.users:,} users need some {memory / 1e9:.1f} GB of memory, and {machine.memory_bytes / 1e9:.1f} GB "
+            f"are free; ask for at most {max(0, machine.memory_bytes - SPARE_BYTES) // USER_BYTES:,} users"
         )
     if crowd.ports_per_address > machine.ports:
         least = TIME_WAIT_S * crowd.connections_per_page / (machine.ports - crowd.connections_per_page)

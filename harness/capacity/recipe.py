@@ -2,12 +2,12 @@
 
 Chromium's NetLog names no initiator but an origin. So the rule is one of time, over several loads of the page:
 
-    An object is asked for once all those things have come that had come in every load before the browser asked for it.
+    An object is asked for once all that has come which in every load had come before the browser asked for it.
 
-Only things count in which a browser finds what to ask for, or for which it holds requests back: documents, style sheets,
-scripts and data; no pictures, fonts and media. What merely happened to come earlier does not do so in every load. An
-object always waits for the document, and a hop of a redirect for the hop before. Where the Referer names a frame or a
-style sheet, the object waits for that, too: a browser reads those while they arrive.
+Only things count in which a browser finds what to ask for, or for which it holds requests back: documents, style
+sheets, scripts and data; no pictures, fonts and media. What merely happened to come earlier does not do so in every
+load. An object always waits for the document, and a hop of a redirect for the hop before. Where the Referer names a
+frame or a style sheet, the object waits for that, too: a browser reads those while they arrive.
 
 What a browser finds while the document arrives waits here for the whole of it.
 """
@@ -59,8 +59,8 @@ class Item:
 class Recipe:
     """The document, and the objects in the order in which the browser asked for them.
 
-    `network_ms` is what the network took in each load: from asking for the document to the last byte of the last object.
-    `left_out` counts what not every load asked for.
+    `network_ms` is what the network took in each load: from asking for the document to the last byte of the last
+    object. `left_out` counts what not every load asked for.
     """
 
     document: Item
@@ -75,7 +75,9 @@ class Recipe:
     @property
     def hosts(self) -> tuple[str, ...]:
         """Every host that is asked, in the order of the page."""
-        return tuple(dict.fromkeys(urlsplit(each.url).hostname or "" for each in (self.document, *self.objects)))
+        return tuple(
+            dict.fromkeys(urlsplit(each.url).hostname or "" for each in (self.document, *self.objects))
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The page as the generator takes it."""
@@ -98,9 +100,7 @@ def recipe_of(loads: Sequence[Sequence[Request]]) -> Recipe:
     requests = [[load[name] for name in names] for load in named]
     waits = [_waits(load) for load in requests]
     after = [set.intersection(*(load[number] for load in waits)) for number in range(len(names))]
-    items = [
-        _item(request, _needed(after[number], after)) for number, request in enumerate(requests[0])
-    ]
+    items = [_item(request, _needed(after[number], after)) for number, request in enumerate(requests[0])]
     return Recipe(
         document=items[0],
         objects=tuple(items[1:]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -80,7 +81,7 @@ def test_each_page_and_second_is_in_one_bucket(
     assert sum(each.requests for each in made) == 4 * len(pages)
     assert math.fsum(each.server_cpu_s or 0 for each in made) == pytest.approx(len(seconds))
     assert made[0].t_s == 0
-    for one, other in zip(made, made[1:], strict=False):
+    for one, other in itertools.pairwise(made):
         assert one.t_s + one.seconds == pytest.approx(other.t_s, abs=1e-5)
 
 

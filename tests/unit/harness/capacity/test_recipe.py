@@ -1,0 +1,169 @@
+"""What a page asks for and when: of real loads (Chromium 156, 10 Mbit/s, 50 ms, three each), and case by case."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.browser.browserlog import Request
+from harness.browser.netlog import parse_netlog
+from harness.capacity.recipe import DOCUMENT, Recipe, recipe_of
+from harness.errors import MeasurementRefused
+
+DATA = Path(__file__).parents[3] / "data" / "recipe"
+START = "https://site.example/"
+
+
+def real(name: str, loads: int = 3) -> Recipe:
+    texts = [gzip.decompress((DATA / f"{name}-{number + 1}.json.gz").read_bytes()) for number in range(loads)]
+    return recipe_of([parse_netlog(text.decode()).page_requests for text in texts])
+
+
+def number(recipe: Recipe, end: str) -> int:
+    (found,) = [number for number, each in enumerate(recipe.objects) if each.url.endswith(end)]
+    return found
+
+
+def all_before(recipe: Recipe, index: int) -> set[int]:
+    """What an object waits for, also by way of others."""
+    found = set(recipe.objects[index].after)
+    for other in found - {DOCUMENT}:
+        found = found | all_before(recipe, other)
+    return found
+
+
+@pytest.mark.parametrize("protocol", ["h2", "http1"])
+def test_all_of_the_dummy_page_stands_in_its_document(protocol: str) -> None:
+    made = real(f"dummy-{protocol}")
+    assert made.requests == 24
+    assert made.hosts == ("dummy.example",)
+    assert {each.after for each in made.objects} == {(DOCUMENT,)}
+    assert {each.url.rpartition(".")[2] for each in made.objects[:3]} == {"css"}
+    assert {each.url.rpartition(".")[2] for each in made.objects[3:]} == {"png", "jpg"}
+    assert {each.status for each in made.objects} == {200}
+    assert len(made.network_ms) == 3
+    assert made.left_out == 0
+
+
+def test_one_load_alone_takes_chance_for_a_dependency() -> None:
+    """In the first of these loads some pictures were asked for late, after the style sheets had come."""
+    texts = [gzip.decompress((DATA / f"dummy-h2-{number}.json.gz").read_bytes()) for number in (1, 2, 3)]
+    alone = [recipe_of([parse_netlog(text.decode()).page_requests]) for text in texts]
+    assert any({each.after for each in made.objects} != {(DOCUMENT,)} for made in alone)
+
+
+@pytest.mark.parametrize("protocol", ["h2", "http1"])
+def test_the_agency_page_waits_for_style_sheets_and_scripts(protocol: str) -> None:
+    made = real(f"agency-{protocol}")
+    assert made.requests == 33
+    assert len(made.hosts) == 6
+    style, script = number(made, "/css/styles.css"), number(made, "all.js")
+    assert made.objects[style].after == (DOCUMENT,)
+    for end in ("header-bg.jpg", "map-image.png", "montserrat-latin-400-normal.woff2"):
+        assert {style, script} <= all_before(made, number(made, end))
+    (missed,) = [each for each in made.objects if each.status == 404]
+    assert missed.url.endswith("sb-forms-latest.js")
+    headers = dict(made.objects[number(made, "header-bg.jpg")].headers)
+    assert headers["referer"].endswith("/css/styles.css")
+    assert "host" not in headers
+
+
+def test_an_object_waits_for_none_that_stands_behind_it() -> None:
+    for name in ("dummy-h2", "dummy-http1", "agency-h2", "agency-http1"):
+        for place, each in enumerate(real(name).objects):
+            assert each.after
+            assert all(DOCUMENT <= other < place for other in each.after)
+
+
+def test_the_json_of_the_generator() -> None:
+    told = real("dummy-h2").to_json()
+    assert told["document"] == "https://dummy.example/"
+    assert told["headers"]["sec-fetch-dest"] == "document"
+    assert told["objects"][0]["after"] == [-1]
+    assert told["objects"][0]["method"] == "GET"
+    assert told["objects"][0]["headers"]["referer"] == "https://dummy.example/"
+
+
+def asked(url: str, asked_ms: float, ended_ms: float | None, **changes: Any) -> Request:
+    made = Request(
+        url=url,
+        method="GET",
+        of_page=True,
+        main_frame=url == START,
+        started_ms=asked_ms,
+        protocol="h2",
+        status=200,
+        net_error=None,
+        body_bytes=1,
+        chain=hash(url),
+        accepts="document" if url == START else "script",
+        asked_ms=asked_ms,
+        ended_ms=ended_ms,
+    )
+    return replace(made, **changes)
+
+
+DOC = asked(START, 0, 100)
+
+
+def after(*requests: Request) -> list[tuple[int, ...]]:
+    return [each.after for each in recipe_of([(DOC, *requests)]).objects]
+
+
+def test_a_script_leads_on_and_a_picture_does_not() -> None:
+    picture = asked("https://a.example/p.png", 110, 120, accepts="image")
+    script = asked("https://a.example/s.js", 111, 130)
+    data = asked("https://a.example/data", 140, 150, accepts="empty")
+    last = asked("https://a.example/last", 160, 170, accepts="image")
+    assert after(picture, script, data, last) == [(-1,), (-1,), (1,), (2,)]
+
+
+def test_an_object_that_is_asked_for_while_the_document_arrives_waits_for_it() -> None:
+    assert after(asked("https://a.example/p.png", 50, 120)) == [(-1,)]
+
+
+def test_hops_of_redirects_follow_each_other() -> None:
+    """The document is redirected once, and so is a script."""
+    first = replace(DOC, status=301, ended_ms=20)
+    second = asked("https://site.example/there", 20, 100, main_frame=True, chain=DOC.chain)
+    hop = asked("https://a.example/s", 110, 120, status=302, chain=7)
+    script = asked("https://a.example/s.js", 120, 130, chain=7)
+    made = recipe_of([(first, second, hop, script)])
+    assert made.document.url == START
+    assert [each.after for each in made.objects] == [(-1,), (0,), (1,)]
+    assert [each.status for each in made.objects] == [200, 302, 200]
+
+
+def test_a_frame_that_still_arrives_is_known_by_the_referer() -> None:
+    frame = asked("https://f.example/frame", 110, 200, accepts="iframe")
+    own = (("referer", "https://f.example/frame"),)
+    assert after(frame, asked("https://f.example/s.js", 150, 160, sent=own)) == [(-1,), (0,)]
+    origin = (("referer", "https://f.example/"),)
+    assert after(frame, asked("https://g.example/s.js", 150, 160, sent=origin)) == [(-1,), (0,)]
+
+
+def test_what_was_taken_back_or_never_sent_is_no_part_of_the_page() -> None:
+    unsent = asked("https://a.example/1", 110, None, protocol=None, status=None)
+    unanswered = asked("https://a.example/2", 110, None, status=None, net_error=-3)
+    assert after(unsent, unanswered) == []
+
+
+def test_only_what_every_load_asked_for_is_part_of_the_page() -> None:
+    script, extra = asked("https://a.example/s.js", 110, 120), asked("https://a.example/x.js", 115, 120)
+    made = recipe_of([(DOC, script, extra), (DOC, script)])
+    assert [each.url for each in made.objects] == ["https://a.example/s.js"]
+    assert made.left_out == 1
+
+
+def test_the_same_url_twice_is_asked_for_twice() -> None:
+    one = asked("https://a.example/s.js", 110, 120)
+    assert len(recipe_of([(DOC, one, replace(one, asked_ms=130, ended_ms=140, chain=9))] * 2).objects) == 2
+
+
+def test_a_load_without_an_answer_makes_no_recipe() -> None:
+    with pytest.raises(MeasurementRefused, match="no request that was answered"):
+        recipe_of([()])
