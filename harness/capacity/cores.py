@@ -97,3 +97,14 @@ def _threads(root: int) -> list[int]:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found += [int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()]
     return found
+
+
+@contextlib.contextmanager
+def starting_on(cores: Sequence[int]) -> Iterator[None]:
+    """What this thread starts inside the block runs on these cores, and knows from its first moment how many it has."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -41,14 +41,15 @@ class Crowd:
     """What the limits are held against. A user waits at least `pause_s` between one page and the next."""
 
     users: int
+    connections_at_once: int  # of a user
     connections_per_page: int
     pause_s: float
 
     @property
     def ports_per_address(self) -> float:
         """Taken at a time by one user: its open connections, and those that are in TIME_WAIT."""
-        pages = 1 + (TIME_WAIT_S / self.pause_s if self.pause_s > 0 else float("inf"))
-        return self.connections_per_page * pages
+        pages = TIME_WAIT_S / self.pause_s if self.pause_s > 0 else float("inf")
+        return self.connections_per_page * pages + self.connections_at_once
 
 
 def refuse_too_many(crowd: Crowd, machine: Machine) -> None:
@@ -63,12 +64,12 @@ def refuse_too_many(crowd: Crowd, machine: Machine) -> None:
 
 
 def _complaints(crowd: Crowd, machine: Machine) -> Iterator[str]:
-    descriptors = crowd.users * crowd.connections_per_page + SPARE_DESCRIPTORS
+    descriptors = crowd.users * crowd.connections_at_once + SPARE_DESCRIPTORS
     if 0 <= machine.descriptors < descriptors:
         yield (
-            f"{crowd.users:,} users need {descriptors:,} file descriptors ({crowd.connections_per_page} connections "
+            f"{crowd.users:,} users need {descriptors:,} file descriptors ({crowd.connections_at_once} connections "
             f"each), and a process may have {machine.descriptors:,}; raise it with `ulimit -Hn {descriptors}`, or ask "
-            f"for at most {max(0, machine.descriptors - SPARE_DESCRIPTORS) // crowd.connections_per_page:,} users"
+            f"for at most {max(0, machine.descriptors - SPARE_DESCRIPTORS) // crowd.connections_at_once:,} users"
         )
     memory = crowd.users * USER_BYTES + SPARE_BYTES
     if machine.memory_bytes < memory:
@@ -77,7 +78,7 @@ def _complaints(crowd: Crowd, machine: Machine) -> Iterator[str]:
             f"are free; ask for at most {max(0, machine.memory_bytes - SPARE_BYTES) // USER_BYTES:,} users"
         )
     if crowd.ports_per_address > machine.ports:
-        least = TIME_WAIT_S * crowd.connections_per_page / (machine.ports - crowd.connections_per_page)
+        least = TIME_WAIT_S * crowd.connections_per_page / (machine.ports - crowd.connections_at_once)
         yield (
             f"a user takes {crowd.connections_per_page} ports for a page, and gets them back after {TIME_WAIT_S:g} s; "
             f"{machine.ports:,} do not last when a page comes every {1000 * crowd.pause_s:g} ms; let users think for "

@@ -45,7 +45,7 @@ class Page:
 
 @dataclass(frozen=True, kw_only=True)
 class Second:
-    """What was read at one moment, `t_s` since the trial began. CPU time, hits, packets and bytes: since the last one."""
+    """What was read at one moment, `t_s` since the trial began. CPU, hits, packets and bytes: since the last one."""
 
     t_s: float
     users: int | None = None

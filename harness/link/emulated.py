@@ -119,6 +119,8 @@ class EmulatedLink:
         self.backend = backend
         self.seed = seed
         self.ready: Mapping[str, Any] = {}
+        self._told: dict[str, list[dict[str, Any]]] = {}
+        self._read_up_to = 0  # of its log
 
     @property
     def epoch_ns(self) -> int:
@@ -189,13 +191,18 @@ class EmulatedLink:
         return {**told, "seed": self.seed, **kept}
 
     def _events(self, kind: str) -> list[dict[str, Any]]:
-        found = []
-        for line in self._process.log.read_text(errors="replace").splitlines():
+        """What it has told so far of this kind. Each line of its log is read once, however often it is asked."""
+        with self._process.log.open("rb") as log:
+            log.seek(self._read_up_to)
+            text = log.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._read_up_to += len(whole)
+        for line in whole.splitlines():
             with contextlib.suppress(ValueError):
                 event = json.loads(line)
-                if isinstance(event, dict) and event.get("event") == kind:
-                    found.append(event)
-        return found
+                if isinstance(event, dict):
+                    self._told.setdefault(event.get("event", ""), []).append(event)
+        return self._told.get(kind, [])
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.capacity.cores import Cores, allotted, pinned
+from harness.capacity.cores import Cores, allotted, pinned, starting_on
 from harness.system.command import Command
 from harness.system.process import running
 
@@ -71,3 +71,11 @@ def test_a_process_that_is_gone_is_no_error(tmp_path: Path) -> None:
         process.ends_within(60)
     with pinned(process.pid, [0]):
         pass
+
+
+def test_what_is_started_there_knows_its_cores(tmp_path: Path) -> None:
+    before = os.sched_getaffinity(0)
+    with starting_on([max(before)]), running(Command.of("nproc"), tmp_path / "log") as process:
+        process.ends_within(60)
+    assert (tmp_path / "log").read_text() == "1\n"
+    assert os.sched_getaffinity(0) == before

@@ -10,7 +10,7 @@ from harness.capacity.limits import Crowd, Machine, refuse_too_many
 from harness.errors import EnvironmentLacks, StudyError
 
 MACHINE = Machine(addresses=65_536, descriptors=20_000, memory_bytes=8_000_000_000)
-CROWD = Crowd(users=1000, connections_per_page=6, pause_s=5.0)
+CROWD = Crowd(users=1000, connections_at_once=6, connections_per_page=6, pause_s=5.0)
 
 
 def test_a_crowd_that_fits() -> None:

@@ -1,0 +1,36 @@
+"""How many users there are at a moment of a crowd's trial, and what such a crowd asks of a machine. Pure."""
+
+from __future__ import annotations
+
+from harness.capacity.limits import Crowd
+from harness.capacity.recipe import Recipe
+from harness.model.protocol import Protocol
+from harness.model.workload import Users
+
+HTTP1_CONNECTIONS_PER_HOST = 6  # of Chromium, and of the browsers of 2012
+
+
+def users_at(workload: Users, t_s: float) -> int:
+    """The users that are there `t_s` seconds after the start: along the ramp, or on its step."""
+    if workload.steps:
+        step = int(t_s / (workload.step_s or 1.0))
+        return workload.steps[min(max(step, 0), len(workload.steps) - 1)]
+    start, to = workload.start or 1, workload.to or 1
+    share = min(max(t_s / (workload.over_s or 1.0), 0.0), 1.0)
+    return start + int((to - start) * share)
+
+
+def connections_per_host(protocol: Protocol) -> int:
+    """The most connections that a user has open to a host at a time."""
+    return HTTP1_CONNECTIONS_PER_HOST if protocol.wire == Protocol.HTTP1.wire else 1
+
+
+def crowd_of(workload: Users, recipe: Recipe, protocol: Protocol, rtt_ms: float) -> Crowd:
+    """What the limits of a machine are held against. No page takes less than two round trips."""
+    at_once = min(connections_per_host(protocol) * len(recipe.hosts), recipe.requests)
+    return Crowd(
+        users=workload.most,
+        connections_at_once=at_once,
+        connections_per_page=at_once if protocol.keep_alive else recipe.requests,
+        pause_s=workload.think_s + 2 * rtt_ms / 1000,
+    )

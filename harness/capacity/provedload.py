@@ -1,0 +1,54 @@
+"""Loads of a page in the browser that count, for the recipe of a crowd's pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.browser.browserlog import Request
+from harness.capacity.recipe import Recipe, recipe_of
+from harness.errors import MeasurementRefused
+from harness.model.condition import Condition
+from harness.model.engine import DEFAULT_ENGINE, speaking
+from harness.outcome import Outcome
+from harness.study.plan import PlannedTrial
+from harness.trial.bench import Bench
+from harness.trial.trial import TrialOptions, run_observed
+
+LOADS = 3  # so that what merely happened to come earlier in one of them is not taken for a dependency
+MOST_LOADS = 6
+
+
+def in_the_browser(condition: Condition) -> Condition:
+    """The condition of a load in the browser for one of a crowd: one client has the link to itself."""
+    spoken = speaking(condition.protocol)
+    engine = spoken[0] if spoken else DEFAULT_ENGINE
+    link = replace(condition.link, per_client=False, shared_down_mbps=None, shared_up_mbps=None)
+    return replace(condition, engine=engine, driver=engine.drivers[0], link=link)
+
+
+def proved_recipe(opened: Bench, condition: Condition, files: Path, *, timeout_s: float = 60.0) -> Recipe:
+    """What the page of a crowd's condition asks for, from loads by its protocol that were proved.
+
+    MeasurementRefused when not enough of them count.
+    """
+    asked = in_the_browser(condition)
+    loads: list[Sequence[Request]] = []
+    said = ""
+    for number in range(1, MOST_LOADS + 1):
+        planned = PlannedTrial(f"recipe-{number}", number, number, asked)
+        record, evidence = run_observed(
+            opened.testbed, opened.drivers, planned, TrialOptions(timeout_s), files
+        )
+        if record.outcome is Outcome.OK and evidence is not None:
+            loads.append(evidence.load_requests)
+        else:
+            said = f"{record.outcome}: {record.reason}"
+        if len(loads) == LOADS:
+            return recipe_of(loads)
+    raise MeasurementRefused(
+        f"what {condition.page} asks for by {condition.protocol} is taken from {LOADS} loads of it in the browser, and "
+        f"only {len(loads)} of {MOST_LOADS} counted ({said}); see `coldload load {condition.page} --protocol "
+        f"{condition.protocol}`"
+    )
