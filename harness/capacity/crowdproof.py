@@ -19,7 +19,8 @@ LOST_OUTSIDE = ("drops_device", "oversize", "write_errors")  # of a link's count
 class CrowdEvidence:
     """What a crowd's trial left behind for its proof; None for what it did not get to.
 
-    `hosts` is how many hosts the page asks, `connections_per_host` what HTTP/1.1 may have open to each.
+    `hosts` is how many hosts the page asks, `connections_per_host` what HTTP/1.1 may have open to each. `logged`:
+    whether the server writes a log of requests at all.
     """
 
     protocol: Protocol
@@ -30,6 +31,7 @@ class CrowdEvidence:
     pages: Sequence[Page]
     served: ServedCounts | None
     link_reading: Mapping[str, Any] | None
+    logged: bool = True
 
 
 def verdict(evidence: CrowdEvidence) -> tuple[Outcome, str | None]:
@@ -88,6 +90,8 @@ def _wrong_connections(evidence: CrowdEvidence) -> str | None:
 
 def _wrong_at_server(evidence: CrowdEvidence) -> str | None:
     protocol, served = evidence.protocol, evidence.served
+    if not evidence.logged:
+        return None
     if served is None:
         return "the server's log was not read"
     wrong = {name: count for name, count in served.by_protocol.items() if name != protocol.wire}
@@ -106,7 +110,7 @@ def _unseen_at_server(evidence: CrowdEvidence) -> str | None:
     """What a whole page asked for has been answered, so it has been logged."""
     answered = sum(page.requests - page.failed for page in evidence.pages if page.ms is not None)
     logged = evidence.served.requests if evidence.served else 0
-    if logged < answered:
+    if evidence.logged and logged < answered:
         return f"{answered:,} requests were answered, but the testbed's server logged {logged:,}"
     return None
 

@@ -55,6 +55,9 @@ COMMANDS = (
     ),
     CommandRow("optimize", "optimise", "make a variant of an archive and show what each filter did"),
     CommandRow("load", "load", "load an archive once, and print one line about that"),
+    CommandRow(
+        "crowd", "crowd", "load an archive by a crowd of users at a time; one line a second, then a summary"
+    ),
     CommandRow("shell", "shell", "run a shell or a command inside the emulated network"),
     CommandRow("report", "report", "make tables, figures and report.html from the records of runs"),
     CommandRow(

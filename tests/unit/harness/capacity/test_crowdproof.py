@@ -130,6 +130,10 @@ def test_resumption_is_no_fault_where_the_study_allows_it() -> None:
     assert verdict(replace(GOOD, served=served, tls_resumption=True)) == (Outcome.OK, None)
 
 
+def test_a_server_that_writes_no_log_proves_nothing_and_denies_nothing() -> None:
+    assert verdict(replace(GOOD, served=ServedCounts(0, {}, {}), logged=False)) == (Outcome.OK, None)
+
+
 def logged(**changes: Any) -> ServedRequest:
     made = ServedRequest(
         started_us=0,

@@ -1,0 +1,166 @@
+"""A crowd under way: the generator on its client host, what is read once a second, and whether all parts live."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.capacity.arrival import connections_per_host, users_at
+from harness.capacity.cores import Cores, pinned, starting_on
+from harness.capacity.k6 import generating
+from harness.capacity.limits import PORTS
+from harness.capacity.logtail import Tail
+from harness.capacity.recipe import Recipe
+from harness.capacity.series import PAGES_NAME, SECONDS_NAME, Page, Second
+from harness.capacity.served import ServedCounts, counted
+from harness.capacity.serverside import Sampler, Watched, sampling
+from harness.errors import TestbedFailed
+from harness.link.emulated import EmulatedLink
+from harness.model.link import Link
+from harness.model.workload import Users
+from harness.system.process import Process
+from harness.system.processtree import ForeignCpu
+from harness.testbed.endpoint import Endpoint
+from harness.testbed.testbed import Client, Testbed
+
+LOOK_EVERY_S = 1.0
+# How long a generator may go on after the crowd's time and the limit of a page: to start, to end, to end itself.
+OVERTIME_S = 60.0
+
+
+@dataclass
+class CrowdSeen:
+    """What has been seen of a crowd so far; None for what the trial did not get to."""
+
+    pages: list[Page] = field(default_factory=list)
+    seconds: Sequence[Second] = ()
+    accounting: str | None = None
+    link_reading: Mapping[str, Any] | None = None
+    served: ServedCounts | None = None
+    foreign_cpu_share: float | None = None
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Users of one page at an endpoint.
+
+    The series go to `files`. `each_second` is told of each second, with the pages that ended since the one before.
+    """
+
+    testbed: Testbed
+    endpoint: Endpoint
+    link: Link
+    block: int
+    workload: Users
+    recipe: Recipe
+    cores: Cores
+    files: Path
+    each_second: Callable[[Second, Sequence[Page]], None]
+
+    def measure(self, seen: CrowdSeen) -> None:
+        """The whole crowd, from its client host to its end; raises TestbedFailed. What was seen is in `seen` anyhow."""
+        log_offset, foreign = self.endpoint.server.log_offset, ForeignCpu()
+        with self._client() as client, self._placed(client):
+            try:
+                self._load(client, seen)
+            finally:
+                seen.foreign_cpu_share = foreign.share()
+                with contextlib.suppress(TestbedFailed):  # the proof tells of a link without a reading
+                    seen.link_reading = client.link.reading()
+                requests = self.endpoint.server.each_request(log_offset)
+                seen.served = counted(requests, frozenset(client.addresses))
+
+    @contextlib.contextmanager
+    def _client(self) -> Iterator[Client]:
+        with self.testbed.client(self.link, block=self.block, count=self.workload.most) as client:
+            client.host.set_kernel({"ipv4.ip_local_port_range": f"{PORTS[0]} {PORTS[1]}"})
+            yield client
+
+    @contextlib.contextmanager
+    def _placed(self, client: Client) -> Iterator[None]:
+        """Server and emulator on their cores."""
+        with contextlib.ExitStack() as undo:
+            for pid in self.endpoint.server.programs.values():
+                undo.enter_context(pinned(pid, self.cores.server))
+            if isinstance(client.link, EmulatedLink):
+                undo.enter_context(pinned(client.link.pid, self.cores.emulator))
+            yield
+
+    def _load(self, client: Client, seen: CrowdSeen) -> None:
+        began_ns = time.monotonic_ns()
+        began = began_ns / 1e9
+        watched = Watched(
+            self.endpoint.server,
+            self.testbed.server,
+            client.link,
+            lambda: users_at(self.workload, time.monotonic() - began),
+        )
+        told = _Told(Tail(self.files / PAGES_NAME, from_now=False), seen, self.each_second)
+        with sampling(watched, self.files / SECONDS_NAME, began) as sampler:
+            seen.seconds, seen.accounting = sampler.seconds, sampler.accounting
+            plan = self.plan(client, began_ns)
+            try:
+                with starting_on(self.cores.generator), generating(plan, client.host, self.files) as generator:
+                    sampler.follow(generator.pid)
+                    self._watch(generator, client, told)
+            finally:
+                told.tell()
+
+    def _watch(self, generator: Process, client: Client, told: _Told) -> None:
+        """Until the generator has ended by itself. Whichever part has died is named, the server before the others."""
+        limit_s = self.workload.seconds + self.workload.page_timeout_s + OVERTIME_S
+        end = time.monotonic() + limit_s
+        while not generator.ends_within(LOOK_EVERY_S):
+            self._check(client)
+            generator.check_running()
+            told.tell()
+            if time.monotonic() > end:
+                raise TestbedFailed(f"{generator.name} went on for {limit_s:g} s: {generator.last_lines()}")
+        self._check(client)
+        generator.check_ended_well()
+
+    def _check(self, client: Client) -> None:
+        self.endpoint.check()
+        client.link.check()
+
+    def plan(self, client: Client, began_ns: int) -> dict[str, Any]:
+        """What the generator is to do."""
+        protocol, workload = self.endpoint.protocol, self.workload
+        return {
+            **self.recipe.to_json(),
+            "hosts": self.endpoint.local or None,
+            "resolver": self.endpoint.address,
+            "protocol": protocol.value,
+            "connections_per_host": connections_per_host(protocol),
+            "timeout_ms": 1000 * workload.page_timeout_s,
+            "tls": self.endpoint.replay.tls,
+            "ca": str(self.testbed.authority.certificate_file),
+            "addresses": list(client.addresses),
+            "think_ms": 1000 * workload.think_s,
+            "users": workload.to_json(),
+            "lines": str(self.files / PAGES_NAME),
+            "epoch_ns": began_ns,
+        }
+
+
+@dataclass
+class _Told:
+    """The pages and seconds that have come, and up to where somebody has been told of them."""
+
+    lines: Tail
+    seen: CrowdSeen
+    each_second: Callable[[Second, Sequence[Page]], None]
+    seconds: int = 0
+
+    def tell(self) -> None:
+        """Take in what has come since, and tell of it."""
+        pages = [Page(**json.loads(line)) for line in self.lines.gained().splitlines()]
+        self.seen.pages += pages
+        for number, second in enumerate(self.seen.seconds[self.seconds :]):
+            self.seconds += 1
+            self.each_second(second, pages if number == 0 else ())

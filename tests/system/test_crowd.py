@@ -1,0 +1,240 @@
+"""Crowds on the dummy page: whole series, proofs, and what happens when a part dies under them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+import pytest
+
+from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
+from harness.capacity.provedload import in_the_browser, proved_recipe
+from harness.capacity.recipe import Recipe
+from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
+from harness.model.condition import Condition, Origins
+from harness.model.crowdobservation import CrowdObservation
+from harness.model.engine import Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.serversettings import Tuning
+from harness.model.workload import Users
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.study.plan import PlannedTrial
+from harness.system.enclosure import WORKSPACE
+from harness.testbed.testbed import testbed
+from harness.trial.bench import bench
+from sites.archive import archives_root, open_archive
+from tests.system.conftest import Coldload, inside, wait_until
+
+PAGE = "dummy-2012"
+REQUESTS = 24
+LINK = replace(Link.of(20, 20), per_client=True)
+PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3)
+CONNECTIONS = {"http/1.1": 6, "h2": 1, "h3": 1}
+
+
+class Trial(NamedTuple):
+    """A trial with the lines that it left."""
+
+    record: Record
+    pages: list[dict[str, Any]]
+    seconds: list[dict[str, Any]]
+    buckets: list[dict[str, Any]]
+
+
+def crowd_of(protocol: Protocol, users: int = 5, seconds: float = 8) -> Condition:
+    engine = Engine.K6
+    return Condition(
+        page=PAGE,
+        protocol=protocol,
+        link=LINK,
+        engine=engine,
+        driver=engine.drivers[0],
+        origins=Origins.SINGLE,
+        server=engine.traits.server,
+        workload=Users(steps=(users,), step_s=seconds, think_s=0.5, page_timeout_s=20, bucket_s=2),
+    )
+
+
+def recipe(condition: Condition) -> Recipe:
+    asked = in_the_browser(condition)
+    archive = open_archive(archives_root(), PAGE)
+    with bench({PAGE: archive}, [asked.protocol], server=asked.server) as opened:
+        return proved_recipe(opened, condition, WORKSPACE / "recipe")
+
+
+def crowd(
+    condition: Condition, files: Path, each_second: Callable[..., None] = lambda _second, _ended: None
+) -> Trial:
+    """A crowd of the condition, inside an enclosure."""
+    options = CrowdOptions(recipe(condition), each_second=each_second)
+    with testbed() as made:
+        archive = open_archive(archives_root(), PAGE)
+        made.serve(
+            archive,
+            [condition.protocol],
+            server=condition.server,
+            engine=condition.engine,
+            tuning=Tuning(status=True),
+        )
+        record = run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)
+    return Trial(record, *(lines(files / name) for name in (PAGES_NAME, SECONDS_NAME, BUCKETS_NAME)))
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def observed(trial: Trial) -> CrowdObservation:
+    assert isinstance(trial.record.observation, CrowdObservation)
+    return trial.record.observation
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_crowd_loads_the_page_by_the_protocol_and_leaves_whole_series(
+    protocol: Protocol, tmp_path: Path
+) -> None:
+    told: list[float] = []
+    made = inside(
+        lambda: (
+            crowd(crowd_of(protocol), tmp_path, lambda second, _ended: told.append(second.t_s)),
+            told,
+        )
+    )
+    trial, seconds_told = made
+    seen = observed(trial)
+    assert (trial.record.outcome, trial.record.reason) == (Outcome.OK, None)
+    assert seen.pages == len(trial.pages) >= 5
+    assert seen.pages_failed == 0
+    assert {page["requests"] for page in trial.pages} == {REQUESTS}
+    assert {page["protocol"] for page in trial.pages} == {protocol.wire}
+    assert {page["connections"] for page in trial.pages} == {CONNECTIONS[protocol.wire]}
+    assert {page["user"] for page in trial.pages} == set(range(5))
+    assert all(0 < page["document_ms"] < page["ms"] for page in trial.pages)
+    assert seen.requests_by_protocol == {protocol.wire: seen.requests}
+    assert set(seen.tls_versions) == ({"1.3"} if protocol.encrypted else set())
+    assert sum(bucket["pages"] for bucket in trial.buckets) == seen.pages
+    assert sum(bucket["requests"] for bucket in trial.buckets) == seen.requests
+    times = [second["t_s"] for second in trial.seconds]
+    assert times == sorted(times)
+    assert len(times) >= 8
+    assert set(seconds_told) <= set(times)
+    assert sum(second["server_hits"] or 0 for second in trial.seconds) == seen.requests
+    assert all((second["server_rss_bytes"] or 0) > 1e6 for second in trial.seconds[2:-2])
+    assert (seen.server_cpu_s or 0) > 0
+    assert (seen.generator_cpu_s or 0) > 0
+    assert (seen.bytes_down or 0) > seen.pages * 1_100_000
+    assert seen.limited_by is not None
+
+
+def test_with_a_connection_for_each_request(tmp_path: Path) -> None:
+    trial = inside(lambda: crowd(crowd_of(Protocol.HTTP1_CLOSE, 2, 4), tmp_path))
+    assert (trial.record.outcome, trial.record.reason) == (Outcome.OK, None)
+    assert {page["connections"] for page in trial.pages} == {REQUESTS}
+
+
+def killer(program: str) -> Callable[..., None]:
+    """Kills a program in the third second, as nobody can ask it not to."""
+    killed: list[int] = []
+
+    def each_second(second: Any, _ended: object) -> None:
+        if second.t_s > 3 and not killed:
+            killed.extend(each.pid for each in psutil.process_iter() if each.name() == program)
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    return each_second
+
+
+@pytest.mark.parametrize("program", ["k6", "caddy", "linkem"])
+def test_a_part_that_is_killed_ends_the_trial_and_is_named(program: str, tmp_path: Path) -> None:
+    trial = inside(lambda: crowd(crowd_of(Protocol.H2, 3, 60), tmp_path, killer(program)))
+    assert trial.record.outcome is Outcome.TESTBED_FAILED
+    assert f"{program} died" in (trial.record.reason or "")
+    assert 3 <= len(trial.seconds) < 30
+    assert trial.pages
+    assert sum(bucket["pages"] + bucket["failed"] for bucket in trial.buckets) == len(trial.pages)
+
+
+def test_a_stopped_server_ends_the_trial_at_once(tmp_path: Path) -> None:
+    def stop(second: Any, _ended: object) -> None:
+        if second.t_s > 3:
+            for each in psutil.process_iter():
+                if each.name() == "caddy":
+                    each.suspend()
+
+    trial = inside(lambda: crowd(crowd_of(Protocol.H2, 3, 60), tmp_path, stop))
+    assert trial.record.outcome is Outcome.TESTBED_FAILED
+    assert "caddy is stopped" in (trial.record.reason or "")
+    assert len(trial.seconds) < 30
+
+
+def test_the_command_prints_a_line_a_second_and_a_summary(coldload: Coldload) -> None:
+    code, out, err = coldload.run(
+        "crowd", PAGE, "--protocol", "h2", "--users", "3", "--for", "5s", "--think", "1s", "--rtt-ms", "20"
+    )
+    assert (code, err) == (0, "")
+    told = out.splitlines()
+    assert told[0].startswith(f"{PAGE}: 24 requests to 1 host")
+    assert sum(" s  3 users  " in line for line in told) >= 4
+    assert any("limited by" in line for line in told)
+
+
+def test_the_command_prints_the_record(coldload: Coldload) -> None:
+    code, out, err = coldload.run(
+        "crowd", PAGE, "--users", "2", "--for", "3s", "--think", "1s", "--rtt-ms", "20", "--json", "--keep", "kept"
+    )
+    record = json.loads(out)
+    assert code == 0
+    assert record["kind"] == "users"
+    assert record["outcome"] == "ok"
+    assert record["pages"] == len(lines(coldload.folder / "kept" / PAGES_NAME))
+    assert " s  2 users  " in err
+
+
+def test_a_killed_command_leaves_nothing_behind(coldload: Coldload) -> None:
+    process = coldload.start("crowd", PAGE, "--users", "3", "--for", "120s", "--rtt-ms", "20")
+    assert process.stdout is not None
+    for line in process.stdout:
+        if " users  " in line:
+            break
+    process.kill()
+    process.wait()
+    wait_until(lambda: not coldload.left_behind(), "the end of everything the command had started")
+    process.stdout.close()
+    assert process.stderr is not None
+    process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["nowhere"], 2, "nowhere"),
+        ([PAGE, "--users", "0"], 2, "0 clients are asked for"),
+        ([PAGE, "--users", "70000"], 2, "70,000 clients are asked for"),
+        ([PAGE, "--for", "soon"], 2, "'soon' is no duration"),
+        ([PAGE, "--protocol", "http1-pipelined"], 2, "http1-pipelined"),
+    ],
+)
+def test_bad_input_is_one_line(coldload: Coldload, words: list[str], code: int, said: str) -> None:
+    ended, out, err = coldload.run("crowd", *words)
+    assert ended == code
+    assert out == ""
+    assert said in err.splitlines()[-1]
+
+
+def test_more_users_than_the_machine_carries_are_refused_before_the_crowd_comes(coldload: Coldload) -> None:
+    code, out, err = coldload.run(
+        "crowd", PAGE, "--users", "2000", "--rtt-ms", "20", prefix=("prlimit", "--nofile=4096:4096")
+    )
+    assert code == 3
+    assert out == ""
+    assert "2,000 users need 12,100 file descriptors" in err
+    assert len(err.splitlines()) == 1
