@@ -41,7 +41,7 @@ INTERVAL_S = 1.0
 
 @dataclass(frozen=True)
 class Watched:
-    """What is watched: a server and its host, a link, how many users there are, and how late the generator's timers are.
+    """What is watched: a server and its host, a link, how many users there are, how late the generator's timers are.
 
     None: nobody tells. A link that is not our emulator's tells nothing while packets cross it.
     """

@@ -16,7 +16,7 @@ from sites.served import ServedObject
 from sites.servedrequest import Match
 from sites.servers.apache import CacheSettings, FixedSettings, configuration
 from sites.servers.apachefiles import as_is
-from sites.servers.apachelog import FIELDS, parse_line
+from sites.servers.apachelog import BODY_BYTES, FIELDS, parse_line
 from sites.servers.closestfiles import file_name
 from tests.unit.sites.servers.setups import setup_of
 
@@ -138,6 +138,11 @@ def test_a_line_of_the_log_is_a_request() -> None:
     assert request.connection == ("10.1.0.2", 58874, "10.0.0.1", 443)
     assert request.match is Match.EXACT
     assert not request.resumed
+
+
+def test_the_bytes_of_bodies_are_found_without_reading_lines() -> None:
+    lines = log_line() + log_line(body_bytes="7", request=r"GET /\t9\t9 HTTP/1.1")
+    assert BODY_BYTES.findall(lines.encode()) == [b"4325", b"7"]
 
 
 def test_what_a_log_can_hold_beside_ordinary_requests() -> None:

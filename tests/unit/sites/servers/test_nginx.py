@@ -18,7 +18,7 @@ from sites.servedrequest import Match
 from sites.servers.closestfiles import file_name
 from sites.servers.nginx import FixedSettings, configuration
 from sites.servers.nginxfiles import write_answers
-from sites.servers.nginxlog import FIELDS, parse_line
+from sites.servers.nginxlog import BODY_BYTES, FIELDS, parse_line
 from tests.unit.sites.servers.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["nginx"].protocols)
@@ -89,6 +89,12 @@ def test_a_line_of_the_log() -> None:
     assert (request.started_us, request.duration_us, request.match) == (1_500_000, 500_000, Match.EXACT)
     assert request.url == "https://site.example/a b"
     assert parse_line(json.dumps({**LINE, "reused": "r", "answer": ""})).resumed
+
+
+def test_the_bytes_of_bodies_are_found_without_reading_lines() -> None:
+    tricky = {**LINE, "body_bytes": "12", "request": 'GET /"body_bytes":"9" HTTP/1.1'}
+    compact = json.dumps(tricky, separators=(",", ":"))
+    assert BODY_BYTES.findall(compact.encode()) == [b"12"]
 
 
 def test_nginx_tells_whether_a_request_was_pipelined() -> None:

@@ -1,0 +1,187 @@
+"""Who was the limit: invented seconds, each of which says one thing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.capacity.limit import (
+    ALL,
+    FULL,
+    HELD,
+    LATE_MS,
+    LINK_FULL,
+    OURS,
+    SHARE,
+    SPARE,
+    STRETCH_S,
+    Capacity,
+    Limit,
+    Part,
+    limit_in,
+    limit_of_second,
+    verdict,
+)
+from harness.capacity.series import Second
+
+OWN = Capacity(
+    server=Part.on((0, 1)),
+    generator=Part.on((2,)),
+    emulator=Part.on((3,), threads=1),
+    workers=399,
+    slots=None,
+    down_mbps=100,
+    up_mbps=20,
+)
+SHARED = Capacity(server=Part.on((0, 1)), generator=Part.on((0, 1)), emulator=Part.on((0, 1), threads=1))
+TWO = Capacity(server=Part.on((0,)), generator=Part.on((1,)), emulator=Part.on((1,), threads=1))
+CALM: dict[str, Any] = {
+    "server_cpu_s": 0.4,
+    "generator_cpu_s": 0.2,
+    "emulator_cpu_s": 0.1,
+    "workers_busy": 12,
+    "workers_idle": 387,
+    "machine_idle_share": 0.7,
+    "down_bytes": 1_000_000,
+    "up_bytes": 100_000,
+}
+STARVED = {"workers_busy": 399, "workers_idle": 0}
+
+
+def second(t_s: float = 1.0, **changes: Any) -> Second:
+    return Second(t_s=t_s, **{**CALM, **changes})
+
+
+def of(capacity: Capacity = OWN, **changes: Any) -> Limit:
+    return limit_of_second(second(**changes), 1.0, capacity)
+
+
+def test_a_calm_second_has_no_limit() -> None:
+    assert of() is Limit.NOTHING
+    assert limit_of_second(Second(t_s=1.0), 1.0, OWN) is Limit.NOTHING, "nothing known, nothing said"
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit"),
+    [
+        ({"server_cpu_s": 2 * FULL}, Limit.SERVER_CPU),
+        ({"server_cpu_s": 2 * FULL - 0.01}, Limit.NOTHING),
+        ({"generator_cpu_s": FULL}, Limit.GENERATOR_CPU),
+        ({"generator_cpu_s": FULL - 0.01}, Limit.NOTHING),
+        ({"generator_late_ms": LATE_MS}, Limit.GENERATOR_CPU),
+        ({"generator_late_ms": LATE_MS - 1}, Limit.NOTHING),
+        ({"emulator_cpu_s": FULL}, Limit.EMULATOR),
+        ({"emulator_cpu_s": FULL - 0.01}, Limit.NOTHING),
+        ({"down_bytes": 12_500_000 * LINK_FULL + 1}, Limit.LINK),
+        ({"down_bytes": 12_500_000 * LINK_FULL - 1}, Limit.NOTHING),
+        ({"up_bytes": 2_500_000}, Limit.LINK),
+        (STARVED, Limit.WORKERS),
+        ({"workers_busy": 392, "workers_idle": 0}, Limit.WORKERS),
+        ({"workers_busy": int(399 * ALL) - 1, "workers_idle": 0}, Limit.NOTHING),  # more are being started
+        ({"workers_busy": 398, "workers_idle": 1}, Limit.NOTHING),
+    ],
+)
+def test_what_runs_out_with_cores_of_its_own(changes: dict[str, Any], limit: Limit) -> None:
+    assert of(**changes) is limit
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit"),
+    [
+        ({"generator_cpu_s": 1.0, "server_cpu_s": 2.0, **STARVED}, Limit.GENERATOR_CPU),
+        ({"emulator_cpu_s": 1.0, "server_cpu_s": 2.0}, Limit.EMULATOR),
+        ({"down_bytes": 13_000_000, "server_cpu_s": 2.0}, Limit.LINK),
+        ({"server_cpu_s": 2.0, **STARVED}, Limit.SERVER_CPU),
+    ],
+)
+def test_what_makes_the_rest_look_full_is_named(changes: dict[str, Any], limit: Limit) -> None:
+    assert of(**changes) is limit
+
+
+def test_a_second_may_be_longer() -> None:
+    assert limit_of_second(second(generator_cpu_s=1.0), 2.0, OWN) is Limit.NOTHING
+    assert limit_of_second(second(generator_cpu_s=1.9), 2.0, OWN) is Limit.GENERATOR_CPU
+
+
+def test_a_server_with_few_threads_needs_few_cores_to_be_full() -> None:
+    one = replace(OWN, server=Part.on((0, 1), threads=1))
+    assert of(one, server_cpu_s=0.95) is Limit.SERVER_CPU
+    assert of(server_cpu_s=0.95) is Limit.NOTHING
+
+
+def test_connections_can_run_out_as_workers_do() -> None:
+    assert of(replace(OWN, slots=1000), server_connections=1000) is Limit.WORKERS
+    assert of(replace(OWN, slots=1000), server_connections=900) is Limit.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("server", "generator", "emulator", "idle", "limit"),
+    [
+        (1.2, 0.5, 0.2, 0.01, Limit.SERVER_CPU),
+        (0.7, 1.0, 0.2, 0.01, Limit.GENERATOR_CPU),
+        (0.9, 2 * HELD, 0.1, 0.01, Limit.GENERATOR_CPU),  # not the most, but the server had to wait for it
+        (0.5, 0.4, 0.85, 0.01, Limit.EMULATOR),
+        (1.2, 0.5, 0.2, SPARE, Limit.NOTHING),  # nobody waited
+        (0.4, 0.3, 2 * OURS - 0.71, 0.0, Limit.NOTHING),  # others filled the machine
+    ],
+)
+def test_where_all_share_two_cores_who_filled_them_was_the_limit(
+    server: float, generator: float, emulator: float, idle: float, limit: Limit
+) -> None:
+    parts = {"server_cpu_s": server, "generator_cpu_s": generator, "emulator_cpu_s": emulator}
+    assert of(SHARED, **parts, machine_idle_share=idle) is limit
+
+
+def test_the_idle_time_of_a_core_tells_of_those_on_it() -> None:
+    full = {
+        "server_cpu_s": 0.8,
+        "generator_cpu_s": 0.2,
+        "emulator_cpu_s": 0.2,
+    }  # the rest is the kernel's network
+    assert of(TWO, **full, idle_by_core=(0.01, 0.6)) is Limit.SERVER_CPU
+    assert of(TWO, **full, idle_by_core=(0.20, 0.6)) is Limit.NOTHING
+    assert of(TWO, **{**full, "generator_cpu_s": 0.6}, idle_by_core=(0.2, 0.0)) is Limit.GENERATOR_CPU
+    assert of(TWO, **{**full, "emulator_cpu_s": 0.6}, idle_by_core=(0.2, 0.0)) is Limit.EMULATOR
+
+
+def series(*stretches: tuple[int, dict[str, Any]]) -> list[Second]:
+    made: list[Second] = []
+    for length, changes in stretches:
+        made += [second(float(len(made) + number), **changes) for number in range(1, length + 1)]
+    return made
+
+
+def test_the_limit_of_a_trial_is_what_ran_out_first() -> None:
+    ramp = series((60, {}), (60, STARVED), (60, {"server_cpu_s": 2.0}))
+    found = verdict(ramp, OWN)
+    assert (found.limited_by, found.saturated) == (Limit.WORKERS, ())
+    assert found.since_s == 61.0
+    assert verdict(ramp[:60], OWN).limited_by is Limit.NOTHING
+    assert verdict([], OWN).limited_by is Limit.NOTHING
+
+
+def test_a_moment_is_no_limit() -> None:
+    short = int(STRETCH_S * SHARE) - 1
+    assert verdict(series((30, {}), (short, STARVED), (30, {})), OWN).limited_by is Limit.NOTHING
+    flickering = series(*((1, STARVED if number % 3 else {}) for number in range(30)))
+    assert verdict(flickering, OWN).limited_by is Limit.WORKERS
+
+
+def test_a_generator_that_is_saturated_at_any_time_spoils_the_trial() -> None:
+    late = series((30, {}), (30, STARVED), (20, {"generator_cpu_s": 1.0}))
+    assert verdict(late, OWN).saturated == ("generator-saturated",)
+    assert verdict(late, OWN).limited_by is Limit.WORKERS
+    assert verdict(series((20, {"emulator_cpu_s": 0.99})), OWN).saturated == ("emulator-saturated",)
+
+
+def test_a_short_trial_is_judged_as_a_whole() -> None:
+    assert verdict(series((4, {"generator_cpu_s": 1.0})), OWN).saturated == ("generator-saturated",)
+    assert verdict(series((1, {"server_cpu_s": 2.0})), OWN).limited_by is Limit.SERVER_CPU
+    assert verdict(series((3, {}), (1, {"server_cpu_s": 2.0})), OWN).limited_by is Limit.NOTHING
+
+
+def test_a_bucket_has_the_limit_of_most_of_its_time() -> None:
+    assert limit_in(series((10, STARVED), (9, {})), OWN) is Limit.WORKERS
+    assert limit_in(series((9, STARVED), (12, {})), OWN) is Limit.NOTHING
