@@ -41,9 +41,14 @@ def observe(evidence: RateEvidence, accounting: str, limited_by: str | None) -> 
 
 
 def bytes_body(evidence: RateEvidence) -> int | None:
-    """All answers have the same body, as the server's log tells; None where it tells of several."""
-    sizes = {each.body_bytes for each in evidence.served or ()}
-    return sizes.pop() * evidence.reading.requests if len(sizes) == 1 and evidence.reading else None
+    """All answers have the same body. The server's log tells its size, and also what became of the last requests, which
+    the tool left unread.
+    """
+    sizes = Counter(each.body_bytes for each in evidence.served or ())
+    if not sizes or evidence.reading is None:
+        return None
+    ((size, _),) = sizes.most_common(1)
+    return size * evidence.reading.requests
 
 
 def requests_by_protocol(evidence: RateEvidence) -> dict[str, int]:

@@ -59,7 +59,7 @@ class Ran:
 
 
 def run_tool(tool: RateTool, loop: ClosedLoop, network: Path | None, folder: Path, watch: Watch) -> Ran:
-    """Run the tool on a host, by the file of its namespace, to its end; TestbedFailed when it dies, is stopped or does not end."""
+    """Run the tool on a host, by the file of its namespace; TestbedFailed when it dies, is stopped or does not end."""
     if tool.counts_from is None and loop.warm_s:
         warming = replace(loop, seconds=loop.warm_s, warm_s=0.0)
         _run(tool, warming, network, folder / "warm-up", replace(watch, began=lambda: None))

@@ -76,7 +76,7 @@ def loop_of(condition: Condition, endpoint: Endpoint) -> ClosedLoop:
     """What the tool of a condition is to ask for: the document of its page."""
     load = condition.workload
     if not isinstance(load, Requests):
-        raise AssertionError(f"{condition} is no closed loop")
+        raise TypeError(f"{condition} is no closed loop")
     scheme = condition.protocol.scheme
     return ClosedLoop(
         url=endpoint.start_url,

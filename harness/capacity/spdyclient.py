@@ -1,7 +1,7 @@
 """A closed loop on the gateway of the protocols of 2012, by one client of ours for all of them.
 
-No tool of today speaks SPDY. This one runs in Node on the gateway's own package (spdy-transport) and speaks HTTP/1.1, too,
-pipelined or not, so that the protocols on the gateway are compared with one tool.
+No tool of today speaks SPDY. This one runs in Node on the gateway's own package (spdy-transport) and speaks HTTP/1.1,
+too, pipelined or not, so that the protocols on the gateway are compared with one tool.
 
 What to know of its figures: Node on one thread costs a hundred times what wrk costs for a request, and the gateway, in
 Node as well, no less. They compare protocols on the gateway with each other, and with nothing else. Its warm-up is its
@@ -20,7 +20,6 @@ from harness.capacity.closedloop import ClosedLoop, RateReading, percentiles
 from harness.capacity.ratetool import RateTool
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
-from harness.model.protocol import Protocol
 from harness.system.command import Command
 from sites.servers.nodepackages import NODE_MODULES, node, node_version, refuse_unless_loadable
 

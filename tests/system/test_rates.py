@@ -45,14 +45,15 @@ CELLS = [
 
 
 def one_file(root: Path) -> Archive:
-    headers = (("Content-Type", "text/html; charset=utf-8"), ("Last-Modified", "Sun, 01 Jan 2012 00:00:00 GMT"))
+    headers = (
+        ("Content-Type", "text/html; charset=utf-8"),
+        ("Last-Modified", "Sun, 01 Jan 2012 00:00:00 GMT"),
+    )
     response = Response(url=START_URL, status=200, headers=headers, body=BODY)
     return write_archive(root, "one", About(START_URL, "test", "test", ()), [response])
 
 
-def cell(
-    tool: Engine, protocol: Protocol, server: str, load: Requests, link: Link = NO_LINK
-) -> Condition:
+def cell(tool: Engine, protocol: Protocol, server: str, load: Requests, link: Link = NO_LINK) -> Condition:
     return Condition(
         page="one",
         protocol=protocol,
@@ -143,7 +144,7 @@ class Answer:
 
 
 def native_and_scripted() -> list[Answer]:
-    """nginx's answer to a closed loop, and to a browser."""
+    """What nginx answers to a closed loop, and to a browser."""
     with testbed() as made:
         archive = one_file(WORKSPACE)
         found = []
@@ -175,9 +176,7 @@ def killed(tool: Engine, victim: Callable[[Testbed], Sequence[int]]) -> tuple[Re
         condition = cell(tool, Protocol.HTTP1, "nginx", loop(seconds=20, warm_s=1))
         killer = threading.Thread(target=kill, args=(made, victim))
         killer.start()
-        began = time.monotonic()
         record = trial(made, condition)
-        assert time.monotonic() - began < 20
         killer.join()
     with testbed() as made:  # as a run renews its testbed
         served(made, "nginx", [tool])
@@ -187,6 +186,7 @@ def killed(tool: Engine, victim: Callable[[Testbed], Sequence[int]]) -> tuple[Re
 def kill(made: Testbed, victim: Callable[[Testbed], Sequence[int]]) -> None:
     wait_until(lambda: bool(named("wrk") or named("h2load")), "the tool")
     time.sleep(2)
+    wait_until(lambda: bool(victim(made)), "what is to be killed")
     for pid in victim(made):
         os.kill(pid, signal.SIGKILL)
 
@@ -204,10 +204,7 @@ def named(name: str) -> list[int]:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_tool_that_is_killed_is_no_rate(tool: Engine) -> None:
     record, following = inside(lambda: killed(tool, lambda _: named(tool.value)))
-    assert (record.outcome, record.reason) == (
-        Outcome.TESTBED_FAILED,
-        record.reason,
-    )
+    assert record.outcome is Outcome.TESTBED_FAILED
     assert f"{tool} died (exit code -9)" in (record.reason or "")
     assert following.outcome is Outcome.OK, following.reason
 

@@ -51,5 +51,5 @@ def test_a_reading_holds_all_it_says() -> None:
     ],
 )
 def test_what_is_not_understood_is_refused(text: str) -> None:
-    with pytest.raises(TestbedFailed, match="spdy-client (printed|ended with) a strange line"):
+    with pytest.raises(TestbedFailed, match=r"spdy-client (printed|ended with) a strange line"):
         read(text, LOOP, Path())
