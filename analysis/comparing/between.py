@@ -27,7 +27,7 @@ from analysis.statistics.compare import (
 )
 from analysis.statistics.contrast import Sample, contrast, welch
 from harness.errors import RecordsError
-from harness.model.baseline import Kind, baseline_among
+from harness.model.baseline import Compared, baseline_among
 
 SETTING = ("page", "link", "rtt_ms", "down_mbps", "up_mbps", "engine", "driver", "device")
 
@@ -136,11 +136,11 @@ def _baselines(
     settings: dict[Key, list[tuple[Condition, Condition]]] = {}
     for pair in pairs:
         settings.setdefault(key(pair[0], SETTING), []).append(pair)
-    return {setting: baseline_among(group, _kind) for setting, group in settings.items()}
+    return {setting: baseline_among(group, _compared_by) for setting, group in settings.items()}
 
 
-def _kind(pair: tuple[Condition, Condition]) -> Kind:
-    return Kind(*(pair[0][name] for name in ("protocol", "variant", "compression")))
+def _compared_by(pair: tuple[Condition, Condition]) -> Compared:
+    return Compared(*(pair[0][name] for name in ("protocol", "variant", "compression")))
 
 
 def _floors(side: Side, blocks: Blocks) -> dict[Key, float]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.model.engine import Engine
+from harness.model.engine import BROWSERS
 from harness.model.soundness import REASONS, Reason
 from harness.outcome import Outcome
 
@@ -72,7 +72,7 @@ def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
     """
     blank, painted = _column(records, "blank"), _column(records, "fcp_ms").notna()
     shown = (painted | blank.eq(False)).groupby(_by_page(records), dropna=False).transform("any")
-    telling = [engine.value for engine in Engine if engine.traits.tells_of_paints]
+    telling = [engine.value for engine in BROWSERS if engine.traits.tells_of_paints]
     unpainted = ~painted & _column(records, "engine").isin(telling)
     fewer = pd.to_numeric(_column(records, "requests"), errors="coerce") < _usual_requests(records)
     return shown & (blank.eq(True) | (unpainted & fewer))

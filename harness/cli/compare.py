@@ -18,7 +18,7 @@ from harness.cli.comparelines import lines, name_of, ratio_of, verdict_of
 from harness.cli.plaintext import say
 from harness.errors import UsageError
 from harness.input.shown import printable, shortened, shown
-from harness.model.observation import numeric_metric
+from harness.model.metrics import numeric_metric
 
 MOST_PERCENT = 1_000.0
 NAMED = 3

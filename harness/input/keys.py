@@ -145,18 +145,19 @@ def choices(
     return tuple(choice(key, value, known) for value in entries(data, key, list(default)))
 
 
-def enum(key: str, value: Any, kind: type[Kind]) -> Kind:
-    """A member of `kind` by its value."""
-    try:
-        return kind(value)
-    except ValueError as error:
-        known = [member.value for member in kind]
-        near = nearest(value, known) if isinstance(value, str) else ""
-        raise StudyError(f"{key}: unknown {shown(value)}{near}; known: {', '.join(known)}") from error
+def enum(key: str, value: Any, members: Iterable[Kind]) -> Kind:
+    """One of some members of an enum, by its value."""
+    for member in members:
+        if member.value == value:
+            return member
+    known = [member.value for member in members]
+    near = nearest(value, known) if isinstance(value, str) else ""
+    raise StudyError(f"{key}: unknown {shown(value)}{near}; known: {', '.join(known)}")
 
 
 def enums(
-    data: Mapping[str, Any], key: str, kind: type[Kind], default: list[Kind] | None = None
+    data: Mapping[str, Any], key: str, members: Iterable[Kind], default: list[Kind] | None = None
 ) -> list[Kind]:
-    """Members of `kind` by their values."""
-    return [enum(key, value, kind) for value in entries(data, key, default)]
+    """Some members of an enum, by their values."""
+    among = tuple(members)
+    return [enum(key, value, among) for value in entries(data, key, default)]

@@ -12,7 +12,7 @@ from harness.model.variant import PLAIN
 Thing = TypeVar("Thing")
 
 
-class Kind(NamedTuple):
+class Compared(NamedTuple):
     """What tells the conditions of a setting apart, by name; an older run may not know its compression."""
 
     protocol: str
@@ -20,12 +20,12 @@ class Kind(NamedTuple):
     compression: Any
 
 
-def baseline_among(setting: Sequence[Thing], kind: Callable[[Thing], Kind]) -> Thing:
+def baseline_among(setting: Sequence[Thing], compared: Callable[[Thing], Compared]) -> Thing:
     """The condition with http1 or the first protocol, plain, without compression; the first of equally near ones."""
-    protocol = baseline(kind(each).protocol for each in setting)
+    protocol = baseline(compared(each).protocol for each in setting)
 
     def distance(each: Thing) -> tuple[bool, bool, bool]:
-        found = kind(each)
+        found = compared(each)
         return found.protocol != protocol, found.variant != PLAIN, found.compression != NONE
 
     return min(setting, key=distance)

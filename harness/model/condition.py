@@ -13,9 +13,11 @@ from harness.input.shown import shown
 from harness.model.compression import RECORDED, RECORDED_COMPRESSION, Compression
 from harness.model.device import DESKTOP, DEVICES, Device
 from harness.model.engine import DEFAULT_ENGINE, Driver, Engine
+from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.variant import AS_ARCHIVED, Variant, parse_variant
+from harness.model.workload import Workload, workload_of
 
 
 class Origins(StrEnum):
@@ -36,8 +38,10 @@ class Served(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """One cell of a study: what is loaded, how its bytes travel, over which link, in which browser.
+    """One cell of a study: what is loaded, how its bytes travel, over which link, by which browser or generator.
 
+
+    A generator has a `workload`; a browser has none, as it loads the page once.
     `again` tells apart a cell that is measured twice in each block (A/A), so that the difference of nothing is known.
     """
 
@@ -52,6 +56,12 @@ class Condition:
     device: Device = DESKTOP
     compression: Compression = RECORDED_COMPRESSION
     again: bool = False
+    workload: Workload | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What is measured."""
+        return Kind.LOAD if self.workload is None else self.workload.kind
 
     @property
     def served(self) -> Served:
@@ -61,7 +71,9 @@ class Condition:
     def to_json(self) -> dict[str, Any]:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         texts = {name: str(fields[name]) for name in ("variant", "device", "compression")}
-        return fields | texts | {"link": self.link.to_json()}
+        workload = fields.pop("workload")
+        load = {} if workload is None else {"workload": workload.to_json()}
+        return fields | texts | {"link": self.link.to_json()} | load
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Condition:
@@ -80,6 +92,7 @@ class Condition:
                 device=DEVICES[data.get("device", DESKTOP.name)],
                 compression=Compression.parse(data.get("compression", RECORDED)),
                 again=data.get("again", False) is True,
+                workload=workload_of(data["workload"]) if "workload" in data else None,
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise StudyError(f"not a condition ({error}): {shown(data)}") from error
@@ -88,5 +101,8 @@ class Condition:
         device = "" if self.device is DESKTOP else f" {self.device}"
         coding = "" if self.compression == RECORDED_COMPRESSION else f" {self.compression}"
         twice = " (again)" if self.again else ""
-        browser = self.driver if self.engine is DEFAULT_ENGINE else f"{self.engine} {self.driver}"
-        return f"{self.page} {self.variant}{coding} {self.protocol} {self.link.name} {browser}{device}{twice}"
+        if self.workload is not None:
+            maker = f"{self.engine} {self.server} {self.workload}"
+        else:
+            maker = self.driver if self.engine is DEFAULT_ENGINE else f"{self.engine} {self.driver}"
+        return f"{self.page} {self.variant}{coding} {self.protocol} {self.link.name} {maker}{device}{twice}"

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.model.condition import Condition
+from harness.model.kind import Kind
+from harness.model.workload import Requests, Users, Workload
 
 DIMENSIONS = (
     "page",
@@ -21,17 +23,28 @@ DIMENSIONS = (
     "down_mbps",
     "up_mbps",
     "origins",
-)
+)  # of every kind
+OF_WORKLOADS = {Kind.LOAD: (), Kind.USERS: ("users",), Kind.REQUESTS: ("connections", "depth")}
 OF_LINKS = ("link", "rtt_ms", "down_mbps", "up_mbps")
 NUMBERS = ("rtt_ms", "down_mbps", "up_mbps")
 AGAIN = "again"  # marks the baseline that is measured a second time under another name
 QUEUE_SIZES = ("queue_down_bytes", "queue_up_bytes")
 
 
+def dimensions_by(kind: Kind) -> tuple[str, ...]:
+    """The dimensions of a kind. A metric of another kind may have the name of one: loads observe `connections`."""
+    return (*DIMENSIONS, *OF_WORKLOADS[kind])
+
+
 def dimensions_of(condition: Condition) -> dict[str, Any]:
-    """The dimensions of a condition, and what else its link is, flat: `link` is the name of the link."""
+    """The dimensions of a condition, and what else its link is, flat: `link` is the name of the link.
+
+    Of a workload: `users` as a text, or `connections` and `depth` as numbers.
+    """
     flat = condition.to_json()
     link = flat.pop("link")
+    flat.pop("workload", None)
+    flat |= _of_workload(condition.workload)
     taken = {"name": "link", **{key: key for key in (*NUMBERS, *QUEUE_SIZES)}}
     flat |= {taken.get(key, f"link_{key}"): value for key, value in link.items()}
     return {key: str(each) if isinstance(each, str) else each for key, each in flat.items()}
@@ -69,6 +82,16 @@ def value(mapping: Mapping[str, Any], dimension: str) -> Any:
 def is_again(mapping: Mapping[str, Any]) -> bool:
     """Whether conditions of this mapping only show how far two equal ones differ by chance."""
     return bool(value(mapping, AGAIN))
+
+
+def _of_workload(workload: Workload | None) -> dict[str, Any]:
+    match workload:
+        case Users():
+            return {"users": str(workload)}
+        case Requests():
+            return {"connections": workload.connections, "depth": workload.depth}
+        case None:
+            return {}
 
 
 def _of_link_alone(dimension: str) -> bool:

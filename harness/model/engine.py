@@ -1,4 +1,4 @@
-"""The engines, one description each, and the drivers that steer them. Pure."""
+"""What makes the load: browsers and load generators, one description each, and the drivers that steer them. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.model.device import DESKTOP, MOBILE, Device
+from harness.model.kind import Kind
 from harness.model.protocol import OF_2012, TODAY, Protocol
 
 WEBP = "WebP images"
 AVIF = "AVIF images"
 LAZY_IMAGES = 'loading="lazy"'
 PRELOAD = "Link: rel=preload"
+OF_CHROMIUM = frozenset({WEBP, AVIF, LAZY_IMAGES, PRELOAD})
+CODINGS_OF_TODAY = frozenset({"gzip", "deflate", "br", "zstd"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +26,10 @@ class Traits:
     can be each of the `devices`. `takes` is what it takes of that which filters put into a page and which is younger
     than some engine: tests/system/test_variants.py asks the engines themselves. Of languages there is nothing to
     state: filters write no syntax into scripts and style sheets that was not there before. `unseen` are the metrics
-    that no load in it can have (`harness.model.observation`).
+    that no trial with it can have.
+
+    `kinds` is what it can measure. A browser loads a page, and only a browser does. A generator asks for what Chromium
+    asked for, so it takes what Chromium takes.
     """
 
     label: str
@@ -31,17 +37,18 @@ class Traits:
     usual_protocol: Protocol
     server: str
     tls: str
-    codings: frozenset[str]
-    devices: tuple[Device, ...]
-    resumes_tls: bool
-    reaches_ipv6: bool
-    tells_of_paints: bool
-    takes: frozenset[str]
-    unseen: frozenset[str]
+    codings: frozenset[str] = CODINGS_OF_TODAY
+    devices: tuple[Device, ...] = (DESKTOP,)
+    resumes_tls: bool = False
+    reaches_ipv6: bool = False
+    tells_of_paints: bool = False
+    takes: frozenset[str] = OF_CHROMIUM
+    unseen: frozenset[str] = frozenset()
+    kinds: tuple[Kind, ...] = (Kind.LOAD,)
 
 
 class Engine(StrEnum):
-    """The browser: today's, or the one that speaks what the 2012 study compared. The youngest stands first."""
+    """The browsers, today's first, then the one that speaks what the 2012 study compared; and the load generators."""
 
     _value_: str
     traits: Traits
@@ -60,12 +67,10 @@ class Engine(StrEnum):
             usual_protocol=Protocol.H2,
             server="caddy",
             tls="1.3",
-            codings=frozenset({"gzip", "deflate", "br", "zstd"}),
             devices=(DESKTOP, MOBILE),
             resumes_tls=True,
             reaches_ipv6=True,
             tells_of_paints=True,
-            takes=frozenset({WEBP, AVIF, LAZY_IMAGES, PRELOAD}),
             unseen=frozenset({"speed_index_ms", "spdy_streams"}),
         ),
     )
@@ -78,14 +83,55 @@ class Engine(StrEnum):
             server="spdy-gateway",
             tls="1.2",  # SPDY is older than 1.3
             codings=frozenset({"gzip", "deflate"}),
-            devices=(DESKTOP,),
-            resumes_tls=False,
             reaches_ipv6=False,  # behind its hop
-            tells_of_paints=False,
             takes=frozenset({WEBP}),
             unseen=frozenset(
                 {"speed_index_ms", "fcp_ms", "lcp_ms", "cls", "tbt_ms", "cache_hits", "tls_resumed"}
             ),
+        ),
+    )
+    K6 = (
+        "k6",
+        Traits(
+            label="k6",
+            protocols=TODAY,
+            usual_protocol=Protocol.H2,
+            server="caddy",
+            tls="1.3",
+            kinds=(Kind.USERS,),
+        ),
+    )
+    WRK = (
+        "wrk",
+        Traits(
+            label="wrk",
+            protocols=(Protocol.HTTP1, Protocol.HTTPS1),
+            usual_protocol=Protocol.HTTP1,
+            server="nginx",
+            tls="1.3",
+            kinds=(Kind.REQUESTS,),
+        ),
+    )
+    H2LOAD = (
+        "h2load",
+        Traits(
+            label="h2load",
+            protocols=(Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2),
+            usual_protocol=Protocol.H2,
+            server="nginx",
+            tls="1.3",
+            kinds=(Kind.REQUESTS,),
+        ),
+    )
+    SPDY_CLIENT = (
+        "spdy-client",
+        Traits(
+            label="SPDY client",
+            protocols=(Protocol.SPDY, Protocol.SPDY_PLAIN),
+            usual_protocol=Protocol.SPDY,
+            server="spdy-gateway",
+            tls="1.2",
+            kinds=(Kind.USERS, Kind.REQUESTS),
         ),
     )
 
@@ -95,13 +141,19 @@ class Engine(StrEnum):
         return tuple(driver for driver in Driver if driver.engine is self)
 
 
-DEFAULT_ENGINE = Engine.CHROMIUM
+DEFAULT_ENGINE = Engine.CHROMIUM  # of loads
+BROWSERS = tuple(engine for engine in Engine if Kind.LOAD in engine.traits.kinds)
+
+
+def engines_of(kind: Kind) -> tuple[Engine, ...]:
+    """The engines that measure a kind; the first is the usual one."""
+    return tuple(engine for engine in Engine if kind in engine.traits.kinds)
 
 
 class Driver(StrEnum):
-    """What steers the browser; each driver steers one engine, the first of an engine unless another one is named.
+    """What steers an engine; each driver steers one, the first of an engine unless another one is named.
 
-    `overhead_s` is a rough guess for plans: what a trial costs beyond its load.
+    A generator steers itself. `overhead_s` is a rough guess for plans: what a trial costs beyond its load.
     """
 
     _value_: str
@@ -117,8 +169,15 @@ class Driver(StrEnum):
     PLAYWRIGHT = "playwright", Engine.CHROMIUM, 0.8
     SELENIUM = "selenium", Engine.CHROMIUM, 1.3
     PYQT = "pyqt", Engine.QTWEBKIT, 0.8
+    K6 = "k6", Engine.K6, 10.0
+    WRK = "wrk", Engine.WRK, 2.0
+    H2LOAD = "h2load", Engine.H2LOAD, 2.0
+    SPDY_CLIENT = "spdy-client", Engine.SPDY_CLIENT, 5.0
 
 
-def speaking(protocol: Protocol) -> tuple[Engine, ...]:
-    """The engines that speak a protocol, in the order of engines."""
-    return tuple(engine for engine in Engine if protocol in engine.traits.protocols)
+BROWSER_DRIVERS = tuple(driver for driver in Driver if driver.engine in BROWSERS)
+
+
+def speaking(protocol: Protocol, kind: Kind = Kind.LOAD) -> tuple[Engine, ...]:
+    """The engines of a kind that speak a protocol, in the order of engines."""
+    return tuple(engine for engine in engines_of(kind) if protocol in engine.traits.protocols)

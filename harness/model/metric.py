@@ -1,9 +1,9 @@
-"""What a metric is. The metrics themselves are declared in `harness.model.observation`."""
+"""What a metric is. The metrics themselves are declared in the observations of the kinds (`harness.model.metrics`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -11,10 +11,13 @@ from typing import Any
 class Unit(StrEnum):
     """What a value is counted in or, where it is no number, what it holds."""
 
+    US = "us"
     MS = "ms"
     S = "s"
     BYTES = "bytes"
     COUNT = "count"
+    PER_S = "per second"
+    BYTES_PER_S = "bytes per second"
     SHARE = "share"  # 0 to 1
     SCORE = "score"  # a number without a unit
     FLAG = "true or false"
@@ -56,6 +59,9 @@ class Source(StrEnum):
     BOTH_LOGS = "both logs"
     EMULATOR = "emulator"
     PROC = "/proc"
+    GENERATOR = "generator"
+    SERVER_STATUS = "server's status"
+    ALL = "all of these"
     NOWHERE = "nowhere yet"
 
 
@@ -83,13 +89,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Metric:
-    """One thing that is observed of a load. Its key is the name of its field; the unit is no part of the label."""
+    """One thing that is observed in a trial. Its key is the name of its field; the unit is no part of the label.
+
+    `more_is_better`: of two values the larger one is the better one, as of a rate.
+    """
 
     label: str
     unit: Unit
     source: Source
     meaning: str
     columns: tuple[Column, ...]
+    more_is_better: bool = False
 
 
 def metric(
@@ -99,9 +109,15 @@ def metric(
     meaning: str,
     *columns: Column,
     unobserved: Callable[[], object] | None = None,
+    more_is_better: bool = False,
 ) -> Any:
     """A field of a dataclass that is a metric. It is None, or what `unobserved` makes, until it is observed."""
-    declared = {Metric: Metric(label, unit, source, meaning, columns)}
+    declared = {Metric: Metric(label, unit, source, meaning, columns, more_is_better)}
     if unobserved is None:
         return field(default=None, metadata=declared)
     return field(default_factory=unobserved, metadata=declared)
+
+
+def metrics_declared(observation: type[Any]) -> Mapping[str, Metric]:
+    """The metrics of a dataclass, by their keys."""
+    return {each.name: each.metadata[Metric] for each in fields(observation) if Metric in each.metadata}

@@ -1,4 +1,4 @@
-"""What is observed of a load: the one place where a metric is declared.
+"""What is observed of a load: the one place where a metric of loads is declared.
 
 The keys of a record, the columns of the report and the table in docs/record-format.md follow from the fields below.
 """
@@ -6,13 +6,10 @@ The keys of a record, the columns of the report and the table in docs/record-for
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
-from harness.errors import StudyError
-from harness.input.keys import nearest
-from harness.input.shown import shown
-from harness.model.metric import Column, Metric, MetricTable, Source, Unit, metric
+from harness.model.metric import Column, MetricTable, Source, Unit, metric, metrics_declared
 
 MS, S, BYTES, COUNT = Unit.MS, Unit.S, Unit.BYTES, Unit.COUNT
 TIMELINE, BROWSER_LOG, SERVER_LOG = Source.TIMELINE, Source.BROWSER_LOG, Source.SERVER_LOG
@@ -291,18 +288,6 @@ class Observation:
     )
 
 
-METRICS: Mapping[str, Metric] = {
-    each.name: each.metadata[Metric] for each in fields(Observation) if Metric in each.metadata
-}
+METRICS = metrics_declared(Observation)
 MAIN_METRIC = "plt_ms"  # what a report is about, unless it says otherwise
 TIMELINE_METRICS = tuple(key for key, each in METRICS.items() if each.source is TIMELINE)
-
-
-def numeric_metric(name: str) -> str:
-    """The name of a metric that is a number; StudyError for any other."""
-    known = [key for key, each in METRICS.items() if each.unit.is_number]
-    if name in known:
-        return name
-    if name in METRICS:
-        raise StudyError(f"metric: {name} is no number; choose one of {', '.join(known)}")
-    raise StudyError(f"metric: unknown {shown(name)}{nearest(name, known)}; known: {', '.join(known)}")

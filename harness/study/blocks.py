@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from harness.model.baseline import Kind, baseline_among
+from harness.model.baseline import Compared, baseline_among
 from harness.model.condition import Condition
 
 MOST_TOGETHER = 16
@@ -41,7 +41,9 @@ def settings_of(conditions: Iterable[Condition], *, twice: bool) -> tuple[Settin
 
 def baseline_of(setting: Sequence[Condition]) -> Condition:
     """What the others of a setting are compared with: http1 or the first protocol, plain, without compression."""
-    return baseline_among(setting, lambda cell: Kind(cell.protocol, cell.variant.name, str(cell.compression)))
+    return baseline_among(
+        setting, lambda cell: Compared(cell.protocol, cell.variant.name, str(cell.compression))
+    )
 
 
 def shuffled(settings: Iterable[Setting], source: random.Random) -> list[Condition]:

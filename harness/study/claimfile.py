@@ -12,9 +12,11 @@ from harness.input import keys
 from harness.input.shown import shortened, shown
 from harness.model.claim import Claim, pairs, selects
 from harness.model.compression import Compression
-from harness.model.dimensions import DIMENSIONS, follows
+from harness.model.dimensions import dimensions_by, follows
 from harness.model.engine import Engine
-from harness.model.observation import MAIN_METRIC, numeric_metric
+from harness.model.kind import Kind
+from harness.model.metrics import numeric_metric
+from harness.model.observation import MAIN_METRIC
 from harness.model.variant import parse_variant
 
 CLAIM_KEYS = (
@@ -35,12 +37,16 @@ PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
 SHOWN_VALUES = 12
 
 
-def claims_of(data: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]]) -> tuple[Claim, ...]:
-    """The claims of a study with these conditions (`dimensions_of`), in the order of the file."""
+def claims_of(
+    data: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]], kind: Kind = Kind.LOAD
+) -> tuple[Claim, ...]:
+    """The claims of a study of a kind with these conditions (`dimensions_of`), in the order of the file."""
     tables = keys.entries(data, "claims", [])
     if len(tables) > MAX_CLAIMS:
         raise StudyError(f"claims holds {len(tables)} claims; it may hold {MAX_CLAIMS}")
-    reader = _ClaimReader(conditions, {dimension: _values(conditions, dimension) for dimension in DIMENSIONS})
+    reader = _ClaimReader(
+        conditions, {dimension: _values(conditions, dimension) for dimension in dimensions_by(kind)}
+    )
     claims: list[Claim] = []
     for number, table in enumerate(tables, start=1):
         which = f"claim {number}"
@@ -100,13 +106,13 @@ class _ClaimReader:
             return {}
         if key not in table:
             raise StudyError(f'{key} is missing; name one, as in {key} = {{protocol = "h2"}}')
-        side = keys.table(key, table[key], DIMENSIONS)
+        side = keys.table(key, table[key], tuple(self.values))
         return {dimension: self._known(key, dimension, each) for dimension, each in side.items()}
 
     def _where(self, table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         if "where" not in table:
             return {}
-        where = keys.table("where", table["where"], DIMENSIONS)
+        where = keys.table("where", table["where"], tuple(self.values))
         return {
             dimension: tuple(
                 self._known("where", dimension, value)
@@ -155,7 +161,7 @@ class _ClaimReader:
             sides.append([each for each in there if selects(selector, each)])
             if not sides[-1]:
                 return f"{key}: no condition of the study has all of this{' and where' * bool(claim.where)}"
-        free = [each for each in DIMENSIONS if each not in claim.named]
+        free = [each for each in self.values if each not in claim.named]
         apart = [each for each in free if not set(_values(sides[0], each)) & set(_values(sides[1], each))]
         apart = [each for each in apart if not any(follows(each, other) for other in apart)]
         if not apart:

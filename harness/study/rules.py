@@ -9,7 +9,7 @@ from harness.errors import StudyError
 from harness.model.compression import CODINGS, HTTPS_ONLY
 from harness.model.condition import Condition
 from harness.model.device import DESKTOP, Device
-from harness.model.engine import Driver, Engine, speaking
+from harness.model.engine import BROWSERS, Driver, Engine, speaking
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED, Variant
@@ -93,7 +93,7 @@ def _servers(can: Callable[[Ability], bool]) -> str:
 
 
 def _engines(can: Callable[[Engine], bool]) -> str:
-    return ", ".join(engine for engine in Engine if can(engine))
+    return ", ".join(engine for engine in BROWSERS if can(engine))
 
 
 def _names(things: Iterable[object]) -> str:

@@ -16,7 +16,7 @@ from harness.model.compression import RECORDED, Compression
 from harness.model.condition import Origins
 from harness.model.device import DESKTOP, DEVICES
 from harness.model.dimensions import dimensions_of
-from harness.model.engine import DEFAULT_ENGINE, Driver, Engine, speaking
+from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE, Driver, Engine, speaking
 from harness.model.link import Backend
 from harness.model.protocol import Protocol
 from harness.model.settings import TLS_VERSIONS, Replay, TcpSettings, ThinkTime
@@ -151,9 +151,9 @@ def _engines(data: Mapping[str, Any], protocols: Iterable[Protocol]) -> tuple[En
     if "engine" in data and "engines" in data:
         raise StudyError("engine and engines: leave one of them out")
     if "engines" in data:
-        engines = tuple(keys.enums(data, "engines", Engine))
+        engines = tuple(keys.enums(data, "engines", BROWSERS))
     else:
-        engines = (keys.enum("engine", data.get("engine", DEFAULT_ENGINE), Engine),)
+        engines = (keys.enum("engine", data.get("engine", DEFAULT_ENGINE), BROWSERS),)
     for protocol in protocols:
         if not set(speaking(protocol)).intersection(engines):
             raise StudyError(unspoken(protocol, engines[0]))
@@ -165,7 +165,7 @@ def _engines(data: Mapping[str, Any], protocols: Iterable[Protocol]) -> tuple[En
 
 def _drivers(data: Mapping[str, Any], engines: Iterable[Engine]) -> tuple[Driver, ...]:
     """The study's drivers; an engine for which it names none has its usual one."""
-    named = tuple(keys.enums(data, "drivers", Driver)) if "drivers" in data else ()
+    named = tuple(keys.enums(data, "drivers", BROWSER_DRIVERS)) if "drivers" in data else ()
     steered = {driver.engine for driver in named}
     return (*named, *(engine.drivers[0] for engine in engines if engine not in steered))
 
@@ -174,7 +174,7 @@ def _by_engine(data: Mapping[str, Any], key: str, default: Mapping[Engine, str])
     """One value for all engines, or a table with one for some: `server = {qtwebkit = "nginx"}`."""
     value = data.get(key, default)
     if isinstance(value, dict) and key in data:
-        keys.table(key, value, tuple(Engine))
+        keys.table(key, value, BROWSERS)
         for name in value:
             if name not in default:
                 raise StudyError(f"{key}: {name} is no engine of this study; leave it out")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.engine import Driver, Engine
+from harness.model.engine import BROWSERS, Driver, Engine
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
@@ -124,7 +124,7 @@ def loads(
 
 
 @pytest.mark.parametrize("scheme", ["https", "http"])
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", BROWSERS)
 def test_a_page_asks_for_the_same_by_every_protocol(tmp_path: Path, scheme: str, engine: Engine) -> None:
     archive = recording(tmp_path, scheme)
     by = (CHROMIUMS if engine is Engine.CHROMIUM else QTWEBKITS)[scheme]

@@ -13,7 +13,7 @@ from rich.console import Console
 from harness.browser.screens import taken
 from harness.cli.verify import verify_variants
 from harness.model.device import DEVICES
-from harness.model.engine import AVIF, LAZY_IMAGES, PRELOAD, WEBP, Engine
+from harness.model.engine import AVIF, BROWSERS, LAZY_IMAGES, PRELOAD, WEBP, Engine
 from harness.model.protocol import Protocol
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome
@@ -194,7 +194,7 @@ ASKS_THE_ENGINE = """<img id=webp src=a.webp><img id=avif src=a.avif><script>onl
 }</script>"""
 
 
-@pytest.mark.parametrize("engine", list(Engine))
+@pytest.mark.parametrize("engine", BROWSERS)
 def test_engines_take_what_is_stated_of_them(engine: Engine, tmp_path: Path) -> None:
     def picture_as(kind: str) -> Response:
         file = BytesIO()

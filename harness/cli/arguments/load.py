@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.cli.linkoptions import add_link_options
 from harness.cli.replay_options import add_replay_options, add_server_options
 from harness.model.device import DESKTOP, DEVICES
-from harness.model.engine import DEFAULT_ENGINE, Driver, Engine
+from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE
 from harness.model.protocol import Protocol
 from harness.model.variant import PLAIN
 from harness.study.abilities import ABILITIES
@@ -32,11 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--engine",
-        choices=[each.value for each in Engine],
+        choices=[each.value for each in BROWSERS],
         help=f"the browser (default: the first that speaks the protocol, {DEFAULT_ENGINE} if it does)",
     )
     parser.add_argument(
-        "--driver", choices=[each.value for each in Driver], help="default: the engine's usual one"
+        "--driver", choices=[each.value for each in BROWSER_DRIVERS], help="default: the engine's usual one"
     )
     parser.add_argument(
         "--device",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE
 from harness.model.variant import SETS
 
 
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--engine",
-        choices=[each.value for each in Engine],
+        choices=[each.value for each in BROWSERS],
         default=DEFAULT_ENGINE.value,
         help=f"the browser it is made for (default {DEFAULT_ENGINE})",
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.cli.replay_options import add_replay_options
 from harness.model.device import DEVICES
-from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE
 from harness.model.protocol import Protocol
 
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="an archive")
     parser.add_argument(
         "--engine",
-        choices=[each.value for each in Engine],
+        choices=[each.value for each in BROWSERS],
         help=f"the browser (default: the first that speaks the protocol, {DEFAULT_ENGINE} if it does)",
     )
     parser.add_argument(
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=[each.value for each in Protocol],
         metavar="PROTOCOL",
         help=f"{', '.join(Protocol)}; default: "
-        + ", ".join(f"{each.traits.usual_protocol} in {each}" for each in Engine),
+        + ", ".join(f"{each.traits.usual_protocol} in {each}" for each in BROWSERS),
     )
     parser.add_argument(
         "--device", choices=list(DEVICES), help="only this one (default: each that the engine can be)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.baseline import Kind, baseline_among
+from harness.model.baseline import Compared, baseline_among
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,6 @@ from harness.model.baseline import Kind, baseline_among
 def test_the_baseline_is_http1_plain_without_compression_or_what_is_nearest(
     kinds: list[tuple[str, str, str]], baseline: int
 ) -> None:
-    setting = [Kind(*kind) for kind in kinds]
+    setting = [Compared(*kind) for kind in kinds]
     assert baseline_among(setting, lambda kind: kind) == setting[baseline]
     assert baseline_among(setting[::-1], lambda kind: kind) == setting[baseline]

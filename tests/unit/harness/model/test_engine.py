@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.engine import DEFAULT_ENGINE, Driver, Engine, speaking
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Driver, Engine, engines_of, speaking
+from harness.model.kind import Kind
 from harness.model.metric import Source
 from harness.model.observation import METRICS
 from harness.model.protocol import Protocol
@@ -26,7 +27,7 @@ def test_what_an_engine_gets_by_default_fits_it(engine: Engine) -> None:
     assert traits.devices
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", BROWSERS)
 def test_what_an_engine_does_not_tell_is_a_metric(engine: Engine) -> None:
     nowhere = {key for key, each in METRICS.items() if each.source is Source.NOWHERE}
     assert nowhere <= engine.traits.unseen <= METRICS.keys()
@@ -38,3 +39,17 @@ def test_the_default_engine_and_its_driver_stand_first() -> None:
     assert DEFAULT_ENGINE.drivers[0] is next(iter(Driver))
     assert speaking(Protocol.HTTP1)[0] is DEFAULT_ENGINE
     assert speaking(Protocol.SPDY) == (Engine.QTWEBKIT,)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_each_kind_has_engines_and_each_of_them_steers_something(kind: Kind) -> None:
+    assert engines_of(kind)
+    assert (kind is Kind.LOAD) == (engines_of(kind) == BROWSERS)
+
+
+def test_a_generator_steers_itself_and_loads_no_page() -> None:
+    generators = [engine for engine in Engine if engine not in BROWSERS]
+    assert {engine.value for engine in generators} == {"k6", "wrk", "h2load", "spdy-client"}
+    assert all([driver.value for driver in engine.drivers] == [engine.value] for engine in generators)
+    assert speaking(Protocol.H2) == (Engine.CHROMIUM,)
+    assert speaking(Protocol.H2, Kind.REQUESTS) == (Engine.H2LOAD,)

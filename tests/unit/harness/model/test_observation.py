@@ -6,14 +6,19 @@ from dataclasses import fields
 
 import pytest
 
+from harness.model.kind import Kind
 from harness.model.metric import MetricTable, Unit
-from harness.model.observation import MAIN_METRIC, METRICS, TIMELINE_METRICS, Observation
+from harness.model.metrics import OBSERVATIONS, main_metric, metrics_of
+from harness.model.observation import MAIN_METRIC, METRICS, TIMELINE_METRICS
 
 TYPES = {
+    Unit.US: "float",
     Unit.MS: "float",
     Unit.S: "float",
     Unit.BYTES: "int",
     Unit.COUNT: "int",
+    Unit.PER_S: "float",
+    Unit.BYTES_PER_S: "float",
     Unit.SHARE: "float",
     Unit.SCORE: "float",
     Unit.FLAG: "bool",
@@ -29,19 +34,25 @@ OF_A_KEY = {
     "_requests": Unit.COUNT,
     "_connections": Unit.COUNT,
 }
+EVERY = [(kind, key) for kind in Kind for key in metrics_of(kind)]
 
 
-@pytest.mark.parametrize("key", METRICS)
-def test_a_metric_has_the_type_of_its_unit(key: str) -> None:
-    (declared,) = (str(each.type) for each in fields(Observation) if each.name == key)
-    assert declared.removesuffix(" | None") == TYPES[METRICS[key].unit]
+@pytest.mark.parametrize(("kind", "key"), EVERY)
+def test_a_metric_has_the_type_of_its_unit(kind: Kind, key: str) -> None:
+    (declared,) = (str(each.type) for each in fields(OBSERVATIONS[kind]) if each.name == key)
+    assert declared.removesuffix(" | None") == TYPES[metrics_of(kind)[key].unit]
 
 
-@pytest.mark.parametrize("key", METRICS)
-def test_units_stand_in_keys(key: str) -> None:
-    said = [unit for end, unit in OF_A_KEY.items() if key.endswith(end)]
-    assert said in ([], [METRICS[key].unit])
-    assert key.startswith("bytes_") == (METRICS[key].unit is Unit.BYTES)
+@pytest.mark.parametrize(("kind", "key"), EVERY)
+def test_units_stand_in_keys(kind: Kind, key: str) -> None:
+    unit = metrics_of(kind)[key].unit
+    said = [each for end, each in OF_A_KEY.items() if key.endswith(end)]
+    if unit in (Unit.PER_S, Unit.BYTES_PER_S):
+        assert key.endswith("_per_s")
+        assert key.startswith("bytes_") == (unit is Unit.BYTES_PER_S)
+        return
+    assert said in ([], [unit])
+    assert (key.startswith("bytes_") or key.endswith("_bytes")) == (unit is Unit.BYTES)
 
 
 @pytest.mark.parametrize("table", MetricTable)
@@ -55,16 +66,26 @@ def test_what_is_no_number_has_a_column_for_a_part_of_it_only() -> None:
     assert all(bool(part) == (not unit.is_number) for unit, part in columns)
 
 
-def test_labels_are_unique() -> None:
-    labels = [each.label for each in METRICS.values()]
+@pytest.mark.parametrize("kind", Kind)
+def test_labels_are_unique(kind: Kind) -> None:
+    labels = [each.label for each in metrics_of(kind).values()]
     assert len(set(labels)) == len(labels)
 
 
-def test_what_was_not_observed_is_null_and_never_zero() -> None:
-    nothing = Observation()
-    assert not any(getattr(nothing, key) for key in METRICS)
-    assert all(getattr(nothing, key) is None for key, each in METRICS.items() if each.unit.is_number)
+@pytest.mark.parametrize("kind", Kind)
+def test_what_was_not_observed_is_null_and_never_zero(kind: Kind) -> None:
+    nothing, metrics = OBSERVATIONS[kind](), metrics_of(kind)
+    assert not any(getattr(nothing, key) for key in metrics)
+    assert all(getattr(nothing, key) is None for key, each in metrics.items() if each.unit.is_number)
 
 
-def test_the_main_metric_is_a_time_of_the_page() -> None:
+@pytest.mark.parametrize("kind", Kind)
+def test_the_main_metric_of_a_kind_is_a_number(kind: Kind) -> None:
+    metric = metrics_of(kind)[main_metric(kind)]
+    assert metric.unit.is_number
+    assert metric.more_is_better == (kind is not Kind.LOAD)
+
+
+def test_the_main_metric_of_loads_is_a_time_of_the_page() -> None:
     assert MAIN_METRIC in TIMELINE_METRICS
+    assert main_metric(Kind.LOAD) == MAIN_METRIC

@@ -7,7 +7,7 @@ import pytest
 from harness.errors import StudyError
 from harness.input.keys import NAME_PATTERN
 from harness.model import variant as variants
-from harness.model.engine import Engine
+from harness.model.engine import BROWSERS, Engine
 from harness.model.variant import FILTERS, NEEDS, SETS, factorial, parse_variant
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
@@ -120,5 +120,5 @@ def test_a_filter_that_comes_with_a_set_is_left_out(monkeypatch: pytest.MonkeyPa
 def test_what_a_filter_needs_is_something_an_engine_takes() -> None:
     assert set(NEEDS) <= set(FILTERS)
     assert set(NEEDS.values()) == set.union(
-        *(set(each) for each in (engine.traits.takes for engine in Engine))
+        *(set(each) for each in (engine.traits.takes for engine in BROWSERS))
     )

@@ -11,7 +11,7 @@ from harness.errors import StudyError
 from harness.model.compression import Compression
 from harness.model.condition import Condition, Origins
 from harness.model.device import DEVICES, Device
-from harness.model.engine import Driver, Engine
+from harness.model.engine import BROWSER_DRIVERS, BROWSERS, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import TLS_VERSIONS, Replay, ThinkTime
@@ -74,7 +74,7 @@ def refusal(asked: Combination) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", BROWSERS)
 @pytest.mark.parametrize("server", ABILITIES)
 def test_every_combination_is_let_through_or_refused_in_one_line(server: str, engine: Engine) -> None:
     replays = [
@@ -84,7 +84,7 @@ def test_every_combination_is_let_through_or_refused_in_one_line(server: str, en
         for tls in TLS_VERSIONS
         for resumed in (False, True)
     ]
-    drivers: list[Driver | None] = [None, *Driver]
+    drivers: list[Driver | None] = [None, *BROWSER_DRIVERS]
     devices: list[Device] = list(DEVICES.values())
     let_through = 0
     for protocol, replay, driver, device in itertools.product(Protocol, replays, drivers, devices):

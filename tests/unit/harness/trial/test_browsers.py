@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.model.engine import Engine
+from harness.model.engine import BROWSERS
 from harness.trial.browsers import MAKERS, browser_programs
 
 
-def test_each_engine_has_its_maker_and_tells_its_own_version() -> None:
-    assert set(MAKERS) == set(Engine)
+def test_each_browser_has_its_maker_and_tells_its_own_version() -> None:
+    assert set(MAKERS) == set(BROWSERS)
     for engine, maker in MAKERS.items():
         assert engine.value in maker.programs()
     assert set(browser_programs()) == {"chromium", "chromedriver", "qtwebkit"}

@@ -1,0 +1,118 @@
+"""What is observed of a crowd: the one place where a metric of the kind `users` is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.model.metric import Source, Unit, metric
+
+MS, S, BYTES, COUNT = Unit.MS, Unit.S, Unit.BYTES, Unit.COUNT
+GENERATOR, EMULATOR, PROC = Source.GENERATOR, Source.EMULATOR, Source.PROC
+SERVER_STATUS = Source.SERVER_STATUS
+
+
+@dataclass(frozen=True)
+class CrowdObservation:
+    """What a crowd saw, and what it cost. Anything not observed is None, never 0. A bucket is a part of the trial."""
+
+    pages: int | None = metric(
+        "Pages", COUNT, GENERATOR, "pages that were loaded in time", more_is_better=True
+    )
+    pages_failed: int | None = metric("Pages failed", COUNT, GENERATOR, "pages that were not")
+    errors: Mapping[str, int] = metric(
+        "Errors", Unit.COUNTS, GENERATOR, "how many of `pages_failed` failed by what", unobserved=dict
+    )
+    pages_per_s: float | None = metric(
+        "Page rate",
+        Unit.PER_S,
+        GENERATOR,
+        "the most pages a second in a bucket: the default metric of the kind",
+        more_is_better=True,
+    )
+    users_at_most_pages: int | None = metric(
+        "Users at the most pages",
+        COUNT,
+        GENERATOR,
+        "users in the bucket of `pages_per_s`, on average",
+        more_is_better=True,
+    )
+    page_ms: float | None = metric(
+        "Page time",
+        MS,
+        GENERATOR,
+        "from the first byte asked for to the last one received: median of all pages",
+    )
+    page_p95_ms: float | None = metric("Page time, 95 %", MS, GENERATOR, "95 % of the pages took no longer")
+    first_error_users: int | None = metric(
+        "Users at the first error", COUNT, GENERATOR, "null when no page failed", more_is_better=True
+    )
+    users_over_3s: int | None = metric(
+        "Users over 3 s",
+        COUNT,
+        GENERATOR,
+        "users from which on pages take more than 3 s; null when they never did",
+        more_is_better=True,
+    )
+    requests: int | None = metric("Requests", COUNT, GENERATOR, "requests of all pages")
+    bytes_down: int | None = metric(
+        "Down", BYTES, EMULATOR, "IP bytes (headers included) that the link delivered to the clients"
+    )
+    bytes_up: int | None = metric(
+        "Up", BYTES, EMULATOR, "IP bytes (headers included) that the link delivered to the server"
+    )
+    connections: int | None = metric("Connections", COUNT, GENERATOR, "connections of all pages")
+    generator_cpu_s: float | None = metric("Generator's CPU", S, PROC, "CPU time of the generator")
+    generator_cpu_ms_per_page: float | None = metric(
+        "Generator's CPU a page", MS, PROC, "the same for one page of `pages`, also of failed ones"
+    )
+    generator_memory_bytes: int | None = metric(
+        "Generator's memory", BYTES, PROC, "the most memory of the generator"
+    )
+    server_cpu_s: float | None = metric("Server's CPU", S, PROC, "CPU time of the server")
+    server_cpu_ms_per_page: float | None = metric(
+        "Server's CPU a page", MS, PROC, "the same for one page, also for failed ones"
+    )
+    server_memory_bytes: int | None = metric(
+        "Server's memory", BYTES, PROC, "the most memory of the server, shared pages divided by their users"
+    )
+    workers_busy: int | None = metric(
+        "Busy workers", COUNT, SERVER_STATUS, "the most workers that were busy at a time"
+    )
+    workers: int | None = metric("Workers", COUNT, SERVER_STATUS, "the workers that the server may have")
+    cpu_idle_share: float | None = metric(
+        "CPU idle",
+        Unit.SHARE,
+        PROC,
+        "the least share of the machine's CPU that was idle in a bucket",
+        more_is_better=True,
+    )
+    limited_by: str | None = metric(
+        "Limit",
+        Unit.TEXT,
+        Source.ALL,
+        "what ran out: workers, server-cpu, generator-cpu, emulator, link or nothing",
+    )
+    requests_by_protocol: Mapping[str, int] = metric(
+        "Protocols",
+        Unit.COUNTS,
+        GENERATOR,
+        "how many of `requests` each protocol carried, by its ALPN name",
+        unobserved=dict,
+    )
+    tls_versions: Mapping[str, int] = metric(
+        "TLS", Unit.COUNTS, GENERATOR, "how many of `connections` had each version of TLS", unobserved=dict
+    )
+    link_reading: Mapping[str, Any] | None = metric(
+        "Link", Unit.READING, EMULATOR, "the emulator's counters at the end of the trial"
+    )
+    foreign_cpu_share: float | None = metric(
+        "CPU of others", Unit.SHARE, PROC, "share of all cores' time that others had during the trial"
+    )
+    accounting: str | None = metric(
+        "Accounting", Unit.TEXT, PROC, "how CPU time and memory were told: `cgroup` or `processes`"
+    )
+
+
+MAIN_METRIC = "pages_per_s"

@@ -1,0 +1,49 @@
+"""The metrics of each kind of measurement, and which of them a report is about unless it says otherwise. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.errors import StudyError
+from harness.input.keys import nearest
+from harness.input.shown import shown
+from harness.model import crowdobservation, observation, rateobservation
+from harness.model.crowdobservation import CrowdObservation
+from harness.model.kind import Kind
+from harness.model.metric import Metric, metrics_declared
+from harness.model.observation import Observation
+from harness.model.rateobservation import RateObservation
+
+AnyObservation = Observation | CrowdObservation | RateObservation
+OBSERVATIONS: Mapping[Kind, type[AnyObservation]] = {
+    Kind.LOAD: Observation,
+    Kind.USERS: CrowdObservation,
+    Kind.REQUESTS: RateObservation,
+}
+MAIN_METRICS: Mapping[Kind, str] = {
+    Kind.LOAD: observation.MAIN_METRIC,
+    Kind.USERS: crowdobservation.MAIN_METRIC,
+    Kind.REQUESTS: rateobservation.MAIN_METRIC,
+}
+_METRICS = {kind: metrics_declared(each) for kind, each in OBSERVATIONS.items()}
+
+
+def metrics_of(kind: Kind) -> Mapping[str, Metric]:
+    """The metrics that trials of a kind have, by their keys in a record."""
+    return _METRICS[kind]
+
+
+def main_metric(kind: Kind) -> str:
+    """What a report of a kind is about, unless it says otherwise."""
+    return MAIN_METRICS[kind]
+
+
+def numeric_metric(name: str, kind: Kind = Kind.LOAD) -> str:
+    """The name of a metric of a kind that is a number; StudyError for any other."""
+    metrics = metrics_of(kind)
+    known = [key for key, each in metrics.items() if each.unit.is_number]
+    if name in known:
+        return name
+    if name in metrics:
+        raise StudyError(f"metric: {name} is no number; choose one of {', '.join(known)}")
+    raise StudyError(f"metric: unknown {shown(name)}{nearest(name, known)}; known: {', '.join(known)}")
