@@ -15,6 +15,7 @@ from typing import Any
 from typing import Protocol as Interface
 
 from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
+from harness.link.direct import direct_link
 from harness.link.needs import linkem_program, refuse_without_tun
 from harness.link.netem import netem_link, refuse_without_netem
 from harness.model.direction import MTU_BYTES, Direction, GilbertElliott, Way
@@ -86,9 +87,6 @@ def _rate(direction: Direction, folder: Path) -> str:
 
 class RunningLink(Interface):
     """A link between two hosts, whatever emulates it."""
-
-    @property
-    def backend(self) -> Backend: ...
 
     @property
     def epoch_ns(self) -> int:
@@ -237,10 +235,14 @@ def joined(
     """
     with contextlib.ExitStack() as undo:
         made: RunningLink
-        if backend is Backend.NETEM:
+        if not link.emulated or backend is Backend.NETEM:
             if files.pcap is not None or files.times is not None:
-                raise StudyError("netem captures no packets; leave pcap out of `keep`")
-            made = undo.enter_context(netem_link(link, ends.client, ends.server, DEVICE, SHARED_MAC))
+                what = "netem" if link.emulated else f"the link {link.name}"
+                raise StudyError(f"{what} captures no packets; leave pcap out of `keep`")
+            if link.emulated:
+                made = undo.enter_context(netem_link(link, ends.client, ends.server, DEVICE, SHARED_MAC))
+            else:
+                made = undo.enter_context(direct_link(ends.client, ends.server, DEVICE, SHARED_MAC))
         else:
             made = undo.enter_context(_emulated_link(link, ends, files, backend, link.seed + block))
         try:

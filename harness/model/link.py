@@ -39,6 +39,8 @@ class Link:
 
     With `per_client` each client address has all this to itself, and all of them share a common link of these rates,
     where there are any.
+
+    What is not `emulated` is no link at all, `NO_LINK`: client and server side by side.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Link:
     per_client: bool = False
     shared_down_mbps: float | None = None
     shared_up_mbps: float | None = None
+    emulated: bool = True
 
     def __post_init__(self) -> None:
         if not NAME_PATTERN.fullmatch(self.name):
@@ -141,6 +144,7 @@ class Link:
             **self.up.to_json(),
             "seed": self.seed,
             **({"per_client": True, **shared} if self.per_client else {}),
+            **({} if self.emulated else {"emulated": False}),
         }
 
     @classmethod
@@ -155,6 +159,7 @@ class Link:
             data.get("per_client", False),
             data.get("shared_down_mbps"),
             data.get("shared_up_mbps"),
+            data.get("emulated", True),
         )
 
 
@@ -175,3 +180,12 @@ def default_queue(rate_mbps: float, rtt_ms: float) -> Queue:
     product = rate_mbps * 1e6 / 8 * rtt_ms / 1e3
     size = max(QUEUE_FLOOR_BYTES, math.ceil(product)) if math.isfinite(product) else QUEUE_FLOOR_BYTES
     return Queue(Discipline.DROP_TAIL, size)
+
+
+def _no_link() -> Link:
+    """Nothing is limited: its rates are the highest that a link can have, and nothing keeps to them."""
+    nothing = (Direction(way, ConstantRate(MAX_RATE_MBPS), Queue(Discipline.UNLIMITED, None)) for way in Way)
+    return Link("none", 0.0, *nothing, emulated=False)
+
+
+NO_LINK = _no_link()

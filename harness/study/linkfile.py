@@ -24,7 +24,7 @@ from harness.model.direction import (
     RandomLoss,
     Way,
 )
-from harness.model.link import MAX_RTT_MS, Link, default_name, default_queue
+from harness.model.link import MAX_RTT_MS, NO_LINK, Link, default_name, default_queue
 from harness.model.rate import MAX_RATE_MBPS, MIN_RATE_MBPS, ConstantRate, Rate, RateFormat, RecordedRate
 
 WAY_KEYS = tuple(
@@ -71,14 +71,13 @@ def links_of(data: Mapping[str, Any], folder: Path) -> tuple[Link, ...]:
 
 
 def named_links(name: str) -> tuple[Link, ...]:
-    """A link of configs/links, or all those of a file with several round-trip times (`2012-10mbps`)."""
+    """A link of configs/links, or all those of a file with several round-trip times (`2012-10mbps`); `none` is none."""
     by_file = {path.stem: _read(path) for path in _files()}
     by_name = {link.name: (link,) for links in by_file.values() for link in links}
-    known = by_file | by_name
+    known = by_file | by_name | {NO_LINK.name: (NO_LINK,)}
     if name not in known:
-        raise StudyError(
-            f"no link is named {shown(name)}{keys.nearest(name, known)}; there are: {', '.join(by_file)}"
-        )
+        there = ", ".join([*by_file, NO_LINK.name])
+        raise StudyError(f"no link is named {shown(name)}{keys.nearest(name, known)}; there are: {there}")
     return known[name]
 
 

@@ -68,11 +68,11 @@ def measured(
     testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
     with testbed.client(link, count=clients) as client, blamed(testbed, client):
         figures = dict(figures_of(client))
-        scheduling = client.link.reading()["scheduling"]
+        reading = client.link.reading()
     return Calibration(
         link=link,
-        backend=testbed.backend.value,
-        scheduling=scheduling,
+        backend=reading["backend"],
+        scheduling=reading["scheduling"],
         taken_utc=utc_now(),
         figures=figures,
     )
@@ -122,6 +122,8 @@ class _Bench:
 
     def figures(self) -> Figures:
         yield "rtt_ms", self._round_trip()
+        if not self.link.emulated:  # no rate, loss or queue is promised
+            return
         if self.link.has_own_delays:
             for direction in self.link.directions:
                 yield f"delay_{direction.way}_ms", self._delay(direction)

@@ -32,6 +32,7 @@ from harness.link.emulated import (
 )
 from harness.model.condition import Condition, Origins, Served
 from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.kind import Kind
 from harness.model.link import Backend, Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
@@ -137,7 +138,15 @@ class Testbed:
         every = tuple(itertools.chain.from_iterable(services.values()))
         self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))
         folder = self.folder / "servers" / engine / archive.name / str(chosen.compression)
-        deployment = Deployment(sites, every, chosen.tls, chosen.tls_resumption, tuned.settings, tuned.status)
+        deployment = Deployment(
+            sites,
+            every,
+            chosen.tls,
+            chosen.tls_resumption,
+            tuned.settings,
+            tuned.status,
+            closed_loop=engine.traits.kinds == (Kind.REQUESTS,),
+        )
         running = self._started(SERVERS[server], deployment, folder)
         for protocol, of_protocol in services.items():
             self.endpoints[Served(archive.name, protocol, engine, chosen.compression)] = Endpoint(

@@ -27,6 +27,8 @@ from sites.servers.serving import LOG_NAME, Program, Setup, in_url, rendered, re
 from sites.urls import DEFAULT_PORTS
 
 ZSTD_LEVELS = {1: "fastest", 3: "default", 7: "better", 11: "best"}  # Caddy's names for them
+# What is logged of a closed loop. Caddy cannot tell the first requests of a connection from others.
+SAMPLING = {"interval": 10**9, "first": 4096, "thereafter": 1000}
 LISTENED = {"http/1.1": ["h1"], "h2": ["h1", "h2"], "h3": ["h3"]}
 
 
@@ -67,6 +69,7 @@ def configuration(setup: Setup) -> str:
         fixed=FIXED,
         status=setup.status_page(caddy_status),
         status_keep_alive_s=STATUS_KEEP_ALIVE_S,
+        sampling=SAMPLING if setup.closed_loop else None,
         tls_resumption=setup.tls_resumption,
         certificates=[
             {"certificate": str(file), "key": str(setup.key_file)} for file in setup.certificates.values()

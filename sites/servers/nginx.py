@@ -20,6 +20,7 @@ from harness.model.serversettings import NginxSettings
 from harness.system.command import Command
 from harness.system.program import run
 from sites.servers.closestfiles import scripts as closest_scripts
+from sites.servers.nginxdocument import EARLY_REQUESTS, native_document
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import BODY_BYTES, LOG_FORMAT, parse_line
 from sites.servers.serverstatus import nginx_status
@@ -75,6 +76,10 @@ def configuration(
         log_format=LOG_FORMAT,
         listeners=setup.listeners if listeners is None else listeners,
         answer_header=ANSWER_HEADER if is_backend else None,
+        early_requests=EARLY_REQUESTS if setup.closed_loop and not is_backend else None,
+        documents={scheme: native_document(site) for scheme, site in setup.sites.items()}
+        if setup.closed_loop and not is_backend
+        else {},
         # text/html is compressed whatever the list says, and may not stand in it.
         coded_types=[mime for mime in setup.coded_types if mime != "text/html"]
         if setup.coded_types

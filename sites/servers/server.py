@@ -10,6 +10,7 @@ A server's module describes it as a `serving.Program`, which `serving.serving` s
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -126,6 +127,10 @@ class Server:
             for line in log:
                 if line.endswith(b"\n"):
                     yield self._parse(line.decode("latin-1"))
+
+    def empty_log(self) -> None:
+        """Empty the request log; every server appends to it."""
+        os.truncate(self.log, 0)
 
     def cpu_seconds(self) -> float | None:
         """User and system CPU seconds of the whole server since its start, in steps of 10 ms."""

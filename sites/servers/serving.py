@@ -54,6 +54,8 @@ class Deployment:
     """What a server is to serve: the sites by scheme, the addresses of each protocol, the one version of TLS.
 
     Its `settings` are by default those of page loads. With `status` it tells its workers and hits on a page of its own.
+    With `closed_loop` the document of each site is asked for without a pause. A server that can then answers it by its
+    own means alone, and logs only as much as proves by what protocol.
     """
 
     sites: Mapping[str, Site]
@@ -62,6 +64,7 @@ class Deployment:
     tls_resumption: bool = False
     settings: ServerSettings | None = None
     status: bool = False
+    closed_loop: bool = False
 
     def __post_init__(self) -> None:
         for service in self.services:
@@ -185,6 +188,7 @@ def serving(
             "tls_resumption": setup.tls_resumption,
             "compression": str(setup.compression),
             **program.described(setup),
+            **({"closed_loop": True} if setup.closed_loop else {}),
         }
         status = setup.status_page(program.parse_status) if program.parse_status else None
         telling = Telling(log_of_errors, program.body_bytes if logs else None, status)

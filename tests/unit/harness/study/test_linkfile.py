@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import StudyError
 from harness.model.direction import Discipline, GilbertElliott, Queue, RandomLoss, Way
-from harness.model.link import Link
+from harness.model.link import NO_LINK, Link
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate
 from harness.study.linkfile import links_of, named_links, shipped_links
 
@@ -240,3 +240,10 @@ def test_the_grid_of_2012_is_one_name_or_one_point() -> None:
     assert grid[3] == named_links("2012-10mbps-100ms")[0]
     with pytest.raises(StudyError, match=r"did you mean cable.*2012-10mbps"):
         named_links("cabel")
+
+
+def test_no_link_has_a_name_and_says_that_nothing_is_emulated() -> None:
+    assert links_of({"links": ["none"]}, Path()) == (NO_LINK,)
+    assert NO_LINK.to_json()["emulated"] is False
+    assert Link.from_json(NO_LINK.to_json()) == NO_LINK
+    assert "emulated" not in one(**PLAIN).to_json()

@@ -1,0 +1,118 @@
+"""h2load of nghttp2: HTTP/1.1, pipelined or not, and HTTP/2, each with TLS, by one tool.
+
+What to know of its figures (h2load 1.52, src/h2load.cc):
+
+- Its warm-up is its own: connections are made and used before the seconds that count.
+- A latency begins when the request is handed to the connection and ends with the answer. It is not corrected for
+  coordinated omission. The log of all of them costs the generator a write for each request.
+- `depth` requests are under way on a connection: a new one goes out as soon as one is answered, where wrk sends whole
+  batches.
+- Its counts of header and body bytes include the warm-up, so that they are not used; the total does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.capacity.closedloop import ClosedLoop, Latency, RateReading, percentiles, there_were
+from harness.capacity.ratetool import RateTool
+from harness.errors import TestbedFailed
+from harness.input.shown import shown
+from harness.model.protocol import Protocol
+from harness.system.command import Command
+from harness.system.program import version_line
+
+TIMES = "times.tsv"
+COUNTS_FROM = "Main benchmark duration is started for thread #0."
+# Every line that it may print. What a group of one catches is read.
+LINES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"",
+        r"starting benchmark\.\.\.",
+        r"spawning thread #\d+: \d+ total client\(s\)\. Timing-based test with .*",
+        r"Warm-up started for thread #\d+\.",
+        r"Warm-up phase is over for thread #\d+\.",
+        r"progress: \d+% (of clients started|done)",
+        r"Main benchmark duration is (started for thread #\d+|over for thread #\d+\. Stopping all clients)\.",
+        r"Stopped all clients for thread #\d+",
+        r"TLS Protocol: (?P<tls>\S+)",
+        r"Cipher: \S+",
+        r"Server Temp Key: .*",
+        r"Application protocol: (?P<protocol>\S+)",
+        r"client could not connect to host",
+        r"Process Request Failure:\d+",
+        r"finished in \S+, (?P<rate>[\d.]+) req/s, \S+/s",
+        r"requests: \d+ total, \d+ started, (?P<done>\d+) done, (?P<succeeded>\d+) succeeded, "
+        r"(?P<failed>\d+) failed, (?P<errored>\d+) errored, (?P<timeout>\d+) timeout",
+        r"status codes: \d+ 2xx, \d+ 3xx, \d+ 4xx, \d+ 5xx",
+        r"traffic: \S+ \((?P<bytes>\d+)\) total, \S+ \(\d+\) headers \(space savings [-\d.]+%\), \S+ \(\d+\) data",
+        r" +min +max +mean +sd +\+/- sd",
+        r"(time for request|time for connect|time to 1st byte|req/s {11}): .*",
+    )
+)
+SUMMARY = ("rate", "done", "succeeded", "failed", "errored", "timeout", "bytes")
+
+
+def command(loop: ClosedLoop, folder: Path) -> Command:
+    """What runs the loop after its warm-up, and logs the time of each answer."""
+    words = Command.of("h2load", "--threads", loop.threads, "--clients", loop.connections)
+    words = words.plus("--max-concurrent-streams", loop.depth, "--log-file", folder / TIMES)
+    words = words.plus("--duration", _ms(loop.seconds), "--warm-up-time", _ms(loop.warm_s))
+    words = words.plus("--npn-list=h2" if loop.protocol is Protocol.H2 else "--h1")
+    return words.plus("--header", f"accept-encoding: {loop.accepted}", loop.url)
+
+
+def _ms(seconds: float) -> str:
+    return f"{round(seconds * 1000)}ms"
+
+
+def read(said: str, loop: ClosedLoop, folder: Path) -> RateReading:
+    """What its output and its log say; TestbedFailed, with the line, when one of them is not understood."""
+    told = told_by(said)
+    missing = [name for name in SUMMARY if name not in told]
+    if missing:
+        raise TestbedFailed(f"h2load ended without its {', '.join(missing)}: {shown(said[-200:])}")
+    done, succeeded, failed, errored, timeout = (int(told[name]) for name in SUMMARY[1:6])
+    times = (folder / TIMES).read_bytes()
+    logged = Counter(line.partition(b"\t")[2] for line in times.splitlines())
+    if logged.total() != done:
+        raise TestbedFailed(f"h2load counted {done} requests, but its log has the times of {logged.total()}")
+    return RateReading(
+        seconds=loop.seconds,
+        requests=succeeded,
+        errors=there_were(status=failed - errored, closed=errored - timeout, timeout=timeout),
+        bytes_read=int(told["bytes"]),
+        latency=latency_of(logged),
+        protocol=told.get("protocol"),
+        tls=told.get("tls"),
+    )
+
+
+def told_by(said: str) -> dict[str, str]:
+    """What its lines tell, by name; TestbedFailed for a line that it is not known to print."""
+    told: dict[str, str] = {}
+    for line in said.splitlines():
+        found = next((match for pattern in LINES if (match := pattern.fullmatch(line))), None)
+        if found is None:
+            raise TestbedFailed(f"h2load printed a strange line: {shown(line)}")
+        told |= {name: value for name, value in found.groupdict().items() if value is not None}
+    return told
+
+
+def latency_of(logged: Mapping[bytes, int]) -> Latency | None:
+    """Of lines `status TAB microseconds` with how often they came; failures have none."""
+    counts: Counter[int] = Counter()
+    for line, count in logged.items():
+        status, _, taken = line.partition(b"\t")
+        if not (status.removeprefix(b"-").isdigit() and taken.isdigit()):
+            raise TestbedFailed(f"h2load logged a strange line: {shown(line.decode('latin-1'))}")
+        if 200 <= int(status) < 400:
+            counts[int(taken)] += count
+    return percentiles(counts) if counts else None
+
+
+H2LOAD = RateTool("h2load", command, read, lambda: version_line("h2load", "--version"), COUNTS_FROM)

@@ -1,0 +1,65 @@
+"""From the evidence of a trial of kind `requests` to the numbers of its record. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from harness.capacity.rateproof import RateEvidence
+from harness.model.rateobservation import RateObservation
+
+
+def observe(evidence: RateEvidence, accounting: str, limited_by: str | None) -> RateObservation:
+    """The numbers; where the tool left no reading, none of its own."""
+    reading, cpu_s = evidence.reading, evidence.server_cpu_s
+    if reading is None:
+        return RateObservation(
+            link_reading=evidence.link_reading, foreign_cpu_share=evidence.foreign_cpu_share
+        )
+    latency = reading.latency
+    return RateObservation(
+        requests_per_s=round(reading.requests_per_s, 3),
+        requests=reading.requests,
+        latency_p50_ms=latency and latency.p50_ms,
+        latency_p90_ms=latency and latency.p90_ms,
+        latency_p99_ms=latency and latency.p99_ms,
+        latency_p999_ms=latency and latency.p999_ms,
+        errors=dict(reading.errors),
+        bytes_body=bytes_body(evidence),
+        bytes_per_s=round(reading.bytes_read / reading.seconds, 3),
+        server_cpu_s=cpu_s,
+        server_cpu_us_per_request=None
+        if cpu_s is None or not reading.requests
+        else round(1e6 * cpu_s / reading.requests, 3),
+        generator_cpu_s=evidence.generator_cpu_s,
+        limited_by=limited_by,
+        requests_by_protocol=requests_by_protocol(evidence),
+        tls_versions=tls_versions(evidence),
+        link_reading=evidence.link_reading,
+        foreign_cpu_share=evidence.foreign_cpu_share,
+        accounting=accounting,
+    )
+
+
+def bytes_body(evidence: RateEvidence) -> int | None:
+    """All answers have the same body. The server's log tells its size, and also what became of the last requests, which
+    the tool left unread.
+    """
+    sizes = Counter(each.body_bytes for each in evidence.served or ())
+    if not sizes or evidence.reading is None:
+        return None
+    ((size, _),) = sizes.most_common(1)
+    return size * evidence.reading.requests
+
+
+def requests_by_protocol(evidence: RateEvidence) -> dict[str, int]:
+    """All requests, by the protocol of those that were logged; none where there were several."""
+    protocols = {each.protocol for each in evidence.served or ()}
+    if len(protocols) != 1 or evidence.reading is None:
+        return {}
+    return {protocols.pop(): evidence.reading.requests}
+
+
+def tls_versions(evidence: RateEvidence) -> dict[str, int]:
+    """Connections that were logged, by version of TLS."""
+    versions = {each.connection: each.tls for each in evidence.served or () if each.tls}
+    return dict(Counter(version for version in versions.values() if version))

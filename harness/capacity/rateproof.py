@@ -1,0 +1,153 @@
+"""Whether a trial of kind `requests` may count, from its evidence. Pure.
+
+The tool's own word and the server's log must agree that the requests used the protocol of the condition. A server logs
+only some of them (`sites.servers.serving.Deployment.closed_loop`), but a connection has one protocol and one version
+of TLS for as long as it lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.capacity.closedloop import ClosedLoop, RateReading
+from harness.errors import TestbedFailed
+from harness.input.shown import clipped, shortened
+from harness.model.direction import Way
+from harness.outcome import Outcome, TrialFailed
+from sites.servedrequest import Match, ServedRequest
+
+LONGEST_NAMED = 300
+LOSSES = ("drops_device", "oversize", "write_errors")
+
+
+@dataclass(frozen=True)
+class RateEvidence:
+    """All that one trial left behind; None for what it did not get to.
+
+    `link_before` is the reading of the link when the counting began, `link_reading` that at the end.
+    """
+
+    loop: ClosedLoop
+    tls: str
+    reading: RateReading | None = None
+    served: tuple[ServedRequest, ...] | None = None
+    link_before: Mapping[str, Any] | None = None
+    link_reading: Mapping[str, Any] | None = None
+    server_cpu_s: float | None = None
+    generator_cpu_s: float | None = None
+    foreign_cpu_share: float | None = None
+
+    @property
+    def packets_up(self) -> int | None:
+        """How many packets the client sent while the counting went on."""
+        if self.link_before is None or self.link_reading is None:
+            return None
+        return int(self.link_reading[Way.UP]["packets_out"] - self.link_before[Way.UP]["packets_out"])
+
+
+def ending(evidence: RateEvidence, failed: TrialFailed | TestbedFailed | None) -> tuple[Outcome, str | None]:
+    """The outcome of a trial with its reason; `failed` is what ended it early."""
+    if isinstance(failed, TestbedFailed):
+        return Outcome.TESTBED_FAILED, str(failed)
+    if failed is not None:
+        return failed.outcome, failed.reason
+    for outcome, find in (
+        (Outcome.TESTBED_FAILED, lossy_testbed),
+        (Outcome.PAGE_ERROR, nothing_answered),
+        (Outcome.MISSING_OBJECTS, not_found),
+        (Outcome.WRONG_PROTOCOL, wrong_by_tool),
+        (Outcome.WRONG_PROTOCOL, wrong_at_server),
+        (Outcome.WRONG_PROTOCOL, not_pipelined),
+    ):
+        reason = find(evidence)
+        if reason:
+            return outcome, reason
+    return Outcome.OK, None
+
+
+def lossy_testbed(evidence: RateEvidence) -> str | None:
+    """Packets lost outside the model of the link."""
+    if evidence.link_reading is None:
+        return "the link gave no reading"
+    lost = [
+        f"{evidence.link_reading[way].get(kind)} {kind} {way}"
+        for way in Way
+        for kind in LOSSES
+        if evidence.link_reading[way].get(kind)
+    ]
+    return _listed("packets were lost outside the emulated link:", lost)
+
+
+def nothing_answered(evidence: RateEvidence) -> str | None:
+    reading = evidence.reading
+    if reading is None:
+        return "the tool left no reading"
+    if reading.requests or reading.errors.get("status"):
+        return None
+    errors = ", ".join(f"{count} {kind}" for kind, count in reading.errors.items()) or "no error told"
+    return f"no request was answered ({errors})"
+
+
+def not_found(evidence: RateEvidence) -> str | None:
+    count = evidence.reading.errors.get("status", 0) if evidence.reading else 0
+    return f"{count:,} answers had a status of 400 or above" if count else None
+
+
+def wrong_by_tool(evidence: RateEvidence) -> str | None:
+    """What the tool says of its connections; None also where it says nothing."""
+    reading, protocol = evidence.reading, evidence.loop.protocol
+    if reading is None:
+        return None
+    if reading.protocol not in (None, protocol.wire):
+        return f"the tool did not use {protocol}, but {reading.protocol}"
+    wanted = f"TLSv{evidence.tls}" if protocol.encrypted else None
+    if reading.tls is not None and reading.tls != wanted:
+        return f"the tool did not use {wanted or 'a connection without TLS'}, but {reading.tls}"
+    return None
+
+
+def wrong_at_server(evidence: RateEvidence) -> str | None:
+    """What the server logged of the client: by another protocol, another version of TLS, or for something else."""
+    protocol = evidence.loop.protocol
+    if not evidence.served:
+        return "the server logged no request of the client"
+    wrong = [f"{each.url} by {each.protocol}" for each in evidence.served if each.protocol != protocol.wire]
+    tls = f"TLSv{evidence.tls}" if protocol.encrypted else None
+    wrong += [f"{each.url} by {each.tls or 'no TLS'}" for each in evidence.served if each.tls != tls]
+    others = [
+        f"{each.url} ({each.match})"
+        for each in evidence.served
+        if each.url != evidence.loop.url or each.match is not Match.EXACT
+    ]
+    return _listed(f"the server did not use {protocol} for", wrong) or _listed(
+        f"the server was not asked for {evidence.loop.url} alone, but for", others
+    )
+
+
+def not_pipelined(evidence: RateEvidence) -> str | None:
+    """Pipelining that nothing proves, or pipelining where there should be none.
+
+    Two things prove it: the server's log, where it tells, and fewer packets from the client than requests, because then
+    one packet brought several.
+    """
+    loop = evidence.loop
+    if loop.protocol.wire != "http/1.1" or evidence.reading is None:
+        return None
+    deepest = max((each.depth or 1 for each in evidence.served or ()), default=1)
+    if loop.depth == 1:
+        return f"requests were pipelined: {deepest} at once on a connection" if deepest > 1 else None
+    packets = evidence.packets_up
+    if deepest > 1 or (packets is not None and packets < evidence.reading.requests):
+        return None
+    return (
+        f"nothing proves that requests were pipelined: the server's log tells of none, and the client sent {packets} "
+        f"packets for {evidence.reading.requests} requests"
+    )
+
+
+def _listed(what: str, items: list[str]) -> str | None:
+    if not items:
+        return None
+    return f"{what} {shortened([clipped(each, LONGEST_NAMED) for each in items], 3)}"

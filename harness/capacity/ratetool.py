@@ -1,0 +1,134 @@
+"""Running a tool that asks for one URL without a pause: its warm-up, its end, and what it costs meanwhile."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.capacity.closedloop import ClosedLoop, RateReading
+from harness.errors import TestbedFailed
+from harness.system.command import Command
+from harness.system.process import Process, running
+from harness.system.processtree import cpu_seconds, is_stopped
+
+PATIENCE_S = 30.0  # beyond its seconds, for a tool on a very busy machine to end
+LOOK_S = 0.02
+OUTPUT = "output"
+CHECK_S = 1.0  # a check costs some ms of the cores that are measured
+
+
+@dataclass(frozen=True)
+class RateTool:
+    """A tool as it is started and read.
+
+    `command` takes a folder for files of its own, where `read` looks for them beside the output. `counts_from` is what
+    it prints when its warm-up is over; a tool without one is run twice, and the first run does not count.
+    """
+
+    name: str
+    command: Callable[[ClosedLoop, Path], Command]
+    read: Callable[[str, ClosedLoop, Path], RateReading]
+    version: Callable[[], str]
+    counts_from: str | None = None
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What the caller does meanwhile.
+
+    `began` is called when the counting begins, `check` once a second; it may raise. `pinned` takes the number of the
+    tool's process, once it runs.
+    """
+
+    began: Callable[[], None]
+    check: Callable[[], None]
+    pinned: Callable[[int], AbstractContextManager[None]] = nullcontext
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A tool that has ended: its output, and its CPU seconds since the counting began."""
+
+    said: str
+    cpu_s: float | None
+
+
+def run_tool(tool: RateTool, loop: ClosedLoop, network: Path | None, folder: Path, watch: Watch) -> Ran:
+    """Run the tool on a host, by the file of its namespace; TestbedFailed when it dies, is stopped or does not end."""
+    if tool.counts_from is None and loop.warm_s:
+        warming = replace(loop, seconds=loop.warm_s, warm_s=0.0)
+        _run(tool, warming, network, folder / "warm-up", replace(watch, began=lambda: None))
+    return _run(tool, loop, network, files_of(folder), watch)
+
+
+def files_of(folder: Path) -> Path:
+    """The folder for the files of the run that counts."""
+    return folder / "counted"
+
+
+def _run(tool: RateTool, loop: ClosedLoop, network: Path | None, folder: Path, watch: Watch) -> Ran:
+    folder.mkdir()
+    log = folder / OUTPUT
+    counting = _Counting(tool, watch)
+    if tool.counts_from is None:
+        counting.begin(0.0)
+    with running(tool.command(loop, folder).on(network), log) as process:
+        with watch.pinned(process.pid):
+            _until_it_ends(tool, loop, process, counting)
+            cpu_s = cpu_seconds(process.pid)  # nobody has waited for it yet
+        code = process.end()
+    if code != 0:
+        raise TestbedFailed(f"{tool.name} died (exit code {code}): {process.last_lines()}")
+    if counting.before_s is None:
+        raise TestbedFailed(f"{tool.name} ended before it counted: {process.last_lines()}")
+    used_s = None if cpu_s is None else round(cpu_s - counting.before_s, 3)
+    return Ran(log.read_text(errors="replace"), used_s)
+
+
+class _Counting:
+    """Whether the seconds that count have begun, and what CPU time the tool had used until then."""
+
+    def __init__(self, tool: RateTool, watch: Watch) -> None:
+        self._tool = tool
+        self._watch = watch
+        self.before_s: float | None = None
+
+    def begin(self, before_s: float) -> None:
+        self._watch.began()
+        self.before_s = before_s
+
+    def look(self, process: Process) -> None:
+        """Begin when the tool says so."""
+        said = self._tool.counts_from
+        if self.before_s is None and said is not None and said in process.log.read_text(errors="replace"):
+            self.begin(cpu_seconds(process.pid) or 0.0)
+
+    def check(self) -> None:
+        self._watch.check()
+
+
+def _until_it_ends(tool: RateTool, loop: ClosedLoop, process: Process, counting: _Counting) -> None:
+    """Wait for the end of the process, without waiting for it in the sense of the kernel: its CPU time stays told."""
+    start = checked = time.monotonic()
+    ended = os.pidfd_open(process.pid)
+    try:
+        while not select.select([ended], [], [], LOOK_S)[0]:
+            counting.look(process)
+            if time.monotonic() - checked < CHECK_S:
+                continue
+            checked = time.monotonic()
+            counting.check()
+            if is_stopped(process.pid):
+                raise TestbedFailed(f"{tool.name} is stopped: somebody sent it SIGSTOP, or debugs it")
+            if checked - start > loop.warm_s + loop.seconds + PATIENCE_S:
+                raise TestbedFailed(
+                    f"{tool.name} did not end within {PATIENCE_S:g} s after its {loop.seconds:g} s: "
+                    f"{process.last_lines()}"
+                )
+    finally:
+        os.close(ended)

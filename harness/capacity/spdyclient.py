@@ -1,0 +1,86 @@
+"""A closed loop on the gateway of the protocols of 2012, by one client of ours for all of them.
+
+No tool of today speaks SPDY. This one runs in Node on the gateway's own package (spdy-transport) and speaks HTTP/1.1,
+too, pipelined or not, so that the protocols on the gateway are compared with one tool.
+
+What to know of its figures: Node on one thread costs a hundred times what wrk costs for a request, and the gateway, in
+Node as well, no less. They compare protocols on the gateway with each other, and with nothing else. Its warm-up is its
+own; a latency begins when the request is written and ends with the answer, and is not corrected for anything. Bytes are
+those on the sockets.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from pathlib import Path
+from typing import Any
+
+from harness.capacity.closedloop import ClosedLoop, RateReading, percentiles
+from harness.capacity.ratetool import RateTool
+from harness.errors import TestbedFailed
+from harness.input.shown import shown
+from harness.system.command import Command
+from sites.servers.nodepackages import NODE_MODULES, node, node_version, refuse_unless_loadable
+
+SCRIPT = "spdyclient.js"
+COUNTS_FROM = "the warm-up is over"
+RECONNECT_MS = 100
+KEYS = frozenset({"requests", "errors", "bytes", "times", "protocol", "tls", "seconds"})
+
+
+def command(loop: ClosedLoop, _folder: Path) -> Command:
+    """What runs the loop after its warm-up."""
+    refuse_unless_loadable()
+    settings = {
+        "url": loop.url,
+        "wire": loop.protocol.wire,
+        "encrypted": loop.protocol.encrypted,
+        "connections": loop.connections,
+        "depth": loop.depth,
+        "seconds": loop.seconds,
+        "warm_s": loop.warm_s,
+        "accepted": loop.accepted,
+        "counts_from": COUNTS_FROM,
+        "again_ms": RECONNECT_MS,
+    }
+    script = importlib.resources.files("harness.capacity") / SCRIPT
+    words = Command.of(node(), str(script), json.dumps(settings)).named("spdy-client")
+    return words.with_environment(NODE_PATH=str(NODE_MODULES))
+
+
+def read(said: str, loop: ClosedLoop, _folder: Path) -> RateReading:
+    """What its output says; TestbedFailed, with the line, when it is not understood."""
+    lines = said.splitlines()
+    strange = next((line for line in lines[:-1] if line != COUNTS_FROM), None)
+    if strange is not None or len(lines) != 2:
+        raise TestbedFailed(f"spdy-client printed a strange line: {shown(strange or said[-200:])}")
+    told = _told(lines[-1])
+    return RateReading(
+        seconds=told["seconds"],
+        requests=told["requests"],
+        errors=told["errors"],
+        bytes_read=told["bytes"],
+        latency=percentiles({int(us): count for us, count in told["times"].items()})
+        if told["times"]
+        else None,
+        protocol=told["protocol"] if loop.protocol.encrypted else None,
+        tls=told["tls"],
+    )
+
+
+def _told(line: str) -> dict[str, Any]:
+    """Its last line, which must be ours: the counts agree, and time has passed."""
+    try:
+        told = json.loads(line)
+        good = set(told) == KEYS and told["seconds"] > 0 and sum(told["times"].values()) == told["requests"]
+    except (ValueError, TypeError, AttributeError, KeyError):
+        good = False
+    if not good:
+        raise TestbedFailed(f"spdy-client ended with a strange line: {shown(line)}")
+    return dict(told)
+
+
+SPDY_CLIENT = RateTool(
+    "spdy-client", command, read, lambda: f"spdy-client/Node {node_version()}", COUNTS_FROM
+)
