@@ -18,7 +18,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from analysis.charts import plots
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.claimtext import Wording, setting_text, subject_text
-from analysis.labels import protocols, words
+from analysis.labels import metrics, protocols, words
 from analysis.labels.protocols import Style
 
 ROW_INCHES = 0.165
@@ -179,8 +179,9 @@ def reading(rows: Sequence[ClaimRow], margin: float) -> str:
     """How the chart is read, for its caption."""
     pages = max((len(row.by_page) for row in rows), default=0)
     n = [row.comparison.n for row in rows if row.comparison is not None and not row.claim.is_budget]
+    rates = any(metrics.more_is_better(row.claim.metric) for row in rows)
     parts = [
-        "Left of 0: the subject takes less than the reference.",
+        f"Left of 0: the subject {'has' if rates else 'takes'} less than the reference.",
         f"Marker: geometric mean over {words.count(pages, 'page')}; faint dots: the pages."
         if pages > 1
         else "",

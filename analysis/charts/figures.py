@@ -1,5 +1,5 @@
-"""The figures of a report: one function each, from results to `Drawing`s. A further one joins `FIGURES`, one of single
-trials `PICTURES`.
+"""The figures of a report: one function each, from results to `Drawing`s. A further one joins those of its kind in
+`FIGURES`, one of single trials `PICTURES`.
 
 Engines never share axes: the engine is one of the columns that split panels.
 """
@@ -9,13 +9,21 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.charts import claimchart, effectchart, plots, variantchart
+from analysis.charts import (
+    claimchart,
+    codingchart,
+    crowdcharts,
+    effectchart,
+    plots,
+    ratecharts,
+    variantchart,
+)
 from analysis.charts.drawing import Drawing
 from analysis.charts.orderchart import order_of_trials
 from analysis.charts.pairchart import paired_differences
@@ -26,6 +34,7 @@ from analysis.evaluation.results import PAGE_AND_RATE, Results
 from analysis.labels import conditions, engines, protocols, words
 from analysis.statistics.contrast import LEAST_PAIRS
 from analysis.statistics.estimate import LEAST_TRIALS, IntervalKind
+from harness.model.kind import Kind
 
 CLAIMS = "claims"
 MOST_FIGURES = 24
@@ -41,8 +50,8 @@ def draw(results: Results) -> Iterator[Drawing]:
     Use each inside `plots.look()`.
     """
     seen: dict[str, int] = {}
-    estimates = (drawing for function in FIGURES for drawing in function(results))
-    pictures = (drawing for function in PICTURES for drawing in function(results))
+    estimates = (drawing for function in FIGURES[results.kind] for drawing in function(results))
+    pictures = (drawing for function in PICTURES[results.kind] for drawing in function(results))
     for drawing in itertools.chain(itertools.islice(estimates, MOST_FIGURES), pictures):
         seen[drawing.name] = number = seen.get(drawing.name, 0) + 1
         name = drawing.name if number == 1 else f"{drawing.name}_{number}"
@@ -314,17 +323,21 @@ def _pairs(effects: pd.DataFrame) -> str:
     )
 
 
-FIGURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (
-    claims,
-    overviews,
-    variants,
-    filter_effects,
-    compressions,
-    panels,
-)
+Figures = tuple[Callable[[Results], Iterator[Drawing]], ...]
+FIGURES: Mapping[Kind, Figures] = {
+    Kind.LOAD: (claims, overviews, variants, filter_effects, compressions, panels),
+    Kind.USERS: (claims, crowdcharts.behaviour, crowdcharts.cost, codingchart.cost_of_codings),
+    Kind.REQUESTS: (
+        claims,
+        ratecharts.matrix,
+        ratecharts.against_connections,
+        ratecharts.latencies,
+        codingchart.cost_of_codings,
+    ),
+}
 # Of the trials behind the estimates; each bounds its number by itself.
-PICTURES: tuple[Callable[[Results], Iterator[Drawing]], ...] = (
-    paired_differences,
-    every_trial,
-    order_of_trials,
-)
+PICTURES: Mapping[Kind, Figures] = {
+    Kind.LOAD: (paired_differences, every_trial, order_of_trials),
+    Kind.USERS: (paired_differences, order_of_trials),
+    Kind.REQUESTS: (paired_differences, order_of_trials),
+}

@@ -20,7 +20,7 @@ from analysis.labels import words
 from analysis.statistics import runorder, verdicts
 from analysis.statistics.contrast import Sample
 from analysis.statistics.runorder import Drift
-from harness.model.observation import MAIN_METRIC
+from harness.model.kind import Kind
 
 Flags = NDArray[np.bool_]
 
@@ -58,18 +58,19 @@ def order_of_trials(results: Results) -> Iterator[Drawing]:
     """A figure per run."""
     names = list(results.records["run"].unique())
     orders = {name: _order(results, name) for name in names}
+    what = "Times" if results.kind is Kind.LOAD else f"{results.metric_label}s"
     enough = {name: order for name, order in orders.items() if order.kept.size >= LEAST_TRIALS}
     for name, order in list(enough.items())[:MOST_RUNS]:
         title = str(name) if len(names) > 1 else ""
         more = f" Drawn for the first {MOST_RUNS} of {len(enough)} runs." if len(enough) > MOST_RUNS else ""
         figure, window, beyond = _chart(order, title)
         caption = (
-            f"Times in the order of the run{f' {title}' if title else ''}. Top: how far each trial lies from the "
+            f"{what} in the order of the run{f' {title}' if title else ''}. Top: how far each trial lies from the "
             f"median of its condition, with a running median of {window} trials (black)"
             f"{'; grey crosses are attempts left out' if (~order.counts & ~np.isnan(order.residual)).any() else ''}"
             f"{f'; triangles: {beyond} beyond the axis' if beyond else ''}. Middle: how alike trials are that "
             "lie 1, 2, ... places apart; the band holds 95 % of what chance gives. Bottom: by the place inside "
-            f"the block, with medians. {_words(order)}{more}"
+            f"the block, with medians. {_words(order, what)}{more}"
         )
         yield Drawing("order" + (f"_{words.slug(title)}" if title else ""), caption, figure, of_data=True)
 
@@ -77,7 +78,7 @@ def order_of_trials(results: Results) -> Iterator[Drawing]:
 def _order(results: Results, run: str) -> Order:
     records = runorder.in_run_order(results.records[results.records["run"] == run])
     counts = pd.Series(records.index.isin(results.sifted.kept.index), index=records.index)
-    residual = runorder.residuals(records[MAIN_METRIC], records["cell"], counts)
+    residual = runorder.residuals(records[results.metric], records["cell"], counts)
     return Order(
         residual=residual.to_numpy(dtype=float),
         counts=counts.to_numpy(dtype=bool),
@@ -86,16 +87,17 @@ def _order(results: Results, run: str) -> Order:
     )
 
 
-def _words(order: Order) -> str:
+def _words(order: Order, what: str) -> str:
     kept = order.kept
     return reading(
         runorder.drift(kept, order.block[order.used]),
         float(runorder.autocorrelation(kept, 1)[0]),
         runorder.chance_band(kept.size),
+        what,
     )
 
 
-def reading(drift: Drift, lag_1: float, chance: float) -> str:
+def reading(drift: Drift, lag_1: float, chance: float, values: str = "Times") -> str:
     """What drift and lag-1 autocorrelation are, and what that means for the comparisons."""
     if math.isnan(drift.change):
         said = [f"Fewer than {runorder.LEAST_BLOCKS} blocks tell no drift"]
@@ -109,7 +111,7 @@ def reading(drift: Drift, lag_1: float, chance: float) -> str:
     if drift.is_seen or alike:
         what = " and ".join(["drifted"] * drift.is_seen + ["were alike next to each other"] * alike)
         meaning = (
-            f"Times {what}: pairs inside blocks take out what a whole block shares; the spread of a single "
+            f"{values} {what}: pairs inside blocks take out what a whole block shares; the spread of a single "
             "condition still holds it."
         )
     else:

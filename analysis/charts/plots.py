@@ -21,18 +21,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from analysis.labels import protocols, words
+from analysis.labels import metrics, protocols, words
 from analysis.labels.protocols import Style
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import IntervalKind
-from harness.model.observation import MAIN_METRIC, METRICS
+from harness.model.kind import Kind
 
 COLUMN_INCHES = 3.5  # one column of a two-column paper
 PAGE_INCHES = 7.16  # both columns
 PNG_DPI = 300
 GUIDE = "#DDDDDD"
 RTT_AXIS = "Round-trip time (ms)"
-TIME = METRICS[MAIN_METRIC].label
+TIME = metrics.main_label(Kind.LOAD)
 MEDIAN = f"Median {TIME.lower()}"
 LEFT_OUT = "#8A8A8A"
 MOST_VECTORS = 250  # dots of a row; more of them are drawn as pixels, so that files stay small

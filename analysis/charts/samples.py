@@ -16,7 +16,6 @@ from analysis.statistics.contrast import Sample
 from analysis.statistics.runorder import in_run_order
 from harness.model.dimensions import AGAIN
 from harness.model.factors import single_filters
-from harness.model.observation import MAIN_METRIC
 
 FORM = ("variant", "compression")  # of a page: they share axes with the page as it is
 MOST_CONDITIONS = 12  # on one axis
@@ -78,7 +77,7 @@ def drawn(results: Results) -> Drawn:
     records = in_run_order(results.records)
     records = records[~records["variant"].isin(single_filters(set(results.cells["variant"])))]
     counts = records.index.isin(results.sifted.kept.index)
-    records = records.assign(counts=counts, time=records[MAIN_METRIC].where(records[MAIN_METRIC] > 0))
+    records = records.assign(counts=counts, time=records[results.metric].where(records[results.metric] > 0))
     together = [name for name in results.panel_columns if name not in FORM]
     frames: list[tuple[list[str], pd.DataFrame]] = []
     for part in _parts(records, results, [*together, "rtt_ms"]):

@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimVerdict
-from analysis.labels import engines, protocols, words
+from analysis.labels import engines, metrics, protocols, words
 from analysis.statistics.compare import Comparison, Judgement, Verdict
 from analysis.statistics.verdicts import signed, unknown_text, verdict_text
 from harness.model.claim import Claim
 from harness.model.dimensions import DIMENSIONS, NUMBERS, OF_LINKS
-from harness.model.observation import MAIN_METRIC, METRICS
+from harness.model.observation import MAIN_METRIC
 
 FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
 
@@ -133,8 +133,7 @@ def value_text(claim: Claim, seen: Comparison) -> str:
     digits = _digits(limit)
     value = words.number(seen.ratio * limit, digits)
     ends = words.span(seen.low * limit, seen.high * limit, digits)
-    unit = METRICS[claim.metric].unit if claim.metric in METRICS else ""
-    return " ".join(part for part in (value, ends, str(unit) if unit in ("ms", "s", "bytes") else "") if part)
+    return " ".join(part for part in (value, ends, metrics.unit_text(claim.metric)) if part)
 
 
 def _digits(limit: float) -> int:
@@ -150,7 +149,7 @@ def subject_text(claim: Claim) -> str:
 
 
 def metric_text(claim: Claim) -> str:
-    metric = METRICS.get(claim.metric)
+    metric = metrics.known(claim.metric)
     return "" if claim.metric == MAIN_METRIC else f"{metric.label if metric else claim.metric} of "
 
 
@@ -168,6 +167,8 @@ def _value(dimension: str, each: Any) -> str:
         return f"{words.plain(each)} ms RTT"
     if dimension in ("down_mbps", "up_mbps"):
         return f"{words.plain(each)} Mbit/s {dimension.removesuffix('_mbps')}"
+    if dimension in metrics.WORKLOADS:
+        return metrics.WORKLOADS[dimension].format(words.plain(each) if words.is_number(each) else each)
     return f"compression {each}" if dimension == "compression" else str(each)
 
 

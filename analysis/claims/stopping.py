@@ -21,7 +21,7 @@ import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.claims import Measured, evaluated
-from analysis.runs.exclude import sift
+from analysis.runs.exclude import rules_of, sift
 from analysis.runs.rundirectory import Run, load
 from analysis.statistics.compare import Certainty, Comparison
 from analysis.statistics.contrast import LEAST_PAIRS_LOOKED
@@ -50,7 +50,7 @@ def precision(run: Run, block: int, until: float) -> Precision:
     conditions = cells.drop_duplicates("cell")
     measured = conditions[~conditions[AGAIN]]
     columns = [name for name in run.condition_columns if name != AGAIN]
-    known = Measured(measured[[*columns, "cell"]], sift(records).kept, LOOKED)
+    known = Measured(measured[[*columns, "cell"]], sift(records, rules_of(run.kind)).kept, LOOKED)
     rows = evaluated(run.plan.claims or (), known)
     stopped = _stopped(rows, until, measured["cell"].tolist())
     twins = conditions[conditions[AGAIN]].merge(measured, on=columns, suffixes=("", "_first"))

@@ -29,7 +29,10 @@ from analysis.statistics.contrast import Sample, contrast, welch
 from harness.errors import RecordsError
 from harness.model.baseline import Compared, baseline_among
 
-SETTING = ("page", "link", "rtt_ms", "down_mbps", "up_mbps", "engine", "driver", "device")
+SETTING = (
+    *("page", "link", "rtt_ms", "down_mbps", "up_mbps", "engine", "driver", "device"),
+    *("users", "connections", "depth"),
+)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.labels.conditions import in_order
-from analysis.runs.exclude import Sifted, sift
+from analysis.runs.exclude import Sifted, rules_of, sift
 from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
 from harness.input.shown import shortened
@@ -22,7 +22,7 @@ Key = tuple[Any, ...]
 # The order in which people read conditions: those that are compared inside a block stand together.
 READING = (
     *("page", "down_mbps", "up_mbps", "rtt_ms", "link", "engine", "driver", "device"),
-    *("compression", "variant", "protocol", "server", "origins"),
+    *("users", "connections", "depth", "compression", "variant", "protocol", "server", "origins"),
 )
 OLDER = {"device": DESKTOP.name}  # what runs were measured with that do not tell
 VALUES_NAMED = 3
@@ -52,7 +52,10 @@ class Side:
             },
         )
         columns = tuple(dict.fromkeys((*DIMENSIONS, *run.condition_columns, *OLDER)))
-        columns = tuple(name for name in columns if name in records and name != AGAIN)
+        of_conditions = {*run.condition_columns, *OLDER} - {
+            AGAIN
+        }  # a metric may have the name of a dimension
+        columns = tuple(name for name in columns if name in of_conditions)
         records["cell"] = records.groupby([*columns, AGAIN], dropna=False).ngroup()
         order = tuple(dict.fromkeys((*READING, *columns)))
         cells = in_order(records.drop_duplicates("cell"), [name for name in order if name in columns])[
@@ -64,7 +67,7 @@ class Side:
             columns=columns,
             conditions=tuple(row for row in rows if not row[AGAIN]),
             again=tuple(row for row in rows if row[AGAIN]),
-            sifted=sift(records),
+            sifted=sift(records, rules_of(run.kind)),
         )
 
     @property

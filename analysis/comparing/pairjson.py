@@ -11,6 +11,7 @@ from analysis.comparing.between import Change
 from analysis.comparing.matching import Condition
 from analysis.comparing.runpair import RunPair
 from analysis.statistics.compare import Comparison, Judgement
+from analysis.statistics.verdicts import direction_text
 from harness.model.dimensions import DIMENSIONS, value
 
 
@@ -27,7 +28,7 @@ def to_json(pair: RunPair) -> dict[str, Any]:
         "only_b": [_dimensions(each) for each in pair.matched.only[1]],
         "left_out_a": dict(pair.left_out[0]),
         "left_out_b": dict(pair.left_out[1]),
-        "conditions": [_change(each) for each in pair.changes],
+        "conditions": [_change(each, pair.metric) for each in pair.changes],
         "claims": [
             {"name": each.a.claim.name, "a": _claim(each.a), "b": _claim(each.b)}
             for each in pair.claims.changed
@@ -35,27 +36,28 @@ def to_json(pair: RunPair) -> dict[str, Any]:
     }
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: Change, metric: str) -> dict[str, Any]:
     relative = change.relative
     return {
         "condition": _dimensions(change.condition),
         "n": list(change.n),
         "medians": [_known(each) for each in change.medians],
-        **_judged(change.comparison, change.judgement),
+        **_judged(change.comparison, change.judgement, metric),
         "floor": change.floor,
         "relative": relative
         and {
             "baseline": _dimensions(relative.baseline),
-            **_judged(relative.comparison, relative.judgement),
+            **_judged(relative.comparison, relative.judgement, metric),
         },
     }
 
 
-def _judged(comparison: Comparison, judgement: Judgement) -> dict[str, Any]:
+def _judged(comparison: Comparison, judgement: Judgement, metric: str) -> dict[str, Any]:
     said = ("ratio", "low", "high", "method")
     return {
         **{name: _known(getattr(comparison, name)) for name in said},
-        **{name: _known(getattr(judgement, name)) for name in ("q", "q_size", "verdict", "small")},
+        **{name: _known(getattr(judgement, name)) for name in ("q", "q_size", "small")},
+        "verdict": direction_text(judgement.verdict, metric),
     }
 
 

@@ -11,7 +11,6 @@ import pandas as pd
 from analysis.evaluation.effects import Pair, compression_pairs, variant_pairs
 from analysis.labels.conditions import POINT
 from analysis.statistics.compare import Blocks, Certainty, Comparison, Judgement, Verdict, compared
-from harness.model.observation import MAIN_METRIC
 
 JUDGED = (*Comparison.__dataclass_fields__, *Judgement.__dataclass_fields__)
 # What the rows of each kind of comparison say beside that.
@@ -34,7 +33,12 @@ class Explored:
 
 
 def explore(
-    cells: pd.DataFrame, panel: Sequence[str], names: Sequence[str], kept: pd.DataFrame, certainty: Certainty
+    cells: pd.DataFrame,
+    panel: Sequence[str],
+    names: Sequence[str],
+    kept: pd.DataFrame,
+    metric: str,
+    certainty: Certainty,
 ) -> Explored:
     """`panel`: the columns of a condition that split panels; `names`: the protocols, in order."""
     kinds = (
@@ -42,7 +46,7 @@ def explore(
         variant_pairs(cells, _place_but(panel, "variant"), _archives(kept)),
         compression_pairs(cells, _place_but(panel, "compression")),
     )
-    found = compared(Blocks(kept, MAIN_METRIC), itertools.chain(*kinds), certainty)
+    found = compared(Blocks(kept, metric), itertools.chain(*kinds), certainty)
     places: tuple[list[str], ...] = ([], _place_but(panel, "variant"), _place_but(panel, "compression"))
     parts, start = [], 0
     for kind, place, says in zip(kinds, places, SAYS, strict=True):

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow
-from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated
+from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated, usual_claims
 from analysis.claims.claimtext import Wording
 from analysis.claims.interactions import Interaction, interactions
 from analysis.evaluation.explored import explore
 from analysis.evaluation.twins import floors, twins
-from analysis.labels import engines, protocols
+from analysis.labels import engines, metrics, protocols
 from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns, varying
-from analysis.runs.exclude import RULES, ExclusionRule, Sifted, sift
+from analysis.runs.alike import kind_of
+from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift
 from analysis.runs.rundirectory import Run
+from analysis.runs.series import Series, series_of_all
 from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
-from harness.model.defaultclaims import default_claims
 from harness.model.dimensions import AGAIN
 from harness.model.factors import single_filters
-from harness.model.observation import MAIN_METRIC
+from harness.model.kind import Kind
+from harness.model.metrics import main_metric
 
 IDS = ("panel", "place", "cell")
 PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
@@ -39,10 +42,13 @@ class Results:
     `compressions` are exploration (`analysis.explored`). `twins` has a row per baseline that was measured twice.
     `wording` is what texts have to say of a setting.
 
+    `kind` is what the runs measured; estimates, comparisons and twins are of its main metric.
+
     `split_columns` are those panel columns (page and rate aside) that take more than one value, and the engine unless
     it is Chromium alone; a driver that follows from the engine is none of them.
     """
 
+    kind: Kind
     runs: tuple[Run, ...]
     records: pd.DataFrame
     sifted: Sifted
@@ -62,6 +68,21 @@ class Results:
     wording: Wording
     named: bool
     margin: float
+
+    @property
+    def metric(self) -> str:
+        """What the estimates are of."""
+        return main_metric(self.kind)
+
+    @property
+    def metric_label(self) -> str:
+        return metrics.main_label(self.kind)
+
+    @cached_property
+    def buckets(self) -> pd.DataFrame:
+        """The buckets of all trials that count, with run, trial and cell; those of a crowd alone have any."""
+        runs = dict(zip(run_names(self.runs), self.runs, strict=True))
+        return series_of_all(runs, self.sifted.kept, Series.BUCKETS)
 
     @property
     def otherwise(self) -> list[tuple[ClaimRow, ClaimRow]]:
@@ -92,11 +113,15 @@ class Results:
         return bool(((self.cells["interval"] != IntervalKind.EXACT) & (self.cells["n"] > 0)).any())
 
 
-def evaluate(runs: Sequence[Run], rules: Sequence[ExclusionRule] = RULES, margin: float = MARGIN) -> Results:
+def evaluate(
+    runs: Sequence[Run], rules: Sequence[ExclusionRule] | None = None, margin: float = MARGIN
+) -> Results:
     """Sift the records of the runs, estimate every condition, judge the claims and compare what else there is.
 
-    Blocks pair within their own run only. `margin` (> 0) is the difference that is declared not to matter.
+    RecordsError when the runs did not measure the same kind. `rules` are those of the kind unless given. Blocks pair within their own run only. `margin` (> 0) is the difference that is declared not to matter.
     """
+    kind = kind_of(runs)
+    metric = main_metric(kind)
     condition = tuple(dict.fromkeys(column for run in runs for column in run.condition_columns))
     condition = tuple(column for column in condition if column != AGAIN)
     records = pool(runs)
@@ -105,27 +130,26 @@ def evaluate(runs: Sequence[Run], rules: Sequence[ExclusionRule] = RULES, margin
     panel = panel_columns(records, condition)
     for name, columns in zip(IDS, (panel, (*panel, "rtt_ms"), (*condition, AGAIN)), strict=True):
         records[name] = records.groupby(list(columns), dropna=False).ngroup()
-    sifted = sift(records, rules)
-    observed = records.assign(
-        **{MAIN_METRIC: records[MAIN_METRIC].where(records.index.isin(sifted.kept.index))}
-    )
+    sifted = sift(records, rules_of(kind) if rules is None else rules)
+    observed = records.assign(**{metric: records[metric].where(records.index.isin(sifted.kept.index))})
     names = protocols.ordered(records["protocol"])
     followers = [column for column in condition if column not in panel and column not in POINT]
     every = in_order(
-        estimates(observed, (*condition, AGAIN, *IDS), MAIN_METRIC),
+        estimates(observed, (*condition, AGAIN, *IDS), metric),
         [*panel, "rtt_ms", "protocol", *followers],
     )
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
     certainty = Certainty(margin, looked=any(run.plan.looks for run in runs))
-    pairs = twins(every, condition, sifted.kept, certainty)
-    explored = explore(cells, panel, names, sifted.kept, certainty)
+    pairs = twins(every, condition, sifted.kept, certainty, metric)
+    explored = explore(cells, panel, names, sifted.kept, metric, certainty)
     conditions = cells[[*condition, "cell"]]
     dimensions = dictionaries(cells[list(condition)])
     asked = claims_of(runs, dimensions)
     measured = Measured(conditions, sifted.kept, certainty, _missing(cells, panel, sifted))
     claims = evaluated(asked, measured, floors(pairs, cells))
-    all_of_them = Measured(conditions, records[records[MAIN_METRIC] > 0], certainty)
+    all_of_them = Measured(conditions, records[records[metric] > 0], certainty)
     return Results(
+        kind=kind,
         runs=tuple(runs),
         records=records,
         sifted=sifted,
@@ -143,7 +167,7 @@ def evaluate(runs: Sequence[Run], rules: Sequence[ExclusionRule] = RULES, margin
         claims_of_all=evaluated(asked, all_of_them),
         interactions=interactions(claims, measured),
         wording=measured.wording,
-        named=not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions))),
+        named=not set(map(claim_key, asked)) <= set(map(claim_key, usual_claims(kind, dimensions))),
         margin=margin,
     )
 
@@ -172,9 +196,13 @@ def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ..
 
 def pool(runs: Sequence[Run]) -> pd.DataFrame:
     """The records of all runs below each other; runs of the same name are told apart by their number."""
-    names = [run.directory.resolve().name for run in runs]
-    frames = [
-        run.records if names.count(name) == 1 else run.records.assign(run=f"{name} ({number})")
-        for number, (run, name) in enumerate(zip(runs, names, strict=True), start=1)
-    ]
+    frames = [run.records.assign(run=name) for run, name in zip(runs, run_names(runs), strict=True)]
     return pd.concat(frames, ignore_index=True)
+
+
+def run_names(runs: Sequence[Run]) -> list[str]:
+    """What each run is called in the records of all."""
+    names = [run.directory.resolve().name for run in runs]
+    return [
+        name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, start=1)
+    ]

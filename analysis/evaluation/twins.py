@@ -9,14 +9,13 @@ import pandas as pd
 
 from analysis.statistics.compare import Blocks, Certainty, Comparison, Judgement, compared
 from harness.model.dimensions import AGAIN
-from harness.model.observation import MAIN_METRIC
 
 FLOOR_OF = ("page", "link", "rtt_ms", "down_mbps", "engine", "driver", "device")
 JUDGED = (*Comparison.__dataclass_fields__, *Judgement.__dataclass_fields__)
 
 
 def twins(
-    every: pd.DataFrame, condition: Sequence[str], kept: pd.DataFrame, certainty: Certainty
+    every: pd.DataFrame, condition: Sequence[str], kept: pd.DataFrame, certainty: Certainty, metric: str
 ) -> pd.DataFrame:
     """Each baseline that was measured twice: the second in units of the first, which differ by chance alone."""
     keys = list(condition)
@@ -28,7 +27,7 @@ def twins(
         ({name: row[name] for name in (*keys, "place")}, int(row["cell"]), int(row["cell_first"]))
         for row in both.to_dict("records")
     ]
-    return compared(Blocks(kept, MAIN_METRIC), pairs, certainty).reindex(columns=[*keys, "place", *JUDGED])
+    return compared(Blocks(kept, metric), pairs, certainty).reindex(columns=[*keys, "place", *JUDGED])
 
 
 def floors(found: pd.DataFrame, cells: pd.DataFrame) -> dict[int, float]:

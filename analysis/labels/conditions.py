@@ -7,17 +7,20 @@ axis). Which columns that means is read off the records, so that a field a later
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from analysis.labels import engines, protocols
+from analysis.labels.metrics import WORKLOADS
 from analysis.labels.words import DASH, plain, rate, rate_with_unit, slug
 
 POINT = ("protocol", "rtt_ms")
 FOLLOWERS = ("server", "queue_down_bytes", "queue_up_bytes", "link")
 FIRST = {"variant": "plain", "compression": "none"}  # goes before the others
+LONGEST_NUMBER = 12  # digits of a number in a name that counts as one
 NAMED = ("page", "variant", "down_mbps", "up_mbps", "driver")
 
 
@@ -52,10 +55,15 @@ def in_order(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
             return values.map(ranks)
         if column in FIRST:
             return values.astype(str).where(values != FIRST[column], "")
-        return values if pd.api.types.is_numeric_dtype(values) else values.astype(str)
+        return values if pd.api.types.is_numeric_dtype(values) else values.astype(str).map(_by_number)
 
     keys = pd.DataFrame({column: key(column) for column in columns})
     return frame.loc[keys.sort_values(list(columns), kind="stable").index].reset_index(drop=True)
+
+
+def _by_number(text: str) -> str:
+    """A text that sorts by the numbers in it: `text-25` before `text-100`."""
+    return re.sub(r"\d+", lambda found: found[0].zfill(LONGEST_NUMBER), text)
 
 
 def title(place: Mapping[Any, Any], columns: Sequence[str]) -> str:
@@ -99,4 +107,6 @@ def value_text(column: str, value: Any) -> str:
         return str(value)
     if column == "protocol":
         return protocols.label(str(value))
+    if column in WORKLOADS:
+        return WORKLOADS[column].format(value if isinstance(value, str) else plain(value))
     return f"{column.replace('_', ' ')} {value if isinstance(value, str) else plain(value)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
 
 LABELS = {engine.value: engine.traits.label for engine in Engine}
 NOT_COMPARED = (
@@ -19,12 +19,16 @@ def label(engine: str) -> str:
 
 
 def ordered(engines: Iterable[str]) -> tuple[str, ...]:
-    """Each engine once, the oldest first."""
+    """Each engine once: browsers, the oldest first, then generators."""
     present = set(engines)
-    known = [name for name in reversed(LABELS) if name in present]
+    browsers = [engine.value for engine in reversed(BROWSERS)]
+    order = [*browsers, *(name for name in LABELS if name not in browsers)]
+    known = [name for name in order if name in present]
     return (*known, *sorted(present - LABELS.keys()))
 
 
 def worth_saying(engines: Iterable[str]) -> bool:
-    """Whether a reader has to be told the engine: unless it is today's browser alone."""
-    return set(engines) != {DEFAULT_ENGINE.value}
+    """Whether a reader has to be told the engine: unless it is today's browser alone, or one generator."""
+    names = set(engines)
+    usual = {DEFAULT_ENGINE.value, *(engine.value for engine in Engine if engine not in BROWSERS)}
+    return len(names) > 1 or not names <= usual

@@ -1,14 +1,72 @@
-"""The metrics as columns of the report's tables: which, under which heading, in which unit."""
+"""The metrics of every kind as a reader meets them: which is the main one, how it is called, in which unit, and what
+its direction is called.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from analysis.labels import words
-from harness.model.metric import MetricTable, Unit
-from harness.model.observation import METRICS
+from harness.model import observation
+from harness.model.kind import Kind
+from harness.model.metric import Metric, MetricTable, Source, Unit
+from harness.model.metrics import main_metric, metrics_of
 
-UNITS = {Unit.MS: "ms", Unit.S: "s", Unit.BYTES: "kB"}  # in headings; a count needs none
+UNITS = {Unit.MS: "ms", Unit.S: "s", Unit.BYTES: "kB", Unit.US: "µs"}  # in headings; a count needs none
+TIMES = frozenset({Unit.MS, Unit.S})
+IN_SENTENCES = {Unit.MS: "ms", Unit.S: "s", Unit.BYTES: "bytes", Unit.US: "µs", Unit.PER_S: "per second"}
+MAIN_UNITS: Mapping[Kind, str] = {Kind.LOAD: "ms", Kind.USERS: "pages/s", Kind.REQUESTS: "requests/s"}
+
+
+# How much load a trial puts on its server, as texts say it.
+WORKLOADS = {"users": "users {}", "connections": "{} connections", "depth": "depth {}"}
+
+
+class Direction(NamedTuple):
+    """What a value below another one is called, and one above it."""
+
+    below: str
+    above: str
+
+
+def known(name: str) -> Metric | None:
+    """The metric of that name, in whichever kind; kinds that share a name mean the same by it."""
+    return next((found for kind in Kind if (found := metrics_of(kind).get(name))), None)
+
+
+def more_is_better(name: str) -> bool:
+    """Whether of two values the larger one is the better one."""
+    metric = known(name)
+    return metric is not None and metric.more_is_better
+
+
+def direction(name: str) -> Direction:
+    """`faster` and `slower` of what somebody waits for, `lower` and `higher` of rates, else `less` and `more`."""
+    metric = known(name)
+    if metric is None or metric.source is Source.PROC:
+        return Direction("less", "more")
+    if metric.unit in TIMES:
+        return Direction("faster", "slower")
+    rate = metric.unit is Unit.PER_S
+    return Direction("lower", "higher") if rate else Direction("less", "more")
+
+
+def unit_text(name: str) -> str:
+    """The unit behind a value in a sentence; empty where the metric's name tells it."""
+    metric = known(name)
+    return IN_SENTENCES.get(metric.unit, "") if metric else ""
+
+
+def main_label(kind: Kind) -> str:
+    """What a report of that kind is about: `Page-load time`, `Page rate`."""
+    return metrics_of(kind)[main_metric(kind)].label
+
+
+def main_unit(kind: Kind) -> str:
+    """As in a heading: `ms`, `pages/s`, `requests/s`."""
+    return MAIN_UNITS[kind]
 
 
 @dataclass(frozen=True)
@@ -27,6 +85,8 @@ class MetricColumn:
             return words.milliseconds(value)
         if self.unit is Unit.S:
             return words.number(value, 2)
+        if self.unit in (Unit.PER_S, Unit.US):
+            return words.number(value, words.decimals(value))
         if self.unit is Unit.SCORE:
             return words.number(value, 3)
         return words.number(value, 0 if value % 1 == 0 else 1)
@@ -40,7 +100,7 @@ def columns(table: MetricTable) -> tuple[MetricColumn, ...]:
             head=_head(column.label or metric.label, metric.unit),
             unit=metric.unit,
         )
-        for key, metric in METRICS.items()
+        for key, metric in observation.METRICS.items()
         for column in metric.columns
         if column.table is table
     }

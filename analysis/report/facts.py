@@ -9,9 +9,11 @@ import pandas as pd
 
 from analysis.evaluation.results import Results
 from analysis.labels import engines, words
+from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import environment_differences, leaves
 from analysis.statistics.levels import LEAST_LEVELS
 from harness.input.shown import shortened
+from harness.model.kind import Kind
 
 DIFFERENCES_SHOWN = 6
 LONGEST_SHOWN = 100  # characters of a difference
@@ -24,24 +26,54 @@ def title(results: Results) -> str:
 def facts(results: Results) -> list[tuple[str, str]]:
     """Label and value, in reading order; what is not known is left out."""
     runs, records = results.runs, results.records
-    design = [
-        words.count(records["page"].nunique(), "page"),
-        words.count(records["variant"].nunique(), "variant"),
-        words.count(len(results.protocols), "protocol"),
-        words.count(records.groupby(["down_mbps", "up_mbps"], dropna=False).ngroups, "rate"),
-        words.count(records["rtt_ms"].nunique(), "RTT"),
-    ]
     found = [
         ("Study", _each(run.study for run in runs)),
-        ("Design", ", ".join(design)),
+        ("Design", ", ".join(_design(results))),
+        ("Load", _load(records)),
         ("Trials", f"{len(records):,} recorded, {len(results.sifted.kept):,} of them in the estimates"),
         ("Measured", _dates(records)),
         ("Seed", _each(str(run.plan.seed) for run in runs if run.plan.seed is not None)),
-        ("Browser", _browsers(results)),
+        ("Browser" if results.kind is Kind.LOAD else "Generator", _engines(results)),
         ("Server", _servers(results)),
         ("Machine", _each((machine(run.environment) for run in runs), "; ")),
     ]
     return [(name, value) for name, value in found if value]
+
+
+def _design(results: Results) -> list[str]:
+    """How many values of what the conditions are made of."""
+    records = results.records
+    rates = words.count(records.groupby(["down_mbps", "up_mbps"], dropna=False).ngroups, "rate")
+    design = [
+        words.count(records["page"].nunique(), "page"),
+        words.count(records["variant"].nunique(), "variant"),
+        words.count(len(results.protocols), "protocol"),
+    ]
+    if results.kind is Kind.LOAD:
+        return [*design, rates, words.count(records["rtt_ms"].nunique(), "RTT")]
+    codings, servers = (records[name].nunique(dropna=False) for name in ("compression", "server"))
+    return [
+        *(
+            each
+            for each, several in zip(design, (True, records["variant"].nunique() > 1, True), strict=True)
+            if several
+        ),
+        *([words.count(codings, "compression")] if codings > 1 else []),
+        words.count(servers, "server"),
+        *([rates] if rates != "1 rate" else []),
+    ]
+
+
+def _load(records: pd.DataFrame) -> str:
+    """What the generators put on the server; empty for page loads."""
+    said = (
+        [f"users {each}" for each in sorted(records["users"].dropna().unique())] if "users" in records else []
+    )
+    for name in ("connections", "depth"):
+        if name in records and "users" not in records:
+            values = sorted(records[name].dropna().unique())
+            said.append(f"{name} {', '.join(words.number(value) for value in values)}")
+    return "; ".join(said)
 
 
 def progress(results: Results) -> str:
@@ -62,7 +94,7 @@ def notes(results: Results) -> list[str]:
         for note in run.notes
     ]
     if results.records["engine"].nunique() > 1:
-        said.append(f"Two engines: QtWebKit (SPDY/3, pipelining) and Chromium. {engines.NOT_COMPARED}")
+        said.append(_several_engines(results))
     if several:
         said.append(_levels(results))
     differences = [_difference(key, values) for key, values in environment_differences(results.runs).items()]
@@ -70,6 +102,13 @@ def notes(results: Results) -> list[str]:
         shown = shortened(differences, DIFFERENCES_SHOWN, separator="; ", noun="setting")
         said.append(f"The runs were not made alike: {shown}.")
     return said
+
+
+def _several_engines(results: Results) -> str:
+    if results.kind is Kind.LOAD:
+        return f"Two engines: QtWebKit (SPDY/3, pipelining) and Chromium. {engines.NOT_COMPARED}"
+    names = [engines.label(each) for each in engines.ordered(results.records["engine"].dropna().astype(str))]
+    return f"{len(names)} generators: {words.listed(names)}. {TEXTS[results.kind].one_engine_alone}"
 
 
 def _levels(results: Results) -> str:
@@ -121,8 +160,11 @@ def _programs(results: Results, name: str) -> str:
     return _each(str(found[name]) for found in programs if isinstance(found, dict) and found.get(name))
 
 
-def _browsers(results: Results) -> str:
-    """Each engine with its version, where that is known, and its drivers."""
+def _engines(results: Results) -> str:
+    """Each engine with its version, where that is known, and of browsers their drivers."""
+    if results.kind is not Kind.LOAD:
+        names = engines.ordered(results.records["engine"].dropna().astype(str))
+        return "; ".join(_programs(results, name) or engines.label(name) for name in names)
     drivers = results.records.dropna(subset=["engine", "driver"]).groupby("engine")["driver"].unique()
     return "; ".join(
         f"{_programs(results, str(name)) or engines.label(str(name))} driven by {_each(sorted(map(str, by)))}"

@@ -16,12 +16,14 @@ from analysis.charts import figures, plots
 from analysis.claims.claimresult import ClaimRow
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.report import facts, summary
+from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
 from analysis.statistics.contrast import CONFIDENCE_WITH_LOOKS
 from analysis.tables import table
-from analysis.tables.tables import TABLES
+from analysis.tables.tables import tables_of
 from harness.errors import RecordsError, StorageFailed
+from harness.model.kind import Kind
 
 TEMPLATE = "report.html.j2"
 MOST_ROWS = 30  # of a table that is not folded
@@ -29,6 +31,7 @@ MOST_ROWS = 30  # of a table that is not folded
 PLACED = (
     *("claims", "equal-baselines", "claims-by-run", "claims-of-all", "attempts", "exclusions", "calibration"),
     *("comparisons", "effects", "compressions", "loads-that-differ"),
+    *("crowds", "rates"),
 )
 
 
@@ -60,7 +63,7 @@ def build(run_dirs: Sequence[Path], out: Path | None = None) -> Report:
     """Write report.html, figures/, tables/ and records.parquet into `out`.
 
     `out` is the directory of the first run unless given. Works on a run that is still going. Raises RecordsError
-    when a run directory is empty, damaged or given twice.
+    when a run directory is empty, damaged or given twice, or the runs are not of one kind.
     """
     if not run_dirs:
         raise RecordsError("no run was named; give the directory of at least one run")
@@ -86,7 +89,7 @@ def build(run_dirs: Sequence[Path], out: Path | None = None) -> Report:
 
 
 def _write(results: Results, directory: Path) -> Path:
-    tables = [made for function in TABLES if (made := function(results))]
+    tables = tables_of(results)
     for made in tables:
         table.write(made, directory / "tables")
     write_parquet(results.records.drop(columns=list(IDS)), directory / "records.parquet")
@@ -125,6 +128,8 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
     counts = results.sifted.by_rule()
     return environment.from_string(source).render(
         title=facts.title(results),
+        kind=TEXTS[results.kind],
+        loads=results.kind is Kind.LOAD,
         facts=facts.facts(results),
         progress=facts.progress(results),
         notes=facts.notes(results),

@@ -11,8 +11,10 @@ from typing import Any
 
 from analysis.labels import words
 from analysis.runs.rundirectory import Run
+from harness.errors import RecordsError
 from harness.input import tomltext
 from harness.input.shown import clipped
+from harness.model.kind import Kind
 
 # What of an environment should be alike in runs that are set against each other; compressions are told by conditions.
 ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
@@ -48,6 +50,18 @@ class Difference:
             word = self.a.rfind(" ", 0, first) + 1
             start = word if first - word < LONGEST_WORD else first - BEFORE_THE_DIFFERENCE
         return f"{self.name}: {_value(self.a, start)} | {_value(self.b, start)}"
+
+
+def kind_of(runs: Sequence[Run]) -> Kind:
+    """What all the runs measured; RecordsError when it is not the same."""
+    first, *others = runs
+    for other in others:
+        if other.kind is not first.kind:
+            raise RecordsError(
+                f"{first.directory} is of kind {first.kind} and {other.directory} of kind {other.kind}; "
+                "name runs of one kind"
+            )
+    return first.kind
 
 
 def environment_differences(runs: Sequence[Run]) -> dict[str, list[str]]:

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from harness.model.engine import BROWSERS
+from harness.model.kind import Kind
 from harness.model.soundness import REASONS, Reason
 from harness.outcome import Outcome
 
@@ -78,8 +79,7 @@ def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
     return shown & (blank.eq(True) | (unpainted & fewer))
 
 
-RULES: tuple[ExclusionRule, ...] = (
-    *map(of_the_attempt, REASONS),
+OF_PAGES = (
     ExclusionRule(
         "little-of-the-page",
         f"the load asked for less than {LEAST_OF_THE_PAGE:.0%} of what the page usually asks for",
@@ -89,6 +89,24 @@ RULES: tuple[ExclusionRule, ...] = (
         "painted-nothing", "the load showed nothing of a page that other loads showed", painted_nothing
     ),
 )
+
+
+def reasons_of(kind: Kind) -> list[Reason]:  # STANDIN
+    return [
+        r
+        for r in REASONS
+        if kind is Kind.LOAD
+        or r.name not in ("no-load-time", "late-packets-down", "late-packets-up", "busy-machine")
+    ]
+
+
+def rules_of(kind: Kind) -> tuple[ExclusionRule, ...]:
+    """The rules for runs of a kind, in the order in which they are asked."""
+    attempts = tuple(map(of_the_attempt, reasons_of(kind)))
+    return (*attempts, *OF_PAGES) if kind is Kind.LOAD else attempts
+
+
+RULES = rules_of(Kind.LOAD)
 
 
 @dataclass(frozen=True)

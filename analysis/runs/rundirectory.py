@@ -20,12 +20,12 @@ from harness.input import jsontext, tomltext
 from harness.input.shown import one_line, shown
 from harness.model.claim import Claim
 from harness.model.condition import Condition
-from harness.model.observation import METRICS
+from harness.model.kind import Kind
+from harness.model.metrics import metrics_of
+from harness.model.workload import Users, workload_of
 
 SCHEMA = 1
 RECORDS = "records.jsonl"
-NUMBERS = (*(key for key, each in METRICS.items() if each.unit.is_number), "overhead_ms")
-NOT_NUMBERS = {key: each for key, each in METRICS.items() if not each.unit.is_number}
 LINK_COLUMNS = {
     "name": "link",
     "down_mbps": "down_mbps",
@@ -45,10 +45,16 @@ OF_A_RECORD = (
     "left_out",
     "outcome",
     "reason",
-    *NUMBERS,
-)  # not of its condition
+    "kind",
+)  # and its metrics: not of its condition
 TAKEN = ("run", "panel", "place", "cell", "excluded_by")  # the analysis' own columns
 PLAN_NUMBERS = ("seed", "blocks", "conditions")
+COUNTED = (
+    "protocols",
+    "requests_by_protocol",
+    "tls_versions",
+    "errors",
+)  # of the counts by name: also as one text
 OF_EVERY_RECORD = ("trial", "block", "outcome", "condition")
 OF_EVERY_CONDITION = ("page", "protocol", "link")
 OF_EVERY_LINK = ("down_mbps", "rtt_ms")
@@ -86,6 +92,7 @@ class Run:
     records: pd.DataFrame
     condition_columns: tuple[str, ...]
     notes: tuple[str, ...]
+    kind: Kind = Kind.LOAD
     requested: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
@@ -105,7 +112,7 @@ def load(directory: Path) -> Run:
         raise RecordsError(f"{directory} is not a run directory: it has no {RECORDS}; give the path of a run")
     notes: list[str] = []
     plan = _read_plan(directory / "plan.jsonl", _read_looks(directory / "looks.jsonl", notes), notes)
-    rows, conditions = _read_records(path, notes)
+    kind, rows, conditions = _read_records(path, notes)
     if not rows:
         raise RecordsError(f"{path} holds no complete record yet; run the study first, or wait for one trial")
     study_text = _read_text(directory / "study.toml")
@@ -128,8 +135,9 @@ def load(directory: Path) -> Run:
         plan=plan,
         environment=environment,
         calibration=tuple(data for _, data in _json_lines(directory / "calibration.jsonl", notes)),
-        records=_frame(rows, directory.resolve().name, environment),
+        records=_frame(rows, directory.resolve().name, environment, numbers_of(kind)),
         condition_columns=conditions,
+        kind=kind,
         requested={
             str(each["digest"]): frozenset(map(str, each["urls"]))
             for _, each in _json_lines(directory / "requested.jsonl", notes)
@@ -143,8 +151,13 @@ def write_parquet(records: pd.DataFrame, path: Path) -> None:
     records.to_parquet(path, index=False)
 
 
-def _read_records(path: Path, notes: list[str]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """Flat rows, and the columns that together name a condition."""
+def numbers_of(kind: Kind) -> tuple[str, ...]:
+    return (*(key for key, each in metrics_of(kind).items() if each.unit.is_number), "overhead_ms")
+
+
+def _read_records(path: Path, notes: list[str]) -> tuple[Kind, list[dict[str, Any]], tuple[str, ...]]:
+    """What was measured, flat rows, and the columns that together name a condition."""
+    kind: Kind | None = None
     rows: list[dict[str, Any]] = []
     conditions: dict[str, None] = {}
     seen: dict[tuple[str, int], int] = {}
@@ -152,7 +165,8 @@ def _read_records(path: Path, notes: list[str]) -> tuple[list[dict[str, Any]], t
     for number, data in _json_lines(path, notes):
         where = f"{path}:{number}"
         _check_keys(data, where)
-        condition = _flat_condition(data, where)
+        kind = _kind(data, kind, where)
+        condition = _flat_condition(data, kind, where)
         trial = _required(data, "trial", str, where)
         attempt = _required({"attempt": 1, **data}, "attempt", int, where)
         if (trial, attempt) in seen:
@@ -165,13 +179,26 @@ def _read_records(path: Path, notes: list[str]) -> tuple[list[dict[str, Any]], t
         _required(data, "block", int, where)
         _required(data, "outcome", str, where)
         newer += data.get("schema") != SCHEMA
-        rows.append({"left_out": None, **_flat_record(data, where), "attempt": attempt, **condition})
+        rows.append({"left_out": None, **_flat_record(data, kind, where), "attempt": attempt, **condition})
         conditions.update(dict.fromkeys(condition))
     if newer:
         notes.append(
             f"{newer} of {len(rows)} records do not say schema {SCHEMA}; they are read as if they did."
         )
-    return rows, tuple(conditions)
+    return kind or Kind.LOAD, rows, tuple(conditions)
+
+
+def _kind(data: Mapping[str, Any], above: Kind | None, where: str) -> Kind:
+    """What the record is of, which is what those above it are of; records of older versions are of loads."""
+    name = _optional(data, "kind", str, where) or Kind.LOAD.value
+    if name not in list(Kind):
+        raise RecordsError(
+            f"{where}: kind is {shown(name)}; this version knows {', '.join(Kind)}: read the run with the version that "
+            "wrote it"
+        )
+    if above is not None and name != above:
+        raise RecordsError(f"{where}: kind is {name}, above it is {above}; a run is of one kind")
+    return Kind(name)
 
 
 def _check_keys(data: Mapping[str, Any], where: str) -> None:
@@ -195,7 +222,7 @@ def _check_keys(data: Mapping[str, Any], where: str) -> None:
         )
 
 
-def _flat_condition(data: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _flat_condition(data: Mapping[str, Any], kind: Kind, where: str) -> dict[str, Any]:
     condition = _required(data, "condition", dict, where)
     link = _required(condition, "link", dict, where)
     for key in ("page", "protocol"):
@@ -207,35 +234,59 @@ def _flat_condition(data: Mapping[str, Any], where: str) -> dict[str, Any]:
         _required(link, key, (int, float), where)
     for key in LINK_COLUMNS:
         if key != "name":
-            _number(link, key, where)
+            check_number(link, key, where)
     flat = {key: condition.get(key) for key in CONDITION_COLUMNS}
     flat |= {column: link.get(key) for key, column in LINK_COLUMNS.items()}
     flat |= {f"link_{key}": _scalar(value) for key, value in link.items() if key not in LINK_COLUMNS}
     if not isinstance(condition.get("again", False), bool):
         raise RecordsError(f"{where}: again is {shown(condition['again'])}; it must be true or false")
     flat["again"] = condition.get("again", False)  # older records have none
-    others = condition.keys() - {"link", *flat, *OF_A_RECORD}
+    flat |= _flat_workload(condition, where)
+    others = condition.keys() - {"link", "workload", *flat, *OF_A_RECORD, *numbers_of(kind)}
     return flat | {_free(key): _scalar(value) for key, value in condition.items() if key in others}
 
 
-def _flat_record(data: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _flat_workload(condition: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """How much load a trial put on its server; nothing for a page load."""
+    data = _optional(condition, "workload", dict, where)
+    if data is None:
+        return {}
+    try:
+        workload = workload_of(data)
+    except StudyError as error:
+        raise RecordsError(f"{where}: the record is damaged or not one of ours: {error}") from error
+    if isinstance(workload, Users):
+        flat: dict[str, Any] = {"users": str(workload)}
+        told: tuple[str, ...] = ("from", "to", "over_s", "steps", "step_s")
+    else:
+        flat = {"connections": workload.connections, "depth": workload.depth}
+        told = ("connections", "depth")
+    return flat | {f"workload_{key}": value for key, value in workload.to_json().items() if key not in told}
+
+
+def _flat_record(data: Mapping[str, Any], kind: Kind, where: str) -> dict[str, Any]:
     flat = {_free(key): value for key, value in data.items() if not isinstance(value, dict | list)}
-    for key in NUMBERS:
-        _number(data, key, where)
-    for key, metric in NOT_NUMBERS.items():
-        if data.get(key) is not None and not metric.unit.is_of(data[key]):
+    for key in numbers_of(kind):
+        check_number(data, key, where)
+    for key, metric in metrics_of(kind).items():
+        if not metric.unit.is_number and data.get(key) is not None and not metric.unit.is_of(data[key]):
             raise RecordsError(f"{where}: {key} is {shown(data[key])}; expected: {metric.unit}, or null")
     load = data.get("plt_ms")
     if load is not None and 0 < load < SMALLEST_MS:
         raise RecordsError(f"{where}: plt_ms is {shown(load)}; no page loads in less than {SMALLEST_MS:g} ms")
-    if isinstance(data.get("protocols"), dict):
-        flat["protocols"] = ", ".join(f"{name} {count}" for name, count in sorted(data["protocols"].items()))
+    for key in COUNTED:
+        if isinstance(data.get(key), dict):
+            flat[key] = ", ".join(f"{name} {count}" for name, count in sorted(data[key].items()))
+    if isinstance(data.get("errors"), dict):
+        flat["error_count"] = sum(count for count in data["errors"].values() if _is_count(count))
     if isinstance(data.get("link_reading"), dict):
         flat |= dict(_leaves(data["link_reading"], "link_reading"))
     return flat
 
 
-def _frame(rows: list[dict[str, Any]], run: str, environment: Mapping[str, Any]) -> pd.DataFrame:
+def _frame(
+    rows: list[dict[str, Any]], run: str, environment: Mapping[str, Any], numbers: Sequence[str]
+) -> pd.DataFrame:
     """One row per attempt; every metric that is a number is a float column, NaN where it was not observed.
 
     A column that holds values of several types becomes text, so that it sorts and can be stored.
@@ -245,7 +296,7 @@ def _frame(rows: list[dict[str, Any]], run: str, environment: Mapping[str, Any])
         replay = environment.get("replay")
         known = replay.get("compression") if isinstance(replay, dict) else None
         frame["compression"] = known if isinstance(known, str) else None
-    for column in NUMBERS:
+    for column in numbers:
         frame[column] = frame[column].astype(float) if column in frame else math.nan
     frame.insert(0, "run", run)
     for name in list(frame):
@@ -369,9 +420,13 @@ def _read_study(text: str, notes: list[str]) -> Mapping[str, Any]:
 
 
 def _json_lines(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Those of a file of the run; none without the file."""
+    if path.is_file():
+        yield from json_lines(path, notes)
+
+
+def json_lines(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number, object) of each line; a last line without its newline may be torn and is then noted."""
-    if not path.is_file():
-        return
     try:
         for number, line, ended in jsontext.lines(path):
             try:
@@ -400,7 +455,7 @@ def _optional(data: Mapping[str, Any], key: str, kind: type | tuple[type, ...], 
     return None if data.get(key) is None else _required(data, key, kind, where)
 
 
-def _number(data: Mapping[str, Any], key: str, where: str) -> None:
+def check_number(data: Mapping[str, Any], key: str, where: str) -> None:
     """RecordsError for what is neither null nor a number that can be reckoned with."""
     value = data.get(key)
     if value is None:
@@ -409,6 +464,10 @@ def _number(data: Mapping[str, Any], key: str, where: str) -> None:
         raise RecordsError(f"{where}: {key} is {shown(value)}; it must be a number or null")
     if abs(value) > LARGEST:
         raise RecordsError(f"{where}: {key} is {shown(value)}; it may be {LARGEST:g}")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST
 
 
 def _free(key: str) -> str:

@@ -20,7 +20,6 @@ import pandas as pd
 from scipy import stats
 
 from analysis.statistics.contrast import CONFIDENCE, Sample
-from harness.model.observation import MAIN_METRIC
 
 LEAST_TRIALS = 5  # for an interval
 
@@ -102,7 +101,7 @@ def _depth(n: int) -> tuple[int, float]:
     return depth, (n - depth) * excess / (depth + (n - 2 * depth) * excess)
 
 
-def estimates(records: pd.DataFrame, by: Sequence[str], metric: str = MAIN_METRIC) -> pd.DataFrame:
+def estimates(records: pd.DataFrame, by: Sequence[str], metric: str) -> pd.DataFrame:
     """One row per group: `by`, then the fields of `Estimate` of the metric where it was observed."""
     rows = [
         {**dict(zip(by, key, strict=True)), **asdict(estimate(group[metric].dropna().to_numpy(dtype=float)))}

@@ -6,13 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.labels import words
+from analysis.labels import metrics, words
 from analysis.statistics.compare import MOST_TRIALS_FORETOLD, Verdict
 from analysis.statistics.contrast import LEAST_PAIRS
-from harness.model.metric import Unit
-from harness.model.observation import MAIN_METRIC, METRICS
-
-TIMES = frozenset({Unit.MS, Unit.S})
+from harness.model.observation import MAIN_METRIC
 
 
 def verdict_text(row: Mapping[Any, Any], margin: float, metric: str = MAIN_METRIC) -> str:
@@ -32,10 +29,9 @@ def verdict_text(row: Mapping[Any, Any], margin: float, metric: str = MAIN_METRI
 
 
 def direction_text(verdict: Verdict, metric: str = MAIN_METRIC) -> str:
-    """`faster` of times, `less` of anything else."""
-    if metric in METRICS and METRICS[metric].unit in TIMES:
-        return str(verdict)
-    return {Verdict.FASTER: "less", Verdict.SLOWER: "more"}.get(verdict, str(verdict))
+    """`faster` of what somebody waits for, `lower` of a rate, `less` of anything else."""
+    words_of = metrics.direction(metric)
+    return {Verdict.FASTER: words_of.below, Verdict.SLOWER: words_of.above}.get(verdict, str(verdict))
 
 
 def unknown_text(row: Mapping[Any, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from analysis.evaluation.results import Results
 from analysis.labels import engines, protocols, words
 from analysis.tables.table import Shown
+from harness.model.kind import Kind
 
 HEADS = {
     "page": "Page",
@@ -17,11 +18,16 @@ HEADS = {
     "driver": "Driver",
     "server": "Server",
     "device": "Device",
+    "users": "Users",
+    "connections": "Connections",
+    "depth": "Depth",
 }
+OF_GENERATORS = {"engine": "Generator"}
 
 
 def place_heads(results: Results) -> tuple[str, ...]:
-    heads = (HEADS.get(column, column.replace("_", " ")) for column in ("page", *results.split_columns))
+    names = HEADS if results.kind is Kind.LOAD else HEADS | OF_GENERATORS
+    heads = (names.get(column, column.replace("_", " ")) for column in ("page", *results.split_columns))
     return (*heads, "Rate (Mbit/s)", "RTT (ms)")
 
 

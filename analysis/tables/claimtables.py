@@ -12,8 +12,8 @@ from analysis.claims.claimresult import ClaimRow
 from analysis.claims.claimtext import expectations, paper_text, subject_text, told_text, value_text
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.statistics.compare import Comparison
-from analysis.statistics.verdicts import signed, verdict_text
+from analysis.statistics.compare import Comparison, Verdict
+from analysis.statistics.verdicts import direction_text, signed, verdict_text
 from analysis.tables import cellcolumns
 from analysis.tables.table import Shown, Table
 
@@ -112,7 +112,7 @@ def _figures(row: ClaimRow) -> dict[str, float | str | int | None]:
         "p": seen.p if seen and judgement else math.nan,
         "q": judgement.q if judgement else math.nan,
         "q_size": judgement.q_size if judgement else math.nan,
-        "known": str(judgement.verdict) if judgement else "",
+        "known": direction_text(judgement.verdict, row.claim.metric) if judgement else "",
         "small": judgement.small if judgement else None,
     }
 
@@ -188,7 +188,7 @@ def equal_baselines(results: Results) -> Table | None:
         (
             *cellcolumns.cell_of(results, row),
             *cellcolumns.ratio_of(row),
-            Shown(verdict_text(row, results.margin)),
+            Shown(verdict_text(row, results.margin, results.metric)),
         )
         for row in found.to_dict("records")
     ]
@@ -196,7 +196,9 @@ def equal_baselines(results: Results) -> Table | None:
         name="equal-baselines",
         title="Baselines measured twice (A/A)",
         note="The second in units of the first [95 % interval]: the truth is 1, so these are ratios of chance.",
-        data=found.drop(columns="place"),
+        data=found.drop(columns="place").assign(
+            verdict=[direction_text(Verdict(verdict), results.metric) for verdict in found["verdict"]]
+        ),
         head=(*cellcolumns.cell_heads(results), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),
         keys=len(cellcolumns.cell_heads(results)),

@@ -1,6 +1,6 @@
 """The tables of a report: one function each, from results to a `Table`; None when there is nothing to show.
 
-A further table is one more function, named in `TABLES`.
+A further table is one more function, named in `TABLES` for its kind.
 """
 
 from __future__ import annotations
@@ -8,17 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pandas as pd
+
 from analysis.charts import plots
 from analysis.evaluation.effects import TOGETHER
 from analysis.evaluation.results import IDS, Results
 from analysis.labels import metrics, protocols, words
-from analysis.statistics.verdicts import verdict_text
+from analysis.statistics.compare import Verdict
+from analysis.statistics.verdicts import direction_text, verdict_text
 from analysis.tables.calibration import calibration
 from analysis.tables.cellcolumns import cell_heads, cell_of, place_heads, place_of, ratio_of
 from analysis.tables.claimtables import claims, claims_by_run, claims_of_all, equal_baselines
+from analysis.tables.crowdtables import crowds
 from analysis.tables.differing import loads_that_differ
+from analysis.tables.ratetables import rates
 from analysis.tables.table import Shown, Table
 from analysis.tables.trialtables import attempts, exclusions
+from harness.model.kind import Kind
 from harness.model.metric import MetricTable
 
 Rows = tuple[tuple[Shown, ...], ...]
@@ -85,16 +91,16 @@ def against_baseline(results: Results) -> Table | None:
         (
             *cell_of(results, row),
             *ratio_of(row),
-            Shown(verdict_text(row, results.margin)),
+            Shown(verdict_text(row, results.margin, results.metric)),
         )
         for row in data.to_dict("records")
     ]
     return Table(
         name="comparisons",
-        title=f"Page-load time relative to {name} [95 % interval]",
-        note=f"Below 1: faster than {name}. n: blocks that hold both. q: p-value of the "
+        title=f"{results.metric_label} relative to {name} [95 % interval]",
+        note=f"Below 1: {_below(results)} than {name}. n: blocks that hold both. q: p-value of the "
         "direction, corrected for all explored comparisons of this report (Benjamini-Hochberg).",
-        data=data,
+        data=told(data, results.metric),
         head=(*cell_heads(results), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),
         keys=len(cell_heads(results)),
@@ -114,7 +120,7 @@ def variant_effects(results: Results) -> Table | None:
             *cell_of(results, {**row, "variant": row["whole"]}),
             *((Shown(row["filter"]), Shown(row["way"])) if factorial else ()),
             *ratio_of(row),
-            Shown(effect_text(row, results.margin)),
+            Shown(effect_text(row, results.margin, results.metric)),
         )
         for row in data.to_dict("records")
     ]
@@ -124,9 +130,9 @@ def variant_effects(results: Results) -> Table | None:
     )
     return Table(
         name="effects",
-        title="Page-load time of a variant relative to the page as it is [95 % interval]",
-        note=f"Below 1: faster than plain.{ways if factorial else ''} n: blocks that hold both. q: as above.",
-        data=data,
+        title=f"{results.metric_label} of a variant relative to the page as it is [95 % interval]",
+        note=f"Below 1: {_below(results)} than plain.{ways if factorial else ''} n: blocks that hold both. q: as above.",
+        data=told(data, results.metric),
         head=(*where, *(("Filter", "Way") if factorial else ()), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),
         keys=len(where),
@@ -143,25 +149,34 @@ def compression_effects(results: Results) -> Table | None:
         (
             *cell_of(results, row),
             *ratio_of(row),
-            Shown(verdict_text(row, results.margin)),
+            Shown(verdict_text(row, results.margin, results.metric)),
         )
         for row in data.to_dict("records")
     ]
     reference = found["reference"].iloc[0]
     return Table(
         name="compressions",
-        title=f"Page-load time relative to compression {reference} [95 % interval]",
-        note=f"Below 1: faster than {reference}. n: blocks that hold both. q: as above.",
-        data=data,
+        title=f"{results.metric_label} relative to compression {reference} [95 % interval]",
+        note=f"Below 1: {_below(results)} than {reference}. n: blocks that hold both. q: as above.",
+        data=told(data, results.metric),
         head=(*cell_heads(results), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),
         keys=len(cell_heads(results)),
     )
 
 
-def effect_text(row: Mapping[Any, Any], margin: float) -> str:
+def told(found: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """With verdicts as that metric's direction is called."""
+    return found.assign(verdict=[direction_text(Verdict(verdict), metric) for verdict in found["verdict"]])
+
+
+def _below(results: Results) -> str:
+    return metrics.direction(results.metric).below
+
+
+def effect_text(row: Mapping[Any, Any], margin: float, metric: str) -> str:
     """The verdict on an effect. The very same archive served on both sides shows the noise and no effect."""
-    return "changes nothing here" if row["idle"] else verdict_text(row, margin)
+    return "changes nothing here" if row["idle"] else verdict_text(row, margin, metric)
 
 
 def traffic(results: Results) -> Table | None:
@@ -215,20 +230,26 @@ def _medians(results: Results, name: MetricTable, title: str, note: str) -> Tabl
     )
 
 
-TABLES: tuple[Callable[[Results], Table | None], ...] = (
-    claims,
-    equal_baselines,
-    claims_by_run,
-    claims_of_all,
-    median_times,
-    against_baseline,
-    variant_effects,
-    compression_effects,
-    traffic,
-    server_view,
-    other_times,
-    loads_that_differ,
-    attempts,
-    exclusions,
-    calibration,
-)
+Tables = tuple[Callable[[Results], Table | None], ...]
+ABOUT_CLAIMS: Tables = (claims, equal_baselines, claims_by_run, claims_of_all)
+EXPLORED: Tables = (against_baseline, variant_effects, compression_effects)
+ABOUT_TRIALS: Tables = (attempts, exclusions, calibration)
+TABLES: Mapping[Kind, Tables] = {
+    Kind.LOAD: (
+        *ABOUT_CLAIMS,
+        median_times,
+        *EXPLORED,
+        traffic,
+        server_view,
+        other_times,
+        loads_that_differ,
+        *ABOUT_TRIALS,
+    ),
+    Kind.USERS: (*ABOUT_CLAIMS, crowds, *EXPLORED, *ABOUT_TRIALS),
+    Kind.REQUESTS: (*ABOUT_CLAIMS, rates, *EXPLORED, *ABOUT_TRIALS),
+}
+
+
+def tables_of(results: Results) -> list[Table]:
+    """Those of the kind that have something to show, in their order."""
+    return [made for function in TABLES[results.kind] if (made := function(results))]

@@ -16,7 +16,7 @@ from analysis.report import facts, summary
 from analysis.report.report import build, render
 from analysis.runs.rundirectory import load, write_parquet
 from analysis.tables.table import write
-from analysis.tables.tables import TABLES
+from analysis.tables.tables import tables_of
 from harness.cli.main import main
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic import Synthetic
@@ -75,7 +75,7 @@ def damaged(folder: Path, draw: st.DataObject) -> None:
 def reported(folder: Path) -> None:
     """Everything of a report but its figures."""
     results = evaluate([load(folder)])
-    tables = [made for function in TABLES if (made := function(results))]
+    tables = tables_of(results)
     for each in tables:
         write(each, folder / "tables")
     write_parquet(results.records.drop(columns=list(IDS)), folder / "records.parquet")

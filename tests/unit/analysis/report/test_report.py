@@ -16,7 +16,7 @@ from analysis.report import summary
 from analysis.report.report import build, render
 from analysis.runs.rundirectory import load
 from analysis.statistics.contrast import CONFIDENCE_WITH_LOOKS
-from analysis.tables.tables import TABLES
+from analysis.tables.tables import tables_of
 from harness.errors import RecordsError
 from harness.model.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic, write_lines
@@ -219,7 +219,7 @@ def test_many_claims_have_a_sentence_each_and_long_tables_fold(tmp_path: Path) -
         "minify against plain",
     ]
     assert "core against plain: faster in all 8 settings; ratio 0." in said[1]
-    page = render(results, [table for function in TABLES if (table := function(results))], [])
+    page = render(results, tables_of(results), [])
     assert "<summary>48 rows</summary>" in page  # median times of 12 places stand side by side
     assert re.search(r'id="table-claims">.{0,900}?<div class="scroll"', page, flags=re.S)
 

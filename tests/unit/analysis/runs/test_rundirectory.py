@@ -12,10 +12,11 @@ import pytest
 
 from analysis.evaluation.results import evaluate
 from analysis.report.facts import progress
-from analysis.runs.rundirectory import NUMBERS, load, write_parquet
-from analysis.tables.tables import TABLES
+from analysis.runs.rundirectory import load, numbers_of, write_parquet
+from analysis.tables.tables import tables_of
 from harness.errors import RecordsError
 from harness.model.claim import Claim
+from harness.model.kind import Kind
 from harness.model.observation import MAIN_METRIC, METRICS
 from harness.study.plan import make_plan
 from harness.study.studyfile import parse_study
@@ -62,7 +63,7 @@ def test_a_run_is_one_row_per_trial(run: Path) -> None:
     loaded = load(run)
     assert len(loaded.records) == loaded.planned == 16
     assert (loaded.study, loaded.title, loaded.plan.seed) == ("made-up", "A made-up study", 2012)
-    assert set(NUMBERS) <= set(loaded.records)
+    assert set(numbers_of(Kind.LOAD)) <= set(loaded.records)
     assert set(loaded.records["link"]) == {"10mbps-20ms", "10mbps-100ms"}
     assert loaded.records["link_reading_down_late_p99_us"].eq(40.0).all()
     assert loaded.notes == ()
@@ -156,8 +157,8 @@ def test_records_of_older_versions_lack_keys(run: Path) -> None:
     records = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
     write_lines(run / "records.jsonl", [{k: v for k, v in r.items() if k not in LATER} for r in records])
     results = evaluate([load(run)])
-    assert results.records[list(LATER & set(NUMBERS))].isna().all(axis=None)
-    assert [made.name for function in TABLES if (made := function(results))] == [
+    assert results.records[list(LATER & set(numbers_of(Kind.LOAD)))].isna().all(axis=None)
+    assert [made.name for made in tables_of(results)] == [
         "claims",
         "median-times",
         "comparisons",

@@ -84,7 +84,7 @@ def test_zeros_have_an_interval_and_no_coefficient_of_variation() -> None:
 
 def test_one_row_per_group_also_where_nothing_was_observed() -> None:
     frame = pd.DataFrame({"page": ["a", "a", "b"], "server": [None] * 3, "plt_ms": [1.0, 3.0, math.nan]})
-    found = estimates(frame, ["page", "server"])
+    found = estimates(frame, ["page", "server"], "plt_ms")
     assert found["page"].tolist() == ["a", "b"]
     assert found["n"].tolist() == [2, 0]
     assert found["median"].tolist()[0] == 2.0

@@ -1,0 +1,155 @@
+"""What a figure of a server under load holds: the conditions that share its axes, and the look of each line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+from analysis.charts.variantchart import DASHES
+from analysis.evaluation.results import Results
+from analysis.labels import conditions, engines, protocols, words
+from analysis.labels.protocols import FURTHER, STYLES, Style
+
+GENERATOR = ("engine", "driver")
+CODING_STYLES = (Style("#000000", "s", "-"), *FURTHER, STYLES["http1-close"], STYLES["h2"], STYLES["spdy"])
+THIN = 0.5
+TRIAL_ALPHA = 0.35
+BAND_ALPHA = 0.13
+
+
+@dataclass(frozen=True)
+class Group:
+    """The cells that share a figure. `title` says what they have in common."""
+
+    title: str
+    cells: pd.DataFrame
+
+    @property
+    def slug(self) -> str:
+        return words.slug(self.title)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a figure: a condition with its look."""
+
+    cell: int
+    label: str
+    style: Style
+
+
+def line_column(results: Results) -> str:
+    """What the lines of a figure are: the protocols, or the compressions of the only protocol."""
+    cells = results.main_cells
+    codings = cells["compression"].nunique(dropna=False) > 1 and cells["protocol"].nunique() == 1
+    return "compression" if codings else "protocol"
+
+
+def groups(results: Results, *within: str) -> Iterator[Group]:
+    """The cells by everything but the lines, the generator and what else is `within` a figure."""
+    apart = (line_column(results), *GENERATOR, *within)
+    columns = [name for name in (*results.panel_columns, "rtt_ms") if name not in apart]
+    named = [name for name in results.split_columns if name in columns]
+    several = results.main_cells["rtt_ms"].nunique() > 1
+    for _, cells in results.main_cells.groupby(columns, dropna=False, sort=False):
+        if cells["n"].max() == 0:
+            continue
+        place = cells.iloc[0].to_dict()
+        at = [f"{words.plain(place['rtt_ms'])} ms RTT"] if several else []
+        yield Group(", ".join([conditions.title(place, named), *at]), cells)
+
+
+def entries(group: Group, column: str) -> list[Entry]:
+    """The lines of a group, in their order; the generator is told where two of them speak the same."""
+    cells = group.cells[group.cells["n"] > 0]
+    styles = styles_of(cells, column)
+    told = cells.groupby(column, dropna=False)["engine"].nunique().max() > 1
+    found = []
+    for cell in cells.to_dict("records"):
+        name = str(cell[column])
+        label = label_of(name, column) + (f" ({engines.label(str(cell['engine']))})" if told else "")
+        found.append((list(styles).index(name), Entry(int(cell["cell"]), label, styles[name])))
+    return [entry for _, entry in sorted(found, key=lambda each: each[0])]
+
+
+def styles_of(cells: pd.DataFrame, column: str) -> Mapping[str, Style]:
+    """The look of each value, in order."""
+    if column == "protocol":
+        return protocols.styles(cells["protocol"].astype(str))
+    names = sorted(
+        cells[column].astype(str).unique(), key=lambda name: (name not in ("none", "recorded"), name)
+    )
+    return {name: CODING_STYLES[number % len(CODING_STYLES)] for number, name in enumerate(names)}
+
+
+def label_of(name: str, column: str) -> str:
+    return protocols.label(name) if column == "protocol" else name
+
+
+def deep(style: Style, depths: Sequence[float], depth: float) -> Style:
+    """The look of a line at a pipeline depth: solid at the least one."""
+    place = sorted(depths).index(depth)
+    return replace(style, dash="-" if place == 0 else DASHES[(place + 1) % len(DASHES)])
+
+
+def legend(figure: Figure, shown: Iterable[tuple[str, Style]], columns: int, *, markers: bool) -> None:
+    """The lines below everything: what stands above is the title."""
+    handles = [
+        Line2D(
+            [],
+            [],
+            color=style.colour,
+            linestyle=style.dash,
+            linewidth=1.2,
+            marker=style.marker if markers else "",
+            markersize=4 if style.marker != "*" else 6,
+            label=label,
+        )
+        for label, style in shown
+    ]
+    figure.legend(handles=handles, loc="outside lower left", ncols=columns)
+
+
+def points(
+    axes: Axes, x: Sequence[float], cells: Sequence[Mapping[Any, Any]], style: Style, unit: float
+) -> None:
+    """Medians with their interval or range, joined."""
+    medians = np.array([cell["median"] for cell in cells], dtype=float) / unit
+    ends = [np.array([cell[name] for cell in cells], dtype=float) / unit for name in ("low", "high")]
+    axes.errorbar(
+        x,
+        medians,
+        yerr=np.nan_to_num([medians - ends[0], ends[1] - medians]),
+        color=style.colour,
+        linestyle=style.dash,
+        linewidth=1.1,
+        marker=style.marker,
+        markersize=3.6 if style.marker != "*" else 5.4,
+        markeredgewidth=0.7,
+        elinewidth=0.8,
+        capsize=1.6,
+        capthick=0.8,
+    )
+
+
+def round_number(value: float) -> str:
+    """A tick of a logarithmic axis: 0.2, 30, 1,000."""
+    return words.number(value) if value >= 1 else words.plain(round(value, 6))
+
+
+def log_steps(axes: Axes, values: Iterable[float]) -> None:
+    """A logarithmic x axis with a label at each value that was measured."""
+    found = sorted(set(values))
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(found))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.number(value)))
+    axes.xaxis.set_minor_formatter(NullFormatter())

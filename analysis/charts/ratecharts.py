@@ -1,0 +1,334 @@
+"""Figures of request rates: against connections, by percentile of latency, and protocols and pipelining side by side.
+
+Generators never share a line: each has a panel or a marker of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from analysis.charts import lines, plots
+from analysis.charts.drawing import Drawing
+from analysis.evaluation.results import Results
+from analysis.labels import engines, protocols, words
+from analysis.labels.protocols import Style
+from analysis.statistics.contrast import Sample
+from analysis.statistics.estimate import IntervalKind
+
+MOST_GROUPS = 6
+MOST_COLUMNS = 4  # connections side by side
+ROW_INCHES = 0.2
+PERCENTILES = {
+    "latency_p50_ms": "50",
+    "latency_p90_ms": "90",
+    "latency_p99_ms": "99",
+    "latency_p999_ms": "99.9",
+}
+GENERATOR_MARKERS = ("o", "s", "^", "D")
+SAME = "The generators differ in what they cost and how they wait: comparisons are within one of them."
+
+
+@dataclass(frozen=True)
+class Way:
+    """How requests are made: by a protocol, so many deep."""
+
+    protocol: str
+    depth: float
+    label: str
+    style: Style
+
+
+def against_connections(results: Results) -> Iterator[Drawing]:
+    """Requests a second against connections, a panel per generator."""
+    for group in _groups(results):
+        if group.cells["connections"].nunique() < 2:
+            continue
+        ways, generators = _ways(group.cells), engines.ordered(group.cells["engine"].astype(str))
+        figure = plots.new(_width(generators), 2.2 + _legend_inches(ways))
+        row = figure.subplots(1, len(generators), squeeze=False, sharey=True)[0]
+        unit, name = _unit(group.cells["median"])
+        for axes, generator in zip(row, generators, strict=True):
+            cells = group.cells[group.cells["engine"] == generator]
+            _rates(axes, cells, results.sifted.kept, ways, unit)
+            lines.log_steps(axes, group.cells["connections"])
+            axes.set_title(engines.label(generator))
+            axes.set_xlabel("Connections (logarithmic)")
+        row[0].set_ylabel(name)
+        _finish(figure, row[0], ways, group.title)
+        caption = (
+            f"Requests a second against connections: {group.title}. {_reading(group.cells)} Faint dots: the trials."
+            f"{_generators(generators)}"
+        )
+        yield Drawing(f"rates_{group.slug}", caption, figure)
+
+
+def latencies(results: Results) -> Iterator[Drawing]:
+    """Percentiles of the latency: connections across, generators down."""
+    kept = results.sifted.kept
+    for group in _groups(results):
+        told = kept[kept["cell"].isin(group.cells["cell"])].dropna(subset=list(PERCENTILES), how="all")
+        if told.empty:
+            continue
+        cells = group.cells[group.cells["cell"].isin(told["cell"])]
+        columns = _some(cells["connections"])
+        ways, generators = _ways(cells), engines.ordered(cells["engine"].astype(str))
+        figure = plots.new(plots.PAGE_INCHES, 0.7 + 1.6 * len(generators) + _legend_inches(ways))
+        grid = figure.subplots(len(generators), len(columns), squeeze=False, sharex=True, sharey=True)
+        for axes, connections in zip(grid[0], columns, strict=True):
+            axes.set_title(words.count(int(connections), "connection"))
+        for row, generator in zip(grid, generators, strict=True):
+            row[0].set_ylabel(engines.label(generator) if len(generators) > 1 else "")
+            for axes, connections in zip(row, columns, strict=True):
+                here = cells[(cells["engine"] == generator) & (cells["connections"] == connections)]
+                _percentiles(axes, here, told, ways)
+        for axes in grid[-1]:
+            axes.set_xlabel("Percentile")
+        figure.supylabel("Latency (ms, logarithmic)", fontsize="medium")
+        lines.legend(figure, [(way.label, way.style) for way in ways], _columns(ways), markers=True)
+        plots.title(figure, group.title)
+        silent = sorted(set(group.cells["cell"]) - set(told["cell"]))
+        lacking = " Not every generator tells the latency of pipelined requests: those are missing." * bool(
+            silent
+        )
+        caption = (
+            f"Latency: {group.title}. So many per cent of the answers took at most as long. Marks: medians over the "
+            f"trials; thin lines: the trials.{lacking}{_left_out(columns, cells)}"
+        )
+        yield Drawing(f"latency_{group.slug}", caption, figure)
+
+
+def matrix(results: Results) -> Iterator[Drawing]:
+    """Every protocol and depth in a row: what pipelining, TLS and multiplexing do, side by side."""
+    for group in _groups(results):
+        ways, generators = _ways(group.cells), engines.ordered(group.cells["engine"].astype(str))
+        columns = _some(group.cells["connections"])
+        if len(ways) < 2:
+            continue
+        figure = plots.new(plots.PAGE_INCHES, 1.0 + ROW_INCHES * len(ways))
+        row = figure.subplots(1, len(columns), squeeze=False, sharex=True, sharey=True)[0]
+        unit, name = _unit(group.cells["median"])
+        markers = dict(zip(generators, GENERATOR_MARKERS, strict=False))
+        for axes, connections in zip(row, columns, strict=True):
+            cells = group.cells[group.cells["connections"] == connections]
+            _rows(axes, cells, results.sifted.kept, ways, markers, unit)
+            axes.set_title(words.count(int(connections), "connection"))
+        row[0].set_yticks(range(len(ways)), [way.label for way in ways])
+        row[0].set_ylim(len(ways) - 0.5, -0.5)
+        row[0].set_xlim(0, _farthest(row) * 1.06)
+        for axes in row:
+            plots.ticks(axes.xaxis)
+            axes.set_xlabel(name)
+        if len(generators) > 1:
+            figure.legend(
+                handles=[
+                    Line2D(
+                        [],
+                        [],
+                        color="#444444",
+                        marker=markers[each],
+                        linestyle="none",
+                        markersize=4,
+                        label=engines.label(each),
+                    )
+                    for each in generators
+                ],
+                loc="outside lower left",
+                ncols=len(generators),
+            )
+        plots.title(figure, group.title)
+        caption = (
+            f"Protocols with and without TLS and pipelining: {group.title}. {_reading(group.cells)} Faint dots: the "
+            f"trials.{_generators(generators, by='marker')}{_left_out(columns, group.cells)}"
+        )
+        yield Drawing(f"matrix_{group.slug}", caption, figure)
+
+
+def _groups(results: Results) -> Iterator[lines.Group]:
+    """The cells that share axes, whatever their generator, connections and depth."""
+    for number, group in enumerate(lines.groups(results, "connections", "depth", "compression")):
+        if number < MOST_GROUPS:
+            cells = group.cells[group.cells["n"] > 0]
+            first = cells["compression"].dropna().unique()[:1]  # the others: `codingchart`
+            yield lines.Group(
+                group.title, cells[cells["compression"].isin(first) | cells["compression"].isna()]
+            )
+
+
+def _ways(cells: pd.DataFrame) -> list[Way]:
+    """As a reader compares them: without pipelining first, then deeper, protocol by protocol."""
+    styles = protocols.styles(cells["protocol"].astype(str))
+    depths = sorted(cells["depth"].unique())
+    found = []
+    for protocol, style in styles.items():
+        for depth in sorted(cells.loc[cells["protocol"] == protocol, "depth"].unique()):
+            found.append(
+                Way(protocol, depth, _way(protocol, depth, depths), lines.deep(style, depths, depth))
+            )
+    return found
+
+
+def _way(protocol: str, depth: float, depths: Sequence[float]) -> str:
+    name = protocols.label(protocol)
+    if len(depths) == 1 and depth == 1:
+        return name
+    if depth == 1:
+        return name
+    return (
+        f"{name}, {depth:g} streams"
+        if protocol in ("h2", "h3", "spdy", "spdy-plain")
+        else f"{name}, {depth:g} deep"
+    )
+
+
+def _rates(axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, ways: Sequence[Way], unit: float) -> None:
+    axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
+    for way in ways:
+        mine = cells[(cells["protocol"] == way.protocol) & (cells["depth"] == way.depth)].sort_values(
+            "connections"
+        )
+        if mine.empty:
+            continue
+        trials = kept[kept["cell"].isin(mine["cell"])]
+        plots.scatter(
+            axes, _array(trials["connections"]), _array(trials["requests_per_s"]) / unit, way.style.colour
+        )
+        lines.points(axes, _array(mine["connections"]).tolist(), mine.to_dict("records"), way.style, unit)
+
+
+def _percentiles(axes: Axes, cells: pd.DataFrame, told: pd.DataFrame, ways: Sequence[Way]) -> None:
+    places = np.arange(len(PERCENTILES))
+    axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(10))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: lines.round_number(value)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    for way in ways:
+        mine = cells[(cells["protocol"] == way.protocol) & (cells["depth"] == way.depth)]
+        trials = told[told["cell"].isin(mine["cell"])][list(PERCENTILES)]
+        if trials.empty:
+            continue
+        for values in trials.to_numpy(dtype=float) if len(trials) > 1 else ():
+            axes.plot(places, values, color=way.style.colour, linewidth=lines.THIN, alpha=lines.TRIAL_ALPHA)
+        axes.plot(
+            places,
+            trials.median().to_numpy(dtype=float),
+            color=way.style.colour,
+            linestyle=way.style.dash,
+            linewidth=1.1,
+            marker=way.style.marker,
+            markersize=3.4,
+        )
+    axes.set_xticks(places, list(PERCENTILES.values()))
+
+
+def _rows(
+    axes: Axes,
+    cells: pd.DataFrame,
+    kept: pd.DataFrame,
+    ways: Sequence[Way],
+    markers: Mapping[str, str],
+    unit: float,
+) -> None:
+    step = 0.5 / max(len(markers), 1)
+    for number, way in enumerate(ways):
+        if number % 2:
+            axes.axhspan(number - 0.5, number + 0.5, color="#F5F5F5", linewidth=0)
+        mine = cells[(cells["protocol"] == way.protocol) & (cells["depth"] == way.depth)]
+        for place, (generator, marker) in enumerate(markers.items()):
+            height = number + step * (place - (len(markers) - 1) / 2)
+            for cell in mine[mine["engine"] == generator].to_dict("records"):
+                _row(axes, cell, kept[kept["cell"] == cell["cell"]], height, (way.style, marker), unit)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", color=plots.GUIDE, linewidth=0.5)
+
+
+def _farthest(row: Sequence[Axes]) -> float:
+    """The largest value that any of the axes holds."""
+    return max(float(axes.dataLim.x1) for axes in row)
+
+
+def _row(
+    axes: Axes,
+    cell: Mapping[Any, Any],
+    trials: pd.DataFrame,
+    height: float,
+    look: tuple[Style, str],
+    unit: float,
+) -> None:
+    style, marker = look
+    values = _array(trials["requests_per_s"]) / unit
+    plots.scatter(axes, values, np.full(values.size, height), style.colour)
+    median = cell["median"] / unit
+    spread = np.nan_to_num([[median - cell["low"] / unit], [cell["high"] / unit - median]])
+    axes.errorbar(
+        [median],
+        [height],
+        xerr=spread,
+        fmt=marker,
+        color=style.colour,
+        markersize=3.6,
+        elinewidth=0.8,
+        capsize=1.6,
+        capthick=0.8,
+    )
+
+
+def _finish(figure: Figure, first: Axes, ways: Sequence[Way], title: str) -> None:
+    first.set_ylim(bottom=0)
+    plots.ticks(first.yaxis)
+    lines.legend(figure, [(way.label, way.style) for way in ways], _columns(ways), markers=True)
+    plots.title(figure, title)
+
+
+def _some(connections: pd.Series[Any]) -> list[float]:
+    """All numbers of connections, or so many that they fit side by side, spread evenly."""
+    every = sorted(float(each) for each in connections.unique())
+    picked = np.linspace(0, len(every) - 1, min(len(every), MOST_COLUMNS)).round().astype(int)
+    return [every[place] for place in picked]
+
+
+def _left_out(columns: Sequence[float], cells: pd.DataFrame) -> str:
+    every = cells["connections"].nunique()
+    return "" if len(columns) == every else f" {len(columns)} of {every} numbers of connections are drawn."
+
+
+def _unit(rates: pd.Series[float]) -> tuple[float, str]:
+    """Thousands as soon as there are ten of them."""
+    return (1e3, "1,000 requests/s") if rates.max() >= 10_000 else (1.0, "Requests/s")
+
+
+def _generators(generators: Sequence[str], by: str = "panel") -> str:
+    return f" A {by} for each generator. {SAME}" if len(generators) > 1 else ""
+
+
+def _reading(cells: pd.DataFrame) -> str:
+    least, most = int(cells["n"].min()), int(cells["n"].max())
+    n = f"n = {least}" if least == most else f"n = {least} to {most}"
+    exact = (cells["interval"] == IntervalKind.EXACT).all()
+    return f"Medians, {n} trials; bars: {'95 % intervals' if exact else 'the range where trials are fewer than five, else 95 % intervals'}."
+
+
+def _array(values: pd.Series[Any]) -> Sample:
+    return values.to_numpy(dtype=float)
+
+
+def _width(generators: Sequence[str]) -> float:
+    return plots.PAGE_INCHES if len(generators) > 1 else plots.COLUMN_INCHES * 1.3
+
+
+def _columns(ways: Sequence[Way]) -> int:
+    return max(1, min(3, len(ways)))
+
+
+def _legend_inches(ways: Sequence[Way]) -> float:
+    return 0.16 * -(-len(ways) // _columns(ways))

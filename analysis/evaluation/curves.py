@@ -1,0 +1,113 @@
+"""The series of a crowd's trials as curves: the trials of a condition against time or users, and what is read off them.
+
+A bucket stands at its middle. Trials of a condition have the same buckets, so what they have in common is their time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from analysis.statistics.contrast import Sample
+
+TIME, USERS = "at_s", "users"
+TRIAL = ["run", "trial"]
+LEAST_BUCKETS = 3  # for a slope
+
+
+@dataclass(frozen=True)
+class Line:
+    """One trial."""
+
+    x: Sample
+    y: Sample
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The median over the trials with their range, and the trials."""
+
+    x: Sample
+    median: Sample
+    low: Sample
+    high: Sample
+    trials: tuple[Line, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return not bool(np.isfinite(self.median).any())
+
+
+def drawable(buckets: pd.DataFrame) -> pd.DataFrame:
+    """The buckets with what figures show of them, in the units of their axes."""
+    return buckets.assign(
+        at_s=buckets["t_s"] + buckets["seconds"] / 2,
+        page_s=buckets["page_ms"] / 1e3,
+        failed_per_s=buckets["failed"] / buckets["seconds"],
+        idle_percent=100 * buckets["cpu_idle_share"],
+        memory_mb=buckets["memory_bytes"] / 1e6,
+        cpu_cores=buckets["server_cpu_s"] / buckets["seconds"],
+    )
+
+
+def curve(buckets: pd.DataFrame, x: str, y: str) -> Curve:
+    """`y` of one condition against `TIME` or `USERS`; what stays at a number of users for some buckets is a point."""
+    known = buckets.dropna(subset=[x, "t_s"])
+    grouped = known.groupby(known["t_s"].round(3))
+    every = pd.DataFrame(
+        {
+            "x": grouped[x].median(),
+            "median": grouped[y].median(),
+            "low": grouped[y].min(),
+            "high": grouped[y].max(),
+        }
+    )
+    if x == USERS:
+        steps = every.groupby(every["x"].round().rename("step"))
+        every = steps.agg({"x": "median", "median": "median", "low": "min", "high": "max"})
+    return Curve(
+        *(every[name].to_numpy(dtype=float) for name in ("x", "median", "low", "high")),
+        trials=tuple(_lines(known, x, y)),
+    )
+
+
+def _lines(buckets: pd.DataFrame, x: str, y: str) -> Iterator[Line]:
+    for _, trial in buckets.groupby(TRIAL, sort=False):
+        ordered = trial.sort_values("t_s")[[x, y]]
+        if x == USERS:
+            ordered = ordered.groupby(ordered[x].round().rename("step")).median()
+        yield Line(ordered[x].to_numpy(dtype=float), ordered[y].to_numpy(dtype=float))
+
+
+def at_users(trial: pd.DataFrame, column: str, users: float) -> float:
+    """What a trial's buckets say at so many users, on the straight line between two of them; NaN beyond them."""
+    line = trial.dropna(subset=[USERS])
+    steps = line.groupby(line[USERS].round().rename("step"))[[USERS, column]].median()
+    if steps.empty or not steps[USERS].iloc[0] <= users <= steps[USERS].iloc[-1]:
+        return math.nan
+    return float(np.interp(users, steps[USERS], steps[column]))
+
+
+def before_the_most(trial: pd.DataFrame) -> pd.DataFrame:
+    """The buckets of a trial up to the one with the most pages a second."""
+    ordered = trial.sort_values("t_s").reset_index(drop=True)
+    rates = ordered["pages_per_s"]
+    return ordered if rates.isna().all() else ordered.loc[: rates.idxmax()]
+
+
+def memory_per_user(trial: pd.DataFrame) -> float:
+    """How many bytes a further user takes, by the straight line through the buckets before the most pages a second."""
+    before = before_the_most(trial).dropna(subset=[USERS, "memory_bytes"])
+    if len(before) < LEAST_BUCKETS or before[USERS].nunique() < 2:
+        return math.nan
+    slope, _ = np.polyfit(before[USERS], before["memory_bytes"], 1)
+    return float(slope)
+
+
+def least_idle(trial: pd.DataFrame) -> float:
+    """The least share of CPU that was idle before the most pages a second."""
+    return float(before_the_most(trial)["cpu_idle_share"].min())

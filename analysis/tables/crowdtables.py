@@ -1,0 +1,140 @@
+"""The table of a crowd: how many pages a server gives, what a page takes then, and what gives way first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.evaluation import curves
+from analysis.evaluation.results import Results
+from analysis.labels import words
+from analysis.statistics.estimate import estimate
+from analysis.tables.cellcolumns import cell_heads, cell_of
+from analysis.tables.table import Shown, Table
+
+USUAL_USERS = (100, 120, 200, 777)  # at which the study of 2013 told page times
+QUARTERS = (0.25, 0.5, 0.75, 1.0)  # of the most users, where few of them were reached
+LEAST_USUAL = 2
+SIGNIFICANT = 2  # digits of a quarter
+LIMITS = {"server-cpu": "server's CPU", "generator-cpu": "generator's CPU", "nothing": "none"}
+
+
+def crowds(results: Results) -> Table | None:
+    """A row per condition that has a trial that counts: medians over its trials."""
+    kept = results.sifted.kept
+    if kept.empty:
+        return None
+    marks = _marks(results.buckets)
+    found = [
+        {**cell, **_row(kept[kept["cell"] == cell["cell"]], results.buckets, marks)}
+        for cell in results.cells[results.cells["n"] > 0].to_dict("records")
+    ]
+    heads = cell_heads(results)
+    least, most = results.trials
+    n = f"n = {least}" if least == most else f"n = {least} to {most}"
+    brackets = "Brackets: 95 % interval" + ("; below five trials the range." if results.few else ".")
+    return Table(
+        name="crowds",
+        title="What the server gave a growing crowd",
+        note=f"Medians, {n} trials per condition. {brackets} Page at 100: page time at 100 users, on the line between two "
+        "buckets. First error, over 3 s: users when a page first failed, and when pages took over 3 s; in brackets in "
+        "how many trials; a dash: never. Up to the most pages/s: CPU idle, the least share of the machine in a bucket, "
+        "and memory per user, the slope of the server's memory. Limit: what ran out.",
+        data=pd.DataFrame(_data(results, each) for each in found),
+        head=(
+            *heads,
+            *("Most pages/s", "At users"),
+            *(f"Page at {users} (s)" for users in marks),
+            *("First error (users)", "Over 3 s (users)", "CPU idle (%)", "Memory per user (kB)", "Limit"),
+        ),
+        rows=tuple((*cell_of(results, each), *_shown(each, marks)) for each in found),
+        keys=len(heads),
+    )
+
+
+def _marks(buckets: pd.DataFrame) -> tuple[int, ...]:
+    """The numbers of users at which page times are told: the usual ones that were reached, else quarters of the most."""
+    if buckets["users"].isna().all():
+        return ()
+    most = float(buckets["users"].max())
+    reached = tuple(users for users in USUAL_USERS if users <= most)
+    if len(reached) >= LEAST_USUAL:
+        return reached
+    return tuple(dict.fromkeys(_rounded_down(share * most) for share in QUARTERS if share * most >= 1))
+
+
+def _rounded_down(users: float) -> int:
+    unit = 10 ** max(0, math.floor(math.log10(users)) + 1 - SIGNIFICANT)
+    return int(users // unit * unit)
+
+
+def _row(trials: pd.DataFrame, buckets: pd.DataFrame, marks: tuple[int, ...]) -> dict[str, Any]:
+    cell = trials["cell"].iloc[0]
+    series = [each for _, each in buckets[buckets["cell"] == cell].groupby(curves.TRIAL, sort=False)]
+
+    def median(tell: Callable[[pd.DataFrame], float]) -> float:
+        return _median(np.array([tell(each) for each in series]))
+
+    return {
+        "trials": len(trials),
+        "users_at_most_pages": _median(trials["users_at_most_pages"]),
+        **{
+            f"page_ms_at_{users}": median(lambda each, users=users: curves.at_users(each, "page_ms", users))  # type: ignore[misc]
+            for users in marks
+        },
+        "first_error_users": _median(trials["first_error_users"]),
+        "trials_with_errors": int(trials["first_error_users"].notna().sum()),
+        "users_over_3s": _median(trials["users_over_3s"]),
+        "trials_over_3s": int(trials["users_over_3s"].notna().sum()),
+        "cpu_idle_share": median(curves.least_idle),
+        "memory_bytes_per_user": median(curves.memory_per_user),
+        "limited_by": limits_text(trials["limited_by"]) if "limited_by" in trials else "",
+    }
+
+
+def _shown(row: Mapping[str, Any], marks: tuple[int, ...]) -> Iterator[Shown]:
+    digits = words.decimals(row["median"])
+    yield Shown(words.number(row["median"], digits), words.span(row["low"], row["high"], digits))
+    yield Shown(words.number(row["users_at_most_pages"]))
+    for users in marks:
+        yield _seconds(row[f"page_ms_at_{users}"] / 1e3)
+    yield _when(row["first_error_users"], row["trials_with_errors"], row["trials"])
+    yield _when(row["users_over_3s"], row["trials_over_3s"], row["trials"])
+    yield Shown(words.number(100 * row["cpu_idle_share"]))
+    yield Shown(words.number(row["memory_bytes_per_user"] / 1e3))
+    yield Shown(row["limited_by"] or words.DASH)
+
+
+def _seconds(value: float) -> Shown:
+    """Three digits that say something."""
+    return Shown(words.number(value, 2 if value < 10 else 1))
+
+
+def _when(users: float, happened: int, trials: int) -> Shown:
+    if not happened:
+        return Shown(words.DASH)
+    return Shown(words.number(users), "" if happened == trials else f"({happened} of {trials})")
+
+
+def limits_text(limits: pd.Series[Any]) -> str:
+    """What ran out, with the number of trials where it was not the same in all."""
+    counts = limits.dropna().astype(str).value_counts()
+    return ", ".join(
+        LIMITS.get(str(name), str(name)) + (f" {count}" if len(counts) > 1 else "")
+        for name, count in counts.items()
+    )
+
+
+def _data(results: Results, row: Mapping[str, Any]) -> dict[str, Any]:
+    figures = {"median": "pages_per_s", "low": "pages_per_s_low", "high": "pages_per_s_high"}
+    kept = [*results.condition_columns, *figures, *list(row)[list(row).index("trials") :]]
+    return {figures.get(name, name): row[name] for name in kept}
+
+
+def _median(values: Any) -> float:
+    known = np.asarray(values, dtype=float)
+    return estimate(known[~np.isnan(known)]).median
