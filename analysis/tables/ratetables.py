@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
-
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.tables.cellcolumns import cell_heads, cell_of

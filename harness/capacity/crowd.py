@@ -18,7 +18,7 @@ from harness.capacity.logtail import Tail
 from harness.capacity.recipe import Recipe
 from harness.capacity.series import PAGES_NAME, SECONDS_NAME, Page, Second
 from harness.capacity.served import ServedCounts, counted
-from harness.capacity.serverside import Sampler, Watched, sampling
+from harness.capacity.serverside import Watched, sampling
 from harness.errors import TestbedFailed
 from harness.link.emulated import EmulatedLink
 from harness.model.link import Link

@@ -29,7 +29,6 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
-from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Testbed
 
 PAGE_NAME, CORES_NAME = "page.json", "cores.json"  # what a user loads, and who had which cores

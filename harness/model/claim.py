@@ -15,7 +15,8 @@ from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
 from harness.model.dimensions import AGAIN, DIMENSIONS, NUMBERS, follows, is_again, value
-from harness.model.observation import MAIN_METRIC, METRICS, numeric_metric
+from harness.model.metrics import numeric_metric
+from harness.model.observation import MAIN_METRIC, METRICS
 
 Dimensions = Mapping[str, Any]
 Pair = tuple[Dimensions, Dimensions | None]  # subject and reference; of a budget the subject alone

@@ -10,7 +10,7 @@ from harness.errors import TestbedFailed
 from harness.link.emulated import DEVICE
 from harness.link.probes import OneWay, goodput_mbps
 from harness.model.link import NO_LINK
-from harness.testbed.calibrate import PROBE_ADDRESS, calibrate
+from harness.testbed.calibrate import calibrate
 from harness.testbed.testbed import testbed
 from tests.system.conftest import inside
 

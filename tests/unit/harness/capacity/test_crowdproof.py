@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from harness.capacity.crowdproof import CrowdEvidence, verdict
-from harness.capacity.served import ServedCounts, counted
 from harness.capacity.series import Page
+from harness.capacity.served import ServedCounts, counted
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from sites.servedrequest import Match, ServedRequest
