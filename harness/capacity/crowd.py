@@ -105,7 +105,10 @@ class Crowd:
             seen.seconds, seen.accounting = sampler.seconds, sampler.accounting
             plan = self.plan(client, began_ns)
             try:
-                with starting_on(self.cores.generator), generating(plan, client.host, self.files) as generator:
+                with (
+                    starting_on(self.cores.generator),
+                    generating(plan, client.host, self.files) as generator,
+                ):
                     sampler.follow(generator.pid)
                     self._watch(generator, client, told)
             finally:

@@ -104,7 +104,8 @@ def _link(arguments: argparse.Namespace) -> Link:
     links = named_links(arguments.link)
     if len(links) > 1:
         raise StudyError(
-            f"--link {arguments.link} names {len(links)} links: {', '.join(each.name for each in links)}; name one of them"
+            f"--link {arguments.link} names {len(links)} links: {', '.join(each.name for each in links)}; "
+            "name one of them"
         )
     return replace(links[0], per_client=True)
 
@@ -123,9 +124,7 @@ def _recipe(archive: Archive, condition: Condition, replay: Replay, backend: Bac
         recipe = proved_recipe(opened, condition, WORKSPACE / "recipe")
     workload = condition.workload
     if isinstance(workload, Users):
-        refuse_too_many(
-            crowd_of(workload, recipe, condition.protocol, condition.link.rtt_ms), Machine.this()
-        )
+        refuse_too_many(crowd_of(workload, recipe, condition.protocol, condition.link.rtt_ms), Machine.this())
     return recipe
 
 

@@ -189,7 +189,19 @@ def test_the_command_prints_a_line_a_second_and_a_summary(coldload: Coldload) ->
 
 def test_the_command_prints_the_record(coldload: Coldload) -> None:
     code, out, err = coldload.run(
-        "crowd", PAGE, "--users", "2", "--for", "3s", "--think", "1s", "--rtt-ms", "20", "--json", "--keep", "kept"
+        "crowd",
+        PAGE,
+        "--users",
+        "2",
+        "--for",
+        "3s",
+        "--think",
+        "1s",
+        "--rtt-ms",
+        "20",
+        "--json",
+        "--keep",
+        "kept",
     )
     record = json.loads(out)
     assert code == 0

@@ -23,15 +23,17 @@ def duration_s(text: str) -> float:
     """`30s`, `2m`, `1h`, or a number of seconds."""
     found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([smh]?)", text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no duration; it is a number with s, m or h, as in 30s")
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is no duration; it is a number with s, m or h, as in 30s"
+        )
     return float(found[1]) * SECONDS_OF[found[2]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The page, the crowd, and the condition of its pages."""
     parser.description = (
-        "Users load the page from one server, each cold and behind a link to itself, think, and load it again. What the "
-        "page asks for is taken from three loads of it in the browser first. One line a second, then a summary."
+        "Users load the page from one server, each cold and behind a link to itself, think, and load it again. What "
+        "the page asks for is taken from three loads of it in the browser first. One line a second, then a summary."
     )
     parser.add_argument("name", metavar="NAME", help="an archive")
     parser.add_argument(
@@ -76,5 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="store the lines of pages, seconds and buckets here"
     )
-    parser.add_argument("--json", action="store_true", help="print the whole record; the seconds go to stderr")
+    parser.add_argument(
+        "--json", action="store_true", help="print the whole record; the seconds go to stderr"
+    )
     add_link_options(parser)

@@ -16,7 +16,9 @@ from sites.servedrequest import Match, ServedRequest
 
 PAGE = Page(t_s=0, user=0, ms=300, requests=10, connections=2, protocol="h2", tls="1.3")
 FAILED = Page(t_s=1, user=1, error="timeout", requests=3, failed=3)
-CLEAN = {way: {"drops_queue": 7, "drops_device": 0, "oversize": 0, "write_errors": 0} for way in ("down", "up")}
+CLEAN = {
+    way: {"drops_queue": 7, "drops_device": 0, "oversize": 0, "write_errors": 0} for way in ("down", "up")
+}
 GOOD = CrowdEvidence(
     protocol=Protocol.H2,
     hosts=2,

@@ -1,0 +1,63 @@
+"""Durations of `coldload crowd`, and the lines that it prints."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from harness.capacity.recipe import Item, Recipe
+from harness.capacity.series import Page, Second
+from harness.cli.arguments.crowd import SPOKEN, duration_s
+from harness.cli.crowdlines import recipe_line, second_line
+from harness.model.protocol import Protocol
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30s", 30), ("2m", 120), ("1h", 3600), ("45", 45), ("0.5s", 0.5), ("0", 0)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert duration_s(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "s", "-3s", "3 s", "soon", "1e9", "30sec", "nan"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is no duration; it is a number with s, m or h"):
+        duration_s(text)
+
+
+def test_protocols_of_crowds() -> None:
+    assert {Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3} <= set(SPOKEN)
+    assert Protocol.HTTP1_PIPELINED not in SPOKEN
+
+
+def test_the_line_of_a_second() -> None:
+    second = Second(
+        t_s=12.004,
+        users=50,
+        server_cpu_s=0.614,
+        server_rss_bytes=90_000_000,
+        server_pss_bytes=38_200_000,
+        workers_busy=12,
+        workers_idle=388,
+        generator_cpu_s=0.3,
+        machine_idle_share=0.42,
+    )
+    ended = [Page(t_s=11, user=1, ms=400), Page(t_s=11, user=2, ms=500), Page(t_s=3, user=3, error="timeout")]
+    assert second_line(second, ended) == (
+        "  12 s  50 users  2 pages  450 ms  1 failed (1 timeout)  server 0.61 38.2 MB 12/400 workers  generator 0.30  "
+        "emulator -  idle 42%"
+    )
+    assert second_line(Second(t_s=1), []) == (
+        "   1 s  - users  0 pages  - ms  0 failed  server - -  generator -  emulator -  idle -"
+    )
+
+
+def test_the_line_of_a_recipe() -> None:
+    document, style = (Item(f"https://{host}.example/", "GET", (), 200) for host in "ab")
+    late = Item("https://a.example/late", "GET", (), 200, (0,))
+    made = Recipe(document, (Item(style.url, "GET", (), 200, (-1,)), late), (410.0, 400.0, 450.0))
+    assert recipe_line("page", made) == (
+        "page: 3 requests to 2 hosts, 1 of them for what other objects led to; in the browser their network time is "
+        "410 ms"
+    )
