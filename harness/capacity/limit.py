@@ -12,11 +12,11 @@ In one second, the first of these that holds, because what stands above makes wh
 
 A part has run out of CPU when it used FULL of as many cores as it can keep busy: few, where it has few threads. It also
 has when its cores were full and it was the one who filled them: less than SPARE of them was idle, the parts that share
-them used OURS of them (else other programs did, and the machine was busy), and of these it used the most. Of a generator
-or an emulator it is enough to have used HELD of such cores: then the server had to wait for them.
+them used OURS of them (else other programs did, and the machine was busy), and of these it used the most. Of a
+generator or an emulator it is enough to have used HELD of such cores: then the server had to wait for them.
 
-So with a core for each, a part is held against its own; where all share two, the idle time of both tells that the CPU ran
-out, and who had most of it, who was the limit.
+So with a core for each, a part is held against its own; where all share two, the idle time of both tells that the CPU
+ran out, and who had most of it, who was the limit.
 
 A trial's limit is what first held for SHARE of STRETCH_S: what runs out first makes the rest pile up later. A generator
 or an emulator that ran out so at any time spoils the trial.
