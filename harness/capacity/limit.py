@@ -12,14 +12,15 @@ In one second, the first of these that holds, because what stands above makes wh
 
 A part has run out of CPU when it used FULL of as many cores as it can keep busy: few, where it has few threads. It also
 has when its cores were full and it was the one who filled them: less than SPARE of them was idle, the parts that share
-them used OURS of them (else other programs did, and the machine was busy), and of these it used the most. Of a generator
-or an emulator it is enough to have used HELD of such cores: then the server had to wait for them.
+them used OURS of them (else other programs did, and the machine was busy), and of these it used the most. Of a
+generator or an emulator it is enough to have used HELD of such cores: then the server had to wait for them.
 
-So with a core for each, a part is held against its own; where all share two, the idle time of both tells that the CPU ran
-out, and who had most of it, who was the limit.
+So with a core for each, a part is held against its own; where all share two, the idle time of both tells that the CPU
+ran out, and who had most of it, who was the limit.
 
 A trial's limit is what first held for SHARE of STRETCH_S: what runs out first makes the rest pile up later. A generator
-or an emulator that ran out so at any time spoils the trial.
+or an emulator that ran out so at any time is the limit whatever ran out before: it spoils the trial, which does not count
+(`generator-saturated`, `emulator-saturated`: harness.model.soundness).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Limit(StrEnum):
     NOTHING = "nothing"
 
 
-SATURATED = {Limit.GENERATOR_CPU: "generator-saturated", Limit.EMULATOR: "emulator-saturated"}
+SPOILING = frozenset({Limit.GENERATOR_CPU, Limit.EMULATOR})
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ class Part:
 class Capacity:
     """What there is to run out. None: there is no such limit, or nobody knows it.
 
-    `workers` is how many can be busy for clients (one is the status page's), `slots` how many connections can be open.
-    The rates are those that all clients share.
+    `workers` is how many there may be; the status page holds one of them, which readings leave out. `slots` is how many
+    connections can be open. The rates are those that all clients share.
     """
 
     server: Part
@@ -94,22 +95,20 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The limit of a trial, since when it held, and the reasons for which the trial does not count."""
+    """The limit of a trial, and since when it held."""
 
     limited_by: Limit
-    since_s: float | None
-    saturated: tuple[str, ...]
+    since_s: float | None = None
 
 
 def verdict(seconds: Sequence[Second], capacity: Capacity) -> Verdict:
     """The limit of a trial with these readings, the first of which began at 0."""
     timed = _timed(seconds, capacity)
     found = [each for each in map(_lasting, _stretches(timed)) if each is not None]
-    there = {each.limit for each in found}
-    saturated = tuple(reason for limit, reason in SATURATED.items() if limit in there)
     if not found:
-        return Verdict(Limit.NOTHING, None, saturated)
-    return Verdict(found[0].limit, found[0].t_s, saturated)
+        return Verdict(Limit.NOTHING)
+    first = next((each for each in found if each.limit in SPOILING), found[0])
+    return Verdict(first.limit, first.t_s)
 
 
 def limit_in(seconds: Sequence[Second], capacity: Capacity) -> Limit:
@@ -179,7 +178,8 @@ def _is_full(crossed: int | None, length_s: float, mbps: float | None) -> bool:
 
 
 def _all_work(second: Second, workers: int | None) -> bool:
-    return second.workers_idle == 0 and _reaches(second.workers_busy, workers)
+    busy = second.workers_busy
+    return second.workers_idle == 0 and busy is not None and _reaches(busy + 1, workers)
 
 
 def _reaches(there: int | None, most: int | None) -> bool:

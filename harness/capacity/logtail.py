@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,10 @@ SUMMED_BYTES = 8 * 2**20  # of a log: what grew by more at once is not looked th
 
 
 class Tail:
-    """Reads a file from where it ended before, whole lines alone. What cannot be read has gained nothing."""
+    """Reads a file from where it ended before, whole lines alone, and from its start when it was emptied meanwhile.
+
+    A file that is not there has gained nothing.
+    """
 
     def __init__(self, file: Path, *, from_now: bool = True) -> None:
         self._file = file
@@ -21,6 +25,8 @@ class Tail:
         """The whole lines since the last time."""
         try:
             with self._file.open("rb") as text:
+                if os.fstat(text.fileno()).st_size < self._position:
+                    self._position = 0
                 text.seek(self._position)
                 found = text.read()
         except FileNotFoundError:

@@ -58,10 +58,13 @@ class FixedSettings:
 
 @dataclass(frozen=True)
 class CacheSettings:
-    """Those of the cache, where a study asks for one: room, the largest answer in it, and how long answers stay."""
+    """Those of the cache, where a study asks for one: room, the largest answer in it, and how long answers stay.
 
-    cache_bytes: int = 64 * 2**20
-    cache_object_bytes: int = 2**20
+    Shared memory is divided into 256 parts, and an answer has to fit into one of them.
+    """
+
+    cache_bytes: int = 256 * 2**20
+    cache_object_bytes: int = 1_000_000
     cache_expire_s: int = 86_400
 
 

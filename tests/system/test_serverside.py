@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import socket
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -203,7 +204,7 @@ def test_every_request_and_every_byte_is_counted_once(seen: tuple[str, Watch]) -
 def test_open_connections_are_counted(seen: tuple[str, Watch]) -> None:
     name, watch = seen
     ours = HELD * 2 if name == "gateway" else HELD  # it may keep one to nginx for each
-    assert HELD <= max(watch.known("server_connections")) <= ours + 1
+    assert HELD <= statistics.mode(watch.known("server_connections")) <= ours
 
 
 def test_a_connection_that_is_kept_holds_a_worker_or_not(seen: tuple[str, Watch]) -> None:
@@ -376,7 +377,7 @@ def test_prefork_and_http2_are_refused_before_anything_starts(archive: Archive) 
 def test_a_cache_answers_with_what_was_compressed_before(
     tmp_path_factory: pytest.TempPathFactory, kind: str
 ) -> None:
-    body = "".join(f"<p>{number:x} {number * 7919:o} prime and proper" for number in range(20_000))
+    body = "".join(f"<p>{number:x} {number * 7919:o} prime and proper" for number in range(6000))
     pages = tmp_path_factory.mktemp("archives")
     text = write_archive(pages, "text", About(START_URL, "test", "test", ()), [html(START_URL, body)])
     replay = Replay(compression=Compression.parse("gzip-9-dynamic"))

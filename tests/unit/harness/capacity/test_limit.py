@@ -20,6 +20,7 @@ from harness.capacity.limit import (
     Capacity,
     Limit,
     Part,
+    Verdict,
     limit_in,
     limit_of_second,
     verdict,
@@ -30,7 +31,7 @@ OWN = Capacity(
     server=Part.on((0, 1)),
     generator=Part.on((2,)),
     emulator=Part.on((3,), threads=1),
-    workers=399,
+    workers=400,
     slots=None,
     down_mbps=100,
     up_mbps=20,
@@ -79,7 +80,7 @@ def test_a_calm_second_has_no_limit() -> None:
         ({"up_bytes": 2_500_000}, Limit.LINK),
         (STARVED, Limit.WORKERS),
         ({"workers_busy": 392, "workers_idle": 0}, Limit.WORKERS),
-        ({"workers_busy": int(399 * ALL) - 1, "workers_idle": 0}, Limit.NOTHING),  # more are being started
+        ({"workers_busy": int(400 * ALL) - 2, "workers_idle": 0}, Limit.NOTHING),  # more are being started
         ({"workers_busy": 398, "workers_idle": 1}, Limit.NOTHING),
     ],
 )
@@ -98,6 +99,11 @@ def test_what_runs_out_with_cores_of_its_own(changes: dict[str, Any], limit: Lim
 )
 def test_what_makes_the_rest_look_full_is_named(changes: dict[str, Any], limit: Limit) -> None:
     assert of(**changes) is limit
+
+
+def test_the_worker_of_the_status_page_counts_among_few_workers() -> None:
+    assert of(replace(OWN, workers=5), workers_busy=4, workers_idle=0) is Limit.WORKERS
+    assert of(replace(OWN, workers=5), workers_busy=3, workers_idle=0) is Limit.NOTHING
 
 
 def test_a_second_may_be_longer() -> None:
@@ -155,11 +161,8 @@ def series(*stretches: tuple[int, dict[str, Any]]) -> list[Second]:
 
 def test_the_limit_of_a_trial_is_what_ran_out_first() -> None:
     ramp = series((60, {}), (60, STARVED), (60, {"server_cpu_s": 2.0}))
-    found = verdict(ramp, OWN)
-    assert (found.limited_by, found.saturated) == (Limit.WORKERS, ())
-    assert found.since_s == 61.0
-    assert verdict(ramp[:60], OWN).limited_by is Limit.NOTHING
-    assert verdict([], OWN).limited_by is Limit.NOTHING
+    assert verdict(ramp, OWN) == Verdict(Limit.WORKERS, 61.0)
+    assert verdict(ramp[:60], OWN) == verdict([], OWN) == Verdict(Limit.NOTHING)
 
 
 def test_a_moment_is_no_limit() -> None:
@@ -171,13 +174,13 @@ def test_a_moment_is_no_limit() -> None:
 
 def test_a_generator_that_is_saturated_at_any_time_spoils_the_trial() -> None:
     late = series((30, {}), (30, STARVED), (20, {"generator_cpu_s": 1.0}))
-    assert verdict(late, OWN).saturated == ("generator-saturated",)
-    assert verdict(late, OWN).limited_by is Limit.WORKERS
-    assert verdict(series((20, {"emulator_cpu_s": 0.99})), OWN).saturated == ("emulator-saturated",)
+    assert verdict(late, OWN) == Verdict(Limit.GENERATOR_CPU, 61.0)
+    late = series((30, STARVED), (20, {"emulator_cpu_s": 0.99}), (30, STARVED))
+    assert verdict(late, OWN) == Verdict(Limit.EMULATOR, 31.0)
 
 
 def test_a_short_trial_is_judged_as_a_whole() -> None:
-    assert verdict(series((4, {"generator_cpu_s": 1.0})), OWN).saturated == ("generator-saturated",)
+    assert verdict(series((4, {"generator_cpu_s": 1.0})), OWN).limited_by is Limit.GENERATOR_CPU
     assert verdict(series((1, {"server_cpu_s": 2.0})), OWN).limited_by is Limit.SERVER_CPU
     assert verdict(series((3, {}), (1, {"server_cpu_s": 2.0})), OWN).limited_by is Limit.NOTHING
 

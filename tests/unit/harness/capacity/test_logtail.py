@@ -35,6 +35,14 @@ def test_a_file_that_is_not_there_has_gained_nothing_yet(tmp_path: Path) -> None
     assert tail.gained() == b"first\n"
 
 
+def test_a_file_that_was_emptied_is_read_from_its_start(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    add(log, "before\n")
+    tail = Tail(log)
+    log.write_text("new\n")
+    assert tail.gained() == b"new\n"
+
+
 def test_requests_are_counted_and_their_bytes_added_up(tmp_path: Path) -> None:
     log = tmp_path / "log"
     add(log, '{"size":1}\n')

@@ -93,7 +93,7 @@ def test_a_cache_keeps_answers_as_they_are_sent() -> None:
     on_disk = lines(apache, "apache", {"mod_cache": "disk"})
     assert {"CacheEnable disk /", "CacheQuickHandler Off", 'CacheRoot "/x"'} <= on_disk
     shared = lines(apache, "apache", {"mod_cache": "socache"})
-    assert {"CacheEnable socache /", "CacheSocacheMaxSize 1048576"} <= shared
+    assert {"CacheEnable socache /", "CacheSocacheMaxSize 1000000"} <= shared
 
 
 def test_nginx_and_caddy_take_theirs() -> None:
