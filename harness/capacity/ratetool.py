@@ -47,7 +47,7 @@ class Watch:
 
     began: Callable[[], None]
     check: Callable[[], None]
-    pinned: Callable[[int], AbstractContextManager[None]] = nullcontext
+    pinned: Callable[[int], AbstractContextManager[None]] = lambda _: nullcontext()
 
 
 @dataclass(frozen=True)
