@@ -8,35 +8,32 @@ from harness.capacity.rateproof import RateEvidence
 from harness.model.rateobservation import RateObservation
 
 
-def observe(evidence: RateEvidence, accounting: str, limited_by: str | None) -> RateObservation:
-    """The numbers; where the tool left no reading, none of its own."""
-    reading, cpu_s = evidence.reading, evidence.server_cpu_s
-    if reading is None:
-        return RateObservation(
-            link_reading=evidence.link_reading, foreign_cpu_share=evidence.foreign_cpu_share
-        )
-    latency = reading.latency
+def observe(evidence: RateEvidence, limited_by: str | None) -> RateObservation:
+    """The numbers; those of the tool are null where it left no reading."""
+    reading, used = evidence.reading, evidence.used
+    latency = reading.latency if reading else None
+    cpu_s = used.server_cpu_s if used else None
     return RateObservation(
-        requests_per_s=round(reading.requests_per_s, 3),
-        requests=reading.requests,
-        latency_p50_ms=latency and latency.p50_ms,
-        latency_p90_ms=latency and latency.p90_ms,
-        latency_p99_ms=latency and latency.p99_ms,
-        latency_p999_ms=latency and latency.p999_ms,
-        errors=dict(reading.errors),
+        requests_per_s=round(reading.requests_per_s, 3) if reading else None,
+        requests=reading.requests if reading else None,
+        latency_p50_ms=latency.p50_ms if latency else None,
+        latency_p90_ms=latency.p90_ms if latency else None,
+        latency_p99_ms=latency.p99_ms if latency else None,
+        latency_p999_ms=latency.p999_ms if latency else None,
+        errors=dict(reading.errors) if reading else {},
         bytes_body=bytes_body(evidence),
-        bytes_per_s=round(reading.bytes_read / reading.seconds, 3),
+        bytes_per_s=round(reading.bytes_read / reading.seconds, 3) if reading else None,
         server_cpu_s=cpu_s,
-        server_cpu_us_per_request=None
-        if cpu_s is None or not reading.requests
-        else round(1e6 * cpu_s / reading.requests, 3),
+        server_cpu_us_per_request=round(1e6 * cpu_s / reading.requests, 3)
+        if cpu_s is not None and reading and reading.requests
+        else None,
         generator_cpu_s=evidence.generator_cpu_s,
         limited_by=limited_by,
         requests_by_protocol=requests_by_protocol(evidence),
         tls_versions=tls_versions(evidence),
-        link_reading=evidence.link_reading,
-        foreign_cpu_share=evidence.foreign_cpu_share,
-        accounting=accounting,
+        link_reading=used.link_reading if used else None,
+        foreign_cpu_share=used.foreign_cpu_share if used else None,
+        accounting=evidence.accounting,
     )
 
 

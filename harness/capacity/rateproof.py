@@ -7,18 +7,16 @@ of TLS for as long as it lasts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from harness.capacity.closedloop import ClosedLoop, RateReading
+from harness.capacity.ratewindow import Used
 from harness.errors import TestbedFailed
-from harness.input.shown import clipped, shortened
 from harness.model.direction import Way
-from harness.outcome import Outcome, TrialFailed
+from harness.outcome import Outcome
+from harness.trial.reason import listed
 from sites.servedrequest import Match, ServedRequest
 
-LONGEST_NAMED = 300
 LOSSES = ("drops_device", "oversize", "write_errors")
 
 
@@ -26,33 +24,22 @@ LOSSES = ("drops_device", "oversize", "write_errors")
 class RateEvidence:
     """All that one trial left behind; None for what it did not get to.
 
-    `link_before` is the reading of the link when the counting began, `link_reading` that at the end.
+    `accounting` is how the server's CPU time was told.
     """
 
     loop: ClosedLoop
     tls: str
     reading: RateReading | None = None
     served: tuple[ServedRequest, ...] | None = None
-    link_before: Mapping[str, Any] | None = None
-    link_reading: Mapping[str, Any] | None = None
-    server_cpu_s: float | None = None
+    used: Used | None = None
     generator_cpu_s: float | None = None
-    foreign_cpu_share: float | None = None
-
-    @property
-    def packets_up(self) -> int | None:
-        """How many packets the client sent while the counting went on."""
-        if self.link_before is None or self.link_reading is None:
-            return None
-        return int(self.link_reading[Way.UP]["packets_out"] - self.link_before[Way.UP]["packets_out"])
+    accounting: str | None = None
 
 
-def ending(evidence: RateEvidence, failed: TrialFailed | TestbedFailed | None) -> tuple[Outcome, str | None]:
+def ending(evidence: RateEvidence, failed: TestbedFailed | None) -> tuple[Outcome, str | None]:
     """The outcome of a trial with its reason; `failed` is what ended it early."""
-    if isinstance(failed, TestbedFailed):
-        return Outcome.TESTBED_FAILED, str(failed)
     if failed is not None:
-        return failed.outcome, failed.reason
+        return Outcome.TESTBED_FAILED, str(failed)
     for outcome, find in (
         (Outcome.TESTBED_FAILED, lossy_testbed),
         (Outcome.PAGE_ERROR, nothing_answered),
@@ -69,15 +56,11 @@ def ending(evidence: RateEvidence, failed: TrialFailed | TestbedFailed | None) -
 
 def lossy_testbed(evidence: RateEvidence) -> str | None:
     """Packets lost outside the model of the link."""
-    if evidence.link_reading is None:
+    if evidence.used is None:
         return "the link gave no reading"
-    lost = [
-        f"{evidence.link_reading[way].get(kind)} {kind} {way}"
-        for way in Way
-        for kind in LOSSES
-        if evidence.link_reading[way].get(kind)
-    ]
-    return _listed("packets were lost outside the emulated link:", lost)
+    told = evidence.used.link_reading
+    lost = [f"{told[way].get(kind)} {kind} {way}" for way in Way for kind in LOSSES if told[way].get(kind)]
+    return listed("packets were lost outside the emulated link:", lost)
 
 
 def nothing_answered(evidence: RateEvidence) -> str | None:
@@ -121,7 +104,7 @@ def wrong_at_server(evidence: RateEvidence) -> str | None:
         for each in evidence.served
         if each.url != evidence.loop.url or each.match is not Match.EXACT
     ]
-    return _listed(f"the server did not use {protocol} for", wrong) or _listed(
+    return listed(f"the server did not use {protocol} for", wrong) or listed(
         f"the server was not asked for {evidence.loop.url} alone, but for", others
     )
 
@@ -138,16 +121,10 @@ def not_pipelined(evidence: RateEvidence) -> str | None:
     deepest = max((each.depth or 1 for each in evidence.served or ()), default=1)
     if loop.depth == 1:
         return f"requests were pipelined: {deepest} at once on a connection" if deepest > 1 else None
-    packets = evidence.packets_up
+    packets = evidence.used.grown(Way.UP, "packets_out") if evidence.used else None
     if deepest > 1 or (packets is not None and packets < evidence.reading.requests):
         return None
     return (
         f"nothing proves that requests were pipelined: the server's log tells of none, and the client sent {packets} "
         f"packets for {evidence.reading.requests} requests"
     )
-
-
-def _listed(what: str, items: list[str]) -> str | None:
-    if not items:
-        return None
-    return f"{what} {shortened([clipped(each, LONGEST_NAMED) for each in items], 3)}"

@@ -35,6 +35,7 @@ class RateTool:
     read: Callable[[str, ClosedLoop, Path], RateReading]
     version: Callable[[], str]
     counts_from: str | None = None
+    threaded: bool = True
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Watch:
 
     began: Callable[[], None]
     check: Callable[[], None]
-    pinned: Callable[[int], AbstractContextManager[None]] = nullcontext
+    pinned: Callable[[int], AbstractContextManager[None]] = lambda _: nullcontext()
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,11 @@ class _Counting:
         self._watch = watch
         self.before_s: float | None = None
 
+    @property
+    def pause_s(self) -> float:
+        """Until the next look: looks cost time of the cores that are measured."""
+        return LOOK_S if self.before_s is None else CHECK_S
+
     def begin(self, before_s: float) -> None:
         self._watch.began()
         self.before_s = before_s
@@ -113,11 +119,11 @@ class _Counting:
 
 
 def _until_it_ends(tool: RateTool, loop: ClosedLoop, process: Process, counting: _Counting) -> None:
-    """Wait for the end of the process, without waiting for it in the sense of the kernel: its CPU time stays told."""
+    """Until the process ends, which the kernel is not told that we know: what it used can still be read."""
     start = checked = time.monotonic()
     ended = os.pidfd_open(process.pid)
     try:
-        while not select.select([ended], [], [], LOOK_S)[0]:
+        while not select.select([ended], [], [], counting.pause_s)[0]:
             counting.look(process)
             if time.monotonic() - checked < CHECK_S:
                 continue

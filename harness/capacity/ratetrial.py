@@ -10,49 +10,65 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from harness.capacity.closedloop import ClosedLoop, RateReading
+from harness.capacity.cores import Cores, allotted_here, pinned
 from harness.capacity.h2load import H2LOAD
+from harness.capacity.limit import Capacity, Part
 from harness.capacity.rateobserve import observe
 from harness.capacity.rateproof import RateEvidence, ending
 from harness.capacity.ratetool import OUTPUT, RateTool, Watch, files_of, run_tool
+from harness.capacity.ratewindow import Used, Window, limited_by
+from harness.capacity.spdyclient import SPDY_CLIENT
 from harness.capacity.wrk import WRK
-from harness.errors import TestbedFailed
+from harness.errors import StudyError, TestbedFailed
+from harness.link.emulated import EmulatedLink
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.rateobservation import RateObservation
+from harness.model.serversettings import USUAL, ServerSettings
 from harness.model.workload import Requests
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.plan import PlannedTrial
+from harness.system.accounts import Account, account
 from harness.system.clock import utc_text
-from harness.system.processtree import ForeignCpu
 from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client, Testbed
 from sites.coding import BROWSER_CODINGS
 from sites.servedrequest import ServedRequest, served_to
 
-TOOLS: Mapping[Engine, RateTool] = {Engine.WRK: WRK, Engine.H2LOAD: H2LOAD}
-ACCOUNTING = "processes"
+TOOLS: Mapping[Engine, RateTool] = {
+    Engine.WRK: WRK,
+    Engine.H2LOAD: H2LOAD,
+    Engine.SPDY_CLIENT: SPDY_CLIENT,
+}
 
 
 @dataclass(frozen=True)
 class RateOptions:
-    """What a study asks for beyond its conditions: of `keep`, `output` is what the tool printed."""
+    """What a trial needs beyond its condition.
 
+    `settings` are those of its server, None: the usual ones. Of `keep`, `output` is what the tool printed.
+    """
+
+    settings: ServerSettings | None = None
     keep: tuple[str, ...] = ()
 
 
 def run_rate_trial(testbed: Testbed, planned: PlannedTrial, options: RateOptions, files: Path) -> Record:
     """Run one planned trial and return its record; `files` is where kept files go."""
-    started, before = datetime.now(UTC), time.perf_counter()
+    condition, started, before = planned.condition, datetime.now(UTC), time.perf_counter()
+    if not isinstance(condition.workload, Requests):
+        raise StudyError(f"a closed loop needs requests, and the condition {condition} has none")
     try:
-        endpoint = testbed.endpoint(planned.condition)
+        endpoint = testbed.endpoint(condition)
     except TestbedFailed as failure:
         now = utc_text(started, "milliseconds")
         return Record(planned, Outcome.TESTBED_FAILED, str(failure), now, RateObservation(), None)
-    attempt = _Attempt(testbed, planned, options, files, endpoint)
+    cores, tool = allotted_here(), TOOLS[condition.engine]
+    loop = loop_of(condition, condition.workload, endpoint, len(cores.generator) if tool.threaded else 1)
+    attempt = _Attempt(testbed, planned, options, files, endpoint, tool, loop, cores)
     failed = attempt.failure()
     evidence = attempt.evidence()
     outcome, reason = ending(evidence, failed)
@@ -61,23 +77,24 @@ def run_rate_trial(testbed: Testbed, planned: PlannedTrial, options: RateOptions
             testbed.examine(endpoint)
         except TestbedFailed as failure:
             outcome, reason = ending(evidence, failure)
+    limit = None
+    if evidence.used is not None and evidence.reading is not None:
+        capacity = _capacity(condition, options.settings or USUAL[condition.server], loop, cores)
+        limit = limited_by(evidence.used, evidence.generator_cpu_s, evidence.reading.seconds, capacity)
     return Record(
         planned=planned,
         outcome=outcome,
         reason=reason,
         started_utc=utc_text(started, "milliseconds"),
-        observation=observe(evidence, ACCOUNTING, limited_by=None),
-        overhead_ms=(time.perf_counter() - before - attempt.loop.seconds) * 1000,
+        observation=observe(evidence, limit.value if limit else None),
+        overhead_ms=max(0.0, 1000 * (time.perf_counter() - before - loop.seconds)),
         archive_digest=endpoint.archive.digest,
     )
 
 
-def loop_of(condition: Condition, endpoint: Endpoint) -> ClosedLoop:
+def loop_of(condition: Condition, load: Requests, endpoint: Endpoint, most_threads: int) -> ClosedLoop:
     """What the tool of a condition is to ask for: the document of its page."""
-    load = condition.workload
-    if not isinstance(load, Requests):
-        raise TypeError(f"{condition} is no closed loop")
-    scheme = condition.protocol.scheme
+    codings = BROWSER_CODINGS[condition.protocol.scheme] & condition.engine.traits.codings
     return ClosedLoop(
         url=endpoint.start_url,
         protocol=condition.protocol,
@@ -85,47 +102,68 @@ def loop_of(condition: Condition, endpoint: Endpoint) -> ClosedLoop:
         depth=load.depth,
         seconds=load.seconds,
         warm_s=load.warm_s,
-        codings=tuple(sorted(BROWSER_CODINGS[scheme] & condition.engine.traits.codings)),
+        codings=tuple(sorted(codings)),
+        threads=threads_for(load.connections, most_threads),
     )
 
 
+def threads_for(connections: int, most: int) -> int:
+    """As many as there may be so that each has as many connections as the next: wrk makes no other numbers of them."""
+    return next(count for count in range(most, 0, -1) if connections % count == 0)
+
+
+def _capacity(condition: Condition, settings: ServerSettings, loop: ClosedLoop, cores: Cores) -> Capacity:
+    """What there is to run out. How many workers are busy nobody asks: that would cost what is measured."""
+    link = condition.link
+    down, up = (
+        (each.rate.mean_mbps if link.emulated else None)
+        if not link.per_client
+        else link.shared_mbps(each.way)
+        for each in link.directions
+    )
+    return Capacity(
+        server=Part.on(cores.server, settings.most_cores),
+        generator=Part.on(cores.generator, loop.threads),
+        emulator=Part.on(cores.emulator, 1),
+        down_mbps=down,
+        up_mbps=up,
+    )
+
+
+@dataclass
 class _Attempt:
     """A trial under way at its endpoint, and what was seen of it so far."""
 
-    def __init__(
-        self, testbed: Testbed, planned: PlannedTrial, options: RateOptions, files: Path, endpoint: Endpoint
-    ) -> None:
-        self.loop = loop_of(planned.condition, endpoint)
-        self._testbed = testbed
-        self._planned = planned
-        self._options = options
-        self._files = files
-        self._endpoint = endpoint
-        self._tool = TOOLS[planned.condition.engine]
-        self._foreign: ForeignCpu | None = None
-        self._server_cpu_before_s: float | None = None
-        self._link_before: Mapping[str, Any] | None = None
-        self._link_reading: Mapping[str, Any] | None = None
-        self._foreign_share: float | None = None
-        self._server_cpu_s: float | None = None
-        self._generator_cpu_s: float | None = None
-        self._served: tuple[ServedRequest, ...] | None = None
-        self._reading: RateReading | None = None
+    testbed: Testbed
+    planned: PlannedTrial
+    options: RateOptions
+    files: Path
+    endpoint: Endpoint
+    tool: RateTool
+    loop: ClosedLoop
+    cores: Cores
+    accounting: str | None = None
+    window: Window | None = None
+    used: Used | None = None
+    generator_cpu_s: float | None = None
+    served: tuple[ServedRequest, ...] | None = None
+    reading: RateReading | None = None
 
     def failure(self) -> TestbedFailed | None:
         """Run the tool and gather what is seen; returns what ended the trial early."""
-        planned, testbed = self._planned, self._testbed
+        testbed, planned = self.testbed, self.planned
         try:
             with (
                 testbed.client(planned.condition.link, block=planned.block) as client,
                 tempfile.TemporaryDirectory(prefix="tool-", dir=testbed.folder) as folder,
                 self._log_of_its_own(),
+                self._placed(client) as accounts,
             ):
-                testbed.resolver.use(self._endpoint.address)
+                testbed.resolver.use(self.endpoint.address)
                 try:
-                    self._measure(client, Path(folder))
+                    self._measure(client, accounts, Path(folder))
                 except TestbedFailed:
-                    testbed.examine(self._endpoint, client)  # the part that is to blame, if there is one
+                    testbed.examine(self.endpoint, client)  # the part that is to blame, if there is one
                     raise
         except TestbedFailed as failure:
             return failure
@@ -135,14 +173,12 @@ class _Attempt:
         """All that was seen."""
         return RateEvidence(
             loop=self.loop,
-            tls=self._endpoint.replay.tls,
-            reading=self._reading,
-            served=self._served,
-            link_before=self._link_before,
-            link_reading=self._link_reading,
-            server_cpu_s=self._server_cpu_s,
-            generator_cpu_s=self._generator_cpu_s,
-            foreign_cpu_share=self._foreign_share,
+            tls=self.endpoint.replay.tls,
+            reading=self.reading,
+            served=self.served,
+            used=self.used,
+            generator_cpu_s=self.generator_cpu_s,
+            accounting=self.accounting,
         )
 
     @contextlib.contextmanager
@@ -151,36 +187,40 @@ class _Attempt:
         try:
             yield
         finally:
-            self._endpoint.server.empty_log()
+            self.endpoint.server.empty_log()
 
-    def _measure(self, client: Client, folder: Path) -> None:
-        server, tool = self._endpoint.server, self._tool
+    @contextlib.contextmanager
+    def _placed(self, client: Client) -> Iterator[list[Account]]:
+        """Server and emulator on their cores; the accounts of the server's programs."""
+        with contextlib.ExitStack() as undo:
+            programs = self.endpoint.server.programs.values()
+            for pid in programs:
+                undo.enter_context(pinned(pid, self.cores.server))
+            if isinstance(client.link, EmulatedLink):
+                undo.enter_context(pinned(client.link.pid, self.cores.emulator))
+            accounts = [undo.enter_context(account(pid)) for pid in programs]
+            self.accounting = accounts[0].kind
+            yield accounts
+
+    def _measure(self, client: Client, accounts: list[Account], folder: Path) -> None:
+        server, tool = self.endpoint.server, self.tool
         log_offset = server.log_offset
-        watch = Watch(began=lambda: self._begin(client), check=lambda: self._check(client))
+
+        def began() -> None:
+            self.window = Window(accounts, client.link)
+
+        watch = Watch(began, lambda: self._check(client), lambda pid: pinned(pid, self.cores.generator))
         ran = run_tool(tool, self.loop, client.host.path, folder, watch)
-        self._end(client)
-        self._generator_cpu_s = ran.cpu_s
+        self.used = self.window.close() if self.window else None
+        self.generator_cpu_s = ran.cpu_s
         self._check(client)
-        self._served = served_to(server.requests(log_offset), client.address)
-        if OUTPUT in self._options.keep:
-            self._files.mkdir(parents=True, exist_ok=True)
-            shutil.copy(files_of(folder) / OUTPUT, self._files / f"{tool.name}.txt")
-        self._reading = tool.read(ran.said, self.loop, files_of(folder))
-
-    def _begin(self, client: Client) -> None:
-        """The counters when the counting begins; the link's reading takes longest and comes first."""
-        self._link_before = client.link.reading()
-        self._foreign = ForeignCpu()
-        self._server_cpu_before_s = self._endpoint.server.cpu_seconds()
-
-    def _end(self, client: Client) -> None:
-        now = self._endpoint.server.cpu_seconds()
-        if now is not None and self._server_cpu_before_s is not None:
-            self._server_cpu_s = round(now - self._server_cpu_before_s, 3)
-        self._foreign_share = self._foreign.share() if self._foreign else None
-        self._link_reading = client.link.reading()
+        self.served = served_to(server.each_request(log_offset), client.address)
+        if OUTPUT in self.options.keep:
+            self.files.mkdir(parents=True, exist_ok=True)
+            shutil.copy(files_of(folder) / OUTPUT, self.files / f"{tool.name}.txt")
+        self.reading = tool.read(ran.said, self.loop, files_of(folder))
 
     def _check(self, client: Client) -> None:
         """Raise TestbedFailed when a part that the trial needs has died or is stopped."""
-        self._endpoint.check()
+        self.endpoint.check()
         client.link.check()

@@ -82,5 +82,5 @@ def _told(line: str) -> dict[str, Any]:
 
 
 SPDY_CLIENT = RateTool(
-    "spdy-client", command, read, lambda: f"spdy-client/Node {node_version()}", COUNTS_FROM
+    "spdy-client", command, read, lambda: f"spdy-client/Node {node_version()}", COUNTS_FROM, threaded=False
 )

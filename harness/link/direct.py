@@ -10,6 +10,7 @@ import fcntl
 import json
 import socket
 import struct
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,9 +60,10 @@ class DirectLink:
         request = struct.pack("16sH14x", self._device.encode(), 0)
         with host.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
             try:
-                _, flags = struct.unpack("16sH14x", fcntl.ioctl(control, SIOCGIFFLAGS, request))
+                answer = fcntl.ioctl(control, SIOCGIFFLAGS, request)
             except OSError:  # there is none
                 return False
+        flags = int.from_bytes(answer[16:18], sys.byteorder)
         return flags & IFF_UP_AND_RUNNING == IFF_UP_AND_RUNNING
 
     def _account(self, sender: dict[str, Any], receiver: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -51,7 +51,7 @@ class Link:
     per_client: bool = False
     shared_down_mbps: float | None = None
     shared_up_mbps: float | None = None
-    emulated: bool = True
+    emulated: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         if not NAME_PATTERN.fullmatch(self.name):
@@ -159,7 +159,7 @@ class Link:
             data.get("per_client", False),
             data.get("shared_down_mbps"),
             data.get("shared_up_mbps"),
-            data.get("emulated", True),
+            emulated=data.get("emulated", True),
         )
 
 
@@ -182,10 +182,12 @@ def default_queue(rate_mbps: float, rtt_ms: float) -> Queue:
     return Queue(Discipline.DROP_TAIL, size)
 
 
-def _no_link() -> Link:
-    """Nothing is limited: its rates are the highest that a link can have, and nothing keeps to them."""
-    nothing = (Direction(way, ConstantRate(MAX_RATE_MBPS), Queue(Discipline.UNLIMITED, None)) for way in Way)
-    return Link("none", 0.0, *nothing, emulated=False)
-
-
-NO_LINK = _no_link()
+# Nothing is limited: its rates are the highest that a link can have, and nothing keeps to them.
+_FASTEST, _UNLIMITED = ConstantRate(MAX_RATE_MBPS), Queue(Discipline.UNLIMITED, None)
+NO_LINK = Link(
+    "none",
+    0.0,
+    Direction(Way.DOWN, _FASTEST, _UNLIMITED),
+    Direction(Way.UP, _FASTEST, _UNLIMITED),
+    emulated=False,
+)

@@ -71,7 +71,7 @@ def loop(depth: int = 1, seconds: float = 1.0, warm_s: float = 0.3) -> Requests:
 
 
 def trial(made: Testbed, condition: Condition, keep: Sequence[str] = ()) -> Record:
-    return run_rate_trial(made, planned(1, condition), RateOptions(tuple(keep)), WORKSPACE / "kept")
+    return run_rate_trial(made, planned(1, condition), RateOptions(keep=tuple(keep)), WORKSPACE / "kept")
 
 
 def served(made: Testbed, server: str, tools: Sequence[Engine] = TOOLS) -> None:

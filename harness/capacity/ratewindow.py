@@ -1,0 +1,90 @@
+"""What server, emulator and machine use while a closed loop counts: read at its beginning and at its end, not between.
+
+Who reads once a second (`harness.capacity.serverside`) takes from the cores that are measured, and a closed loop has no
+course to show: the same is asked from its first second to its last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.capacity.limit import Capacity, Limit, limit_of_second
+from harness.capacity.readings import MachineReading
+from harness.capacity.series import Second
+from harness.link.emulated import RunningLink
+from harness.model.direction import Way
+from harness.system.accounts import Account, usage
+from harness.system.processtree import ForeignCpu
+
+Reading = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Used:
+    """What was used between the beginning and the end; None where nobody tells."""
+
+    server_cpu_s: float | None
+    foreign_cpu_share: float
+    machine_idle_share: float | None
+    idle_by_core: tuple[float, ...] | None
+    link_before: Reading
+    link_reading: Reading
+
+    @property
+    def emulator_cpu_s(self) -> float | None:
+        """None of a link that no process of ours emulates."""
+        keys = ("cpu_user_s", "cpu_system_s")
+        if any(key not in self.link_reading for key in keys):
+            return None
+        return float(sum(self.link_reading[key] - self.link_before[key] for key in keys))
+
+    def grown(self, way: Way, key: str) -> int:
+        """By how much a counter of the link has grown."""
+        return int(self.link_reading[way][key] - self.link_before[way][key])
+
+
+class Window:
+    """The time from now to `close`."""
+
+    def __init__(self, accounts: Sequence[Account], link: RunningLink) -> None:
+        self._accounts, self._link = accounts, link
+        self._link_before = link.reading()  # takes the longest, so it comes first
+        self._foreign, self._machine = ForeignCpu(), MachineReading()
+        self._cpu_before_s = cpu_seconds(accounts)
+
+    def close(self) -> Used:
+        """What has been used since."""
+        now_s, machine = cpu_seconds(self._accounts), self._machine.read()
+        before_s = self._cpu_before_s
+        return Used(
+            server_cpu_s=None if now_s is None or before_s is None else round(now_s - before_s, 6),
+            foreign_cpu_share=self._foreign.share(),
+            machine_idle_share=machine["machine_idle_share"],
+            idle_by_core=machine["idle_by_core"],
+            link_before=self._link_before,
+            link_reading=self._link.reading(),
+        )
+
+
+def cpu_seconds(accounts: Sequence[Account]) -> float | None:
+    """Of all of them together; None when one does not tell."""
+    found = [each.cpu_seconds(usage(each.pids())) for each in accounts]
+    known = [seconds for seconds in found if seconds is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def limited_by(used: Used, generator_cpu_s: float | None, seconds: float, capacity: Capacity) -> Limit:
+    """What ran out, from what was used in all the seconds that count."""
+    whole = Second(
+        t_s=seconds,
+        server_cpu_s=used.server_cpu_s,
+        generator_cpu_s=generator_cpu_s,
+        emulator_cpu_s=used.emulator_cpu_s,
+        machine_idle_share=used.machine_idle_share,
+        idle_by_core=used.idle_by_core,
+        down_bytes=used.grown(Way.DOWN, "bytes_out"),
+        up_bytes=used.grown(Way.UP, "bytes_out"),
+    )
+    return limit_of_second(whole, seconds, capacity)
