@@ -314,8 +314,9 @@ def _generators(generators: Sequence[str], by: str = "panel") -> str:
 def _reading(cells: pd.DataFrame) -> str:
     least, most = int(cells["n"].min()), int(cells["n"].max())
     n = f"n = {least}" if least == most else f"n = {least} to {most}"
-    exact = (cells["interval"] == IntervalKind.EXACT).all()
-    return f"Medians, {n} trials; bars: {'95 % intervals' if exact else 'the range where trials are fewer than five, else 95 % intervals'}."
+    exact = bool((cells["interval"] == IntervalKind.EXACT).all())
+    bars = "95 % intervals" if exact else "95 % intervals, below five trials the range"
+    return f"Medians, {n} trials; bars: {bars}."
 
 
 def _array(values: pd.Series[Any]) -> Sample:

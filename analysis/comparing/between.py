@@ -60,9 +60,12 @@ class Change:
     relative: Relative | None = None
     floor: float | None = None
 
-    def slower_by(self, percent: float) -> bool:
-        """Whether B is slower (verdict) by more than so many per cent (estimate)."""
-        return self.judgement.verdict is Verdict.SLOWER and self.comparison.ratio > 1 + percent / 100
+    def worse_by(self, percent: float, *, more_is_better: bool) -> bool:
+        """Whether B is worse (verdict) by more than so many per cent of A (estimate)."""
+        ratio = self.comparison.ratio
+        if more_is_better:
+            return self.judgement.verdict is Verdict.FASTER and ratio < 1 - percent / 100
+        return self.judgement.verdict is Verdict.SLOWER and ratio > 1 + percent / 100
 
 
 def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty) -> tuple[Change, ...]:

@@ -11,10 +11,12 @@ from analysis.claims.claims import claims_of
 from analysis.comparing.between import Change, changes
 from analysis.comparing.claimchanges import ClaimChanges, claim_changes
 from analysis.comparing.matching import Matched, Side, matched
-from analysis.runs.alike import Difference, differences
+from analysis.labels import metrics
+from analysis.runs.alike import Difference, differences, kind_of
 from analysis.runs.rundirectory import RECORDS, Run, load
 from analysis.statistics.compare import Certainty
 from harness.errors import RecordsError
+from harness.model.metrics import main_metric, numeric_metric
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,10 @@ class RunPair:
         """How far two equal baselines lie apart at most, as a ratio of at least 1."""
         return max((each.floor for each in self.changes if each.floor is not None), default=None)
 
-    def slower_by(self, percent: float) -> tuple[Change, ...]:
-        """The conditions that are slower (verdict), and by more than so many per cent (estimate)."""
-        return tuple(each for each in self.changes if each.slower_by(percent))
+    def worse_by(self, percent: float) -> tuple[Change, ...]:
+        """The conditions that are slower, or of a rate lower (verdict), by more than so many per cent (estimate)."""
+        better = metrics.more_is_better(self.metric)
+        return tuple(each for each in self.changes if each.worse_by(percent, more_is_better=better))
 
     @property
     def lost(self) -> tuple[Change, ...]:
@@ -45,13 +48,19 @@ class RunPair:
         return tuple(each for each in self.changes if each.n[0] and not each.n[1])
 
 
-def read_pair(a: Path, b: Path, metric: str, margin: float) -> RunPair:
-    """Compare two run directories. RecordsError when one is none, both are the same, or nothing can be compared."""
+def read_pair(a: Path, b: Path, metric: str | None, margin: float) -> RunPair:
+    """Compare two run directories by a metric, or by the main one of their kind.
+
+    RecordsError when one is none, both are the same, they are of different kinds, or nothing can be compared;
+    StudyError when the kind has no such metric that is a number.
+    """
     runs = load(a), load(b)
     if a.resolve() == b.resolve():
         raise RecordsError(f"the same run is given twice: {a} and {b}; name two runs")
     if filecmp.cmp(a / RECORDS, b / RECORDS, shallow=False):
         raise RecordsError(f"{b} holds the very records of {a}: it is a copy; name two runs")
+    kind = kind_of(runs)
+    metric = numeric_metric(metric or main_metric(kind), kind)
     sides = Side.of(runs[0]), Side.of(runs[1])
     found = matched(*sides)
     certainty = Certainty(margin, looked=any(run.plan.looks for run in runs))

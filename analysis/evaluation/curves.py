@@ -69,10 +69,8 @@ def curve(buckets: pd.DataFrame, x: str, y: str) -> Curve:
     if x == USERS:
         steps = every.groupby(every["x"].round().rename("step"))
         every = steps.agg({"x": "median", "median": "median", "low": "min", "high": "max"})
-    return Curve(
-        *(every[name].to_numpy(dtype=float) for name in ("x", "median", "low", "high")),
-        trials=tuple(_lines(known, x, y)),
-    )
+    x_of, median, low, high = (every[name].to_numpy(dtype=float) for name in ("x", "median", "low", "high"))
+    return Curve(x_of, median, low, high, tuple(_lines(known, x, y)))
 
 
 def _lines(buckets: pd.DataFrame, x: str, y: str) -> Iterator[Line]:

@@ -118,7 +118,8 @@ def evaluate(
 ) -> Results:
     """Sift the records of the runs, estimate every condition, judge the claims and compare what else there is.
 
-    RecordsError when the runs did not measure the same kind. `rules` are those of the kind unless given. Blocks pair within their own run only. `margin` (> 0) is the difference that is declared not to matter.
+    RecordsError when the runs did not measure the same kind. `rules` are those of the kind unless given.
+    Blocks pair within their own run only. `margin` (> 0) is the difference that is declared not to matter.
     """
     kind = kind_of(runs)
     metric = main_metric(kind)

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from analysis.charts import figures, plots
 from analysis.claims.claimresult import ClaimRow
 from analysis.evaluation.results import IDS, Results, evaluate
+from analysis.labels import metrics
 from analysis.report import facts, summary
 from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import leaves
@@ -129,6 +130,9 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
     return environment.from_string(source).render(
         title=facts.title(results),
         kind=TEXTS[results.kind],
+        metric=results.metric,
+        metric_label=results.metric_label,
+        directions=metrics.direction(results.metric),
         loads=results.kind is Kind.LOAD,
         facts=facts.facts(results),
         progress=facts.progress(results),

@@ -40,10 +40,10 @@ def crowds(results: Results) -> Table | None:
     return Table(
         name="crowds",
         title="What the server gave a growing crowd",
-        note=f"Medians, {n} trials per condition. {brackets} Page at 100: page time at 100 users, on the line between two "
-        "buckets. First error, over 3 s: users when a page first failed, and when pages took over 3 s; in brackets in "
-        "how many trials; a dash: never. Up to the most pages/s: CPU idle, the least share of the machine in a bucket, "
-        "and memory per user, the slope of the server's memory. Limit: what ran out.",
+        note=f"Medians, {n} trials per condition. {brackets} Page at 100: page time at 100 users, on the line between "
+        "two buckets. First error, over 3 s: users when a page first failed, and when pages took over 3 s; in "
+        "brackets in how many trials; a dash: never. Up to the most pages/s: CPU idle, the least share of the "
+        "machine in a bucket, and memory per user, the slope of the server's memory. Limit: what ran out.",
         data=pd.DataFrame(_data(results, each) for each in found),
         head=(
             *heads,
@@ -57,7 +57,7 @@ def crowds(results: Results) -> Table | None:
 
 
 def _marks(buckets: pd.DataFrame) -> tuple[int, ...]:
-    """The numbers of users at which page times are told: the usual ones that were reached, else quarters of the most."""
+    """The users at which page times are told: the usual numbers that were reached, else quarters of the most."""
     if buckets["users"].isna().all():
         return ()
     most = float(buckets["users"].max())

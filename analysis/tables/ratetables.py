@@ -39,8 +39,8 @@ def rates(results: Results) -> Table | None:
     return Table(
         name="rates",
         title="Requests a second",
-        note=f"Medians, {n} trials per condition. {brackets} Latency: so many per cent of the answers took no longer; a "
-        "dash where the generator tells none (wrk tells none of pipelined requests). Errors: of one trial.",
+        note=f"Medians, {n} trials per condition. {brackets} Latency: so many per cent of the answers took no longer; "
+        "a dash where the generator tells none (wrk tells none of pipelined requests). Errors: of one trial.",
         data=cells[told].rename(columns=figures),
         head=(*heads, "Requests/s", *LATENCIES.values(), "Server's CPU a request (µs)", "Errors", "Limit"),
         rows=tuple((*cell_of(results, row), *_shown(row)) for row in cells.to_dict("records")),

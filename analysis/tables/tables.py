@@ -131,7 +131,8 @@ def variant_effects(results: Results) -> Table | None:
     return Table(
         name="effects",
         title=f"{results.metric_label} of a variant relative to the page as it is [95 % interval]",
-        note=f"Below 1: {_below(results)} than plain.{ways if factorial else ''} n: blocks that hold both. q: as above.",
+        note=f"Below 1: {_below(results)} than plain.{ways if factorial else ''} n: blocks that hold both. "
+        "q: as above.",
         data=told(data, results.metric),
         head=(*where, *(("Filter", "Way") if factorial else ()), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),

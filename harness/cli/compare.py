@@ -13,19 +13,19 @@ from analysis.claims.junitxml import Case, Ending
 from analysis.comparing.between import Change
 from analysis.comparing.pairjson import to_json
 from analysis.comparing.runpair import RunPair, read_pair
+from analysis.labels import metrics
 from analysis.statistics.compare import Verdict
+from analysis.statistics.verdicts import direction_text
 from harness.cli.comparelines import lines, name_of, ratio_of, verdict_of
 from harness.cli.plaintext import say
 from harness.errors import UsageError
 from harness.input.shown import printable, shortened, shown
-from harness.model.metrics import numeric_metric
 
 MOST_PERCENT = 1_000.0
 NAMED = 3
 
 
 def run(arguments: argparse.Namespace) -> int:
-    metric = numeric_metric(arguments.metric)
     margin = _percent("--margin", arguments.margin)
     if margin == 0:
         raise UsageError("--margin is 0; no two runs are that much alike, so give more, as in 3")
@@ -34,8 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
             "--junit without --fail-on: no condition could fail; say what is a failure, as in --fail-on 3"
         )
     limit = None if arguments.fail_on is None else _percent("--fail-on", arguments.fail_on)
-    pair = read_pair(arguments.run_a, arguments.run_b, metric, margin / 100)
-    failed = () if limit is None else (*pair.slower_by(limit), *pair.lost)
+    pair = read_pair(arguments.run_a, arguments.run_b, arguments.metric, margin / 100)
+    failed = () if limit is None else (*pair.worse_by(limit), *pair.lost)
     told = "" if limit is None else _told(pair, limit, failed)
     if arguments.junit:
         title = f"{pair.runs[0].directory} against {pair.runs[1].directory}"
@@ -57,7 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _told(pair: RunPair, limit: float, failed: tuple[Change, ...]) -> str:
     """What --fail-on found."""
-    by = f"slower by more than {limit:g} %" if limit else "slower"
+    words = metrics.direction(pair.metric)
+    worse = words.below if metrics.more_is_better(pair.metric) else words.above
+    by = f"{worse} by more than {limit:g} %" if limit else worse
     said = f"--fail-on {limit:g}: {len(failed)} of {len(pair.changes)} conditions"
     if not failed:
         return f"{said} {by}"
@@ -76,7 +78,9 @@ def _case(change: Change, pair: RunPair, failed: Sequence[Change]) -> Case:
     else:
         ending = Ending.SKIPPED if change.judgement.verdict is Verdict.UNKNOWN else Ending.PASSED
     said = f"B/A {ratio_of(change.comparison)}: {verdict_of(change, pair)}"
-    return Case(name_of(change.condition, pair), ending, said, change.judgement.verdict.value)
+    return Case(
+        name_of(change.condition, pair), ending, said, direction_text(change.judgement.verdict, pair.metric)
+    )
 
 
 def _percent(option: str, text: str) -> float:

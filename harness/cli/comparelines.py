@@ -16,7 +16,7 @@ from analysis.statistics.verdicts import verdict_text
 from harness.cli.plaintext import aligned
 from harness.input.shown import shortened
 from harness.model.dimensions import DIMENSIONS, OF_LINKS, value
-from harness.model.observation import METRICS
+from harness.model.metrics import metrics_of
 
 DIFFERENCES_SHOWN = 20
 CONDITIONS_SHOWN = 8
@@ -74,7 +74,7 @@ def _run(run: Run, left_out: int) -> str:
 
 
 def _table(pair: RunPair) -> Iterable[str]:
-    metric = METRICS[pair.metric]
+    metric = metrics_of(pair.runs[0].kind)[pair.metric]
     column = metrics.MetricColumn(pair.metric, metric.label, metric.unit)
     unit = f" ({metrics.UNITS[metric.unit]})" if metric.unit in metrics.UNITS else ""
     yield (

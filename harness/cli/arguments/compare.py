@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from harness.cli.arguments.report import add_junit
-from harness.model.observation import MAIN_METRIC
+from harness.model.kind import Kind
+from harness.model.metrics import main_metric
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +19,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_a", type=Path, metavar="RUN_A", help="a run directory: the reference")
     parser.add_argument("run_b", type=Path, metavar="RUN_B", help="another one: what is set against it")
     parser.add_argument(
-        "--metric", default=MAIN_METRIC, metavar="METRIC", help=f"what is compared (default {MAIN_METRIC})"
+        "--metric",
+        metavar="METRIC",
+        help="what is compared (default: the main metric of the runs' kind, "
+        f"{', '.join(main_metric(kind) for kind in Kind)})",
     )
     parser.add_argument(
         "--margin",
@@ -29,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on",
         metavar="PERCENT",
-        help="end with 1 when a condition is slower in B by more than this, or has no data there any more; "
-        "0: by anything that has a verdict",
+        help="end with 1 when a condition is worse in B (slower, or a lower rate) by more than this, or has no data "
+        "there any more; 0: by anything that has a verdict",
     )
     add_junit(parser, "the conditions")
     parser.add_argument("--json", action="store_true", help="print it for programs")

@@ -40,8 +40,8 @@ def test_one_slower_condition_is_found_and_named(tmp_path: Path) -> None:
             assert each.relative is not None
             assert each.relative.judgement.verdict is Verdict.SLOWER
             assert each.relative.baseline["protocol"] == "http1"
-            assert each.slower_by(3)
-            assert not each.slower_by(20)
+            assert each.worse_by(3, more_is_better=False)
+            assert not each.worse_by(20, more_is_better=False)
 
 
 def test_swapped_runs_tell_the_inverse(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_condition_without_trials_that_count_has_no_ratio(tmp_path: Path) -> N
         assert each.judgement.verdict is Verdict.UNKNOWN
         assert each.relative is not None
         assert each.relative.comparison.n == 0
-        assert not each.slower_by(0)
+        assert not each.worse_by(0, more_is_better=False)
 
 
 def test_values_of_0_have_no_ratio(tmp_path: Path) -> None:
