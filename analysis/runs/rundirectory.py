@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +24,7 @@ from harness.model.claim import Claim
 from harness.model.condition import Condition
 from harness.model.kind import Kind
 from harness.model.metrics import metrics_of
+from harness.model.soundness import unsound
 from harness.model.workload import Users, workload_of
 
 SCHEMA = 1
@@ -56,6 +59,7 @@ COUNTED = (
     "errors",
 )  # of the counts by name: also as one text
 OF_EVERY_RECORD = ("trial", "block", "outcome", "condition")
+OF_EVERY_PLANNED = (("block", int), ("condition", dict))
 OF_EVERY_CONDITION = ("page", "protocol", "link")
 OF_EVERY_LINK = ("down_mbps", "rtt_ms")
 CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "driver", "origins", "server")
@@ -65,13 +69,15 @@ CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "dr
 class PlanHeader:
     """What plan.jsonl promises. Everything is None when the file is missing, `claims` also in older runs.
 
-    `planned` are the trials that are to be made: not those (`stopped`) of conditions that a look (looks.jsonl) stopped.
+    `trials`: of each its block, and its condition as JSON. `planned` are those that are to be made: not those of
+    conditions that a look (looks.jsonl) has stopped (`stopped`).
     """
 
     study: str | None = None
     seed: int | None = None
     blocks: int | None = None
     conditions: int | None = None
+    trials: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     planned: frozenset[str] = frozenset()
     stopped: frozenset[str] = frozenset()
     looks: tuple[int, ...] = ()
@@ -112,21 +118,13 @@ def load(directory: Path) -> Run:
         raise RecordsError(f"{directory} is not a run directory: it has no {RECORDS}; give the path of a run")
     notes: list[str] = []
     plan = _read_plan(directory / "plan.jsonl", _read_looks(directory / "looks.jsonl", notes), notes)
-    kind, rows, conditions = _read_records(path, notes)
+    kind, rows, conditions = _read_records(path, plan, notes)
     if not rows:
         raise RecordsError(f"{path} holds no complete record yet; run the study first, or wait for one trial")
     study_text = _read_text(directory / "study.toml")
     described = _read_study(study_text, notes)
     environment = _read_environment(directory / "environment.json", notes)
     name = plan.study or described.get("name") or directory.resolve().name
-    strangers = sum(row["trial"] not in plan.planned | plan.stopped for row in rows) if plan.planned else 0
-    if strangers:
-        notes.append(f"{strangers} of {len(rows)} records are of trials that plan.jsonl does not hold.")
-    needless = sum(row["trial"] in plan.stopped for row in rows)
-    if needless:
-        notes.append(
-            f"{needless} of {len(rows)} records are of trials after a look that stopped their condition."
-        )
     return Run(
         directory=directory,
         study=str(name),
@@ -155,13 +153,15 @@ def numbers_of(kind: Kind) -> tuple[str, ...]:
     return (*(key for key, each in metrics_of(kind).items() if each.unit.is_number), "overhead_ms")
 
 
-def _read_records(path: Path, notes: list[str]) -> tuple[Kind, list[dict[str, Any]], tuple[str, ...]]:
+def _read_records(
+    path: Path, plan: PlanHeader, notes: list[str]
+) -> tuple[Kind, list[dict[str, Any]], tuple[str, ...]]:
     """What was measured, flat rows, and the columns that together name a condition."""
     kind: Kind | None = None
     rows: list[dict[str, Any]] = []
     conditions: dict[str, None] = {}
     seen: dict[tuple[str, int], int] = {}
-    newer = 0
+    odd: Counter[str] = Counter()
     for number, data in _json_lines(path, notes):
         where = f"{path}:{number}"
         _check_keys(data, where)
@@ -169,6 +169,8 @@ def _read_records(path: Path, notes: list[str]) -> tuple[Kind, list[dict[str, An
         condition = _flat_condition(data, kind, where)
         trial = _required(data, "trial", str, where)
         attempt = _required({"attempt": 1, **data}, "attempt", int, where)
+        if attempt < 1:
+            raise RecordsError(f"{where}: attempt is {attempt}; the first one is 1")
         if (trial, attempt) in seen:
             raise RecordsError(
                 f"{where}: attempt {attempt} at trial {trial} is already on line {seen[trial, attempt]}; "
@@ -178,13 +180,10 @@ def _read_records(path: Path, notes: list[str]) -> tuple[Kind, list[dict[str, An
         _optional(data, "left_out", str, where)
         _required(data, "block", int, where)
         _required(data, "outcome", str, where)
-        newer += data.get("schema") != SCHEMA
+        odd.update(_oddities(data, plan))
         rows.append({"left_out": None, **_flat_record(data, kind, where), "attempt": attempt, **condition})
         conditions.update(dict.fromkeys(condition))
-    if newer:
-        notes.append(
-            f"{newer} of {len(rows)} records do not say schema {SCHEMA}; they are read as if they did."
-        )
+    notes += [f"{count} of {len(rows)} records {oddity}." for oddity, count in odd.items()]
     return kind or Kind.LOAD, rows, tuple(conditions)
 
 
@@ -199,6 +198,22 @@ def _kind(data: Mapping[str, Any], above: Kind | None, where: str) -> Kind:
     if above is not None and name != above:
         raise RecordsError(f"{where}: kind is {name}, above it is {above}; a run is of one kind")
     return Kind(name)
+
+
+def _oddities(record: Mapping[str, Any], plan: PlanHeader) -> Iterator[str]:
+    """What a report says of a record that it takes as it is."""
+    if record.get("schema") != SCHEMA:
+        yield f"do not say schema {SCHEMA}; they are read as if they did"
+    if "left_out" in record and (record["left_out"] is None) is not (unsound(record) is None):
+        yield "count by left_out and not by the rules of this version, or the other way round; the rules decide"
+    if not plan.trials:
+        return
+    if record["trial"] not in plan.trials:
+        yield "are of trials that plan.jsonl does not hold"
+    elif plan.trials[record["trial"]] != (record["block"], _text(record["condition"])):
+        yield "have another block or condition than their trial has in plan.jsonl"
+    if record["trial"] in plan.stopped:
+        yield "are of trials after a look that stopped their condition"
 
 
 def _check_keys(data: Mapping[str, Any], where: str) -> None:
@@ -328,54 +343,64 @@ def _read_plan(path: Path, looks: Sequence[_Look], notes: list[str]) -> PlanHead
         notes.append("plan.jsonl is missing, so the number of planned trials is not known.")
         return PlanHeader()
     header: Mapping[str, Any] = {}
-    trials: dict[str, tuple[int, str]] = {}  # block and name of the condition, which only looks need
+    trials: dict[str, tuple[int, str]] = {}
     for number, data in _json_lines(path, notes):
         where = f"{path}:{number}"
         if "trial" in data:
             trial = _required(data, "trial", str, where)
-            trials[trial] = _place(data, where) if looks else (0, "")
+            block, condition = (_required(data, key, kind, where) for key, kind in OF_EVERY_PLANNED)
+            trials[trial] = block, _text(condition)
         else:
             header = data
             _optional(header, "study", str, where)
             for key in PLAN_NUMBERS:
                 _optional(header, key, int, where)
     planned_looks = _looks(header, str(path))
-    last = _stopped(looks, planned_looks, {name for _, name in trials.values()})
-    stopped = {trial for trial, (block, name) in trials.items() if block > last.get(name, block)}
+    stopped = _stopped(looks, planned_looks, trials, str(path))
     return PlanHeader(
         study=header.get("study"),
         seed=header.get("seed"),
         blocks=header.get("blocks"),
         conditions=header.get("conditions"),
-        planned=frozenset(trials.keys() - stopped),
-        stopped=frozenset(stopped),
+        trials=trials,
+        planned=trials.keys() - stopped,
+        stopped=stopped,
         looks=planned_looks,
         claims=_claims(header, path),
     )
 
 
-def _place(planned: Mapping[str, Any], where: str) -> tuple[int, str]:
-    """The block of a planned trial, and the name of its condition."""
-    block: int = _required(planned, "block", int, where)
-    try:
-        return block, str(Condition.from_json(_required(planned, "condition", dict, where)))
-    except StudyError as error:
-        raise RecordsError(f"{where}: the plan is damaged, or not one of ours: {error}") from error
-
-
-def _stopped(looks: Sequence[_Look], planned: Collection[int], conditions: Collection[str]) -> dict[str, int]:
-    """The last block of each condition that a look stopped; RecordsError for a look that is not one of the plan."""
-    found: dict[str, int] = {}
+def _stopped(
+    looks: Sequence[_Look], planned: Collection[int], trials: Mapping[str, tuple[int, str]], where: str
+) -> frozenset[str]:
+    """The trials that looks made needless; RecordsError for a look that contradicts the plan."""
+    if not looks:
+        return frozenset()
+    names = {text: _name(text, where) for text in {text for _, text in trials.values()}}
+    last: dict[str, int] = {}  # block of a condition
     for look in looks:
         if look.block not in planned:
             raise RecordsError(
                 f"{look.where}: block is {look.block}; plan.jsonl has no look after that block"
             )
         for name in look.stopped:
-            if name not in conditions:
+            if name not in names.values():
                 raise RecordsError(f"{look.where}: condition {shown(name)} is not in plan.jsonl")
-            found.setdefault(name, look.block)
-    return found
+            last.setdefault(name, look.block)
+    return frozenset(trial for trial, (block, text) in trials.items() if block > last.get(names[text], block))
+
+
+def _name(condition: str, where: str) -> str:
+    """The name of a condition in looks.jsonl."""
+    try:
+        return str(Condition.from_json(json.loads(condition)))
+    except StudyError as error:
+        raise RecordsError(f"{where}: the plan is damaged, or not one of ours: {error}") from error
+
+
+def _text(condition: Mapping[str, Any]) -> str:
+    """A condition as JSON; one object for equal ones."""
+    return sys.intern(json.dumps(condition, sort_keys=True))
 
 
 def _looks(header: Mapping[str, Any], where: str) -> tuple[int, ...]:

@@ -57,6 +57,10 @@ class Attempts:
             blocks = self._disturbed if left_out in MACHINE else self._failed
             blocks[planned.condition].add(planned.block)
 
+    def planned(self, trial: str) -> PlannedTrial:
+        """The trial of the plan with that id."""
+        return self._planned[trial]
+
     def next_of(self, planned: PlannedTrial) -> int | None:
         """The number of the attempt to make next, from 1; None when the trial is finished."""
         made = self._made.get(planned.trial)
@@ -107,5 +111,10 @@ def _note(found: Attempts, record: Mapping[str, Any]) -> None:
     """Records of older versions do not say whether they count; those knew one attempt at a trial."""
     older = "left_out" not in record
     left_out = unsound(record) if older else record["left_out"]
+    if left_out is not None:
+        left_out = keys.text(record, "left_out", left_out)
     attempt = keys.checked_number("attempt", record.get("attempt", 1), 1, MAX_ATTEMPTS, whole=True)
-    found.note(str(record["trial"]), int(attempt), None if left_out is None else str(left_out), final=older)
+    trial = PlannedTrial.from_json(record)
+    found.note(trial.trial, int(attempt), left_out, final=older)
+    if found.planned(trial.trial) != trial:
+        raise ValueError(f"trial {shown(trial.trial)} has another block, order or condition in plan.jsonl")

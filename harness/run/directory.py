@@ -69,7 +69,7 @@ class RunDirectory:
         if not self.records_path.exists():
             return Counter()
         records = (jsontext.parse(line) for _, line, _ in jsontext.lines(self.records_path))
-        return Counter((str(record["outcome"]), str(record["reason"] or "")) for record in records)
+        return Counter((str(record.get("outcome")), str(record.get("reason") or "")) for record in records)
 
     def append(self, record: Record) -> None:
         """Store a record and flush it to disk before returning; before it, what its page asked for, if that is new."""

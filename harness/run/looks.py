@@ -92,7 +92,9 @@ def read_looks(path: Path, plan: Plan) -> Looks:
         try:
             data = jsontext.parse(line)
             block = keys.checked_number("block", data["block"], 1, MAX_PLANNED, whole=True)
-            looks.note(int(block), [str(each) for each in data["stopped"]])
+            if not isinstance(data["stopped"], list):
+                raise TypeError(f"stopped is {shown(data['stopped'])}")  # noqa: TRY301 - as all that is found here
+            looks.note(int(block), map(str, data["stopped"]))
         except (ValueError, KeyError, TypeError, UsageError) as error:
             raise RecordsError(
                 f"{path} line {number} is damaged ({one_line(str(error))}); mend or remove it"

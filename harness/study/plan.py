@@ -45,7 +45,7 @@ class PlannedTrial:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PlannedTrial:
         trial, block, order = data["trial"], data["block"], data["order"]
-        if not NAME_PATTERN.fullmatch(trial):  # it names a folder
+        if not isinstance(trial, str) or not NAME_PATTERN.fullmatch(trial):  # it names a folder
             raise StudyError(f"trial is {shown(trial)}")
         for key, value in (("block", block), ("order", order)):
             keys.checked_number(key, value, 1, MAX_PLANNED, whole=True)

@@ -281,3 +281,35 @@ def test_looks_go_with_until(stopped: Path, wrong: dict[str, Any]) -> None:
     write_lines(path, [header | {"per_condition": header["per_condition"] | wrong}, *trials])
     with pytest.raises(RecordsError, match=r"plan\.jsonl: .*(damaged)"):
         load(stopped)
+
+
+@pytest.mark.parametrize("attempt", [0, -1, "2", 1.5, None])
+def test_attempts_are_numbered_from_one(run: Path, attempt: Any) -> None:
+    change(run, 1, attempt=attempt)
+    with pytest.raises(RecordsError, match=r"records\.jsonl:1: attempt is"):
+        load(run)
+
+
+@pytest.mark.parametrize(
+    ("changed", "note"),
+    [
+        ({"block": 2}, "1 of 16 records have another block or condition than their trial has in plan.jsonl."),
+        (
+            {"condition": SMALL.conditions()[0] | {"page": "other"}},
+            "1 of 16 records have another block or condition than their trial has in plan.jsonl.",
+        ),
+        ({"trial": "x"}, "1 of 16 records are of trials that plan.jsonl does not hold."),
+        ({"schema": 2}, "1 of 16 records do not say schema 1; they are read as if they did."),
+        (
+            {"left_out": "busy-machine"},
+            "1 of 16 records count by left_out and not by the rules of this version, or the other way round; the rules "
+            "decide.",
+        ),
+        ({"left_out": None}, None),
+    ],
+)
+def test_a_record_that_is_taken_although_it_is_odd_is_noted(
+    run: Path, changed: dict[str, Any], note: str | None
+) -> None:
+    change(run, 1, **changed)
+    assert load(run).notes == ((note,) if note else ())

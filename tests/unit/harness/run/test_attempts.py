@@ -170,17 +170,22 @@ def test_records_of_an_older_version_are_finished_trials(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ({"trial": "00001", "attempt": 1}, "attempt 1 at trial '00001' is recorded twice"),
-        ({"trial": "77777", "attempt": 1}, "trial '77777' is not in plan.jsonl"),
-        ({"trial": "00001", "attempt": 0}, "attempt is 0"),
-        ({"trial": "00001", "attempt": "2"}, "attempt must be a whole number"),
-        ({"attempt": 2}, "trial"),
+        ({"attempt": 1}, "attempt 1 at trial '00001' is recorded twice"),
+        ({"trial": "77777"}, "trial '77777' is not in plan.jsonl"),
+        ({"attempt": 0}, "attempt is 0"),
+        ({"attempt": "2"}, "attempt must be a whole number"),
+        ({"trial": None}, "trial is None"),
+        ({"left_out": [BUSY]}, "left_out must be a text"),
+        ({"block": 2}, "trial '00001' has another block, order or condition in plan.jsonl"),
+        ({"condition": SECOND.condition.to_json()}, "trial '00001' has another block, order or condition"),
+        ({"condition": FIRST.condition.to_json() | {"again": True}}, "another block, order or condition"),
+        ({"condition": {}}, "not a condition"),
     ],
 )
 def test_damage_is_named_with_its_line(tmp_path: Path, line: dict[str, object], said: str) -> None:
     path = tmp_path / "records.jsonl"
-    whole = {"trial": "00001", "attempt": 1, "left_out": BUSY}
-    path.write_text("".join(json.dumps(each) + "\n" for each in (whole, {**line, "left_out": None})))
+    lines = record(FIRST, 1, BUSY).to_json(), record(FIRST, 2, None).to_json() | line
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines))
     with pytest.raises(RecordsError, match=r"line 2 is damaged") as refused:
         read_attempts(path, PLAN)
     assert said in str(refused.value)
@@ -188,7 +193,7 @@ def test_damage_is_named_with_its_line(tmp_path: Path, line: dict[str, object], 
 
 def test_a_line_that_a_kill_cut_off_is_no_attempt_and_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
-    path.write_text('{"trial": "00001", "attempt": 1, "left_out": null}\n{"trial": "000')
+    path.write_text(json.dumps(record(FIRST, 1, None).to_json()) + '\n{"trial": "000')
     before = path.read_bytes()
     assert read_attempts(path, PLAN).recorded == 1
     assert path.read_bytes() == before

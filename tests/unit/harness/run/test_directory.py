@@ -62,6 +62,17 @@ def test_records_are_lines_with_nulls_for_what_was_not_observed(tmp_path: Path) 
     assert stored["outcome"] == "ok"
 
 
+def test_how_attempts_ended_is_told_of_records_that_do_not_say(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+        assert run.endings() == {}
+        run.append(record(0))
+        told = record(1).to_json()
+        del told["outcome"], told["reason"]
+        with run.records_path.open("a") as file:
+            file.write(json.dumps(told) + "\n")
+        assert run.endings() == {("ok", ""): 1, ("None", ""): 1}
+
+
 def test_a_run_cut_at_any_byte_goes_on_with_what_was_whole(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with open_run(folder, STUDY, PLAN) as run:

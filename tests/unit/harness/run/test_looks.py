@@ -116,6 +116,7 @@ def test_a_look_that_a_kill_prevented_is_taken_later_and_a_cut_one_again(tmp_pat
         '{"block": 3, "stopped": ["nothing of the plan"]}',
         '{"block": 2, "stopped": []}',  # no look of the plan
         '{"block": 0, "stopped": []}',
+        '{"block": 3, "stopped": ""}',
         "{}",
         "x",
     ],
