@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
-from harness.model.observation import METRICS, Observation
+from typing_extensions import TypeVar
+
+from harness.model.kind import Kind
+from harness.model.metrics import AnyObservation, metrics_of
 from harness.outcome import Outcome
 from harness.study.plan import PlannedTrial
 
 RECORD_SCHEMA = 1
 
+Seen = TypeVar("Seen", bound=AnyObservation, default=Any)
+
 
 @dataclass(frozen=True)
-class Record:
-    """One attempt at a trial as it is stored: what was planned, how it ended, what was observed.
+class Record(Generic[Seen]):
+    """One attempt at a trial as it is stored: what was planned, how it ended, what was observed, as its kind has it.
 
     `left_out` names the rule by which the attempt does not count (`harness.model.soundness`); None when it counts.
     """
@@ -23,22 +28,29 @@ class Record:
     outcome: Outcome
     reason: str | None
     started_utc: str
-    observation: Observation
+    observation: Seen
     overhead_ms: float | None
     archive_digest: str | None = None
     attempt: int = 1
     left_out: str | None = None
 
+    @property
+    def kind(self) -> Kind:
+        """What was measured."""
+        return self.planned.condition.kind
+
     def to_json(self) -> dict[str, Any]:
+        """The keys of a record. That of a load says no kind, as those of older versions."""
         return {
             "schema": RECORD_SCHEMA,
+            **({} if self.kind is Kind.LOAD else {"kind": self.kind.value}),
             **self.planned.to_json(),
             "attempt": self.attempt,
             "left_out": self.left_out,
             "outcome": self.outcome.value,
             "reason": self.reason,
             "started_utc": self.started_utc,
-            **{key: getattr(self.observation, key) for key in METRICS},
+            **{key: getattr(self.observation, key) for key in metrics_of(self.kind)},
             "overhead_ms": self.overhead_ms,
             "archive_digest": self.archive_digest,
         }

@@ -15,7 +15,7 @@ import pandas as pd
 
 from harness.model.engine import BROWSERS
 from harness.model.kind import Kind
-from harness.model.soundness import LOAD_MS, REASONS, Reason
+from harness.model.soundness import Reason, reasons_of
 from harness.outcome import Outcome
 
 
@@ -89,11 +89,6 @@ OF_PAGES = (
         "painted-nothing", "the load showed nothing of a page that other loads showed", painted_nothing
     ),
 )
-
-
-def reasons_of(kind: Kind) -> list[Reason]:
-    """What is said of a load's time is not asked of anything else."""
-    return [reason for reason in REASONS if kind is Kind.LOAD or LOAD_MS not in reason.reads]
 
 
 def rules_of(kind: Kind) -> tuple[ExclusionRule, ...]:

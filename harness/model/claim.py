@@ -14,9 +14,10 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.dimensions import AGAIN, DIMENSIONS, NUMBERS, follows, is_again, value
-from harness.model.metrics import numeric_metric
-from harness.model.observation import MAIN_METRIC, METRICS
+from harness.model.dimensions import AGAIN, NUMBERS, dimensions_by, follows, is_again, value
+from harness.model.kind import Kind
+from harness.model.metrics import metric_named, numeric_metric
+from harness.model.observation import MAIN_METRIC
 
 Dimensions = Mapping[str, Any]
 Pair = tuple[Dimensions, Dimensions | None]  # subject and reference; of a budget the subject alone
@@ -77,8 +78,8 @@ class Claim:
         """The title, and what is expected."""
         expected = []
         if self.at_most is not None:
-            unit = METRICS[self.metric].unit if self.metric in METRICS else ""
-            expected.append(f"at most {self.at_most:g} {unit}".rstrip())
+            metric = metric_named(self.metric)
+            expected.append(f"at most {self.at_most:g} {metric.unit if metric else ''}".rstrip())
         if self.ratio_below is not None:
             expected.append(f"ratio below {self.ratio_below:g}")
         if self.ratio_within is not None:
@@ -102,8 +103,8 @@ class Claim:
         return {key: each for key, each in said.items() if each is not None}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Claim:
-        """Inverse of `to_json`; StudyError when this is not a claim."""
+    def from_json(cls, data: Mapping[str, Any], kind: Kind = Kind.LOAD) -> Claim:
+        """Inverse of `to_json`; StudyError when this is not a claim about the metrics and dimensions of the kind."""
         try:
             values: dict[str, Any] = {
                 key: _range(data[key]) if isinstance(data[key], list) else _number(data[key])
@@ -112,10 +113,10 @@ class Claim:
             }
             return cls(
                 name=keys.text(data, "name"),
-                subject=_selector(data["subject"]),
-                reference=_selector(data["reference"]),
-                where={name: _values(each) for name, each in _selector(data["where"]).items()},
-                metric=numeric_metric(keys.text(data, "metric")),
+                subject=_selector(data["subject"], kind),
+                reference=_selector(data["reference"], kind),
+                where={name: _values(each) for name, each in _selector(data["where"], kind).items()},
+                metric=numeric_metric(keys.text(data, "metric"), kind),
                 **values,
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -259,10 +260,10 @@ def _text(each: Any) -> str:
     return f"{each:g}" if isinstance(each, int | float) else str(each)
 
 
-def _selector(found: Any) -> dict[str, Any]:
+def _selector(found: Any, kind: Kind) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise TypeError(f"{shown(found)} is no table")
-    keys.refuse_unknown(found, DIMENSIONS, "a claim")
+    keys.refuse_unknown(found, dimensions_by(kind), "a claim")
     return found
 
 

@@ -28,12 +28,16 @@ class Origins(StrEnum):
 
 
 class Served(NamedTuple):
-    """What tells the places apart at which a run serves its pages; `archive` is the page in its variant."""
+    """What tells the places apart at which a run serves its pages; `archive` is the page in its variant.
+
+    `server` is named where an engine may have several, which a browser has not.
+    """
 
     archive: str
     protocol: Protocol
     engine: Engine
     compression: Compression = RECORDED_COMPRESSION
+    server: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +70,9 @@ class Condition:
     @property
     def served(self) -> Served:
         """Where its page is served."""
-        return Served(self.variant.served_name(self.page), self.protocol, self.engine, self.compression)
+        server = "" if self.kind is Kind.LOAD else self.server
+        archive = self.variant.served_name(self.page)
+        return Served(archive, self.protocol, self.engine, self.compression, server)
 
     def to_json(self) -> dict[str, Any]:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

@@ -107,6 +107,9 @@ class CrowdObservation:
     link_reading: Mapping[str, Any] | None = metric(
         "Link", Unit.READING, EMULATOR, "the emulator's counters at the end of the trial"
     )
+    duration_s: float | None = metric(
+        "Duration", S, GENERATOR, "how long the load lasted, without its start and its end"
+    )
     foreign_cpu_share: float | None = metric(
         "CPU of others", Unit.SHARE, PROC, "share of all cores' time that others had during the trial"
     )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.model.claim import Claim, pairs
 from harness.model.compression import NONE, RECORDED
 from harness.model.dimensions import is_again, value
 from harness.model.factors import single_filters
+from harness.model.kind import Kind
+from harness.model.metrics import main_metric
 from harness.model.protocol import Protocol
 from harness.model.protocol import baseline as baseline_of
 from harness.model.variant import PLAIN
@@ -16,8 +19,10 @@ from harness.model.variant import PLAIN
 Dimensions = Mapping[str, Any]
 
 
-def default_claims(conditions: Sequence[Dimensions]) -> tuple[Claim, ...]:
+def default_claims(conditions: Sequence[Dimensions], kind: Kind = Kind.LOAD) -> tuple[Claim, ...]:
     """One claim for each protocol, variant and compression that is not itself the baseline; none expects anything.
+
+    They are about the main metric of the kind; in other kinds than loads there is one for each server, too.
 
     A protocol is compared within its engine, in the plain variant and the first compression; a variant with each
     protocol, in the first compression; a compression with each protocol, in the plain variant. Single filters of a
@@ -25,7 +30,9 @@ def default_claims(conditions: Sequence[Dimensions]) -> tuple[Claim, ...]:
     """
     measured = [each for each in conditions if not is_again(each)]
     claims = (*_protocols(measured), *_variants(measured), *_compressions(measured))
-    return tuple(claim for claim in claims if pairs(claim, measured))
+    if kind is not Kind.LOAD:
+        claims = (*claims, *_servers(measured))
+    return tuple(replace(claim, metric=main_metric(kind)) for claim in claims if pairs(claim, measured))
 
 
 def _protocols(conditions: Sequence[Dimensions]) -> list[Claim]:
@@ -57,6 +64,13 @@ def _compressions(conditions: Sequence[Dimensions]) -> list[Claim]:
     if not {NONE, RECORDED} & set(names):
         return []
     return [_claim("compression", name, names[0], _first(conditions, "variant")) for name in names[1:]]
+
+
+def _servers(conditions: Sequence[Dimensions]) -> list[Claim]:
+    """Of a study that lists several: those after the first, each by every protocol that both speak."""
+    names = list(dict.fromkeys(str(each["server"]) for each in conditions))
+    place = _first(conditions, "variant") | _first(conditions, "compression")
+    return [_claim("server", name, names[0], place) for name in names[1:]]
 
 
 def _claim(dimension: str, subject: str, reference: str, where: Mapping[str, tuple[str, ...]]) -> Claim:

@@ -38,6 +38,11 @@ def main_metric(kind: Kind) -> str:
     return MAIN_METRICS[kind]
 
 
+def metric_named(name: str) -> Metric | None:
+    """The metric of a name, of whichever kind; kinds that share a name count it in the same unit."""
+    return next((metrics[name] for metrics in _METRICS.values() if name in metrics), None)
+
+
 def numeric_metric(name: str, kind: Kind = Kind.LOAD) -> str:
     """The name of a metric of a kind that is a number; StudyError for any other."""
     metrics = metrics_of(kind)

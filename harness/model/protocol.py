@@ -50,6 +50,11 @@ class Protocol(StrEnum):
         return self in (Protocol.HTTP1_PIPELINED, Protocol.HTTPS1_PIPELINED)
 
     @property
+    def takes_depth(self) -> bool:
+        """Whether a generator can have several requests under way on a connection, one behind the other."""
+        return self in (Protocol.HTTP1, Protocol.HTTPS1)
+
+    @property
     def encrypted(self) -> bool:
         """Whether there is TLS on the link, which the page's URLs alone do not tell."""
         return self.scheme == "https" and self is not Protocol.SPDY_PLAIN

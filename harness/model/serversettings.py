@@ -75,10 +75,14 @@ class ServerSettings:
 
 @dataclass(frozen=True)
 class Tuning:
-    """How a server is set up: its settings, None: the usual ones, and whether it tells its status while it works."""
+    """How a server is set up: its settings, None: the usual ones, and whether it tells its status while it works.
+
+    `name` tells it from others that serve the same (`harness.model.condition.Served`).
+    """
 
     settings: ServerSettings | None = None
     status: bool = False
+    name: str = ""
 
 
 # The mechanisms of locks between Apache's processes. Those by a lock on a file hold no thread of the same process up.

@@ -1,4 +1,4 @@
-"""Which attempts count: the mechanical reasons for which one does not, declared once.
+"""Which attempts count: the mechanical reasons for which one does not, declared once for each kind of measurement.
 
 A reason looks at the record of one attempt alone, and never at how long its load took compared with others. The runner
 asks right after an attempt; the report asks the same reasons of all records (analysis/runs/exclude.py). Where a number
@@ -12,12 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.model.kind import Kind
 from harness.outcome import Outcome
 
 Keys = tuple[str, ...]  # that lead to a value in a record: ("link_reading", "down", "bytes_out")
 
 OUTCOME: Keys = ("outcome",)
 LOAD_MS: Keys = ("plt_ms",)
+DURATION_S: Keys = ("duration_s",)
+LIMITED_BY: Keys = ("limited_by",)
+FOREIGN_CPU: Keys = ("foreign_cpu_share",)
 
 MEANINGS: Mapping[Outcome, str] = {
     Outcome.PAGE_TIMEOUT: "the page did not finish loading in time",
@@ -30,20 +34,20 @@ MEANINGS: Mapping[Outcome, str] = {
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that a number of a record may be; `unit_ms` makes it a share of the load's time.
+    """The most that a number of a record may be; `unit` makes it a share of the time that the trial measured.
 
-    A number is then a time in units of so many ms, and a long load is no more likely to exceed the limit than a short
-    one that is disturbed as often.
+    A number is then a time in so many of the units of that, and a long trial is no more likely to exceed the limit than
+    a short one that is disturbed as often.
     """
 
     reads: Keys
     most: float
-    unit_ms: float | None = None
+    unit: float | None = None
 
-    def exceeded(self, value: float | None, load_ms: float | None) -> bool:
-        if value is None or self.unit_ms is None:
+    def exceeded(self, value: float | None, measured: float | None) -> bool:
+        if value is None or self.unit is None:
             return value is not None and value > self.most
-        return load_ms is not None and load_ms > 0 and value * self.unit_ms / load_ms > self.most
+        return measured is not None and measured > 0 and value * self.unit / measured > self.most
 
 
 @dataclass(frozen=True)
@@ -64,23 +68,38 @@ def ended_as(outcome: Outcome, meaning: str) -> Reason:
     return Reason(outcome.value, meaning, (OUTCOME,), lambda found: found == outcome.value)
 
 
-def disturbed(name: str, meaning: str, limits: Sequence[Limit], instead: Limit) -> Reason:
-    """The machine disturbed the load: all limits are exceeded.
+def disturbed(
+    name: str, meaning: str, limits: Sequence[Limit], instead: Limit, time: Keys = LOAD_MS
+) -> Reason:
+    """The machine disturbed the trial: all limits are exceeded. `time` is how long the trial measured.
 
     `instead` decides where one of their numbers is missing: in records of older versions, and where the kernel does not
     tell.
     """
 
-    def applies(load: object, *values: object) -> bool:
-        load_ms, *numbers = map(_number, (load, *values))
+    def applies(took: object, *values: object) -> bool:
+        measured, *numbers = map(_number, (took, *values))
         *wanted, substitute = numbers
         if None in wanted:
-            return instead.exceeded(substitute, load_ms)
-        return all(limit.exceeded(number, load_ms) for limit, number in zip(limits, wanted, strict=True))
+            return instead.exceeded(substitute, measured)
+        return all(limit.exceeded(number, measured) for limit, number in zip(limits, wanted, strict=True))
 
+    return Reason(name, meaning, (time, *(each.reads for each in (*limits, instead))), applies, machine=True)
+
+
+def saturated(part: str, limit: str) -> Reason:
+    """What makes the load was the limit, so that the server was not measured."""
     return Reason(
-        name, meaning, (LOAD_MS, *(each.reads for each in (*limits, instead))), applies, machine=True
+        f"{part}-saturated",
+        f"the {part} was the limit, so that nothing is known of the server",
+        (LIMITED_BY,),
+        lambda found: found == limit,
     )
+
+
+def without(metric: str, name: str, meaning: str) -> Reason:
+    """The trial ended, but has no figure of its own."""
+    return Reason(name, meaning, ((metric,),), lambda found: (_number(found) or 0) <= 0)
 
 
 # What the limits do to undisturbed and to disturbed loads: docs/results.md, "Late packets" and "Busy cores".
@@ -92,17 +111,19 @@ LATE_P99_LIMIT_US = 1000
 FOREIGN_CPU_ALONE_LIMIT = 0.25
 
 
-def late(way: str) -> Reason:
-    """Attempts over a link that a starved machine made late."""
+def late(way: str, what: str = "load", time: Keys = LOAD_MS, unit: float = 1e-3) -> Reason:
+    """Attempts over a link that a starved machine made late. `unit` is a microsecond in the units of `time`."""
+    share = f"{STALLED_LIMIT:.0%} of the {what}"
     return disturbed(
         f"late-packets-{way}",
-        f"the machine was starved: packets {way} were more than 1 ms overdue for over {STALLED_LIMIT:.0%} of the load",
-        [Limit(("link_reading", way, "stalled_us"), STALLED_LIMIT, unit_ms=1e-3)],
+        f"the machine was starved: packets {way} were more than 1 ms overdue for over {share}",
+        [Limit(("link_reading", way, "stalled_us"), STALLED_LIMIT, unit)],
         instead=Limit(("link_reading", way, "lateness_p99_us"), LATE_P99_LIMIT_US),
+        time=time,
     )
 
 
-REASONS: tuple[Reason, ...] = (
+ENDINGS: tuple[Reason, ...] = (
     *(ended_as(outcome, meaning) for outcome, meaning in MEANINGS.items()),
     Reason(
         "unknown-outcome",
@@ -110,12 +131,10 @@ REASONS: tuple[Reason, ...] = (
         (OUTCOME,),
         lambda found: found not in [outcome.value for outcome in Outcome],
     ),
-    Reason(
-        "no-load-time",
-        "the load ended, but its page-load time was not observed",
-        (LOAD_MS,),
-        lambda load_ms: (_number(load_ms) or 0) <= 0,
-    ),
+)
+OF_LOADS: tuple[Reason, ...] = (
+    *ENDINGS,
+    without("plt_ms", "no-load-time", "the load ended, but its page-load time was not observed"),
     late("down"),
     late("up"),
     disturbed(
@@ -123,18 +142,54 @@ REASONS: tuple[Reason, ...] = (
         f"others had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores, and a thread of the browser waited for "
         f"one for more than {WAITING_LIMIT:.0%} of the load",
         [
-            Limit(("foreign_cpu_share",), FOREIGN_CPU_LIMIT),
-            Limit(("client_thread_late_ms",), WAITING_LIMIT, unit_ms=1),
+            Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT),
+            Limit(("client_thread_late_ms",), WAITING_LIMIT, unit=1),
         ],
-        instead=Limit(("foreign_cpu_share",), FOREIGN_CPU_ALONE_LIMIT),
+        instead=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
     ),
 )
-MACHINE = frozenset(reason.name for reason in REASONS if reason.machine)
+# A server under load is measured by the CPU time that it gets: what others had of that is missing at once.
+OF_CAPACITY: tuple[Reason, ...] = (
+    saturated("generator", "generator-cpu"),
+    saturated("emulator", "emulator"),
+    *(late(way, "trial", DURATION_S, unit=1e-6) for way in ("down", "up")),
+    Reason(
+        "busy-machine",
+        f"others had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores",
+        (FOREIGN_CPU,),
+        lambda share: Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT).exceeded(_number(share), None),
+        machine=True,
+    ),
+)
+_REASONS: Mapping[Kind, tuple[Reason, ...]] = {
+    Kind.LOAD: OF_LOADS,
+    Kind.USERS: (
+        *ENDINGS,
+        without("pages_per_s", "no-page-rate", "the crowd came to its end, but no page rate was observed"),
+        *OF_CAPACITY,
+    ),
+    Kind.REQUESTS: (
+        *ENDINGS,
+        without("requests_per_s", "no-request-rate", "the loop came to its end, but no rate was observed"),
+        *OF_CAPACITY,
+    ),
+}
+MACHINE = frozenset(reason.name for reasons in _REASONS.values() for reason in reasons if reason.machine)
+
+
+def reasons_of(kind: Kind) -> tuple[Reason, ...]:
+    """Why an attempt of a kind does not count, in the order in which they are asked."""
+    return _REASONS[kind]
+
+
+def kind_of(record: Mapping[str, Any]) -> Kind:
+    """The kind of a record, as a JSON mapping; one of an older version is of a load. ValueError for an unknown one."""
+    return Kind(record.get("kind", Kind.LOAD))
 
 
 def unsound(record: Mapping[str, Any]) -> str | None:
     """The name of the first reason why a record, as a JSON mapping, does not count; None when it counts."""
-    for reason in REASONS:
+    for reason in reasons_of(kind_of(record)):
         if reason.applies(*(_value(record, keys) for keys in reason.reads)):
             return reason.name
     return None

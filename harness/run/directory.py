@@ -17,6 +17,7 @@ from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import one_line
 from harness.model.engine import Engine
+from harness.model.observation import Observation
 from harness.model.rate import RecordedRate
 from harness.records import Record
 from harness.run.standing import LOOKS, RECORDS, Standing
@@ -73,9 +74,10 @@ class RunDirectory:
 
     def append(self, record: Record) -> None:
         """Store a record and flush it to disk before returning; before it, what its page asked for, if that is new."""
-        digest = record.observation.requested_digest
+        seen = record.observation
+        digest = seen.requested_digest if isinstance(seen, Observation) else None
         if digest is not None and digest not in self._requested_digests:
-            append_line(self.requested_path, {"digest": digest, "urls": record.observation.requested})
+            append_line(self.requested_path, {"digest": digest, "urls": seen.requested})
             self._requested_digests.add(digest)
         append_line(self.records_path, record.to_json())
 

@@ -9,20 +9,23 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from harness.input.shown import printable
+from harness.model.kind import Kind
+from harness.model.metrics import main_metric
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.plan import PlannedTrial
 from harness.testbed.calibration import Calibration
 
+FIGURES = {Kind.LOAD: "{:,.0f} ms", Kind.USERS: "{:,.1f} pages/s", Kind.REQUESTS: "{:,.0f} requests/s"}
 WAITING_EVERY_S = 10  # a line of a log
 
 
 def figure_of(record: Record) -> str:
-    """The page-load time of a record and why it does not count, or how the attempt ended instead."""
-    plt = record.observation.plt_ms
-    if record.outcome is not Outcome.OK or plt is None:
+    """The main metric of a record and why it does not count, or how the attempt ended instead."""
+    figure = getattr(record.observation, main_metric(record.kind))
+    if record.outcome is not Outcome.OK or figure is None:
         return printable(f"{record.outcome}: {record.reason}")
-    return f"{plt:,.0f} ms" + (f", left out: {record.left_out}" if record.left_out else "")
+    return FIGURES[record.kind].format(figure) + (f", left out: {record.left_out}" if record.left_out else "")
 
 
 def named(record: Record) -> str:

@@ -110,6 +110,6 @@ class Failures:
 
 def disturbed(record: Record) -> bool:
     """Whether the machine is why an attempt does not count, so that it helps to wait."""
-    seen = record.observation
-    stopped = (seen.server_stopped_ms or 0) > 0 or (seen.client_stopped_ms or 0) > 0
+    times = (getattr(record.observation, key, None) for key in ("server_stopped_ms", "client_stopped_ms"))
+    stopped = any((each or 0) > 0 for each in times)
     return record.left_out in MACHINE or (record.left_out is not None and stopped)

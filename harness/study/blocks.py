@@ -5,7 +5,7 @@ different pages, links, engines, drivers or devices are never compared inside a 
 setting, all at random: the order of the settings, of the groups of a setting, and of the members of a group.
 
 A setting of more than MOST_TOGETHER conditions, as of a factorial study, cannot stay close: its block takes minutes. It
-is split by that one of protocol, variant and compression that has the fewest values: comparisons between those lose
+is split by that one of the dimensions that are compared which has the fewest values: comparisons between those lose
 their neighbourhood, and they are the fewest. As a setting is a whole product, a group still holds what its members are
 compared with: plain of a protocol, say, among 36 variants.
 """
@@ -30,6 +30,9 @@ COMPARED: tuple[Callable[[Condition], Hashable], ...] = (
     lambda condition: condition.protocol,
     lambda condition: condition.variant,
     lambda condition: condition.compression,
+    lambda condition: condition.server,
+    lambda condition: getattr(condition.workload, "depth", None),
+    lambda condition: getattr(condition.workload, "connections", None),
 )
 
 

@@ -15,8 +15,7 @@ from harness.model.compression import Compression
 from harness.model.dimensions import dimensions_by, follows
 from harness.model.engine import Engine
 from harness.model.kind import Kind
-from harness.model.metrics import numeric_metric
-from harness.model.observation import MAIN_METRIC
+from harness.model.metrics import main_metric, numeric_metric
 from harness.model.variant import parse_variant
 
 CLAIM_KEYS = (
@@ -45,7 +44,7 @@ def claims_of(
     if len(tables) > MAX_CLAIMS:
         raise StudyError(f"claims holds {len(tables)} claims; it may hold {MAX_CLAIMS}")
     reader = _ClaimReader(
-        conditions, {dimension: _values(conditions, dimension) for dimension in dimensions_by(kind)}
+        conditions, {dimension: _values(conditions, dimension) for dimension in dimensions_by(kind)}, kind
     )
     claims: list[Claim] = []
     for number, table in enumerate(tables, start=1):
@@ -77,6 +76,7 @@ class _ClaimReader:
 
     conditions: Sequence[Mapping[str, Any]]
     values: Mapping[str, Sequence[Any]]
+    kind: Kind
 
     def claim(self, table: Any) -> Claim:
         table = keys.table("claims", table, CLAIM_KEYS)
@@ -87,7 +87,7 @@ class _ClaimReader:
             subject=self._side(table, "subject", needed=not budget),
             reference=self._side(table, "reference", needed=not budget),
             where=self._where(table),
-            metric=numeric_metric(keys.text(table, "metric", MAIN_METRIC)),
+            metric=numeric_metric(keys.text(table, "metric", main_metric(self.kind)), self.kind),
             ratio_below=_ratio("ratio_below", table["ratio_below"]) if "ratio_below" in table else None,
             ratio_within=_ratio_within(table["ratio_within"]) if "ratio_within" in table else None,
             at_most=keys.positive("at_most", table["at_most"], LEAST, MOST) if budget else None,

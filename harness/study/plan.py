@@ -17,6 +17,7 @@ from harness.model.condition import Condition
 from harness.model.defaultclaims import default_claims
 from harness.model.dimensions import dimensions_of
 from harness.model.engine import Engine
+from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.study.blocks import settings_of, shuffled
 from harness.study.study import MAX_PLANNED, Study
@@ -90,6 +91,11 @@ class Plan:
         return tuple(dict.fromkeys(trial.condition.link for trial in self.trials))
 
     @property
+    def kind(self) -> Kind:
+        """What the trials measure, all of them the same."""
+        return next((trial.condition.kind for trial in self.trials), Kind.LOAD)
+
+    @property
     def engines(self) -> tuple[Engine, ...]:
         """Every engine of the plan, once."""
         return tuple(dict.fromkeys(trial.condition.engine for trial in self.trials))
@@ -134,7 +140,8 @@ class Plan:
             seed = keys.checked_number("seed", header["seed"], 0, jsontext.MAX_WHOLE, whole=True)
             each = header.get("per_condition")
             per_condition = None if each is None else Trials.from_json(each)
-            claims = tuple(Claim.from_json(claim) for claim in header.get("claims", ()))
+            kind = trials[0].condition.kind if trials else Kind.LOAD
+            claims = tuple(Claim.from_json(claim, kind) for claim in header.get("claims", ()))
             plan = cls(keys.text(header, "study"), int(seed), trials, per_condition, claims)
             complete = header["schema"] == PLAN_SCHEMA and header["trials"] == len(trials)
         except (ValueError, KeyError, TypeError, StudyError) as error:
@@ -160,4 +167,4 @@ def make_plan(study: Study, seed: int) -> Plan:
 
 def claims_of(study: Study) -> tuple[Claim, ...]:
     """The study's own claims, or the usual ones."""
-    return study.claims or default_claims([dimensions_of(each) for each in study.conditions])
+    return study.claims or default_claims([dimensions_of(each) for each in study.conditions], study.kind)

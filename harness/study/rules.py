@@ -9,7 +9,8 @@ from harness.errors import StudyError
 from harness.model.compression import CODINGS, HTTPS_ONLY
 from harness.model.condition import Condition
 from harness.model.device import DESKTOP, Device
-from harness.model.engine import BROWSERS, Driver, Engine, speaking
+from harness.model.engine import BROWSERS, Driver, Engine, engines_of, speaking
+from harness.model.kind import Kind
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED, Variant
@@ -30,6 +31,8 @@ class Combination:
     variant: Variant = AS_ARCHIVED
     hosts: tuple[str, ...] = ()
     per_client: bool = False
+    kind: Kind | None = None  # one that the engine measures
+    depth: int = 1
 
     @property
     def ability(self) -> Ability:
@@ -58,19 +61,24 @@ class Rule:
     says: Callable[[Combination], str]
 
 
-def check(condition: Condition, replay: Replay) -> None:
-    """Raise StudyError with one line when a page cannot be loaded so, served with these settings."""
+def check(condition: Condition, replay: Replay, program: str | None = None) -> None:
+    """Raise StudyError with one line when a page cannot be loaded so, served with these settings.
+
+    `program` is what runs as the condition's server, where that has a name of its own.
+    """
     check_combination(
         Combination(
             page=condition.page,
             engine=condition.engine,
             protocol=condition.protocol,
-            server=condition.server,
+            server=program or condition.server,
             replay=replay,
             driver=condition.driver,
             device=condition.device,
             variant=condition.variant,
             per_client=condition.link.per_client,
+            kind=condition.kind,
+            depth=getattr(condition.workload, "depth", 1),
         )
     )
 
@@ -84,7 +92,9 @@ def check_combination(asked: Combination) -> None:
 
 def unspoken(protocol: Protocol, engine: Engine) -> str:
     """Why an engine cannot load by a protocol."""
-    return f"engine: {engine} does not speak {protocol}; engines that do: {', '.join(speaking(protocol))}"
+    kind = engine.traits.kinds[0]
+    key, able = ("engine" if kind is Kind.LOAD else "generator"), ", ".join(speaking(protocol, kind))
+    return f"{key}: {engine} does not speak {protocol}; {key}s that do: {able or 'none'}"
 
 
 def _servers(can: Callable[[Ability], bool]) -> str:
@@ -125,12 +135,29 @@ def _ipv6(asked: Combination) -> list[str]:
     return [host for host in asked.hosts if ":" in host]
 
 
+CLIENTS = {Kind.LOAD: "a page load has one client", Kind.REQUESTS: "a closed loop has one client"}
 RULES: tuple[Rule, ...] = (
     Rule(
-        "a load has one client",
-        lambda asked: asked.per_client,
-        lambda _: (
-            "per_client: a page load has one client, which has the link to itself; leave per_client out"
+        "engine measures the kind",
+        lambda asked: asked.kind is not None and asked.kind not in asked.engine.traits.kinds,
+        lambda asked: (
+            f"engine: {asked.engine} measures no {asked.kind}; engines that do: "
+            f"{', '.join(engines_of(asked.kind or Kind.LOAD))}"
+        ),
+    ),
+    Rule(
+        "a link per client has several clients",
+        lambda asked: asked.per_client and asked.kind is not Kind.USERS,
+        lambda asked: (
+            f"per_client: {CLIENTS[asked.kind or Kind.LOAD]}, which has the link to itself; leave per_client out"
+        ),
+    ),
+    Rule(
+        "protocol takes requests behind each other",
+        lambda asked: asked.depth > 1 and not asked.protocol.takes_depth,
+        lambda asked: (
+            f"depth: {asked.protocol} has no pipelining, which is of HTTP/1.1; leave {asked.protocol} out, or put 1 "
+            "among the depths"
         ),
     ),
     Rule(

@@ -12,10 +12,13 @@ from harness.model.compression import Compression
 from harness.model.condition import Condition
 from harness.model.device import Device
 from harness.model.engine import Driver, Engine
+from harness.model.kind import Kind
 from harness.model.link import Backend, Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, TcpSettings
 from harness.model.variant import Variant
+from harness.model.workload import Requests, Workload
+from harness.study.namedserver import NamedServer
 from harness.study.trials import Trials
 
 MAX_CONDITIONS = 10_000
@@ -24,7 +27,7 @@ MAX_PLANNED = 1_000_000  # at a second each: 12 days
 
 @dataclass(frozen=True)
 class EngineSetup:
-    """One engine of a study: the protocols it speaks there, what steers it and what serves it.
+    """One engine of a study at one server: the protocols both speak there, what steers it.
 
     `replays` differ in their compression alone.
     """
@@ -32,18 +35,20 @@ class EngineSetup:
     engine: Engine
     protocols: tuple[Protocol, ...]
     drivers: tuple[Driver, ...]
-    server: str
+    server: NamedServer
     replays: tuple[Replay, ...]
 
 
 @dataclass(frozen=True)
 class Study:
-    """What is measured: the conditions are the product of pages, variants, compressions, links, protocols and drivers.
+    """What is measured: the conditions are the product of pages, variants, compressions, links, workloads, protocols,
+    servers and drivers.
 
     A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
-    `replays` hold what each engine gets, these with each of the compressions. With `aa` each setting's baseline is
-    measured twice (`harness.study.blocks`). `claims` are those of the file. StudyError when that makes more trials than
-    anybody can mean.
+    `replays` hold what each engine gets, these with each of the compressions; of several servers, a protocol is
+    measured with those that speak it. A depth is measured with the protocols that take one, where there are others.
+    With `aa` each setting's baseline is measured twice (`harness.study.blocks`). `claims` are those of the file.
+    StudyError when that makes more trials than anybody can mean.
     """
 
     name: str
@@ -58,24 +63,27 @@ class Study:
     drivers: tuple[Driver, ...]
     device: Device
     replays: Mapping[Engine, Replay]
-    servers: Mapping[Engine, str]
+    servers: Mapping[Engine, tuple[NamedServer, ...]]
     tcp: TcpSettings
     trials: Trials
     seed: int | None
     timeout_s: float
     keep: tuple[str, ...]
+    kind: Kind = Kind.LOAD
+    workloads: tuple[Workload | None, ...] = (None,)
     aa: bool = True
     claims: tuple[Claim, ...] = ()
 
     def __post_init__(self) -> None:
         each = sum(len(setup.protocols) * len(setup.drivers) for setup in self.setups)
-        conditions = len(self.pages) * len(self.variants) * len(self.compressions) * len(self.links) * each
+        places = len(self.pages) * len(self.links) * len(self.workloads)
+        conditions = places * len(self.variants) * len(self.compressions) * each
         if conditions > MAX_CONDITIONS:
             raise StudyError(
                 f"the study has {conditions:,} conditions; it may have {MAX_CONDITIONS:,}: leave some out"
             )
-        places = len(self.pages) * len(self.links) * sum(len(setup.drivers) for setup in self.setups)
-        if (conditions + self.aa * places) * self.trials.most > MAX_PLANNED:
+        baselines = len(self.pages) * len(self.links) * sum(len(setup.drivers) for setup in self.setups)
+        if (conditions + self.aa * baselines) * self.trials.most > MAX_PLANNED:
             raise StudyError(
                 f"the study has {conditions:,} conditions x {self.trials.most:,} trials; "
                 f"all may be {MAX_PLANNED:,}: lower trials"
@@ -85,7 +93,13 @@ class Study:
     def conditions(self) -> tuple[Condition, ...]:
         """Every cell, in the order of the file."""
         cells = itertools.product(
-            self.pages, self.variants, self.compressions, self.links, self.protocols, self.setups
+            self.pages,
+            self.variants,
+            self.compressions,
+            self.links,
+            self.workloads,
+            self.protocols,
+            self.setups,
         )
         return tuple(
             Condition(
@@ -96,26 +110,42 @@ class Study:
                 engine=setup.engine,
                 driver=driver,
                 origins=self.replays[setup.engine].origins,
-                server=setup.server,
+                server=setup.server.name,
                 device=self.device,
                 compression=compression,
+                workload=workload,
             )
-            for page, variant, compression, link, protocol, setup in cells
-            if protocol in setup.protocols
+            for page, variant, compression, link, workload, protocol, setup in cells
+            if protocol in setup.protocols and self._fits(workload, protocol)
             for driver in setup.drivers
         )
 
     @property
     def setups(self) -> tuple[EngineSetup, ...]:
-        """The engines that have something to do."""
+        """The engines that have something to do, each at each of its servers."""
         found = (
             EngineSetup(
                 engine,
-                tuple(protocol for protocol in self.protocols if protocol in engine.traits.protocols),
+                self._spoken(engine, server),
                 tuple(driver for driver in self.drivers if driver.engine is engine),
-                self.servers[engine],
+                server,
                 tuple(replace(self.replays[engine], compression=each) for each in self.compressions),
             )
             for engine in self.engines
+            for server in self.servers[engine]
         )
         return tuple(setup for setup in found if setup.protocols and setup.drivers)
+
+    def _spoken(self, engine: Engine, server: NamedServer) -> tuple[Protocol, ...]:
+        """The study's protocols that an engine speaks with a server. What a single server does not speak is a mistake,
+        which the rules tell.
+        """
+        spoken = (protocol for protocol in self.protocols if protocol in engine.traits.protocols)
+        alone = len(self.servers[engine]) == 1
+        return tuple(protocol for protocol in spoken if alone or server.speaks(protocol))
+
+    def _fits(self, workload: Workload | None, protocol: Protocol) -> bool:
+        """Whether a workload is measured with a protocol: of several depths, those that it takes."""
+        if not isinstance(workload, Requests) or workload.depth == 1 or protocol.takes_depth:
+            return True
+        return all(isinstance(each, Requests) and each.depth > 1 for each in self.workloads)

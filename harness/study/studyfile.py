@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -16,46 +17,54 @@ from harness.model.compression import RECORDED, Compression
 from harness.model.condition import Origins
 from harness.model.device import DESKTOP, DEVICES
 from harness.model.dimensions import dimensions_of
-from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE, Driver, Engine, speaking
+from harness.model.kind import Kind
 from harness.model.link import Backend
 from harness.model.protocol import Protocol
 from harness.model.settings import TLS_VERSIONS, Replay, TcpSettings, ThinkTime
 from harness.model.variant import PLAIN, Variant, factorial, parse_variant
-from harness.study.abilities import ABILITIES
 from harness.study.claimfile import claims_of
+from harness.study.enginekeys import by_engine, drivers_in, engines_in
 from harness.study.linkfile import links_of
-from harness.study.rules import check, unspoken
+from harness.study.rules import check
+from harness.study.serverfile import SERVER_KEYS, servers_of
 from harness.study.study import Study
 from harness.study.trials import USUAL_TRIALS, Trials
+from harness.study.workloadfile import workloads_of
 
-KEPT_FILES = ("netlog", "pcap", "screenshot")
-STUDY_KEYS = (
+# What a study can have kept of each trial; the series of a crowd are kept anyway.
+KEPT_FILES: Mapping[Kind, tuple[str, ...]] = {
+    Kind.LOAD: ("netlog", "pcap", "screenshot"),
+    Kind.USERS: (),
+    Kind.REQUESTS: ("output",),
+}
+COMMON_KEYS = (
     "name",
     "title",
+    "kind",
     "pages",
     "variants",
     "protocols",
     "links",
     "link_backend",
-    "engine",
-    "engines",
-    "drivers",
-    "device",
     "origins",
     "determinism",
     "compression",
     "think_time",
-    "server",
+    *SERVER_KEYS,
     "tls",
     "tls_resumption",
     "tcp",
     "trials",
     "seed",
-    "timeout_s",
-    "keep",
     "aa",
     "claims",
-)
+)  # of every kind
+OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
+    Kind.LOAD: ("engine", "engines", "drivers", "device", "timeout_s", "keep"),
+    Kind.USERS: ("generator", "users"),
+    Kind.REQUESTS: ("generator", "requests", "keep"),
+}
+STUDY_KEYS = (*COMMON_KEYS, *dict.fromkeys(itertools.chain.from_iterable(OF_KINDS.values())))
 TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle")
 
 
@@ -97,26 +106,20 @@ def _shipped_hint() -> str:
 
 def _study(data: Mapping[str, Any], folder: Path) -> Study:
     keys.refuse_unknown(data, STUDY_KEYS, "the study")
+    kind = _kind(data)
     name = keys.text(data, "name")
     if not NAME_PATTERN.fullmatch(name):
         raise StudyError(f"name is {shown(name)}; it may hold letters, digits, '.', '_' and '-' only")
     protocols = tuple(keys.enums(data, "protocols", Protocol))
-    engines = _engines(data, protocols)
+    engines = engines_in(data, kind, protocols)
     device = DEVICES[keys.choice("device", data.get("device", DESKTOP.name), tuple(DEVICES))]
-    servers = {
-        engine: keys.choice("server", value, tuple(ABILITIES))
-        for engine, value in _by_engine(
-            data, "server", {engine: engine.traits.server for engine in engines}
-        ).items()
-    }
     replays = {
         engine: _replay(data, keys.choice("tls", value, TLS_VERSIONS))
-        for engine, value in _by_engine(
-            data, "tls", {engine: engine.traits.tls for engine in engines}
-        ).items()
+        for engine, value in by_engine(data, "tls", {engine: engine.traits.tls for engine in engines}).items()
     }
     study = Study(
         name=name,
+        kind=kind,
         title=keys.text(data, "title", name),
         pages=_names(data, "pages"),
         variants=_variants(data),
@@ -127,60 +130,53 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         if "link_backend" in data
         else None,
         engines=engines,
-        drivers=_drivers(data, engines),
+        drivers=drivers_in(data, engines),
         device=device,
+        workloads=workloads_of(data, kind),
         replays=replays,
-        servers=servers,
+        servers=servers_of(data, engines, kind),
         tcp=_tcp(keys.table("tcp", data["tcp"], TCP_KEYS) if "tcp" in data else {}),
         trials=Trials.parse(data.get("trials", USUAL_TRIALS)),
         seed=int(keys.number(data, "seed", 0, 0, 2**63 - 1, whole=True)) if "seed" in data else None,
         timeout_s=keys.number(data, "timeout_s", 60, 1, 3600),
-        keep=keys.choices(data, "keep", KEPT_FILES, ()),
+        keep=keys.choices(data, "keep", KEPT_FILES[kind], ()),
         aa=keys.truth(data, "aa", default=Study.aa),
     )
+    _check(study)
+    return replace(study, claims=claims_of(data, [dimensions_of(each) for each in study.conditions], kind))
+
+
+def _kind(data: Mapping[str, Any]) -> Kind:
+    """The kind of a study; StudyError when it has keys of another one."""
+    kind = keys.enum("kind", data.get("kind", Kind.LOAD), Kind)
+    for key in data:
+        if key not in (*COMMON_KEYS, *OF_KINDS[kind]):
+            others = " or ".join(f'"{other}"' for other, own in OF_KINDS.items() if key in own)
+            raise StudyError(
+                f"{key} goes with kind = {others}, and this study's kind is {kind}; leave it out"
+            )
+    return kind
+
+
+def _check(study: Study) -> None:
+    """StudyError when a condition cannot be measured, or something that the study names has nothing to do."""
+    programs = {server.name: server for servers in study.servers.values() for server in servers}
     for condition in study.conditions:
-        check(condition, replace(replays[condition.engine], compression=condition.compression))
+        replay = replace(study.replays[condition.engine], compression=condition.compression)
+        server = programs[condition.server]
+        check(condition, replay, server.program)
+        server.refuse_unless_spoken(condition.protocol)
     for driver in study.drivers:
-        if driver.engine not in engines:
+        if driver.engine not in study.engines:
             raise StudyError(f"drivers: {driver} steers {driver.engine}, which is no engine of this study")
-    return replace(study, claims=claims_of(data, [dimensions_of(each) for each in study.conditions]))
-
-
-def _engines(data: Mapping[str, Any], protocols: Iterable[Protocol]) -> tuple[Engine, ...]:
-    """`engine` names one, `engines` several; each protocol and each engine must have something to do."""
-    if "engine" in data and "engines" in data:
-        raise StudyError("engine and engines: leave one of them out")
-    if "engines" in data:
-        engines = tuple(keys.enums(data, "engines", BROWSERS))
-    else:
-        engines = (keys.enum("engine", data.get("engine", DEFAULT_ENGINE), BROWSERS),)
-    for protocol in protocols:
-        if not set(speaking(protocol)).intersection(engines):
-            raise StudyError(unspoken(protocol, engines[0]))
-    for engine in engines:
-        if not any(protocol in engine.traits.protocols for protocol in protocols):
-            raise StudyError(f"engines: {engine} speaks none of the protocols; leave it out")
-    return engines
-
-
-def _drivers(data: Mapping[str, Any], engines: Iterable[Engine]) -> tuple[Driver, ...]:
-    """The study's drivers; an engine for which it names none has its usual one."""
-    named = tuple(keys.enums(data, "drivers", BROWSER_DRIVERS)) if "drivers" in data else ()
-    steered = {driver.engine for driver in named}
-    return (*named, *(engine.drivers[0] for engine in engines if engine not in steered))
-
-
-def _by_engine(data: Mapping[str, Any], key: str, default: Mapping[Engine, str]) -> dict[Engine, Any]:
-    """One value for all engines, or a table with one for some: `server = {qtwebkit = "nginx"}`."""
-    value = data.get(key, default)
-    if isinstance(value, dict) and key in data:
-        keys.table(key, value, BROWSERS)
-        for name in value:
-            if name not in default:
-                raise StudyError(f"{key}: {name} is no engine of this study; leave it out")
-    return {
-        engine: value.get(engine, default[engine]) if isinstance(value, dict) else value for engine in default
-    }
+    working = {(setup.engine, setup.server) for setup in study.setups}
+    for engine, servers in study.servers.items():
+        for server in servers:
+            if (engine, server) not in working:
+                raise StudyError(f"server: {server} speaks none of the protocols by {engine}; leave it out")
+    for protocol in study.protocols:
+        if not any(protocol in setup.protocols for setup in study.setups):
+            raise StudyError(f"server: none of the servers speaks {protocol}; leave {protocol} out")
 
 
 def _replay(data: Mapping[str, Any], tls: str) -> Replay:

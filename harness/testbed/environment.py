@@ -18,7 +18,7 @@ from harness.errors import EnvironmentLacks
 from harness.link.needs import linkem_program
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.engine import Engine
-from harness.study.study import Study
+from harness.study.study import EngineSetup, Study
 from harness.system.clock import utc_now
 from harness.system.program import version_line
 from harness.testbed.testbed import SERVERS, Testbed
@@ -57,11 +57,12 @@ def describe_environment(
             "think_time": str(replays[0].think_time),
         },
         "servers": {
-            setup.engine.value: {
-                "name": setup.server,
+            _place(study, setup): {
+                "name": setup.server.name,
+                **({} if setup.server.settings is None else {"program": setup.server.program}),
                 "tls": setup.replays[0].tls,
                 "tls_resumption": setup.replays[0].tls_resumption,
-                "settings": _server_settings(testbed, setup.engine),
+                "settings": _server_settings(testbed, setup),
             }
             for setup in study.setups
         },
@@ -84,7 +85,7 @@ def _replay_notes(testbed: Testbed, page: str) -> dict[str, list[str]]:
     """What was changed of an archive so that it can be replayed, by scheme and compression."""
     return {
         _with(compression, endpoint.protocol.scheme): list(endpoint.site.notes)
-        for (name, _, _, compression), endpoint in testbed.endpoints.items()
+        for (name, _, _, compression, _), endpoint in testbed.endpoints.items()
         if name == page
     }
 
@@ -94,12 +95,18 @@ def _groups(testbed: Testbed, page: str) -> tuple[tuple[str, ...], ...]:
     return next(endpoint.groups for (name, *_), endpoint in testbed.endpoints.items() if name == page)
 
 
-def _server_settings(testbed: Testbed, engine: Engine) -> dict[str, Mapping[str, object]]:
-    """The settings that matter of the replay servers for an engine, by archive and compression."""
+def _place(study: Study, setup: EngineSetup) -> str:
+    """The engine, with its server where it has several: `k6, nginx`."""
+    several = len(study.servers[setup.engine]) > 1
+    return f"{setup.engine}, {setup.server}" if several else setup.engine.value
+
+
+def _server_settings(testbed: Testbed, setup: EngineSetup) -> dict[str, Mapping[str, object]]:
+    """The settings that matter of the replay servers of a setup, by archive and compression."""
     return {
         _with(compression, name): endpoint.server.settings
-        for (name, _, served, compression), endpoint in testbed.endpoints.items()
-        if served is engine
+        for (name, _, engine, compression, server), endpoint in testbed.endpoints.items()
+        if engine is setup.engine and server in ("", setup.server.name)
     }
 
 

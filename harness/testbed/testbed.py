@@ -113,7 +113,8 @@ class Testbed:
     ) -> None:
         """Serve an archive to an engine by each of the protocols, each on addresses of its own.
 
-        It may be called again for another compression. `tuning` is by default that of page loads.
+        It may be called again for another compression, and for a server of another name. `tuning` is by default that
+        of page loads.
         """
         chosen, tuned = replay or Replay(), tuning or Tuning()
         for each in protocols:
@@ -137,7 +138,8 @@ class Testbed:
         services = {each: self._services(each, sites[each.scheme], groups) for each in protocols}
         every = tuple(itertools.chain.from_iterable(services.values()))
         self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))
-        folder = self.folder / "servers" / engine / archive.name / str(chosen.compression)
+        place = self.folder / "servers" / engine / archive.name / str(chosen.compression)
+        folder = place / (tuned.name or server)
         deployment = Deployment(
             sites,
             every,
@@ -149,7 +151,7 @@ class Testbed:
         )
         running = self._started(SERVERS[server], deployment, folder)
         for protocol, of_protocol in services.items():
-            self.endpoints[Served(archive.name, protocol, engine, chosen.compression)] = Endpoint(
+            self.endpoints[Served(archive.name, protocol, engine, chosen.compression, tuned.name)] = Endpoint(
                 protocol=protocol,
                 archive=archive,
                 site=sites[protocol.scheme],

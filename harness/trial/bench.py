@@ -10,7 +10,9 @@ from harness.errors import EnvironmentLacks
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Backend
 from harness.model.protocol import Protocol as WireProtocol
+from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
+from harness.study.namedserver import NamedServer
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.testbed import Testbed, testbed
@@ -55,8 +57,9 @@ class Bench:
 
     def _serve(self, setup: EngineSetup) -> None:
         MAKERS[setup.engine].refuse_unless_usable()
+        tuning = Tuning(setup.server.settings)
         for archive, replay in itertools.product(self._archives[setup.engine].values(), setup.replays):
-            self.testbed.serve(archive, setup.protocols, replay, setup.server, setup.engine)
+            self.testbed.serve(archive, setup.protocols, replay, setup.server.program, setup.engine, tuning)
 
     def renew(self) -> None:
         """Take everything down and bring it up again."""
@@ -92,7 +95,7 @@ def bench(
         engine,
         tuple(protocols),
         engine.drivers[:1],
-        server or engine.traits.server,
+        NamedServer.usual(server or engine.traits.server),
         (replay or Replay.usual(engine),),
     )
     return opened(Bench({engine: archives}, [setup], TcpSettings(), backend))

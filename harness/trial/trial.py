@@ -54,14 +54,14 @@ class TrialOptions:
 
 def run_trial(
     testbed: Testbed, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
-) -> Record:
+) -> Record[Observation]:
     """Run one planned trial and return its record; `files` is where kept files go."""
     return run_observed(testbed, drivers, planned, options, files)[0]
 
 
 def run_observed(
     testbed: Testbed, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
-) -> tuple[Record, Evidence | None]:
+) -> tuple[Record[Observation], Evidence | None]:
     """`run_trial`, and all that was seen; None when the servers were dead before the trial."""
     drivers.prepare(planned.condition)
     started = datetime.now(UTC)

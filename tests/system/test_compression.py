@@ -13,6 +13,7 @@ from harness.model.settings import Replay, TcpSettings
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.abilities import ABILITIES, DEFAULT_SERVER
+from harness.study.namedserver import NamedServer
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
 from harness.trial.bench import Bench, opened
@@ -92,7 +93,13 @@ def test_every_compression_of_a_study_is_served_side_by_side(
     names = ("none", "gzip-6", "gzip-6-dynamic", "zstd-3", "zstd-3-dynamic", "brotli-5")
     replays = tuple(Replay(compression=Compression.parse(name)) for name in names)
 
-    setup = EngineSetup(Engine.CHROMIUM, (Protocol.H2,), Engine.CHROMIUM.drivers[:1], DEFAULT_SERVER, replays)
+    setup = EngineSetup(
+        Engine.CHROMIUM,
+        (Protocol.H2,),
+        Engine.CHROMIUM.drivers[:1],
+        NamedServer.usual(DEFAULT_SERVER),
+        replays,
+    )
 
     def run() -> dict[str, Record]:
         with opened(Bench({Engine.CHROMIUM: {"small": archive}}, [setup], TcpSettings(), None)) as made:

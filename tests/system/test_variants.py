@@ -15,6 +15,7 @@ from harness.cli.verify import verify_variants
 from harness.model.device import DEVICES
 from harness.model.engine import AVIF, BROWSERS, LAZY_IMAGES, PRELOAD, WEBP, Engine
 from harness.model.protocol import Protocol
+from harness.model.observation import Observation
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
@@ -70,7 +71,8 @@ def load(archive: Archive, names: list[str]) -> list[Record]:
 
 def asked(record: Record) -> int:
     """The requests of a load without the icon's, which is asked for about when the load ends."""
-    return (record.observation.requests or 0) - sum(url.endswith(ICON) for url in record.observation.missed)
+    seen: Observation = record.observation
+    return (seen.requests or 0) - sum(url.endswith(ICON) for url in seen.missed)
 
 
 def test_a_variant_is_served_beside_its_original_and_asks_for_less(tmp_path: Path) -> None:

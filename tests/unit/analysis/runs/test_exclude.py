@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from analysis.runs.exclude import RULES, ExclusionRule, sift
 from analysis.runs.rundirectory import load
-from harness.model.soundness import FOREIGN_CPU_LIMIT, OUTCOME, REASONS, STALLED_LIMIT, WAITING_LIMIT, unsound
+from harness.model.kind import Kind
+from harness.model.soundness import (
+    FOREIGN_CPU_LIMIT,
+    OUTCOME,
+    STALLED_LIMIT,
+    WAITING_LIMIT,
+    reasons_of,
+    unsound,
+)
 from harness.outcome import Outcome
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -115,7 +123,7 @@ def measured() -> st.SearchStrategy[dict[str, Any]]:
         keys: st.sampled_from([*map(str, Outcome), "ok", "ok", "ok", "from-the-future"])
         if keys == OUTCOME
         else numbers(0.0, *(most * factor for most in LIMITS for factor in (0.5, 1.0, 1.5)))
-        for reason in REASONS
+        for reason in reasons_of(Kind.LOAD)
         for keys in reason.reads
     }
     return st.fixed_dictionaries({}, optional=flat).map(nested)

@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 
 from harness.model.direction import Way
+from harness.model.kind import Kind
 from harness.model.soundness import (
     FOREIGN_CPU_ALONE_LIMIT,
     FOREIGN_CPU_LIMIT,
     MACHINE,
     MEANINGS,
-    REASONS,
     STALLED_LIMIT,
     WAITING_LIMIT,
     Limit,
     disturbed,
+    reasons_of,
     unsound,
 )
 from harness.outcome import Outcome
@@ -49,7 +50,7 @@ def test_a_limit_is_kept_by_what_reaches_it() -> None:
 
 
 def test_a_share_of_the_load_allows_a_long_load_more() -> None:
-    stalled = Limit(("stalled_us",), 0.01, unit_ms=1e-3)
+    stalled = Limit(("stalled_us",), 0.01, unit=1e-3)
     assert stalled.exceeded(15_000, 1000)
     assert not stalled.exceeded(10_000, 1000)
     assert not stalled.exceeded(15_000, 2000)
@@ -96,7 +97,7 @@ def test_others_disturb_when_they_run_and_the_browser_waits() -> None:
 
 
 def test_names_are_given_once_and_outcomes_are_no_fault_of_the_machine() -> None:
-    names = [reason.name for reason in REASONS]
+    names = [reason.name for reason in reasons_of(Kind.LOAD)]
     assert len(names) == len(set(names))
     assert set(MEANINGS) == set(Outcome) - {Outcome.OK}
     assert set(names) >= MACHINE

@@ -15,6 +15,7 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, ThinkTime
 from harness.model.variant import AS_ARCHIVED
+from harness.study.namedserver import NamedServer
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 
 GOOD = """
@@ -68,9 +69,9 @@ def without_drivers(text: str) -> str:
 def test_the_historical_engine_has_its_own_defaults() -> None:
     text = 'engine = "qtwebkit"\n' + without_drivers(GOOD).replace('"h2"', '"spdy-plain"')
     (setup,) = parse_study(text, "mine.toml").setups
-    assert (setup.server, setup.replays[0].tls, setup.drivers) == ("spdy-gateway", "1.2", (Driver.PYQT,))
+    assert (setup.server.name, setup.replays[0].tls, setup.drivers) == ("spdy-gateway", "1.2", (Driver.PYQT,))
     (today,) = parse_study(GOOD, "mine.toml").setups
-    assert (today.server, today.replays[0].tls) == ("caddy", "1.3")
+    assert (today.server.name, today.replays[0].tls) == ("caddy", "1.3")
 
 
 def test_each_protocol_is_measured_with_the_engines_that_speak_it() -> None:
@@ -91,7 +92,10 @@ def test_each_protocol_is_measured_with_the_engines_that_speak_it() -> None:
 def test_server_and_tls_may_be_given_for_each_engine() -> None:
     settings = 'engines = ["chromium", "qtwebkit"]\nserver = {qtwebkit = "nginx"}\ntls = {chromium = "1.2"}\n'
     study = parse_study(settings + GOOD.replace('"h2"', '"http1-pipelined"'), "mine.toml")
-    assert dict(study.servers) == {Engine.CHROMIUM: "caddy", Engine.QTWEBKIT: "nginx"}
+    assert dict(study.servers) == {
+        Engine.CHROMIUM: (NamedServer.usual("caddy"),),
+        Engine.QTWEBKIT: (NamedServer.usual("nginx"),),
+    }
     assert [setup.replays[0].tls for setup in study.setups] == ["1.2", "1.2"]
 
 
