@@ -128,7 +128,7 @@ def _ipv6(asked: Combination) -> list[str]:
 RULES: tuple[Rule, ...] = (
     Rule(
         "a load has one client",
-        lambda asked: asked.per_client,
+        lambda asked: asked.per_client and asked.engine in BROWSERS,
         lambda _: (
             "per_client: a page load has one client, which has the link to itself; leave per_client out"
         ),
