@@ -11,6 +11,7 @@ from harness.capacity.recipe import Recipe, recipe_of
 from harness.errors import MeasurementRefused
 from harness.model.condition import Condition
 from harness.model.engine import DEFAULT_ENGINE, speaking
+from harness.model.link import Link
 from harness.outcome import Outcome
 from harness.study.plan import PlannedTrial
 from harness.trial.bench import Bench
@@ -18,6 +19,9 @@ from harness.trial.trial import TrialOptions, run_observed
 
 LOADS = 3  # so that what merely happened to come earlier in one of them is not taken for a dependency
 MOST_LOADS = 6
+# So long that what the browser computes between one request and the next takes no time beside it: over a quick link all
+# style sheets are there before a busy browser has read to the end of its document.
+LEAST_RTT_MS = 400.0
 
 
 def in_the_browser(condition: Condition) -> Condition:
@@ -25,15 +29,24 @@ def in_the_browser(condition: Condition) -> Condition:
     spoken = speaking(condition.protocol)
     engine = spoken[0] if spoken else DEFAULT_ENGINE
     link = replace(condition.link, per_client=False, shared_down_mbps=None, shared_up_mbps=None)
-    return replace(condition, engine=engine, driver=engine.drivers[0], link=link)
+    return replace(condition, engine=engine, driver=engine.drivers[0], link=link, workload=None)
+
+
+def unhurried(link: Link) -> Link:
+    """The link with a long round trip."""
+    if link.rtt_ms >= LEAST_RTT_MS:
+        return link
+    down, up = (replace(each, delay_ms=None) for each in link.directions)
+    return replace(link, name="recipe", rtt_ms=LEAST_RTT_MS, down=down, up=up)
 
 
 def proved_recipe(opened: Bench, condition: Condition, files: Path, *, timeout_s: float = 60.0) -> Recipe:
     """What the page of a crowd's condition asks for, from loads by its protocol that were proved.
 
-    MeasurementRefused when not enough of them count.
+    They go over the condition's link with a long round trip. MeasurementRefused when not enough of them count.
     """
-    asked = in_the_browser(condition)
+    usual = in_the_browser(condition)
+    asked = replace(usual, link=unhurried(usual.link))
     loads: list[Sequence[Request]] = []
     said = ""
     for number in range(1, MOST_LOADS + 1):

@@ -59,13 +59,11 @@ class Item:
 class Recipe:
     """The document, and the objects in the order in which the browser asked for them.
 
-    `network_ms` is what the network took in each load: from asking for the document to the last byte of the last
-    object. `left_out` counts what not every load asked for.
+    `left_out` counts what not every load asked for.
     """
 
     document: Item
     objects: tuple[Item, ...]
-    network_ms: tuple[float, ...] = ()
     left_out: int = 0
 
     @property
@@ -104,7 +102,6 @@ def recipe_of(loads: Sequence[Sequence[Request]]) -> Recipe:
     return Recipe(
         document=items[0],
         objects=tuple(items[1:]),
-        network_ms=tuple(_network_ms(load) for load in requests),
         left_out=sum(len(load) - len(names) for load in named),
     )
 
@@ -186,5 +183,7 @@ def _ended_ms(request: Request) -> float:
     return float("inf") if request.ended_ms is None else request.ended_ms
 
 
-def _network_ms(load: Sequence[Request]) -> float:
-    return max(_ended_ms(each) for each in load) - _asked_ms(load[0])
+def network_ms(load: Sequence[Request]) -> float:
+    """What the network took in a load: from asking for the document to the last byte of the last object."""
+    seen = _answered(load)
+    return max(_ended_ms(each) for each in seen) - _asked_ms(seen[0])

@@ -27,8 +27,8 @@ def recipe_line(name: str, recipe: Recipe) -> str:
     waiting = sum(each.after != (-1,) for each in recipe.objects)
     hosts = len(recipe.hosts)
     return (
-        f"{name}: {recipe.requests} requests to {hosts} host{'s' * (hosts > 1)}, {waiting} of them for what other "
-        f"objects led to; in the browser their network time is {statistics.median(recipe.network_ms):,.0f} ms"
+        f"{name}: {recipe.requests} requests to {hosts} host{'s' * (hosts > 1)}, {waiting} of them after others than "
+        "the document"
     )
 
 
