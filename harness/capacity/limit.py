@@ -19,8 +19,8 @@ So with a core for each, a part is held against its own; where all share two, th
 ran out, and who had most of it, who was the limit.
 
 A trial's limit is what first held for SHARE of STRETCH_S: what runs out first makes the rest pile up later. A generator
-or an emulator that ran out so at any time is the limit whatever ran out before: it spoils the trial, which does not count
-(`generator-saturated`, `emulator-saturated`: harness.model.soundness).
+or an emulator that ran out so at any time is the limit whatever ran out before: it spoils the trial, which does not
+count (`generator-saturated`, `emulator-saturated`: harness.model.soundness).
 """
 
 from __future__ import annotations

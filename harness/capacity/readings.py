@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 
@@ -19,10 +20,29 @@ from harness.capacity.statuswatch import StatusWatch
 from harness.system import accounts
 from harness.system.accounts import Account
 from sites.servers.server import Server
+from sites.servers.serverstatus import Status
 
 Fields = Mapping[str, Any]
-# Of a core that may go into proportional memory, the dearest reading: the next one waits until that is kept.
-PROPORTIONAL_SHARE = 0.003
+Result = TypeVar("Result")
+# Of a core that may go into what costs most: proportional memory, and the memory of many processes.
+PROPORTIONAL_SHARE = 0.002
+RESIDENT_SHARE = 0.003
+
+
+class Sparing:
+    """Reads what is dear no more often than costs `share` of a core; None in between."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._due = 0.0
+
+    def read(self, what: Callable[[], Result]) -> Result | None:
+        if time.monotonic() < self._due:
+            return None
+        before = time.thread_time()
+        found = what()
+        self._due = time.monotonic() + (time.thread_time() - before) / self._share - 1
+        return found
 
 
 class Growth:
@@ -57,15 +77,15 @@ class ServerReading:
         self._requests = RequestTail(server.log, body_bytes) if body_bytes else None
         self._errors = Tail(server.telling.errors)
         self._cpu = [Growth(each.cpu_seconds(accounts.usage(each.pids()))) for each in by]
-        answer = status.ask() if status else None
-        self._hits = Growth(answer.hits if answer else None)
+        self._hits = Growth(self._counted(status.ask() if status else None))
         self._sockets_before = tcp_sockets()
-        self._dear_until = 0.0
+        self._proportional = Sparing(PROPORTIONAL_SHARE)
+        self._resident = [Sparing(RESIDENT_SHARE) for _ in by]
 
     def read(self) -> Fields:
         answer = self._status.ask() if self._status else None
         gained = self._requests.gained() if self._requests else None
-        counted = self._hits.to_whole(answer.hits if answer else None)
+        counted = self._hits.to_whole(self._counted(answer))
         return {
             **self._processes(),
             "server_connections": tcp_sockets() - self._sockets_before,
@@ -76,28 +96,31 @@ class ServerReading:
             "server_errors": self._errors.gained().count(b"\n"),
         }
 
+    def _counted(self, answer: Status | None) -> int | None:
+        """The requests that the status page counts, without our questions."""
+        if self._status is None or answer is None or answer.hits is None:
+            return None
+        return answer.hits - self._status.questions
+
     def _processes(self) -> Fields:
-        used = [(pids := each.pids(), accounts.usage(pids)) for each in self._accounts]
+        pids = [each.pids() for each in self._accounts]
+        used = [
+            # Where nothing else tells of CPU it is read once a second, whatever it costs.
+            sparing.read(partial(accounts.usage, each)) if account.counts_cpu_itself else accounts.usage(each)
+            for account, sparing, each in zip(self._accounts, self._resident, pids, strict=True)
+        ]
         cpu = [
             growth.to(account.cpu_seconds(usage))
-            for growth, account, (_, usage) in zip(self._cpu, self._accounts, used, strict=True)
+            for growth, account, usage in zip(self._cpu, self._accounts, used, strict=True)
         ]
-        living = [usage for _, usage in used if usage is not None]
+        known = [usage for usage in used if usage is not None]
+        every = [pid for each in pids for pid in each]
         return {
             "server_cpu_s": None if None in cpu else round(sum(each or 0.0 for each in cpu), 6),
-            "server_rss_bytes": sum(each.rss_bytes for each in living) if living else None,
-            "server_pss_bytes": self._proportional([pid for pids, _ in used for pid in pids]),
-            "server_threads": sum(each.threads for each in living) if living else None,
+            "server_rss_bytes": sum(each.rss_bytes for each in known) if len(known) == len(used) else None,
+            "server_pss_bytes": self._proportional.read(partial(accounts.proportional_bytes, every)),
+            "server_threads": sum(each.threads for each in known) if len(known) == len(used) else None,
         }
-
-    def _proportional(self, pids: list[int]) -> int | None:
-        """Proportional memory, as often as its cost allows."""
-        if time.monotonic() < self._dear_until:
-            return None
-        before = time.thread_time()
-        found = accounts.proportional_bytes(pids)
-        self._dear_until = time.monotonic() + (time.thread_time() - before) / PROPORTIONAL_SHARE - 1
-        return found
 
 
 class GeneratorReading:

@@ -29,6 +29,7 @@ class StatusWatch:
         self._page, self._host, self._thread = page, host, thread
         self._connection = http.client.HTTPConnection(page.address, page.port, timeout=LONGEST_S)
         self._asked: Future[Status | None] | None = None
+        self.questions = 0  # that have been answered
         self.cpu_s = 0.0  # that asking has cost us
 
     def ask(self) -> Status | None:
@@ -55,6 +56,7 @@ class StatusWatch:
             return None
         finally:
             self.cpu_s += time.thread_time() - began
+        self.questions += 1
         return self._page.parse(text)
 
     def give_up(self) -> None:

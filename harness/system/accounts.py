@@ -46,6 +46,11 @@ class Account(Interface):
         """`cgroup` or `processes`."""
         ...
 
+    @property
+    def counts_cpu_itself(self) -> bool:
+        """Whether `cpu_seconds` needs no `usage`."""
+        ...
+
     def pids(self) -> list[int]:
         """Those that live."""
         ...
@@ -61,6 +66,7 @@ class TreeAccount:
 
     root: int
     kind: str = "processes"
+    counts_cpu_itself: bool = False
 
     def pids(self) -> list[int]:
         return family(self.root)
@@ -75,6 +81,7 @@ class GroupAccount:
 
     folder: Path
     kind: str = "cgroup"
+    counts_cpu_itself: bool = True
 
     def pids(self) -> list[int]:
         return [int(word) for word in (self.folder / "cgroup.procs").read_text().split()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from harness.capacity.readings import Growth, MachineReading
+from harness.capacity.readings import Growth, MachineReading, Sparing
 
 
 def test_growth_since_it_was_last_known() -> None:
@@ -15,6 +15,13 @@ def test_growth_since_it_was_last_known() -> None:
 def test_what_was_not_known_before_has_not_grown() -> None:
     hits = Growth()
     assert [hits.to_whole(value) for value in (None, 5, 8)] == [None, None, 3]
+
+
+def test_what_is_dear_is_read_as_often_as_its_share_allows() -> None:
+    cheap, dear = Sparing(0.5), Sparing(0.001)
+    assert [cheap.read(lambda: 1) for _ in range(3)] == [1, 1, 1]
+    assert dear.read(lambda: sum(range(10**6))) is not None
+    assert dear.read(lambda: 1) is None
 
 
 def test_the_machine_tells_of_itself() -> None:
