@@ -17,6 +17,7 @@ from harness.outcome import Outcome
 from harness.trial.reason import listed
 from sites.servedrequest import Match, ServedRequest
 
+GIVEN_UP = 499  # how nginx and the gateway log what the tool no longer wanted at its end
 LOSSES = ("drops_device", "oversize", "write_errors")
 
 
@@ -102,7 +103,7 @@ def wrong_at_server(evidence: RateEvidence) -> str | None:
     others = [
         f"{each.url} ({each.match})"
         for each in evidence.served
-        if each.url != evidence.loop.url or each.match is not Match.EXACT
+        if each.status != GIVEN_UP and (each.url != evidence.loop.url or each.match is not Match.EXACT)
     ]
     return listed(f"the server did not use {protocol} for", wrong) or listed(
         f"the server was not asked for {evidence.loop.url} alone, but for", others
