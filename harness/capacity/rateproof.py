@@ -17,6 +17,7 @@ from harness.outcome import Outcome
 from harness.trial.reason import listed
 from sites.servedrequest import Match, ServedRequest
 
+GIVEN_UP = 499  # how nginx and the gateway log what the tool no longer wanted at its end
 LOSSES = ("drops_device", "oversize", "write_errors")
 
 
@@ -102,7 +103,7 @@ def wrong_at_server(evidence: RateEvidence) -> str | None:
     others = [
         f"{each.url} ({each.match})"
         for each in evidence.served
-        if each.url != evidence.loop.url or each.match is not Match.EXACT
+        if each.status != GIVEN_UP and (each.url != evidence.loop.url or each.match is not Match.EXACT)
     ]
     return listed(f"the server did not use {protocol} for", wrong) or listed(
         f"the server was not asked for {evidence.loop.url} alone, but for", others
@@ -112,19 +113,20 @@ def wrong_at_server(evidence: RateEvidence) -> str | None:
 def not_pipelined(evidence: RateEvidence) -> str | None:
     """Pipelining that nothing proves, or pipelining where there should be none.
 
-    Two things prove it: the server's log, where it tells, and fewer packets from the client than requests, because then
-    one packet brought several.
+    Two things prove it: the server's log, where it tells, and fewer packets with data than requests, because then one
+    packet brought several.
     """
-    loop = evidence.loop
-    if loop.protocol.wire != "http/1.1" or evidence.reading is None:
+    loop, reading, used = evidence.loop, evidence.reading, evidence.used
+    if loop.protocol.wire != "http/1.1" or reading is None or used is None:
         return None
     deepest = max((each.depth or 1 for each in evidence.served or ()), default=1)
+    sent = f"{reading.requests:,} requests in {used.data_packets:,} packets"
     if loop.depth == 1:
-        return f"requests were pipelined: {deepest} at once on a connection" if deepest > 1 else None
-    packets = evidence.used.grown(Way.UP, "packets_out") if evidence.used else None
-    if deepest > 1 or (packets is not None and packets < evidence.reading.requests):
+        told = [f"{deepest} at once on a connection"] if deepest > 1 else []
+        seen = [sent] if used.data_packets < reading.requests else []
+        return listed("requests were pipelined:", [*told, *seen])
+    if deepest > 1 or used.data_packets < reading.requests:
         return None
     return (
-        f"nothing proves that requests were pipelined: the server's log tells of none, and the client sent {packets} "
-        f"packets for {evidence.reading.requests} requests"
+        f"nothing proves that requests were pipelined: the server's log tells of none, and there were {sent}"
     )

@@ -207,7 +207,7 @@ class _Attempt:
         log_offset = server.log_offset
 
         def began() -> None:
-            self.window = Window(accounts, client.link)
+            self.window = Window(accounts, client)
 
         watch = Watch(began, lambda: self._check(client), lambda pid: pinned(pid, self.cores.generator))
         ran = run_tool(tool, self.loop, client.host.path, folder, watch)

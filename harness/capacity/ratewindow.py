@@ -8,27 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from harness.capacity.limit import Capacity, Limit, limit_of_second
 from harness.capacity.readings import MachineReading
 from harness.capacity.series import Second
-from harness.link.emulated import RunningLink
 from harness.model.direction import Way
 from harness.system.accounts import Account, usage
+from harness.system.netns import Host
 from harness.system.processtree import ForeignCpu
+from harness.testbed.testbed import Client
 
 Reading = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Used:
-    """What was used between the beginning and the end; None where nobody tells."""
+    """What was used between the beginning and the end; None where nobody tells.
+
+    `data_packets` is how many packets with data the client's host has sent by TCP since it was made, those of the
+    warm-up included.
+    """
 
     server_cpu_s: float | None
     foreign_cpu_share: float
     machine_idle_share: float | None
     idle_by_core: tuple[float, ...] | None
+    data_packets: int
     link_before: Reading
     link_reading: Reading
 
@@ -48,9 +55,9 @@ class Used:
 class Window:
     """The time from now to `close`."""
 
-    def __init__(self, accounts: Sequence[Account], link: RunningLink) -> None:
-        self._accounts, self._link = accounts, link
-        self._link_before = link.reading()  # takes the longest, so it comes first
+    def __init__(self, accounts: Sequence[Account], client: Client) -> None:
+        self._accounts, self._client = accounts, client
+        self._link_before = client.link.reading()  # takes the longest, so it comes first
         self._foreign, self._machine = ForeignCpu(), MachineReading()
         self._cpu_before_s = cpu_seconds(accounts)
 
@@ -63,9 +70,21 @@ class Window:
             foreign_cpu_share=self._foreign.share(),
             machine_idle_share=machine["machine_idle_share"],
             idle_by_core=machine["idle_by_core"],
+            data_packets=data_packets(self._client.host),
             link_before=self._link_before,
-            link_reading=self._link.reading(),
+            link_reading=self._client.link.reading(),
         )
+
+
+def data_packets(host: Host) -> int:
+    """How many packets with data a host has sent by TCP, none twice, by its kernel (TcpExt: TCPOrigDataSent)."""
+    with host.entered():
+        names, values = (
+            line.split()
+            for line in Path("/proc/thread-self/net/netstat").read_text().splitlines()
+            if line.startswith("TcpExt:")
+        )
+    return int(values[names.index("TCPOrigDataSent")])
 
 
 def cpu_seconds(accounts: Sequence[Account]) -> float | None:

@@ -127,7 +127,7 @@ class Engine(StrEnum):
         "spdy-client",
         Traits(
             label="SPDY client",
-            protocols=(Protocol.SPDY, Protocol.SPDY_PLAIN),
+            protocols=(Protocol.HTTP1, Protocol.HTTPS1, Protocol.SPDY, Protocol.SPDY_PLAIN),
             usual_protocol=Protocol.SPDY,
             server="spdy-gateway",
             tls="1.2",

@@ -20,6 +20,7 @@ from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import NO_LINK, Link
 from harness.model.protocol import Protocol
 from harness.model.rateobservation import RateObservation
+from harness.model.settings import Replay
 from harness.model.workload import Requests
 from harness.outcome import Outcome
 from harness.records import Record
@@ -117,6 +118,33 @@ def test_every_protocol_depth_and_tool_gives_a_rate_that_counts(server: str) -> 
         assert 0 < (seen.server_cpu_us_per_request or 0) < 20_000, what
         assert (seen.generator_cpu_s or 0) > 0, what
         assert seen.link_reading is not None, what
+
+
+GATEWAY_PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.SPDY, Protocol.SPDY_PLAIN)
+
+
+def rates_of_the_gateway() -> dict[tuple[Protocol, int], Record]:
+    with testbed() as made:
+        archive, tool = one_file(WORKSPACE), Engine.SPDY_CLIENT
+        made.serve(archive, GATEWAY_PROTOCOLS, Replay.usual(tool), "spdy-gateway", tool)
+        return {
+            (protocol, depth): trial(made, cell(tool, protocol, "spdy-gateway", loop(depth)))
+            for protocol, depth in product(GATEWAY_PROTOCOLS, DEPTHS)
+        }
+
+
+def test_one_client_compares_the_protocols_of_the_gateway() -> None:
+    for (protocol, depth), record in inside(rates_of_the_gateway).items():
+        what = f"{protocol} {depth}: {record.reason}"
+        assert record.outcome is Outcome.OK, what
+        seen = record.observation
+        assert isinstance(seen, RateObservation)
+        assert (seen.requests or 0) > 20, what
+        assert seen.errors == {}, what
+        assert seen.requests_by_protocol == {protocol.wire: seen.requests}, what
+        assert set(seen.tls_versions) == ({"TLSv1.2"} if protocol.encrypted else set()), what
+        assert (seen.latency_p50_ms or 0) > 0, what
+        assert (seen.bytes_per_s or 0) > (seen.requests_per_s or 0) * 100, what
 
 
 def over_a_link() -> Record:
