@@ -55,7 +55,11 @@ def in_order(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
             return values.map(ranks)
         if column in FIRST:
             return values.astype(str).where(values != FIRST[column], "")
-        return values if pd.api.types.is_numeric_dtype(values) else values.astype(str).map(_by_number)
+        return (
+            values
+            if pd.api.types.is_numeric_dtype(values)
+            else values.astype(str).map(_by_number, na_action="ignore")
+        )
 
     keys = pd.DataFrame({column: key(column) for column in columns})
     return frame.loc[keys.sort_values(list(columns), kind="stable").index].reset_index(drop=True)

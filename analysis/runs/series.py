@@ -46,7 +46,7 @@ class Series(StrEnum):
 def path_of(run: Run, trial: str, attempt: int, series: Series) -> Path:
     """Where the series of an attempt is; RecordsError for a trial whose name leads somewhere else."""
     name = trial if attempt == 1 else f"{trial}-{attempt}"
-    if Path(name).name != name or name == "..":
+    if Path(name).name != name or name in ("", ".."):
         raise RecordsError(
             f"{run.directory}: {name!r} is no name of a trial's folder; the record is damaged or not one of ours"
         )

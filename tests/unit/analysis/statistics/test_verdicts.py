@@ -54,10 +54,24 @@ def test_a_column_of_verdicts_may_hold_plain_text() -> None:
 
 @pytest.mark.parametrize(
     ("metric", "text"),
-    [("plt_ms", "slower"), ("bytes_down", "more"), ("requests", "more"), ("lcp_ms", "slower")],
+    [
+        *(("plt_ms", "slower"), ("bytes_down", "more"), ("requests", "more"), ("lcp_ms", "slower")),
+        *(
+            ("pages_per_s", "higher"),
+            ("requests_per_s", "higher"),
+            ("page_ms", "slower"),
+            ("workers_busy", "more"),
+        ),
+        *(("latency_p99_ms", "slower"), ("server_cpu_ms_per_page", "more"), ("server_cpu_s", "more")),
+    ],
 )
-def test_what_is_no_time_is_more_or_less(metric: str, text: str) -> None:
+def test_what_nobody_waits_for_is_more_and_a_rate_is_higher(metric: str, text: str) -> None:
     assert direction_text(Verdict.SLOWER, metric) == text
+
+
+def test_a_lower_rate_is_no_faster_one() -> None:
+    row = {**ROW, "verdict": Verdict.FASTER, "low": 0.5, "high": 0.6}
+    assert verdict_text(row, 0.03, "requests_per_s") == "lower, by 40 to 50 %"
 
 
 def test_sizes() -> None:

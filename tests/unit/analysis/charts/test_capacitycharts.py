@@ -1,0 +1,139 @@
+"""Figures of crowds and request rates: what they hold, and that figures of page loads are not asked of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from analysis.charts import figures, plots
+from analysis.charts.drawing import Drawing
+from analysis.evaluation.results import evaluate
+from analysis.labels import protocols
+from analysis.runs.rundirectory import load
+from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
+
+pytestmark = pytest.mark.thorough
+
+CROWD = SyntheticCrowd(protocols=("http1", "h2"), trials=3)
+RATE = SyntheticRate(connections=(16, 64), made_by={"wrk": ("http1",), "h2load": ("http1", "h2")}, trials=2)
+
+
+def drawings(tmp_path: Path, of: SyntheticCrowd | SyntheticRate) -> dict[str, Drawing]:
+    results = evaluate([load(of.write(tmp_path / "run"))])
+    with plots.look():
+        made = {each.name: each for each in figures.draw(results)}
+        for each in made.values():
+            plots.save(each.figure, tmp_path / "figures", each.name)
+    return made
+
+
+def estimates(made: dict[str, Drawing]) -> set[str]:
+    return {name for name, each in made.items() if not each.of_data} - {figures.CLAIMS}
+
+
+def axis_labels(figure: Figure) -> set[str]:
+    return {text for axes in figure.axes for text in (axes.get_xlabel(), axes.get_ylabel()) if text}
+
+
+def test_a_crowd_is_drawn_against_time_and_users_with_every_trial(tmp_path: Path) -> None:
+    made = drawings(tmp_path, CROWD)
+    assert estimates(made) == {"crowd_icons-5-mbit-s", "cost_icons-5-mbit-s"}
+    figure = made["crowd_icons-5-mbit-s"].figure
+    assert axis_labels(figure) == {
+        *("Pages/s", "Page time (s)", "Failed pages/s", "Busy workers"),
+        *("Time (min)", "Users"),
+    }
+    for axes in figure.axes:
+        for name in CROWD.protocols:
+            colour = protocols.STYLES[name].colour
+            mine = [line for line in axes.lines if line.get_color() == colour]
+            thin = [line for line in mine if line.get_linewidth() < 1]
+            assert (len(thin), len(mine) - len(thin)) == (3, 1)
+    median = next(line for line in figure.axes[0].lines if line.get_linewidth() > 1)
+    assert np.size(median.get_xdata()) == 40  # buckets of 30 s in 20 minutes
+    assert axis_labels(made["cost_icons-5-mbit-s"].figure) == {
+        "CPU idle (%)",
+        "Server's memory (MB)",
+        "Users",
+    }
+
+
+def test_what_no_server_tells_has_no_row(tmp_path: Path) -> None:
+    made = drawings(tmp_path, replace(CROWD, servers=("caddy",), users=100, seconds=300.0))
+    figure = made["crowd_icons-5-mbit-s"].figure
+    assert axis_labels(figure) == {"Pages/s", "Page time (s)", "Time (s)", "Users"}
+    assert "No page failed." in made["crowd_icons-5-mbit-s"].caption
+
+
+def test_servers_that_speak_the_same_have_figures_of_their_own(tmp_path: Path) -> None:
+    made = drawings(tmp_path, replace(CROWD, servers=("apache-2013", "caddy"), trials=1, seconds=300.0))
+    assert {name for name in made if name.startswith("crowd_")} == {
+        "crowd_icons-5-mbit-s-apache-2013",
+        "crowd_icons-5-mbit-s-caddy",
+    }
+    assert "one trial" in made["crowd_icons-5-mbit-s-caddy"].caption
+
+
+def test_compressing_is_cpu_against_bytes_with_a_line_per_coding(tmp_path: Path) -> None:
+    made = drawings(
+        tmp_path,
+        SyntheticCrowd(
+            pages=("text-10", "text-100"),
+            protocols=("http1",),
+            compressions=("none", "gzip-6"),
+            steps=(50, 100),
+            seconds=120.0,
+            bucket_s=10.0,
+            trials=2,
+        ),
+    )
+    assert estimates(made) == {
+        *(f"{what}_text-{size}-5-mbit-s" for what in ("crowd", "cost") for size in (10, 100)),
+        "codings_5-mbit-s",
+    }
+    (axes,) = made["codings_5-mbit-s"].figure.axes
+    assert axis_labels(made["codings_5-mbit-s"].figure) == {
+        "Bytes a page (kB, logarithmic)",
+        "Server's CPU a page (ms, logarithmic)",
+    }
+    joined = [line for line in axes.lines if line.get_linestyle() != "None"]
+    none, gzip = (np.asarray(line.get_xydata()) for line in joined)
+    assert none.shape == gzip.shape == (2, 2)
+    assert (gzip[:, 0] < 0.5 * none[:, 0]).all()
+    assert (gzip[:, 1] > 4 * none[:, 1]).all()
+    assert gzip[1, 1] / none[1, 1] > gzip[0, 1] / none[0, 1]
+
+
+def test_rates_are_drawn_by_connections_latency_and_side_by_side(tmp_path: Path) -> None:
+    made = drawings(tmp_path, RATE)
+    place = "one-file-1000-mbit-s"
+    assert estimates(made) == {f"{what}_{place}" for what in ("matrix", "rates", "latency")}
+    rows = [label.get_text() for label in made[f"matrix_{place}"].figure.axes[0].get_yticklabels()]
+    assert rows == ["HTTP/1.1", "HTTP/1.1, 8 deep", "HTTP/2 (TLS)", "HTTP/2 (TLS), 8 streams"]
+    against = made[f"rates_{place}"].figure
+    assert axis_labels(against) == {"Connections (logarithmic)", "1,000 requests/s"}
+    assert [axes.get_title(loc="left") for axes in against.axes] == ["wrk", "h2load"]
+    assert "Not every generator tells the latency" in made[f"latency_{place}"].caption
+    assert all(
+        "comparisons are within one of them" in made[f"{what}_{place}"].caption
+        for what in ("matrix", "rates")
+    )
+
+
+def test_the_matrix_holds_every_value_inside_its_axes(tmp_path: Path) -> None:
+    made = drawings(tmp_path, RATE)
+    for axes in made["matrix_one-file-1000-mbit-s"].figure.axes:
+        low, high = axes.get_xlim()
+        assert low == 0
+        assert high > axes.dataLim.x1
+
+
+def test_figures_of_page_loads_are_not_asked_of_other_kinds(tmp_path: Path) -> None:
+    for of in (CROWD, RATE):
+        made = drawings(tmp_path / type(of).__name__, of)
+        assert not [name for name in made if name.startswith(("plt_", "overview", "variants", "trials_"))]
+        assert not [each.caption for each in made.values() if "page-load time" in each.caption.lower()]

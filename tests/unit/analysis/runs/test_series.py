@@ -1,0 +1,91 @@
+"""The series of trials: read with limits, by the run and attempt they belong to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.evaluation.results import evaluate
+from analysis.runs import series
+from analysis.runs.rundirectory import load
+from analysis.runs.series import Series, series_of
+from harness.errors import RecordsError
+from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
+
+SMALL = SyntheticCrowd(protocols=("http1",), users=100, seconds=120.0, trials=2, aa=False)
+
+
+def buckets_file(run: Path, folder: str = "00001") -> Path:
+    return run / "trials" / folder / "buckets.jsonl"
+
+
+def test_a_series_has_a_row_per_line_and_numbers_alone(tmp_path: Path) -> None:
+    run = load(SMALL.write(tmp_path / "run"))
+    found = series_of(run, "00001", 1, Series.BUCKETS)
+    lines = [json.loads(line) for line in buckets_file(run.directory).read_text().splitlines()]
+    assert list(found["users"]) == [line["users"] for line in lines]
+    assert found.dtypes.eq(float).all()
+    assert "errors" not in found
+    assert series_of(run, "00001", 1, Series.PAGES).empty
+
+
+def test_a_second_attempt_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    run = load(SMALL.write(tmp_path / "run"))
+    other = buckets_file(run.directory, "00001-2")
+    other.parent.mkdir()
+    other.write_text(json.dumps({"t_s": 0, "users": 7}) + "\n")
+    (found,) = series_of(run, "00001", 2, Series.BUCKETS).to_dict("records")
+    assert found["users"] == 7
+    assert np.isnan(found["page_ms"])
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"users": "many"}', r"buckets.jsonl:1: users is 'many'; it must be a number or null"),
+        ('{"users": 1e300}', r"buckets.jsonl:1: users is 1e\+300; it may be 1e\+12"),
+        ("[]", r"buckets.jsonl:1 is damaged \(not a JSON object\)"),
+    ],
+)
+def test_what_is_no_bucket_is_refused_in_one_line(tmp_path: Path, line: str, said: str) -> None:
+    run = load(SMALL.write(tmp_path / "run"))
+    buckets_file(run.directory).write_text(line + "\n")
+    with pytest.raises(RecordsError, match=said):
+        series_of(run, "00001", 1, Series.BUCKETS)
+
+
+def test_a_torn_last_line_and_a_missing_file_are_no_series(tmp_path: Path) -> None:
+    run = load(SMALL.write(tmp_path / "run"))
+    buckets_file(run.directory).write_text('{"t_s": 0}\n{"t_s": 3')
+    assert len(series_of(run, "00001", 1, Series.BUCKETS)) == 1
+    buckets_file(run.directory).unlink()
+    assert series_of(run, "00001", 1, Series.BUCKETS).empty
+
+
+def test_a_file_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = load(SMALL.write(tmp_path / "run"))
+    monkeypatch.setattr(series, "MOST_LINES", 3)
+    with pytest.raises(RecordsError, match="more than 3 lines"):
+        series_of(run, "00001", 1, Series.BUCKETS)
+
+
+@pytest.mark.parametrize("trial", ["../00001", "/etc", "..", "a/b", ""])
+def test_a_trial_names_a_folder_of_its_run(tmp_path: Path, trial: str) -> None:
+    run = load(SMALL.write(tmp_path / "run"))
+    with pytest.raises(RecordsError, match="is no name of a trial's folder"):
+        series_of(run, trial, 1, Series.BUCKETS)
+
+
+def test_two_runs_of_the_same_name_keep_their_series_apart(tmp_path: Path) -> None:
+    one, two = (
+        replace(SMALL, users=users).write(tmp_path / name / "run") for name, users in (("a", 100), ("b", 300))
+    )
+    results = evaluate([load(one), load(two)])
+    most = results.buckets.groupby("run")["users"].max()
+    assert set(most.index) == {"run (1)", "run (2)"}
+    assert most["run (2)"] > 2 * most["run (1)"]
+    assert set(results.buckets["cell"]) == set(results.cells["cell"])
