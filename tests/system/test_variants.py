@@ -14,8 +14,8 @@ from harness.browser.screens import taken
 from harness.cli.verify import verify_variants
 from harness.model.device import DEVICES
 from harness.model.engine import AVIF, BROWSERS, LAZY_IMAGES, PRELOAD, WEBP, Engine
-from harness.model.protocol import Protocol
 from harness.model.observation import Observation
+from harness.model.protocol import Protocol
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
