@@ -145,15 +145,11 @@ def _observed(
             requests_by_protocol=seen.served.by_protocol if seen.served else None,
             foreign_cpu_share=seen.foreign_cpu_share,
             accounting=seen.accounting,
-            limited_by=limited_by(limit.verdict(seen.seconds, _capacity(crowd.cores, settings, crowd.link))),
+            limited_by=limit.verdict(
+                seen.seconds, _capacity(crowd.cores, settings, crowd.link)
+            ).limited_by.value,
         )
     )
-
-
-def limited_by(found: limit.Verdict) -> str:
-    """What ran out first; but generator or emulator where one of them ever did: the trial does not count then."""
-    spoiling = [each for each, reason in limit.SATURATED.items() if reason in found.saturated]
-    return (spoiling or [found.limited_by])[0].value
 
 
 def _capacity(cores: Cores, settings: ServerSettings, link: Link) -> Capacity:
