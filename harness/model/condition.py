@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from harness.errors import StudyError
+from harness.input import keys
 from harness.input.shown import shown
 from harness.model.compression import RECORDED, RECORDED_COMPRESSION, Compression
 from harness.model.device import DESKTOP, DEVICES, Device
@@ -80,14 +81,14 @@ class Condition:
         """Inverse of `to_json`; raises StudyError when a value is not one of ours."""
         try:
             return cls(
-                page=data["page"],
+                page=keys.text(data, "page"),
                 variant=parse_variant(data["variant"]),
                 protocol=Protocol(data["protocol"]),
                 link=Link.from_json(data["link"]),
                 engine=Engine(data["engine"]),
                 driver=Driver(data["driver"]),
                 origins=Origins(data["origins"]),
-                server=data["server"],
+                server=keys.text(data, "server"),
                 # Plans of older versions have none of these.
                 device=DEVICES[data.get("device", DESKTOP.name)],
                 compression=Compression.parse(data.get("compression", RECORDED)),

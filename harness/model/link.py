@@ -19,6 +19,7 @@ from harness.model.direction import LEAST_DELAY_MS, MTU_BYTES, Direction, Discip
 from harness.model.rate import MAX_RATE_MBPS, MIN_RATE_MBPS, ConstantRate
 
 MAX_RTT_MS = 60_000.0
+MAX_SEED = 2**32
 QUEUE_FLOOR_BYTES = 1000 * MTU_BYTES  # the default limit of Linux netem, so what other tools' links have
 
 
@@ -155,7 +156,7 @@ class Link:
             data["rtt_ms"],
             down,
             up,
-            data["seed"],
+            int(keys.checked_number("seed", data["seed"], 0, MAX_SEED, whole=True)),
             data.get("per_client", False),
             data.get("shared_down_mbps"),
             data.get("shared_up_mbps"),

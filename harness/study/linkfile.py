@@ -24,7 +24,7 @@ from harness.model.direction import (
     RandomLoss,
     Way,
 )
-from harness.model.link import MAX_RTT_MS, NO_LINK, Link, default_name, default_queue
+from harness.model.link import MAX_RTT_MS, MAX_SEED, NO_LINK, Link, default_name, default_queue
 from harness.model.rate import MAX_RATE_MBPS, MIN_RATE_MBPS, ConstantRate, Rate, RateFormat, RecordedRate
 
 WAY_KEYS = tuple(
@@ -106,7 +106,7 @@ def _links_of_table(table: Mapping[str, Any], folder: Path) -> list[Link]:
     down = rates[Way.DOWN]
     if down is None:
         raise StudyError("a link needs down_mbps (or trace_down, steps_down)")
-    seed = keys.number(table, "seed", 1, 0, 2**32, whole=True)
+    seed = keys.number(table, "seed", 1, 0, MAX_SEED, whole=True)
     per_client = keys.truth(table, "per_client", default=False)
     shared = [
         keys.positive(key, table[key], MIN_RATE_MBPS, MAX_RATE_MBPS) if key in table else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,18 @@ def test_a_plan_of_an_older_version_has_no_claims(study: Study) -> None:
     older = replace(make_plan(study, 7), claims=())
     assert '"claims"' not in older.to_lines()
     assert Plan.from_lines(older.to_lines(), "plan.jsonl") == older
+
+
+@pytest.mark.parametrize("value", [["one"], {}, 7, None, ""])
+@pytest.mark.parametrize("place", ["trial", "page", "server", "link", "name", "seed"])
+def test_a_plan_with_an_odd_value_is_refused(study: Study, place: str, value: Any) -> None:
+    """What is no text may not even be fit to be looked up."""
+    header, first, *rows = map(json.loads, make_plan(study, 7).to_lines().splitlines())
+    condition = first["condition"]
+    holder = {"trial": first, "name": condition["link"], "seed": condition["link"]}.get(place, condition)
+    holder[place] = value if (place, value) != ("seed", 7) else -1
+    with pytest.raises(RecordsError, match=r"plan\.jsonl is not a plan \("):
+        Plan.from_lines("".join(json.dumps(row) + "\n" for row in (header, first, *rows)), "plan.jsonl")
 
 
 def test_cut_plan_is_refused(study: Study) -> None:
