@@ -162,6 +162,7 @@ def _read_records(
     conditions: dict[str, None] = {}
     seen: dict[tuple[str, int], int] = {}
     odd: Counter[str] = Counter()
+    counted: set[str] = set()
     for number, data in _json_lines(path, notes):
         where = f"{path}:{number}"
         _check_keys(data, where)
@@ -180,7 +181,9 @@ def _read_records(
         _optional(data, "left_out", str, where)
         _required(data, "block", int, where)
         _required(data, "outcome", str, where)
-        odd.update(_oddities(data, plan))
+        counts = unsound(data) is None
+        odd.update(_oddities(data, plan, counts=counts, again=counts and trial in counted))
+        counted |= {trial} if counts else set()
         rows.append({"left_out": None, **_flat_record(data, kind, where), "attempt": attempt, **condition})
         conditions.update(dict.fromkeys(condition))
     notes += [f"{count} of {len(rows)} records {oddity}." for oddity, count in odd.items()]
@@ -200,12 +203,14 @@ def _kind(data: Mapping[str, Any], above: Kind | None, where: str) -> Kind:
     return Kind(name)
 
 
-def _oddities(record: Mapping[str, Any], plan: PlanHeader) -> Iterator[str]:
-    """What a report says of a record that it takes as it is."""
+def _oddities(record: Mapping[str, Any], plan: PlanHeader, *, counts: bool, again: bool) -> Iterator[str]:
+    """What a report says of a record that it takes as it is. `again`: it counts, and so did one of its trial before."""
     if record.get("schema") != SCHEMA:
         yield f"do not say schema {SCHEMA}; they are read as if they did"
-    if "left_out" in record and (record["left_out"] is None) is not (unsound(record) is None):
+    if "left_out" in record and (record["left_out"] is None) is not counts:
         yield "count by left_out and not by the rules of this version, or the other way round; the rules decide"
+    if again:
+        yield "count although an earlier attempt at their trial does"
     if not plan.trials:
         return
     if record["trial"] not in plan.trials:
@@ -350,6 +355,8 @@ def _read_plan(path: Path, looks: Sequence[_Look], notes: list[str]) -> PlanHead
             trial = _required(data, "trial", str, where)
             block, condition = (_required(data, key, kind, where) for key, kind in OF_EVERY_PLANNED)
             trials[trial] = block, _text(condition)
+        elif header:
+            raise RecordsError(f"{where}: a second header, or a line without trial; the plan is damaged")
         else:
             header = data
             _optional(header, "study", str, where)

@@ -46,6 +46,8 @@ class Attempts:
         made = self._made.setdefault(trial, set())
         if attempt in made:
             raise ValueError(f"attempt {attempt} at trial {shown(trial)} is recorded twice")
+        if trial in self._counted:
+            raise ValueError(f"attempt {attempt} at trial {shown(trial)} follows one that counts")
         made.add(attempt)
         planned = self._planned[trial]
         self._latest, self._latest_is_final = trial, final or left_out == ENGINE_MISSING

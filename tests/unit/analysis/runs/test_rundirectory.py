@@ -313,3 +313,18 @@ def test_a_record_that_is_taken_although_it_is_odd_is_noted(
 ) -> None:
     change(run, 1, **changed)
     assert load(run).notes == ((note,) if note else ())
+
+
+def test_a_second_attempt_that_counts_is_noted(run: Path) -> None:
+    path = run / "records.jsonl"
+    first, *others = (json.loads(line) for line in path.read_text().splitlines())
+    write_lines(path, [first, first | {"attempt": 2}, *others])
+    assert load(run).notes == ("1 of 17 records count although an earlier attempt at their trial does.",)
+
+
+def test_a_plan_with_two_headers_is_refused(run: Path) -> None:
+    path = run / "plan.jsonl"
+    header, *planned = (json.loads(line) for line in path.read_text().splitlines())
+    write_lines(path, [header, *planned, header | {"claims": []}])
+    with pytest.raises(RecordsError, match=r"plan\.jsonl:18: a second header"):
+        load(run)

@@ -179,7 +179,7 @@ def test_records_of_an_older_version_are_finished_trials(tmp_path: Path) -> None
         ({"block": 2}, "trial '00001' has another block, order or condition in plan.jsonl"),
         ({"condition": SECOND.condition.to_json()}, "trial '00001' has another block, order or condition"),
         ({"condition": FIRST.condition.to_json() | {"again": True}}, "another block, order or condition"),
-        ({"condition": {}}, "not a condition"),
+        ({"condition": {}}, "page must be a text"),
     ],
 )
 def test_damage_is_named_with_its_line(tmp_path: Path, line: dict[str, object], said: str) -> None:
@@ -189,6 +189,11 @@ def test_damage_is_named_with_its_line(tmp_path: Path, line: dict[str, object], 
     with pytest.raises(RecordsError, match=r"line 2 is damaged") as refused:
         read_attempts(path, PLAN)
     assert said in str(refused.value)
+
+
+def test_nothing_follows_an_attempt_that_counts() -> None:
+    with pytest.raises(ValueError, match="attempt 2 at trial '00001' follows one that counts"):
+        after(("00001", 1, None), ("00001", 2, None))
 
 
 def test_a_line_that_a_kill_cut_off_is_no_attempt_and_is_left_alone(tmp_path: Path) -> None:
