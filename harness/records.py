@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
 from harness.model.kind import Kind
-from harness.model.metrics import AnyObservation, metrics_of
+from harness.model.metrics import OBSERVATIONS, AnyObservation, metrics_of
 from harness.outcome import Outcome
 from harness.study.plan import PlannedTrial
+from harness.system.clock import utc_text
 
 RECORD_SCHEMA = 1
 
@@ -54,3 +56,10 @@ class Record(Generic[Seen]):
             "overhead_ms": self.overhead_ms,
             "archive_digest": self.archive_digest,
         }
+
+
+def not_run(planned: PlannedTrial, reason: str) -> Record:
+    """The record of a trial that could not begin: this machine lacks its engine, or its servers are dead."""
+    now = utc_text(datetime.now(UTC), "milliseconds")
+    nothing = OBSERVATIONS[planned.condition.kind]()
+    return Record(planned, Outcome.TESTBED_FAILED, reason, now, nothing, None)

@@ -39,7 +39,6 @@ from analysis.statistics.levels import LEAST_LEVELS, mean_of
 from harness.model.claim import Claim, Pair, Setting, settings
 from harness.model.defaultclaims import default_claims
 from harness.model.kind import Kind
-from harness.model.metrics import main_metric
 
 UNTOLD = Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False)
 
@@ -130,7 +129,7 @@ def claims_of(runs: Sequence[Run], conditions: Sequence[Mapping[str, Any]]) -> t
 
 def usual_claims(kind: Kind, conditions: Sequence[Mapping[str, Any]]) -> tuple[Claim, ...]:
     """Those of a study that names none: of the main metric of its kind."""
-    return tuple(replace(claim, metric=main_metric(kind)) for claim in default_claims(conditions))
+    return default_claims(conditions, kind)
 
 
 def claim_key(claim: Claim) -> str:

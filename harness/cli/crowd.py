@@ -138,9 +138,8 @@ def _one_trial(
     backend: Backend | None,
 ) -> Record:
     with testbed(backend=backend) as made:
-        made.serve(
-            archive, [condition.protocol], replay, condition.server, condition.engine, Tuning(status=True)
-        )
+        tuning = Tuning(status=True, name=condition.server)
+        made.serve(archive, [condition.protocol], replay, condition.server, condition.engine, tuning)
         users = condition.workload.most if isinstance(condition.workload, Users) else 1
         refuse_if_off([*client_readings(made, condition.link, min(users, MEASURED_CLIENTS))][-1:])
         return run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)

@@ -10,6 +10,7 @@ from harness.cli.finding import finding, no_verdict_warning, seen_so_far
 from harness.cli.plaintext import aligned, say
 from harness.cli.studychoice import RUNS, chosen
 from harness.model.condition import Condition
+from harness.model.workload import Requests, Users
 from harness.study.blocks import settings_of
 from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
@@ -17,6 +18,7 @@ from sites.archive import archives_root, open_archive
 
 # A rough guess: the round trips a load waits for.
 TYPICAL_ROUND_TRIPS = 12
+LONG_MINUTES = 180
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -83,36 +85,47 @@ def _range(sizes: Iterable[int]) -> str:
 
 
 def _words(condition: Condition) -> dict[str, str]:
-    return {
+    common = {
         "page": condition.page,
         "variant": condition.variant.name,
         "compression": str(condition.compression),
         "link": condition.link.name,
         "protocol": condition.protocol,
         "engine": condition.engine,
-        "driver": condition.driver,
-        "": "again" if condition.again else "",
     }
+    if condition.workload is None:
+        own = {"driver": str(condition.driver)}
+    else:
+        own = {"server": condition.server, condition.kind.value: str(condition.workload)}
+    return {**common, **own, "": "again" if condition.again else ""}
 
 
 def _estimate(plan: Plan) -> str:
-    """A rough time from the archives' bytes; says so when a page is not archived yet."""
+    """A rough time from the workloads, of loads from the archives' bytes; says so when a page is not archived yet."""
     sizes: dict[str, int] = {}
     for page in {trial.condition.page for trial in plan.trials}:
         archive = open_archive(archives_root(), page)
         sizes[page] = sum(entry.body_bytes for entry in archive.entries)
-    seconds = 0.0
-    for trial in plan.trials:
-        condition = trial.condition
-        seconds += condition.driver.overhead_s
-        seconds += sizes[condition.page] * 8 / (condition.link.down.rate.mean_mbps * 1e6)
-        seconds += TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
+    seconds = sum(seconds_of(trial.condition, sizes[trial.condition.page]) for trial in plan.trials)
     if plan.per_condition is None or plan.per_condition.until is None:
         return f"about {_time(seconds)}"
     least = seconds * plan.per_condition.least / plan.per_condition.most
     return f"about {_time(least)} to {_time(seconds)}, as the looks find"
 
 
+def seconds_of(condition: Condition, page_bytes: int) -> float:
+    """About how long a trial takes."""
+    overhead, load = condition.driver.overhead_s, condition.workload
+    if isinstance(load, Users):
+        return overhead + load.seconds
+    if isinstance(load, Requests):
+        return overhead + load.warm_s + load.seconds
+    on_the_link = page_bytes * 8 / (condition.link.down.rate.mean_mbps * 1e6)
+    return overhead + on_the_link + TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
+
+
 def _time(seconds: float) -> str:
     minutes = seconds / 60
+    if minutes >= LONG_MINUTES:
+        return f"{minutes / 60:.1f} h"
     return f"{minutes:.0f} min" if minutes >= 2 else f"{seconds:.0f} s"

@@ -9,7 +9,8 @@ from typing import Any
 
 from harness.cli.plaintext import say
 from harness.errors import StudyError
-from harness.model.dimensions import dimensions_of
+from harness.model.dimensions import OF_WORKLOADS, dimensions_of, of_workload
+from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.study.claimfile import narrowed
 from harness.study.study import Study
@@ -44,6 +45,8 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
 
 def _only(study: Study, choice: str) -> Study:
     key, _, value = choice.partition("=")
+    if study.kind is not Kind.LOAD and key in ("server", *OF_WORKLOADS[study.kind]):
+        return _only_server(study, choice, value) if key == "server" else _only_workload(study, choice, key, value)
     lists: dict[str, tuple[Any, ...]] = {
         "page": study.pages,
         "variant": study.variants,
@@ -60,6 +63,26 @@ def _only(study: Study, choice: str) -> Study:
         raise StudyError(f"--only {choice}: the study has no such {key}; it has: {', '.join(names)}")
     kept: dict[str, Any] = {f"{key}s": (lists[key][names.index(value)],)}
     return replace(study, **kept)
+
+
+def _only_server(study: Study, choice: str, value: str) -> Study:
+    names = dict.fromkeys(server.name for servers in study.servers.values() for server in servers)
+    if value not in names:
+        raise StudyError(f"--only {choice}: the study has no such server; it has: {', '.join(names)}")
+    kept = {
+        engine: tuple(server for server in servers if server.name == value)
+        for engine, servers in study.servers.items()
+    }
+    return replace(study, servers=kept)
+
+
+def _only_workload(study: Study, choice: str, key: str, value: str) -> Study:
+    """The workloads that have this value of a dimension of the kind."""
+    values = {str(of_workload(each)[key]): each for each in study.workloads}
+    kept = tuple(each for each in study.workloads if str(of_workload(each)[key]) == value)
+    if not kept:
+        raise StudyError(f"--only {choice}: the study has no such {key}; it has: {', '.join(values)}")
+    return replace(study, workloads=kept)
 
 
 def _with_claims_left(study: Study) -> Study:

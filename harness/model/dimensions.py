@@ -37,17 +37,25 @@ def dimensions_by(kind: Kind) -> tuple[str, ...]:
 
 
 def dimensions_of(condition: Condition) -> dict[str, Any]:
-    """The dimensions of a condition, and what else its link is, flat: `link` is the name of the link.
-
-    Of a workload: `users` as a text, or `connections` and `depth` as numbers.
-    """
+    """The dimensions of a condition, and what else its link is, flat: `link` is the name of the link."""
     flat = condition.to_json()
     link = flat.pop("link")
     flat.pop("workload", None)
-    flat |= _of_workload(condition.workload)
+    flat |= of_workload(condition.workload)
     taken = {"name": "link", **{key: key for key in (*NUMBERS, *QUEUE_SIZES)}}
     flat |= {taken.get(key, f"link_{key}"): value for key, value in link.items()}
     return {key: str(each) if isinstance(each, str) else each for key, each in flat.items()}
+
+
+def of_workload(workload: Workload | None) -> dict[str, Any]:
+    """The dimensions that a workload has: `users` as a text, or `connections` and `depth` as numbers."""
+    match workload:
+        case Users():
+            return {"users": str(workload)}
+        case Requests():
+            return {"connections": workload.connections, "depth": workload.depth}
+        case None:
+            return {}
 
 
 def follows(dimension: str, named: str) -> bool:
@@ -82,16 +90,6 @@ def value(mapping: Mapping[str, Any], dimension: str) -> Any:
 def is_again(mapping: Mapping[str, Any]) -> bool:
     """Whether conditions of this mapping only show how far two equal ones differ by chance."""
     return bool(value(mapping, AGAIN))
-
-
-def _of_workload(workload: Workload | None) -> dict[str, Any]:
-    match workload:
-        case Users():
-            return {"users": str(workload)}
-        case Requests():
-            return {"connections": workload.connections, "depth": workload.depth}
-        case None:
-            return {}
 
 
 def _of_link_alone(dimension: str) -> bool:

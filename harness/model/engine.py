@@ -131,7 +131,7 @@ class Engine(StrEnum):
             usual_protocol=Protocol.SPDY,
             server="spdy-gateway",
             tls="1.2",
-            kinds=(Kind.USERS, Kind.REQUESTS),
+            kinds=(Kind.REQUESTS,),
         ),
     )
 

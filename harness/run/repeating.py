@@ -9,14 +9,13 @@ from harness.errors import TestbedFailed
 from harness.model.condition import Condition
 from harness.model.soundness import MACHINE, unsound
 from harness.outcome import Outcome
-from harness.records import Record
+from harness.records import Record, not_run
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Attempts
 from harness.run.directory import RunDirectory
+from harness.run.kinds import Room
 from harness.run.listener import Listener, Summary
 from harness.study.plan import PlannedTrial
 from harness.testbed.calm import Calm
-from harness.trial.bench import Bench
-from harness.trial.trial import TrialOptions, not_run, run_trial
 
 FAILURES_IN_A_ROW = 3
 
@@ -24,13 +23,10 @@ FAILURES_IN_A_ROW = 3
 class Repeating:
     """Runs trials, one after the other. What each attempt gave is stored before the next one starts."""
 
-    def __init__(
-        self, made: Bench, run: RunDirectory, attempts: Attempts, options: TrialOptions, listener: Listener
-    ) -> None:
+    def __init__(self, made: Room, run: RunDirectory, attempts: Attempts, listener: Listener) -> None:
         self._made = made
         self._run = run
         self._attempts = attempts
-        self._options = options
         self._listener = listener
         self._calm = Calm()
         self._disturbed = False  # the machine disturbed the latest attempt
@@ -65,7 +61,7 @@ class Repeating:
         self._wait_if_disturbed()
         self._listener.attempt_started(planned, attempt)
         files = self._run.trial_folder(planned.trial, attempt)
-        made = run_trial(self._made.testbed, self._made.drivers, planned, self._options, files)
+        made = self._made.run_trial(planned, files)
         record = replace(made, attempt=attempt, left_out=unsound(made.to_json()))
         self._store(record)
         self._disturbed = disturbed(record)

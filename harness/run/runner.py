@@ -11,20 +11,16 @@ from harness.errors import StudyError
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.run.directory import RunDirectory
+from harness.run.kinds import ROOMS, Room
 from harness.run.listener import Listener, Summary
 from harness.run.looks import Enough
 from harness.run.repeating import Repeating
 from harness.run.standing import Standing
 from harness.study.plan import PlannedTrial
 from harness.study.study import Study
-from harness.testbed.calibrate import readings
 from harness.testbed.calibration import refuse_if_off
 from harness.testbed.environment import describe_environment
-from harness.testbed.testbed import Testbed
 from harness.testbed.untilright import Patience
-from harness.trial.bench import Bench, opened
-from harness.trial.browsers import browser_programs
-from harness.trial.trial import TrialOptions
 from sites.archive import Archive, open_archive
 from sites.optimise.derive import variant_of
 
@@ -49,14 +45,14 @@ def run_study(
     archives = _archives(study, archives_root, listener)
     count = sum(len(each) for each in archives.values())
     listener.preparing(f"servers for {count} archive(s), {len(study.protocols)} protocol(s)")
-    with opened(Bench(archives, study.setups, study.tcp, study.link_backend)) as made:
+    measuring = ROOMS[study.kind]
+    with measuring.room(study, archives, left) as made:
         for engine, reason in made.lacking.items():
             count = sum(planned.condition.engine is engine for planned in left)
             listener.warned(f"{count} trials with {engine} are recorded as testbed-failed: {reason}")
-        run.write_environment(describe_environment(made.testbed, archives, study, browser_programs()))
-        _measure_links(made.testbed, left, run, listener)
-        options = TrialOptions(study.timeout_s, study.keep)
-        repeating = Repeating(made, run, standing.attempts, options, listener)
+        run.write_environment(describe_environment(made.testbed, archives, study, measuring.programs()))
+        _measure_links(made, left, run, listener)
+        repeating = Repeating(made, run, standing.attempts, listener)
         for number, planned in enumerate(left):
             take_looks(run, standing, planned.block, enough)
             if standing.looks.needs(planned):
@@ -103,20 +99,18 @@ def _links_of(trials: Iterable[PlannedTrial]) -> list[Link]:
 
 
 def _measure_anew(
-    made: Bench, left: Sequence[PlannedTrial], number: int, run: RunDirectory, listener: Listener
+    made: Room, left: Sequence[PlannedTrial], number: int, run: RunDirectory, listener: Listener
 ) -> None:
     """Measure the links from a trial on, over the testbed that there is by then."""
-    _measure_links(made.testbed, left[number:], run, listener)
+    _measure_links(made, left[number:], run, listener)
 
 
-def _measure_links(
-    testbed: Testbed, trials: Iterable[PlannedTrial], run: RunDirectory, listener: Listener
-) -> None:
+def _measure_links(made: Room, trials: Sequence[PlannedTrial], run: RunDirectory, listener: Listener) -> None:
     """Measure the links of these trials."""
     last = []
     for link in _links_of(trials):
         listener.preparing(f"measuring link {link.name}")
-        for reading in readings(testbed, link, patience=Patience(waiting=listener.waiting)):
+        for reading in made.readings(link, trials, Patience(waiting=listener.waiting)):
             run.append_calibration(reading.to_json())
             listener.calibrated(reading)
         last.append(reading)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.errors import StudyError
 from harness.model.protocol import Protocol
-from harness.model.serversettings import ServerSettings
+from harness.model.serversettings import USUAL, ServerSettings
 from harness.study.abilities import ABILITIES
 
 
@@ -22,6 +22,11 @@ class NamedServer:
     def usual(cls, program: str) -> NamedServer:
         """A server as page loads have it."""
         return cls(program, program)
+
+    @property
+    def capacity(self) -> ServerSettings:
+        """What it works with, set or usual."""
+        return self.settings or USUAL[self.program]
 
     def speaks(self, protocol: Protocol) -> bool:
         """Whether it can, also under its settings."""

@@ -73,9 +73,11 @@ def share_of_rate(arrived_ns: Sequence[int], due_ns: Sequence[int]) -> float:
     return statistics.median(shares) if shares else math.nan
 
 
-def client_readings(testbed: Testbed, link: Link, count: int) -> Iterator[Calibration]:
+def client_readings(
+    testbed: Testbed, link: Link, count: int, *, patience: Patience | None = None
+) -> Iterator[Calibration]:
     """Measurements until each client gets what it should, or the patience is at its end; the last one counts."""
-    yield from Patience().until_right(lambda: calibrate_clients(testbed, link, count))
+    yield from (patience or Patience()).until_right(lambda: calibrate_clients(testbed, link, count))
 
 
 @dataclass(frozen=True)

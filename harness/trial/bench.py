@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-from harness.errors import EnvironmentLacks
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Backend
 from harness.model.protocol import Protocol as WireProtocol
@@ -15,70 +13,28 @@ from harness.model.settings import Replay, TcpSettings
 from harness.study.namedserver import NamedServer
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.testbed import Testbed, testbed
+from harness.testbed.studybed import StudyBed, opened
 from harness.trial.browsers import MAKERS, Drivers
 from sites.archive import Archive
 
+__all__ = ["Bench", "bench", "opened"]
 
-class Bench:
-    """Testbed and drivers together, renewed after a failure of either.
 
-    `archives` are those of each engine, by the name they are served under; `lacking` are the engines that cannot work
-    on this machine, each with the reason.
-    """
+class Bench(StudyBed):
+    """Testbed and drivers together, renewed after a failure of either."""
 
-    def __init__(
-        self,
-        archives: Mapping[Engine, Mapping[str, Archive]],
-        setups: Iterable[EngineSetup],
-        tcp: TcpSettings,
-        backend: Backend | None,
-    ) -> None:
-        self._archives = archives
-        self._setups = tuple(setups)
-        self._tcp = tcp
-        self._backend = backend
-        self._stack = contextlib.ExitStack()
-        self.testbed: Testbed
-        self.drivers: Drivers
-        self.lacking: dict[Engine, str] = {}
+    drivers: Drivers
 
     def open(self) -> None:
         """Bring everything up; raises EnvironmentLacks when no engine can work."""
-        self.testbed = self._stack.enter_context(testbed(self._tcp, self._backend))
-        for setup in self._setups:
-            try:
-                self._serve(setup)
-            except EnvironmentLacks as error:
-                self.lacking[setup.engine] = str(error)
-                if len(self.lacking) == len(self._setups):
-                    raise
+        super().open()
         self.drivers = Drivers(WORKSPACE, self._stack)
 
-    def _serve(self, setup: EngineSetup) -> None:
-        MAKERS[setup.engine].refuse_unless_usable()
-        tuning = Tuning(setup.server.settings)
-        for archive, replay in itertools.product(self._archives[setup.engine].values(), setup.replays):
-            self.testbed.serve(archive, setup.protocols, replay, setup.server.program, setup.engine, tuning)
+    def refuse_unless_usable(self, engine: Engine) -> None:
+        MAKERS[engine].refuse_unless_usable()
 
-    def renew(self) -> None:
-        """Take everything down and bring it up again."""
-        self.close()
-        self.open()
-
-    def close(self) -> None:
-        """Take everything down, in reverse order."""
-        self._stack.close()
-
-
-@contextlib.contextmanager
-def opened(made: Bench) -> Iterator[Bench]:
-    """The bench, open for the length of the block. Must run inside an enclosure."""
-    try:
-        made.open()
-        yield made
-    finally:
-        made.close()
+    def tuning(self, setup: EngineSetup) -> Tuning:
+        return Tuning(setup.server.settings)
 
 
 def bench(

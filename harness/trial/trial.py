@@ -15,7 +15,7 @@ from harness.browser.screens import take_screens
 from harness.errors import TestbedFailed
 from harness.model.observation import Observation
 from harness.outcome import Outcome, TrialFailed
-from harness.records import Record
+from harness.records import Record, not_run
 from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
 from harness.system.processtree import ForeignCpu, cpu_seconds, kill_family
@@ -92,12 +92,6 @@ def run_observed(
         archive_digest=endpoint.archive.digest,
     )
     return record, evidence
-
-
-def not_run(planned: PlannedTrial, reason: str) -> Record:
-    """The record of a trial that could not begin: this machine lacks its engine, or its servers are dead."""
-    now = utc_text(datetime.now(UTC), "milliseconds")
-    return Record(planned, Outcome.TESTBED_FAILED, reason, now, Observation(), None)
 
 
 @dataclass(frozen=True)

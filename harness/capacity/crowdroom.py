@@ -1,0 +1,128 @@
+"""The room of kind `users`: one crowd a trial. What its pages ask for is learned first, from loads in the browser."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.capacity.arrival import crowd_of
+from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
+from harness.capacity.k6build import k6_program, k6_version
+from harness.capacity.limits import Machine, refuse_too_many
+from harness.capacity.provedload import in_the_browser, proved_recipe
+from harness.capacity.recipe import Recipe
+from harness.model.compression import RECORDED_COMPRESSION
+from harness.model.condition import Condition, Served
+from harness.model.engine import Engine
+from harness.model.link import Link
+from harness.model.serversettings import ServerSettings, Tuning
+from harness.model.workload import Users
+from harness.records import Record
+from harness.study.plan import PlannedTrial
+from harness.study.study import EngineSetup, Study
+from harness.system.enclosure import WORKSPACE
+from harness.testbed.calibrate import readings
+from harness.testbed.calibrateclients import client_readings
+from harness.testbed.calibration import Calibration
+from harness.testbed.studybed import Archives, StudyBed, opened
+from harness.testbed.untilright import Patience
+from harness.trial.bench import Bench
+from harness.trial.browsers import browser_programs
+
+MOST_MEASURED = (
+    50  # clients of which each has its link measured: more take minutes, and are measured by calibrate
+)
+
+
+class CrowdRoom(StudyBed):
+    """The servers of a study of crowds, with their status pages. `recipes` are those of its pages."""
+
+    def __init__(self, study: Study, archives: Archives, recipes: Mapping[Served, Recipe]) -> None:
+        super().__init__(archives, study.setups, study.tcp, study.link_backend)
+        self._recipes = recipes
+        self._settings: Mapping[str, ServerSettings] = {
+            setup.server.name: setup.server.capacity for setup in study.setups
+        }
+
+    def refuse_unless_usable(self, engine: Engine) -> None:
+        del engine  # there is one
+        k6_program()
+
+    def tuning(self, setup: EngineSetup) -> Tuning:
+        return Tuning(setup.server.settings, status=True, name=setup.server.name)
+
+    def readings(
+        self, link: Link, trials: Sequence[PlannedTrial], patience: Patience
+    ) -> Iterator[Calibration]:
+        """With as many clients as a trial has users, up to a number that is measured in seconds."""
+        if not link.per_client:
+            yield from readings(self.testbed, link, patience=patience)
+            return
+        most = max((users_of(each.condition) for each in trials if each.condition.link == link), default=1)
+        yield from client_readings(self.testbed, link, min(most, MOST_MEASURED), patience=patience)
+
+    def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
+        condition = planned.condition
+        options = CrowdOptions(self._recipes[page_of(condition)], self._settings[condition.server])
+        return run_crowd_trial(self.testbed, planned, options, files)
+
+
+def users_of(condition: Condition) -> int:
+    """The most users of a condition at a time."""
+    return condition.workload.most if isinstance(condition.workload, Users) else 1
+
+
+def page_of(condition: Condition) -> Served:
+    """What a recipe is of: a page by a protocol, whatever serves the crowd, and however its text is compressed."""
+    return replace(in_the_browser(condition), compression=RECORDED_COMPRESSION).served
+
+
+@contextlib.contextmanager
+def crowd_room(study: Study, archives: Archives, trials: Sequence[PlannedTrial]) -> Iterator[CrowdRoom]:
+    """The room for the trials that are left of a study, open for the length of the block.
+
+    Raises an error of one line, before any crowd comes, when the generator is not built, when a page does not load in
+    the browser, or when the machine does not carry so many users.
+    """
+    k6_program()
+    recipes = _recipes(study, archives, [each.condition for each in trials])
+    with opened(CrowdRoom(study, archives, recipes)) as room:
+        yield room
+
+
+def crowd_programs() -> Mapping[str, Callable[[], str]]:
+    """What trials run by, each with what asks for its version."""
+    return {**browser_programs(), Engine.K6.value: _version}
+
+
+def _version() -> str:
+    k6_program()  # refuses when it is not built
+    return k6_version()
+
+
+def _recipes(study: Study, archives: Archives, conditions: Sequence[Condition]) -> Mapping[Served, Recipe]:
+    """What the pages of these conditions ask for, each by its protocol, at a server of the study."""
+    firsts = {page_of(condition): condition for condition in reversed([*conditions])}
+    servers = {server.name: server for every in study.servers.values() for server in every}
+    made: dict[Served, Recipe] = {}
+    with opened(Bench({}, (), study.tcp, study.link_backend)) as bench:
+        for page, condition in firsts.items():
+            asked, server = in_the_browser(condition), servers[condition.server]
+            bench.refuse_unless_usable(asked.engine)
+            replay = replace(study.replays[condition.engine], compression=condition.compression)
+            archive = archives[condition.engine][asked.served.archive]
+            tuning = Tuning(server.settings)
+            bench.testbed.serve(archive, [asked.protocol], replay, server.program, asked.engine, tuning)
+            made[page] = proved_recipe(bench, condition, WORKSPACE / "recipes")
+    for condition in conditions:
+        _refuse_too_many(condition, made[page_of(condition)])
+    return made
+
+
+def _refuse_too_many(condition: Condition, recipe: Recipe) -> None:
+    """Raise an error of one line when the machine does not carry the users of a condition."""
+    if isinstance(condition.workload, Users):
+        crowd = crowd_of(condition.workload, recipe, condition.protocol, condition.link.rtt_ms)
+        refuse_too_many(crowd, Machine.this())

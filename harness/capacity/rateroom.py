@@ -1,0 +1,59 @@
+"""The room of kind `requests`: one closed loop a trial."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from harness.capacity.ratetrial import TOOLS, RateOptions, run_rate_trial
+from harness.model.engine import Engine
+from harness.model.link import Link
+from harness.model.serversettings import Tuning
+from harness.records import Record
+from harness.study.plan import PlannedTrial
+from harness.study.study import EngineSetup, Study
+from harness.testbed.calibrate import readings
+from harness.testbed.calibration import Calibration
+from harness.testbed.studybed import Archives, StudyBed, opened
+from harness.testbed.untilright import Patience
+
+
+class RateRoom(StudyBed):
+    """The servers of a study of request rates; its tools are started by each trial."""
+
+    def __init__(self, study: Study, archives: Archives) -> None:
+        super().__init__(archives, study.setups, study.tcp, study.link_backend)
+        self._options = {
+            setup.server.name: RateOptions(setup.server.capacity, study.keep) for setup in study.setups
+        }
+
+    def refuse_unless_usable(self, engine: Engine) -> None:
+        TOOLS[engine].version()
+
+    def tuning(self, setup: EngineSetup) -> Tuning:
+        """A status page costs what is measured, so that there is none."""
+        return Tuning(setup.server.settings, name=setup.server.name)
+
+    def readings(
+        self, link: Link, trials: Sequence[PlannedTrial], patience: Patience
+    ) -> Iterator[Calibration]:
+        """Whatever the trials: a closed loop has one client."""
+        del trials
+        yield from readings(self.testbed, link, patience=patience)
+
+    def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
+        return run_rate_trial(self.testbed, planned, self._options[planned.condition.server], files)
+
+
+@contextlib.contextmanager
+def rate_room(study: Study, archives: Archives, trials: Sequence[PlannedTrial]) -> Iterator[RateRoom]:
+    """The room for a study, open for the length of the block; nothing of it depends on which trials are left."""
+    del trials
+    with opened(RateRoom(study, archives)) as room:
+        yield room
+
+
+def rate_programs() -> Mapping[str, Callable[[], str]]:
+    """What trials run by, each with what asks for its version."""
+    return {engine.value: tool.version for engine, tool in TOOLS.items()}

@@ -1,0 +1,57 @@
+"""The room of kind `load`: one cold page load a trial."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from harness.model.engine import Engine
+from harness.model.link import Link
+from harness.records import Record
+from harness.study.plan import PlannedTrial
+from harness.study.study import Study
+from harness.testbed.calibrate import readings
+from harness.testbed.calibration import Calibration
+from harness.testbed.studybed import Archives
+from harness.testbed.testbed import Testbed
+from harness.testbed.untilright import Patience
+from harness.trial.bench import Bench, opened
+from harness.trial.trial import TrialOptions, run_trial
+
+
+class LoadRoom:
+    """Browsers and servers of a study of page loads."""
+
+    def __init__(self, bench: Bench, options: TrialOptions) -> None:
+        self._bench = bench
+        self._options = options
+
+    @property
+    def testbed(self) -> Testbed:
+        return self._bench.testbed
+
+    @property
+    def lacking(self) -> Mapping[Engine, str]:
+        return self._bench.lacking
+
+    def renew(self) -> None:
+        self._bench.renew()
+
+    def readings(
+        self, link: Link, trials: Sequence[PlannedTrial], patience: Patience
+    ) -> Iterator[Calibration]:
+        """Whatever the trials: a load has one client."""
+        del trials
+        yield from readings(self.testbed, link, patience=patience)
+
+    def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
+        return run_trial(self.testbed, self._bench.drivers, planned, self._options, files)
+
+
+@contextlib.contextmanager
+def load_room(study: Study, archives: Archives, trials: Sequence[PlannedTrial]) -> Iterator[LoadRoom]:
+    """The room for a study, open for the length of the block; nothing of it depends on which trials are left."""
+    del trials
+    with opened(Bench(archives, study.setups, study.tcp, study.link_backend)) as bench:
+        yield LoadRoom(bench, TrialOptions(study.timeout_s, study.keep))
