@@ -21,7 +21,7 @@ from sites.materialise import Site
 from sites.servers.apachefiles import write_answers
 from sites.servers.apachelog import BODY_BYTES, LOG_FORMAT, parse_line
 from sites.servers.closestfiles import scripts as closest_scripts
-from sites.servers.serverstatus import apache_status
+from sites.servers.serverstatus import StatusPage, apache_status
 from sites.servers.serving import Program, Setup, rendered, required
 
 MODULE_FOLDER = Path("/usr/lib/apache2/modules")
@@ -79,6 +79,11 @@ def described(setup: Setup) -> dict[str, Any]:
     return {**asdict(FIXED), **chosen.described, **(asdict(CACHE) if chosen.mod_cache != "off" else {})}
 
 
+def status(setup: Setup) -> StatusPage | None:
+    """Where it tells its status, if it is to."""
+    return setup.status_page(apache_status)
+
+
 def configure(setup: Setup) -> dict[str, str]:
     """httpd.conf and the scripts it runs."""
     answers = importlib.resources.files("sites.servers") / "apache.lua"
@@ -95,14 +100,14 @@ def configuration(setup: Setup) -> str:
     thinking = _thinks(setup.sites)
     coder = CODERS.get(setup.compression.kind) if setup.coded_types else None
     settings = setup.settings_of(ApacheSettings)
-    status = setup.status_page(apache_status)
+    page = status(setup)
     modules = (
         f"mpm_{settings.mpm}",
         # Under prefork mod_http2 does nothing but start its threads.
         *(name for name in MODULES if settings.threaded or name != "http2"),
         *(["filter", coder.module] if coder else []),
         *CACHE_MODULES[settings.mod_cache],
-        *(["status"] if status else []),
+        *(["status"] if page else []),
     )
     for module in modules:
         required(MODULE_FOLDER / f"mod_{module}.so", "apache", "install the Debian package apache2-bin")
@@ -116,7 +121,7 @@ def configuration(setup: Setup) -> str:
         usual=USUAL["apache"],
         fixed=FIXED,
         cache=CACHE,
-        status=status,
+        status=page,
         status_keep_alive_s=STATUS_KEEP_ALIVE_S,
         tls=setup.tls,
         tls_resumption=setup.tls_resumption,
@@ -146,6 +151,4 @@ def commands(folder: Path) -> list[Command]:
     return [Command.of("apache2", "-DFOREGROUND", "-d", folder, "-f", folder / "httpd.conf")]
 
 
-APACHE = Program(
-    described, write_answers, configure, commands, version, parse_line, BODY_BYTES, apache_status
-)
+APACHE = Program(described, write_answers, configure, commands, version, parse_line, BODY_BYTES, status)

@@ -22,7 +22,7 @@ from sites.materialise import Site
 from sites.servers.caddylog import BODY_BYTES, parse_line
 from sites.servers.caddyroutes import body_name, routes, template, template_name
 from sites.servers.server import BODILESS, names_at
-from sites.servers.serverstatus import caddy_status
+from sites.servers.serverstatus import StatusPage, caddy_status
 from sites.servers.serving import LOG_NAME, Program, Setup, in_url, rendered, required
 from sites.urls import DEFAULT_PORTS
 
@@ -53,6 +53,11 @@ def described(setup: Setup) -> dict[str, Any]:
     return {**asdict(FIXED), **setup.settings_of(CaddySettings).described}
 
 
+def status(setup: Setup) -> StatusPage | None:
+    """Where it tells its status, if it is to: its metrics, and those are a setting."""
+    return setup.status_page(caddy_status) if setup.settings_of(CaddySettings).metrics else None
+
+
 def configure(setup: Setup) -> dict[str, str]:
     """The files that Caddy reads, and one that holds how many threads it is started with."""
     threads = setup.settings_of(CaddySettings).gomaxprocs
@@ -67,7 +72,7 @@ def configuration(setup: Setup) -> str:
         log=str(setup.folder / LOG_NAME),
         settings=setup.settings_of(CaddySettings),
         fixed=FIXED,
-        status=setup.status_page(caddy_status),
+        status=status(setup),
         status_keep_alive_s=STATUS_KEEP_ALIVE_S,
         sampling=SAMPLING if setup.closed_loop else None,
         tls_resumption=setup.tls_resumption,
@@ -153,4 +158,4 @@ def version() -> str:
     return f"Caddy/{run(Command.of(program(), 'version'), timeout_s=30).split()[0].removeprefix('v')}"
 
 
-CADDY = Program(described, _write_bodies, configure, commands, version, parse_line, BODY_BYTES, caddy_status)
+CADDY = Program(described, _write_bodies, configure, commands, version, parse_line, BODY_BYTES, status)

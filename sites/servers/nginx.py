@@ -23,7 +23,7 @@ from sites.servers.closestfiles import scripts as closest_scripts
 from sites.servers.nginxdocument import EARLY_REQUESTS, native_document
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import BODY_BYTES, LOG_FORMAT, parse_line
-from sites.servers.serverstatus import nginx_status
+from sites.servers.serverstatus import StatusPage, nginx_status
 from sites.servers.serving import ListeningAddress, Program, Setup, rendered, required
 
 MODULE_FOLDER = Path("/usr/lib/nginx/modules")
@@ -48,6 +48,11 @@ def described(setup: Setup) -> dict[str, Any]:
     return {**asdict(FIXED), **setup.settings_of(NginxSettings).described}
 
 
+def status(setup: Setup) -> StatusPage | None:
+    """Where it tells its status, if it is to."""
+    return setup.status_page(nginx_status)
+
+
 def configure(setup: Setup) -> dict[str, str]:
     """nginx.conf and the scripts it runs."""
     return {"nginx.conf": configuration(setup), **scripts(setup)}
@@ -68,7 +73,7 @@ def configuration(
         module_folder=MODULE_FOLDER,
         settings=NginxSettings() if is_backend else setup.settings_of(NginxSettings),
         fixed=FIXED,
-        status=None if is_backend else setup.status_page(nginx_status),
+        status=None if is_backend else status(setup),
         status_keep_alive_s=STATUS_KEEP_ALIVE_S,
         tls=setup.tls,
         tls_resumption=setup.tls_resumption,
@@ -113,5 +118,5 @@ NGINX = Program(
     version,
     parse_line,
     BODY_BYTES,
-    nginx_status,
+    status,
 )

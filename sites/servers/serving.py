@@ -129,7 +129,7 @@ class Program:
     `described` gives the settings that may change a figure. `write_answers` lays out a site in a folder of its own,
     `configure` gives the texts of the other files by name. `commands` start its processes, which share the folder;
     the request log is LOG_NAME in it. `body_bytes` finds the bytes of a body in a line of it.
-    `parse_status` reads its status page; None: it has none.
+    `status` says where a server with a set-up tells its status, if it does.
     """
 
     described: Callable[[Setup], Mapping[str, Any]]
@@ -139,7 +139,7 @@ class Program:
     version: Callable[[], str]
     parse_line: Callable[[str], ServedRequest]
     body_bytes: re.Pattern[bytes]
-    parse_status: Callable[[str], Status] | None = None
+    status: Callable[[Setup], StatusPage | None] = lambda _: None
 
 
 @contextlib.contextmanager
@@ -190,8 +190,7 @@ def serving(
             **program.described(setup),
             **({"closed_loop": True} if setup.closed_loop else {}),
         }
-        status = setup.status_page(program.parse_status) if program.parse_status else None
-        telling = Telling(log_of_errors, program.body_bytes if logs else None, status)
+        telling = Telling(log_of_errors, program.body_bytes if logs else None, program.status(setup))
         yield Server(processes, log, described, program.parse_line, answers, telling)
 
 

@@ -52,7 +52,7 @@ SERVERS: dict[str, tuple[str, dict[str, Any]]] = {
     "event": ("apache", {"mpm": "event", **APACHE}),
     "prefork": ("apache", {"mpm": "prefork", "MaxRequestWorkers": WORKERS, "KeepAliveTimeout": 30}),
     "nginx": ("nginx", {"worker_processes": 3}),
-    "caddy": ("caddy", {}),
+    "caddy": ("caddy", {"metrics": True}),
     "gateway": ("spdy-gateway", {}),
 }
 LINK = Link.of(20, 20)

@@ -57,7 +57,7 @@ def test_a_study_that_sets_nothing_gets_what_page_loads_get(server: str) -> None
 @pytest.mark.parametrize("server", SERVERS)
 def test_a_status_page_is_on_the_loopback_of_the_servers_host_alone(server: str) -> None:
     module, file = SERVERS[server]
-    text = module.configuration(setup(server, status=True))
+    text = module.configuration(setup(server, {"metrics": True} if server == "caddy" else {}, status=True))
     assert text.count("127.0.0.1:8080") >= 1
     assert "127." not in (USUAL / file).read_text()
     removed = set((USUAL / file).read_text().splitlines()) - set(text.splitlines())
@@ -107,6 +107,10 @@ def test_nginx_and_caddy_take_theirs() -> None:
     made = setup("caddy", {"idle_timeout": 7, "GOMAXPROCS": 1})
     assert json.loads(caddy.configuration(made))["apps"]["http"]["servers"]["http"]["idle_timeout"] == "7s"
     assert caddy.configure(made)[caddy.THREADS_NAME] == "1"
+
+
+def test_caddy_counts_no_requests_in_hand_unless_the_study_says_so() -> None:
+    assert caddy.configuration(setup("caddy", status=True)) == (USUAL / "caddy.json").read_text()
 
 
 def test_what_was_set_is_described_by_the_servers_own_names() -> None:
