@@ -39,7 +39,7 @@ class RateTool:
 
 
 @dataclass(frozen=True)
-class Watch:
+class ToolWatch:
     """What the caller does meanwhile.
 
     `began` is called when the counting begins, `check` once a second; it may raise. `pinned` takes the number of the
@@ -59,7 +59,7 @@ class Ran:
     cpu_s: float | None
 
 
-def run_tool(tool: RateTool, loop: ClosedLoop, network: Path | None, folder: Path, watch: Watch) -> Ran:
+def run_tool(tool: RateTool, loop: ClosedLoop, network: Path | None, folder: Path, watch: ToolWatch) -> Ran:
     """Run the tool on a host, by the file of its namespace; TestbedFailed when it dies, is stopped or does not end."""
     if tool.counts_from is None and loop.warm_s:
         warming = replace(loop, seconds=loop.warm_s, warm_s=0.0)
@@ -72,7 +72,7 @@ def files_of(folder: Path) -> Path:
     return folder / "counted"
 
 
-def _run(tool: RateTool, loop: ClosedLoop, network: Path | None, folder: Path, watch: Watch) -> Ran:
+def _run(tool: RateTool, loop: ClosedLoop, network: Path | None, folder: Path, watch: ToolWatch) -> Ran:
     folder.mkdir()
     log = folder / OUTPUT
     counting = _Counting(tool, watch)
@@ -94,7 +94,7 @@ def _run(tool: RateTool, loop: ClosedLoop, network: Path | None, folder: Path, w
 class _Counting:
     """Whether the seconds that count have begun, and what CPU time the tool had used until then."""
 
-    def __init__(self, tool: RateTool, watch: Watch) -> None:
+    def __init__(self, tool: RateTool, watch: ToolWatch) -> None:
         self._tool = tool
         self._watch = watch
         self.before_s: float | None = None

@@ -17,7 +17,7 @@ from harness.capacity.h2load import H2LOAD
 from harness.capacity.limit import Capacity, Part
 from harness.capacity.rateobserve import observe
 from harness.capacity.rateproof import RateEvidence, ending
-from harness.capacity.ratetool import OUTPUT, RateTool, Watch, files_of, run_tool
+from harness.capacity.ratetool import OUTPUT, RateTool, ToolWatch, files_of, run_tool
 from harness.capacity.ratewindow import Used, Window, limited_by
 from harness.capacity.spdyclient import SPDY_CLIENT
 from harness.capacity.wrk import WRK
@@ -68,7 +68,7 @@ def run_rate_trial(testbed: Testbed, planned: PlannedTrial, options: RateOptions
         return Record(planned, Outcome.TESTBED_FAILED, str(failure), now, RateObservation(), None)
     cores, tool = allotted_here(), TOOLS[condition.engine]
     loop = loop_of(condition, condition.workload, endpoint, len(cores.generator) if tool.threaded else 1)
-    attempt = _Attempt(testbed, planned, options, files, endpoint, tool, loop, cores)
+    attempt = _RateAttempt(testbed, planned, options, files, endpoint, tool, loop, cores)
     failed = attempt.failure()
     evidence = attempt.evidence()
     outcome, reason = ending(evidence, failed)
@@ -131,7 +131,7 @@ def _capacity(condition: Condition, settings: ServerSettings, loop: ClosedLoop, 
 
 
 @dataclass
-class _Attempt:
+class _RateAttempt:
     """A trial under way at its endpoint, and what was seen of it so far."""
 
     testbed: Testbed
@@ -209,7 +209,7 @@ class _Attempt:
         def began() -> None:
             self.window = Window(accounts, client)
 
-        watch = Watch(began, lambda: self._check(client), lambda pid: pinned(pid, self.cores.generator))
+        watch = ToolWatch(began, lambda: self._check(client), lambda pid: pinned(pid, self.cores.generator))
         ran = run_tool(tool, self.loop, client.host.path, folder, watch)
         self.used = self.window.close() if self.window else None
         self.generator_cpu_s = ran.cpu_s

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.capacity.closedloop import ClosedLoop, RateReading
-from harness.capacity.ratetool import OUTPUT, Ran, RateTool, Watch, files_of, run_tool
+from harness.capacity.ratetool import OUTPUT, Ran, RateTool, ToolWatch, files_of, run_tool
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.system.command import Command
@@ -35,7 +35,7 @@ def tool(program: str, counts_from: str | None = None) -> RateTool:
 
 def run(made: RateTool, folder: Path, check: Callable[[], None] = lambda: None) -> tuple[Ran, list[str]]:
     began: list[str] = []
-    return run_tool(made, LOOP, None, folder, Watch(lambda: began.append("began"), check)), began
+    return run_tool(made, LOOP, None, folder, ToolWatch(lambda: began.append("began"), check)), began
 
 
 def test_a_tool_without_a_warm_up_runs_twice_and_the_second_counts(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_tool_that_is_killed_or_stopped_ends_the_trial(
         started.append(pid)
         yield
 
-    watch = Watch(lambda: None, lambda: os.kill(started[-1], number), pinned)
+    watch = ToolWatch(lambda: None, lambda: os.kill(started[-1], number), pinned)
     with pytest.raises(TestbedFailed, match=f"stand-in {shown}"):
         run_tool(tool("import time\ntime.sleep(600)"), LOOP, None, tmp_path, watch)
 
