@@ -38,7 +38,6 @@ from analysis.statistics.contrast import CONFIDENCE, ROUNDING, Statistic, contra
 from analysis.statistics.levels import LEAST_LEVELS, mean_of
 from harness.model.claim import Claim, Pair, Setting, settings
 from harness.model.defaultclaims import default_claims
-from harness.model.kind import Kind
 
 UNTOLD = Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False)
 
@@ -122,14 +121,9 @@ def evaluated(
 def claims_of(runs: Sequence[Run], conditions: Sequence[Mapping[str, Any]]) -> tuple[Claim, ...]:
     """The claims of the runs' plans, each once; the default ones where no plan says any (older versions)."""
     if all(run.plan.claims is None for run in runs):
-        return usual_claims(runs[0].kind, conditions)
+        return default_claims(conditions, runs[0].kind)
     named = [claim for run in runs for claim in run.plan.claims or ()]
     return tuple({claim_key(claim): claim for claim in named}.values())
-
-
-def usual_claims(kind: Kind, conditions: Sequence[Mapping[str, Any]]) -> tuple[Claim, ...]:
-    """Those of a study that names none: of the main metric of its kind."""
-    return default_claims(conditions, kind)
 
 
 def claim_key(claim: Claim) -> str:

@@ -14,7 +14,8 @@ from analysis.labels import engines, metrics, protocols, words
 from analysis.statistics.compare import Comparison, Judgement, Verdict
 from analysis.statistics.verdicts import signed, unknown_text, verdict_text
 from harness.model.claim import Claim
-from harness.model.dimensions import DIMENSIONS, NUMBERS, OF_LINKS
+from harness.model.dimensions import EVERY_DIMENSION, NUMBERS, OF_LINKS
+from harness.model.metrics import metric_named
 from harness.model.observation import MAIN_METRIC
 
 FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
@@ -27,13 +28,13 @@ class Wording:
     `links`: a shorter text for each link, where its name is not needed.
     """
 
-    telling: frozenset[str] = frozenset(DIMENSIONS) - frozenset(FOLLOW)
+    telling: frozenset[str] = frozenset(EVERY_DIMENSION) - frozenset(FOLLOW)
     links: Mapping[str, str] = field(default_factory=dict)
 
 
 def wording(conditions: pd.DataFrame) -> Wording:
     """The wording for a study of these conditions, a row each; what a column does not tell, needs no word."""
-    there = conditions.reindex(columns=list(DIMENSIONS))
+    there = conditions.reindex(columns=list(EVERY_DIMENSION))
     varying = {name for name in there if there[name].nunique(dropna=False) > 1}
     if there.groupby("engine", dropna=False)["driver"].nunique(dropna=False).max() == 1:
         varying.discard("driver")  # follows from the engine
@@ -149,7 +150,7 @@ def subject_text(claim: Claim) -> str:
 
 
 def metric_text(claim: Claim) -> str:
-    metric = metrics.known(claim.metric)
+    metric = metric_named(claim.metric)
     return "" if claim.metric == MAIN_METRIC else f"{metric.label if metric else claim.metric} of "
 
 
@@ -178,7 +179,7 @@ def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Word
     where = []
     if "page" in wanted.telling:
         where = [pages[0] if len(pages) == 1 else f"{len(pages)} pages"]
-    said = [name for name in DIMENSIONS if name in setting and name in wanted.telling and name != "page"]
+    said = [name for name in EVERY_DIMENSION if name in setting and name in wanted.telling and name != "page"]
     link = [name for name in OF_LINKS if name in said]
     if "link" in setting and link:
         where.append(wanted.links.get(str(setting["link"]), str(setting["link"])))

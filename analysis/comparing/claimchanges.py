@@ -12,7 +12,7 @@ from analysis.claims.claims import Measured, evaluated
 from analysis.comparing.matching import Side
 from analysis.statistics.compare import Certainty
 from harness.model.claim import Claim
-from harness.model.dimensions import DIMENSIONS, value
+from harness.model.dimensions import EVERY_DIMENSION, value
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certaint
 
 def _key(row: ClaimRow) -> tuple[Any, ...]:
     """Claim and setting; what else a link is may differ between versions."""
-    setting = tuple(value(row.setting, name) for name in DIMENSIONS)
+    setting = tuple(value(row.setting, name) for name in EVERY_DIMENSION)
     return json.dumps(row.claim.to_json(), sort_keys=True), setting
 
 

@@ -14,7 +14,7 @@ from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
 from harness.input.shown import shortened
 from harness.model.device import DESKTOP
-from harness.model.dimensions import AGAIN, DIMENSIONS, value
+from harness.model.dimensions import AGAIN, EVERY_DIMENSION, value
 
 Condition = Mapping[str, Any]
 Key = tuple[Any, ...]
@@ -51,7 +51,7 @@ class Side:
                 for name, usual in OLDER.items()
             },
         )
-        columns = tuple(dict.fromkeys((*DIMENSIONS, *run.condition_columns, *OLDER)))
+        columns = tuple(dict.fromkeys((*EVERY_DIMENSION, *run.condition_columns, *OLDER)))
         of_conditions = {*run.condition_columns, *OLDER} - {
             AGAIN
         }  # a metric may have the name of a dimension
@@ -122,7 +122,7 @@ def varying(conditions: Sequence[Condition], names: Iterable[str]) -> tuple[str,
 
 def _names(a: Side, b: Side) -> tuple[str, ...]:
     """The dimensions that both tell, and what else tells two conditions of one run apart."""
-    names = [name for name in DIMENSIONS if a.tells(name) and b.tells(name)]
+    names = [name for name in EVERY_DIMENSION if a.tells(name) and b.tells(name)]
     for side, other in ((a, b), (b, a)):
         for name in _telling(side, names):
             if not other.tells(name):

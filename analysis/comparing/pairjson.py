@@ -12,11 +12,13 @@ from analysis.comparing.matching import Condition
 from analysis.comparing.runpair import RunPair
 from analysis.statistics.compare import Comparison, Judgement
 from analysis.statistics.verdicts import direction_text
-from harness.model.dimensions import DIMENSIONS, value
+from harness.model.dimensions import dimensions_by, value
+from harness.model.kind import Kind
 
 
 def to_json(pair: RunPair) -> dict[str, Any]:
     """The keys are those of docs/record-format.md, "Two runs compared"."""
+    kind = pair.kind
     return {
         "a": str(pair.runs[0].directory),
         "b": str(pair.runs[1].directory),
@@ -24,11 +26,11 @@ def to_json(pair: RunPair) -> dict[str, Any]:
         "margin": pair.margin,
         "floor": pair.floor,
         "differences": [asdict(each) for each in pair.differences],
-        "only_a": [_dimensions(each) for each in pair.matched.only[0]],
-        "only_b": [_dimensions(each) for each in pair.matched.only[1]],
+        "only_a": [_dimensions(each, kind) for each in pair.matched.only[0]],
+        "only_b": [_dimensions(each, kind) for each in pair.matched.only[1]],
         "left_out_a": dict(pair.left_out[0]),
         "left_out_b": dict(pair.left_out[1]),
-        "conditions": [_change(each, pair.metric) for each in pair.changes],
+        "conditions": [_change(each, pair) for each in pair.changes],
         "claims": [
             {"name": each.a.claim.name, "a": _claim(each.a), "b": _claim(each.b)}
             for each in pair.claims.changed
@@ -36,18 +38,18 @@ def to_json(pair: RunPair) -> dict[str, Any]:
     }
 
 
-def _change(change: Change, metric: str) -> dict[str, Any]:
+def _change(change: Change, pair: RunPair) -> dict[str, Any]:
     relative = change.relative
     return {
-        "condition": _dimensions(change.condition),
+        "condition": _dimensions(change.condition, pair.kind),
         "n": list(change.n),
         "medians": [_known(each) for each in change.medians],
-        **_judged(change.comparison, change.judgement, metric),
+        **_judged(change.comparison, change.judgement, pair.metric),
         "floor": change.floor,
         "relative": relative
         and {
-            "baseline": _dimensions(relative.baseline),
-            **_judged(relative.comparison, relative.judgement, metric),
+            "baseline": _dimensions(relative.baseline, pair.kind),
+            **_judged(relative.comparison, relative.judgement, pair.metric),
         },
     }
 
@@ -65,8 +67,8 @@ def _claim(row: ClaimRow) -> dict[str, str]:
     return {"verdict": row.verdict, "sentence": row.sentence}
 
 
-def _dimensions(condition: Condition) -> dict[str, Any]:
-    return {name: value(condition, name) for name in DIMENSIONS}
+def _dimensions(condition: Condition, kind: Kind) -> dict[str, Any]:
+    return {name: value(condition, name) for name in dimensions_by(kind)}
 
 
 def _known(found: Any) -> Any:

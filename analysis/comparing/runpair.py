@@ -16,6 +16,7 @@ from analysis.runs.alike import Difference, differences, kind_of
 from analysis.runs.rundirectory import RECORDS, Run, load
 from analysis.statistics.compare import Certainty
 from harness.errors import RecordsError
+from harness.model.kind import Kind
 from harness.model.metrics import main_metric, numeric_metric
 
 
@@ -31,6 +32,10 @@ class RunPair:
     changes: tuple[Change, ...]
     claims: ClaimChanges
     left_out: tuple[Mapping[str, int], Mapping[str, int]]
+
+    @property
+    def kind(self) -> Kind:
+        return self.runs[0].kind
 
     @property
     def floor(self) -> float | None:

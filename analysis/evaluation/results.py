@@ -9,7 +9,7 @@ from functools import cached_property
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow
-from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated, usual_claims
+from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated
 from analysis.claims.claimtext import Wording
 from analysis.claims.interactions import Interaction, interactions
 from analysis.evaluation.explored import explore
@@ -22,6 +22,7 @@ from analysis.runs.rundirectory import Run
 from analysis.runs.series import Series, series_of_all
 from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
+from harness.model.defaultclaims import default_claims
 from harness.model.dimensions import AGAIN
 from harness.model.factors import single_filters
 from harness.model.kind import Kind
@@ -168,7 +169,7 @@ def evaluate(
         claims_of_all=evaluated(asked, all_of_them),
         interactions=interactions(claims, measured),
         wording=measured.wording,
-        named=not set(map(claim_key, asked)) <= set(map(claim_key, usual_claims(kind, dimensions))),
+        named=not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions, kind))),
         margin=margin,
     )
 

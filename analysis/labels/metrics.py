@@ -11,8 +11,8 @@ from typing import NamedTuple
 from analysis.labels import words
 from harness.model import observation
 from harness.model.kind import Kind
-from harness.model.metric import Metric, MetricTable, Source, Unit
-from harness.model.metrics import main_metric, metrics_of
+from harness.model.metric import MetricTable, Source, Unit
+from harness.model.metrics import main_metric, metric_named, metrics_of
 
 UNITS = {Unit.MS: "ms", Unit.S: "s", Unit.BYTES: "kB", Unit.US: "µs"}  # in headings; a count needs none
 TIMES = frozenset({Unit.MS, Unit.S})
@@ -31,20 +31,15 @@ class Direction(NamedTuple):
     above: str
 
 
-def known(name: str) -> Metric | None:
-    """The metric of that name, in whichever kind; kinds that share a name mean the same by it."""
-    return next((found for kind in Kind if (found := metrics_of(kind).get(name))), None)
-
-
 def more_is_better(name: str) -> bool:
     """Whether of two values the larger one is the better one."""
-    metric = known(name)
+    metric = metric_named(name)
     return metric is not None and metric.more_is_better
 
 
 def direction(name: str) -> Direction:
     """`faster` and `slower` of what somebody waits for, `lower` and `higher` of rates, else `less` and `more`."""
-    metric = known(name)
+    metric = metric_named(name)
     if metric is None or metric.source is Source.PROC:
         return Direction("less", "more")
     if metric.unit in TIMES:
@@ -55,7 +50,7 @@ def direction(name: str) -> Direction:
 
 def unit_text(name: str) -> str:
     """The unit behind a value in a sentence; empty where the metric's name tells it."""
-    metric = known(name)
+    metric = metric_named(name)
     return IN_SENTENCES.get(metric.unit, "") if metric else ""
 
 

@@ -25,7 +25,7 @@ from harness.model.condition import Condition
 from harness.model.kind import Kind
 from harness.model.metrics import metrics_of
 from harness.model.soundness import unsound
-from harness.model.workload import Users, workload_of
+from harness.model.workload import Users, Workload, workload_of
 
 SCHEMA = 1
 RECORDS = "records.jsonl"
@@ -268,13 +268,9 @@ def _flat_condition(data: Mapping[str, Any], kind: Kind, where: str) -> dict[str
 
 def _flat_workload(condition: Mapping[str, Any], where: str) -> dict[str, Any]:
     """How much load a trial put on its server; nothing for a page load."""
-    data = _optional(condition, "workload", dict, where)
-    if data is None:
+    workload = _workload(condition, where)
+    if workload is None:
         return {}
-    try:
-        workload = workload_of(data)
-    except StudyError as error:
-        raise RecordsError(f"{where}: the record is damaged or not one of ours: {error}") from error
     if isinstance(workload, Users):
         flat: dict[str, Any] = {"users": str(workload)}
         told: tuple[str, ...] = ("from", "to", "over_s", "steps", "step_s")
@@ -282,6 +278,14 @@ def _flat_workload(condition: Mapping[str, Any], where: str) -> dict[str, Any]:
         flat = {"connections": workload.connections, "depth": workload.depth}
         told = ("connections", "depth")
     return flat | {f"workload_{key}": value for key, value in workload.to_json().items() if key not in told}
+
+
+def _workload(condition: Mapping[str, Any], where: str) -> Workload | None:
+    data = _optional(condition, "workload", dict, where)
+    try:
+        return None if data is None else workload_of(data)
+    except StudyError as error:
+        raise RecordsError(f"{where}: the workload is damaged or not one of ours: {error}") from error
 
 
 def _flat_record(data: Mapping[str, Any], kind: Kind, where: str) -> dict[str, Any]:
@@ -349,11 +353,13 @@ def _read_plan(path: Path, looks: Sequence[_Look], notes: list[str]) -> PlanHead
         return PlanHeader()
     header: Mapping[str, Any] = {}
     trials: dict[str, tuple[int, str]] = {}
+    workload: Workload | None = None
     for number, data in _json_lines(path, notes):
         where = f"{path}:{number}"
         if "trial" in data:
             trial = _required(data, "trial", str, where)
             block, condition = (_required(data, key, kind, where) for key, kind in OF_EVERY_PLANNED)
+            workload = workload if trials else _workload(condition, where)
             trials[trial] = block, _text(condition)
         elif header:
             raise RecordsError(f"{where}: a second header, or a line without trial; the plan is damaged")
@@ -370,10 +376,10 @@ def _read_plan(path: Path, looks: Sequence[_Look], notes: list[str]) -> PlanHead
         blocks=header.get("blocks"),
         conditions=header.get("conditions"),
         trials=trials,
-        planned=trials.keys() - stopped,
+        planned=frozenset(trials.keys() - stopped),
         stopped=stopped,
         looks=planned_looks,
-        claims=_claims(header, path),
+        claims=_claims(header, workload.kind if workload else Kind.LOAD, path),
     )
 
 
@@ -421,10 +427,10 @@ def _looks(header: Mapping[str, Any], where: str) -> tuple[int, ...]:
     return tuple(_required({"looks": look}, "looks", int, where) for look in looks)
 
 
-def _claims(header: Mapping[str, Any], path: Path) -> tuple[Claim, ...] | None:
+def _claims(header: Mapping[str, Any], kind: Kind, path: Path) -> tuple[Claim, ...] | None:
     claims = _optional(header, "claims", list, str(path))
     try:
-        return None if claims is None else tuple(map(Claim.from_json, claims))
+        return None if claims is None else tuple(Claim.from_json(claim, kind) for claim in claims)
     except StudyError as error:
         raise RecordsError(f"{path}: the plan is damaged, or not one of ours: {error}") from error
 

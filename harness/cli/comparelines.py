@@ -15,7 +15,7 @@ from analysis.statistics.compare import Comparison, Judgement, Verdict
 from analysis.statistics.verdicts import verdict_text
 from harness.cli.plaintext import aligned
 from harness.input.shown import shortened
-from harness.model.dimensions import DIMENSIONS, OF_LINKS, value
+from harness.model.dimensions import EVERY_DIMENSION, OF_LINKS, value
 from harness.model.metrics import metrics_of
 
 DIFFERENCES_SHOWN = 20
@@ -37,7 +37,7 @@ def lines(pair: RunPair) -> Iterable[str]:
 def name_of(condition: Condition, pair: RunPair) -> str:
     """A condition by its page and what else differs among those of the runs: `agency, h2, 10mbps-20ms`."""
     every = [each.condition for each in pair.changes] + [each for only in pair.matched.only for each in only]
-    telling = ["page", *(name for name in varying(every, DIMENSIONS) if name != "page")]
+    telling = ["page", *(name for name in varying(every, EVERY_DIMENSION) if name != "page")]
     if "link" in telling:
         telling = [name for name in telling if name == "link" or name not in OF_LINKS]
     texts = {name: value(condition, name) for name in telling}
@@ -74,7 +74,7 @@ def _run(run: Run, left_out: int) -> str:
 
 
 def _table(pair: RunPair) -> Iterable[str]:
-    metric = metrics_of(pair.runs[0].kind)[pair.metric]
+    metric = metrics_of(pair.kind)[pair.metric]
     column = metrics.MetricColumn(pair.metric, metric.label, metric.unit)
     unit = f" ({metrics.UNITS[metric.unit]})" if metric.unit in metrics.UNITS else ""
     yield (

@@ -24,7 +24,12 @@ DIMENSIONS = (
     "up_mbps",
     "origins",
 )  # of every kind
-OF_WORKLOADS = {Kind.LOAD: (), Kind.USERS: ("users",), Kind.REQUESTS: ("connections", "depth")}
+OF_WORKLOADS: Mapping[Kind, tuple[str, ...]] = {
+    Kind.LOAD: (),
+    Kind.USERS: ("users",),
+    Kind.REQUESTS: ("connections", "depth"),
+}
+EVERY_DIMENSION = (*DIMENSIONS, *(name for names in OF_WORKLOADS.values() for name in names))
 OF_LINKS = ("link", "rtt_ms", "down_mbps", "up_mbps")
 NUMBERS = ("rtt_ms", "down_mbps", "up_mbps")
 AGAIN = "again"  # marks the baseline that is measured a second time under another name

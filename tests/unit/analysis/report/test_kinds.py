@@ -61,7 +61,7 @@ def test_the_page_of_request_rates_says_what_was_measured(tmp_path: Path) -> Non
         "Every trial is a closed loop",
         "<b>Request rate</b> (<code>requests_per_s</code>)",
         "2 generators: wrk and h2load.",
-        "Request rate of HTTP/2 (TLS) against HTTP/1.1, depth 8: lower, by",
+        "Request rate of HTTP/2 (TLS) against HTTP/1.1, h2load, depth 8: lower, by",
         "<dt>Load</dt><dd>connections 16; depth 1, 8</dd>",
         'id="table-rates"',
     ):
