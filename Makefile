@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 NODE := $(wildcard sites/servers/gateway/package*.json)
+K6 := $(wildcard harness/capacity/k6/*.go harness/capacity/k6/*/*.go harness/capacity/k6/go.*)
 NATIVE := $(wildcard harness/linkem/src/*.rs harness/linkem/src/*/*.rs harness/linkem/Cargo.*)
 
 .PHONY: demo demo-quick test check setup packages clean
@@ -17,6 +18,7 @@ demo-quick: setup
 test: setup check
 	$(BIN)/pytest tests/unit -q -n 2 -m thorough
 	$(BIN)/python hatch_build.py
+	$(BIN)/python -m harness.capacity.k6build test
 	$(BIN)/pytest tests/system -n 2 --dist loadscope -m side_by_side
 	$(BIN)/pytest tests/system -m "not side_by_side"
 
@@ -33,12 +35,13 @@ setup: packages $(STAMP)
 packages:
 	@sh configs/debian-setup.sh
 
-$(STAMP): pyproject.toml constraints.txt hatch_build.py $(NATIVE) $(NODE) | packages
+$(STAMP): pyproject.toml constraints.txt hatch_build.py $(NATIVE) $(NODE) $(K6) | packages
 	@test -x $(BIN)/python || python3 -m venv $(VENV) || { echo "setup: python3 -m venv failed; on Debian: apt-get install python3-venv" >&2; exit 3; }
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "setup: Python 3.11 or newer is needed" >&2; exit 3; }
 	@echo "setup: Python packages and the link emulator"
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev]' || { echo "setup: pip could not install the Python packages named above; is there a network?" >&2; exit 3; }
 	@$(BIN)/python -m sites.servers.nodepackages || echo "setup: all but the protocols of 2012 work without it"
+	@$(BIN)/python -m harness.capacity.k6build || echo "setup: all but crowds of users works without it"
 	@touch $@
 
 clean:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 
+from harness.capacity.k6build import REMEDY, k6_program, k6_version
 from harness.cli.plaintext import say
-from harness.testbed.preflight import checks, missing
+from harness.errors import ColdloadError
+from harness.testbed.preflight import Check, checks, missing
 
 
 def run(_arguments: argparse.Namespace) -> int:
-    found = checks()
+    found = [*checks(), _generator_check()]
     for check in found:
         mark = "ok" if check.ok else ("limits" if check.optional else "MISSING")
         say(f"{mark:8} {check.what}: {check.found}")
@@ -21,3 +23,12 @@ def run(_arguments: argparse.Namespace) -> int:
         return 3
     say("\nready; try `coldload demo --quick`")
     return 0
+
+
+def _generator_check() -> Check:
+    what = "k6: the generator of users"
+    try:
+        k6_program()
+    except ColdloadError:
+        return Check(what, False, "not built", REMEDY, optional=True)
+    return Check(what, True, k6_version(), optional=True)

@@ -60,6 +60,14 @@ class Process:
             code = self._popen.returncode
             raise TestbedFailed(f"{self.name} died (exit code {code}): {self.last_lines()}")
 
+    def check_ended_well(self) -> None:
+        """Raise TestbedFailed unless the process has ended by itself, with exit code 0."""
+        code = self._popen.poll()
+        if code is None:
+            raise TestbedFailed(f"{self.name} goes on though its time is over: {self.last_lines()}")
+        if code != 0:
+            self.check()
+
     def check_running(self) -> None:
         """Raise TestbedFailed when the process has died or is stopped."""
         self.check()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from harness.system.cache import cache_folder
 from sites.recipes.agency import AGENCY
 from sites.recipes.dummy import DUMMY
 from sites.recipes.icons import ICONS
@@ -17,8 +17,8 @@ RECIPES: Mapping[str, Recipe] = {recipe.name: recipe for recipe in (DUMMY, AGENC
 
 
 def package_cache() -> Path:
-    """Where downloaded packages are kept: `packages` in $COLDLOAD_CACHE, or in ~/.cache/coldload."""
-    return Path(os.environ.get("COLDLOAD_CACHE") or Path.home() / ".cache" / "coldload") / "packages"
+    """Where downloaded packages are kept."""
+    return cache_folder() / "packages"
 
 
 __all__ = ["RECIPES", "Recipe", "package_cache"]
