@@ -187,6 +187,8 @@ def test_every_file_named_exists(path: Path) -> None:
 if __name__ == "__main__":
     text = FORMAT.read_text()
     for kind, head in METRICS_HEADS.items():
-        table = metrics_table(kind)
-        text = re.sub(rf"^{re.escape(head)}\n(\|.*\n)+", lambda _, new=table: new, text, flags=re.MULTILINE)
+        before, rows, after = re.split(
+            rf"^{re.escape(head)}\n((?:\|.*\n)+)", text, maxsplit=1, flags=re.MULTILINE
+        )
+        text = f"{before}{metrics_table(kind)}{after}"
     FORMAT.write_text(text)
