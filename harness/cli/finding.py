@@ -18,6 +18,7 @@ from harness.input import jsontext
 from harness.model.claim import pairs, settings
 from harness.model.condition import Condition
 from harness.model.dimensions import dimensions_of
+from harness.model.kind import Kind
 from harness.outcome import Outcome
 from harness.study.plan import claims_of
 from harness.study.study import Study
@@ -56,7 +57,8 @@ def finding(study: Study, seen: Seen | None = None) -> Iterable[str]:
         f"verdicts: {comparisons}, a claim has one in every setting; {_pays(comparisons, looked)}. "
         f"Differences that are found with {POWER * 100:g} % power, on one page:"
     )
-    rows = [["times of a condition have a CV of", *map(_percent, cvs)]]
+    figures = "times" if study.kind is Kind.LOAD else "rates"
+    rows = [[f"{figures} of a condition have a CV of", *map(_percent, cvs)]]
     first = max(study.trials.least, LEAST_PAIRS_LOOKED) if looked else study.trials.least
     for trials in sorted({min(first, study.trials.most), study.trials.most}):
         found = (smallest_difference(trials, each) for each in questions)

@@ -40,13 +40,21 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
     for condition in arguments.only:
         study = _only(study, condition)
         text += f"# run with --only {condition}\n"
+    if not study.conditions:
+        raise StudyError(
+            f"--only {' --only '.join(arguments.only)}: nothing of the study is left; leave one out"
+        )
     return path, text, _with_claims_left(study)
 
 
 def _only(study: Study, choice: str) -> Study:
     key, _, value = choice.partition("=")
     if study.kind is not Kind.LOAD and key in ("server", *OF_WORKLOADS[study.kind]):
-        return _only_server(study, choice, value) if key == "server" else _only_workload(study, choice, key, value)
+        return (
+            _only_server(study, choice, value)
+            if key == "server"
+            else _only_workload(study, choice, key, value)
+        )
     lists: dict[str, tuple[Any, ...]] = {
         "page": study.pages,
         "variant": study.variants,

@@ -42,7 +42,7 @@ class CrowdObservation:
         "Page time",
         MS,
         GENERATOR,
-        "from the first byte asked for to the last one received: median of all pages",
+        "from the first request to the last byte: median of all pages",
     )
     page_p95_ms: float | None = metric("Page time, 95 %", MS, GENERATOR, "95 % of the pages took no longer")
     first_error_users: int | None = metric(

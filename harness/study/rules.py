@@ -97,6 +97,11 @@ def unspoken(protocol: Protocol, engine: Engine) -> str:
     return f"{key}: {engine} does not speak {protocol}; {key}s that do: {able or 'none'}"
 
 
+def unpipelined(protocol: Protocol) -> str:
+    """Why a protocol cannot be measured with a depth above 1 alone."""
+    return f"depth: {protocol} has no pipelining, which is of HTTP/1.1; leave {protocol} out, or put 1 among the depths"
+
+
 def _servers(can: Callable[[Ability], bool]) -> str:
     """The servers that can do something; "" when none can."""
     return ", ".join(name for name, ability in ABILITIES.items() if can(ability))
@@ -155,10 +160,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "protocol takes requests behind each other",
         lambda asked: asked.depth > 1 and not asked.protocol.takes_depth,
-        lambda asked: (
-            f"depth: {asked.protocol} has no pipelining, which is of HTTP/1.1; leave {asked.protocol} out, or put 1 "
-            "among the depths"
-        ),
+        lambda asked: unpipelined(asked.protocol),
     ),
     Rule(
         "engine speaks protocol",

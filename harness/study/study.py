@@ -46,7 +46,7 @@ class Study:
 
     A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
     `replays` hold what each engine gets, these with each of the compressions; of several servers, a protocol is
-    measured with those that speak it. A depth is measured with the protocols that take one, where there are others.
+    measured with those that speak it. A depth above 1 is measured with the protocols that take one.
     With `aa` each setting's baseline is measured twice (`harness.study.blocks`). `claims` are those of the file.
     StudyError when that makes more trials than anybody can mean.
     """
@@ -116,7 +116,7 @@ class Study:
                 workload=workload,
             )
             for page, variant, compression, link, workload, protocol, setup in cells
-            if protocol in setup.protocols and self._fits(workload, protocol)
+            if protocol in setup.protocols and fits(workload, protocol)
             for driver in setup.drivers
         )
 
@@ -144,8 +144,7 @@ class Study:
         alone = len(self.servers[engine]) == 1
         return tuple(protocol for protocol in spoken if alone or server.speaks(protocol))
 
-    def _fits(self, workload: Workload | None, protocol: Protocol) -> bool:
-        """Whether a workload is measured with a protocol: of several depths, those that it takes."""
-        if not isinstance(workload, Requests) or workload.depth == 1 or protocol.takes_depth:
-            return True
-        return all(isinstance(each, Requests) and each.depth > 1 for each in self.workloads)
+
+def fits(workload: Workload | None, protocol: Protocol) -> bool:
+    """Whether a protocol can carry a workload: not all take a depth."""
+    return not isinstance(workload, Requests) or workload.depth == 1 or protocol.takes_depth

@@ -25,9 +25,9 @@ from harness.model.variant import PLAIN, Variant, factorial, parse_variant
 from harness.study.claimfile import claims_of
 from harness.study.enginekeys import by_engine, drivers_in, engines_in
 from harness.study.linkfile import links_of
-from harness.study.rules import check
+from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
-from harness.study.study import Study
+from harness.study.study import Study, fits
 from harness.study.trials import USUAL_TRIALS, Trials
 from harness.study.workloadfile import workloads_of
 
@@ -175,6 +175,8 @@ def _check(study: Study) -> None:
             if (engine, server) not in working:
                 raise StudyError(f"server: {server} speaks none of the protocols by {engine}; leave it out")
     for protocol in study.protocols:
+        if not any(fits(workload, protocol) for workload in study.workloads):
+            raise StudyError(unpipelined(protocol))
         if not any(protocol in setup.protocols for setup in study.setups):
             raise StudyError(f"server: none of the servers speaks {protocol}; leave {protocol} out")
 

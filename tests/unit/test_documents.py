@@ -16,18 +16,25 @@ from typing import Any
 import pytest
 
 from harness.cli.main import parser
+from harness.model.kind import Kind
+from harness.model.metrics import OBSERVATIONS, metrics_of
 from harness.model.observation import METRICS, Observation
 from harness.model.variant import FILTERS
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.plan import make_plan
 from harness.study.studyfile import parse_study
+from tests.unit.harness.study.kindstudies import REQUESTS, USERS
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMAT = ROOT / "docs" / "record-format.md"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 WIDEST_CELL = 120  # characters
-METRICS_HEAD = "| key | unit | observed in | meaning |"
+METRICS_HEADS = {
+    Kind.LOAD: "| key | unit | observed in | meaning |",
+    Kind.USERS: "| key of a crowd | unit | observed in | meaning |",
+    Kind.REQUESTS: "| key of a closed loop | unit | observed in | meaning |",
+}
 STUDY = """
 name = "mine"
 pages = ["one"]
@@ -45,10 +52,13 @@ OURS = {each.name for top in TOPS for each in top.iterdir() if each.is_dir() and
 MADE = ("archives/", "harness/linkem/bin", "harness/linkem/target")  # by set-up, not in the repository
 
 
-def metrics_table() -> str:
-    """The table of the metrics as docs/record-format.md has it."""
-    rows = (f"| `{key}` | {each.unit} | {each.source} | {each.meaning} |\n" for key, each in METRICS.items())
-    return f"{METRICS_HEAD}\n| --- | --- | --- | --- |\n{''.join(rows)}"
+def metrics_table(kind: Kind) -> str:
+    """The table of the metrics of a kind as docs/record-format.md has it."""
+    rows = (
+        f"| `{key}` | {each.unit} | {each.source} | {each.meaning} |\n"
+        for key, each in metrics_of(kind).items()
+    )
+    return f"{METRICS_HEADS[kind]}\n| --- | --- | --- | --- |\n{''.join(rows)}"
 
 
 def table_below(text: str, head: str) -> list[list[str]]:
@@ -76,14 +86,28 @@ def test_the_rooms_of_the_architecture_are_the_layers() -> None:
     assert all((ROOT / "harness" / room).exists() for room in rooms)
 
 
-def test_the_metrics_are_documented_as_they_are_declared() -> None:
-    assert metrics_table() in FORMAT.read_text(), "renew it: python tests/unit/test_documents.py"
+@pytest.mark.parametrize("kind", Kind)
+def test_the_metrics_are_documented_as_they_are_declared(kind: Kind) -> None:
+    assert metrics_table(kind) in FORMAT.read_text(), "renew it: python tests/unit/test_documents.py"
 
 
 def test_every_key_of_a_record_is_documented_and_no_other() -> None:
     rows = table_below(FORMAT.read_text(), "| key | meaning of the trial's own keys |")
     own = [key for row in rows for key in re.findall(r"`(\w+)`", row[0])]
-    assert sorted([*own, *METRICS]) == sorted(stored_record())
+    assert sorted([*own, *METRICS]) == sorted([*stored_record(), "kind"])
+
+
+@pytest.mark.parametrize(("kind", "study"), [(Kind.USERS, USERS), (Kind.REQUESTS, REQUESTS)])
+def test_a_record_of_another_kind_says_its_kind_and_has_its_metrics(kind: Kind, study: str) -> None:
+    planned = make_plan(parse_study(study, "mine.toml"), 1).trials[0]
+    record = Record(
+        planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", OBSERVATIONS[kind](), 2.0
+    ).to_json()
+    own = {key for key in stored_record() if key not in METRICS}
+    assert record["kind"] == kind
+    assert record.keys() == {*own, "kind", *metrics_of(kind)}
+    text = FORMAT.read_text()
+    assert [key for key in record["condition"]["workload"] if f"`{key}`" not in text] == []
 
 
 def test_every_key_of_a_condition_and_its_link_is_documented() -> None:
@@ -162,6 +186,9 @@ def test_every_file_named_exists(path: Path) -> None:
 
 if __name__ == "__main__":
     text = FORMAT.read_text()
-    FORMAT.write_text(
-        re.sub(rf"^{re.escape(METRICS_HEAD)}\n(\|.*\n)+", lambda _: metrics_table(), text, flags=re.MULTILINE)
-    )
+    for kind, head in METRICS_HEADS.items():
+        before, rows, after = re.split(
+            rf"^{re.escape(head)}\n((?:\|.*\n)+)", text, maxsplit=1, flags=re.MULTILINE
+        )
+        text = f"{before}{metrics_table(kind)}{after}"
+    FORMAT.write_text(text)

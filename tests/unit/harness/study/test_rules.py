@@ -12,6 +12,7 @@ from harness.model.compression import Compression
 from harness.model.condition import Condition, Origins
 from harness.model.device import DEVICES, Device
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS, Driver, Engine
+from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import TLS_VERSIONS, Replay, ThinkTime
@@ -107,6 +108,7 @@ def test_every_combination_is_let_through_or_refused_in_one_line(server: str, en
 
 USUAL = Combination.usual("page", Engine.CHROMIUM, AS_ARCHIVED)
 HISTORICAL = Combination.usual("page", Engine.QTWEBKIT, AS_ARCHIVED)
+LOOP = Combination.usual("page", Engine.H2LOAD, AS_ARCHIVED)
 BROTLI_DYNAMIC = Replay(compression=Compression.parse("brotli-dynamic"))
 ZSTD = Replay(compression=Compression.parse("zstd"))
 BROKEN = {
@@ -124,7 +126,9 @@ BROKEN = {
     "engine takes the coding": replace(HISTORICAL, protocol=Protocol.HTTPS1, replay=ZSTD),
     "coding goes over the scheme": replace(USUAL, protocol=Protocol.HTTP1, replay=ZSTD),
     "engine reaches the page": replace(HISTORICAL, hosts=("::1",)),
-    "a load has one client": replace(USUAL, per_client=True),
+    "engine measures the kind": replace(USUAL, kind=Kind.USERS),
+    "a link per client has several clients": replace(USUAL, per_client=True),
+    "protocol takes requests behind each other": replace(LOOP, protocol=Protocol.H2, depth=8),
 }
 
 
@@ -166,6 +170,19 @@ def test_a_condition_is_asked_with_all_that_it_says() -> None:
             check(wrong, replay)
     with pytest.raises(StudyError, match=r"^tls_resumption: qtwebkit resumes nothing"):
         check(condition, replace(replay, tls_resumption=True))
+
+
+def test_a_link_per_client_is_for_crowds_alone() -> None:
+    crowd = replace(Combination.usual("page", Engine.K6, AS_ARCHIVED), per_client=True)
+    check_combination(replace(crowd, kind=Kind.USERS))
+    with pytest.raises(StudyError, match=r"per_client: a closed loop has one client"):
+        check_combination(replace(LOOP, kind=Kind.REQUESTS, per_client=True))
+
+
+def test_a_depth_is_for_protocols_of_http1() -> None:
+    for protocol in (Protocol.HTTP1, Protocol.HTTPS1):
+        check_combination(replace(LOOP, protocol=protocol, depth=8))
+    check_combination(replace(LOOP, protocol=Protocol.H2, depth=1))
 
 
 def test_a_page_from_an_ipv6_address_is_refused_for_qtwebkit_with_the_ways_out() -> None:

@@ -1,0 +1,15 @@
+"""Every kind has its room, and its programs are known by the names of its engines."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.engine import engines_of
+from harness.model.kind import Kind
+from harness.run.kinds import ROOMS
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_each_kind_has_a_room_that_runs_its_engines(kind: Kind) -> None:
+    assert set(ROOMS) == set(Kind)
+    assert set(engines_of(kind)) <= set(ROOMS[kind].programs())
