@@ -46,7 +46,7 @@ STRETCH_S = 10.0
 SHARE = 0.5
 
 
-class Limit(StrEnum):
+class Bottleneck(StrEnum):
     """What ran out."""
 
     WORKERS = "workers"
@@ -57,7 +57,7 @@ class Limit(StrEnum):
     NOTHING = "nothing"
 
 
-SPOILING = frozenset({Limit.GENERATOR_CPU, Limit.EMULATOR})
+SPOILING = frozenset({Bottleneck.GENERATOR_CPU, Bottleneck.EMULATOR})
 
 
 @dataclass(frozen=True)
@@ -94,30 +94,30 @@ class Capacity:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FirstLimit:
     """The limit of a trial, and since when it held."""
 
-    limited_by: Limit
+    limited_by: Bottleneck
     since_s: float | None = None
 
 
-def verdict(seconds: Sequence[Second], capacity: Capacity) -> Verdict:
+def verdict(seconds: Sequence[Second], capacity: Capacity) -> FirstLimit:
     """The limit of a trial with these readings, the first of which began at 0."""
     timed = _timed(seconds, capacity)
     found = [each for each in map(_lasting, _stretches(timed)) if each is not None]
     if not found:
-        return Verdict(Limit.NOTHING)
+        return FirstLimit(Bottleneck.NOTHING)
     first = next((each for each in found if each.limit in SPOILING), found[0])
-    return Verdict(first.limit, first.t_s)
+    return FirstLimit(first.limit, first.t_s)
 
 
-def limit_in(seconds: Sequence[Second], capacity: Capacity) -> Limit:
+def limit_in(seconds: Sequence[Second], capacity: Capacity) -> Bottleneck:
     """What held for SHARE of the time of some seconds, such as those of a bucket."""
     found = _lasting(_timed(seconds, capacity))
-    return found.limit if found else Limit.NOTHING
+    return found.limit if found else Bottleneck.NOTHING
 
 
-def limit_of_second(second: Second, length_s: float, capacity: Capacity) -> Limit:
+def limit_of_second(second: Second, length_s: float, capacity: Capacity) -> Bottleneck:
     """What ran out in a second, which was so long."""
     server, generator, emulator = (
         _Load(capacity.server, second.server_cpu_s, length_s),
@@ -127,16 +127,16 @@ def limit_of_second(second: Second, length_s: float, capacity: Capacity) -> Limi
     every = (server, generator, emulator)
     late_ms = second.generator_late_ms
     rules = {
-        Limit.GENERATOR_CPU: (late_ms is not None and late_ms >= LATE_MS)
+        Bottleneck.GENERATOR_CPU: (late_ms is not None and late_ms >= LATE_MS)
         or generator.is_out(every, second, HELD),
-        Limit.EMULATOR: emulator.is_out(every, second, HELD),
-        Limit.LINK: _is_full(second.down_bytes, length_s, capacity.down_mbps)
+        Bottleneck.EMULATOR: emulator.is_out(every, second, HELD),
+        Bottleneck.LINK: _is_full(second.down_bytes, length_s, capacity.down_mbps)
         or _is_full(second.up_bytes, length_s, capacity.up_mbps),
-        Limit.SERVER_CPU: server.is_out(every, second),
-        Limit.WORKERS: _all_work(second, capacity.workers)
+        Bottleneck.SERVER_CPU: server.is_out(every, second),
+        Bottleneck.WORKERS: _all_work(second, capacity.workers)
         or _reaches(second.server_connections, capacity.slots),
     }
-    return next((limit for limit, holds in rules.items() if holds), Limit.NOTHING)
+    return next((limit for limit, holds in rules.items() if holds), Bottleneck.NOTHING)
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class _Timed:
 
     t_s: float
     length_s: float
-    limit: Limit
+    limit: Bottleneck
 
 
 def _timed(seconds: Sequence[Second], capacity: Capacity) -> list[_Timed]:
@@ -221,11 +221,11 @@ def _stretches(timed: Sequence[_Timed]) -> Iterator[Sequence[_Timed]]:
 
 def _lasting(timed: Sequence[_Timed]) -> _Timed | None:
     """The first second of the limit that held for SHARE of the time; None when none did."""
-    held: dict[Limit, float] = defaultdict(float)
+    held: dict[Bottleneck, float] = defaultdict(float)
     for each in timed:
         held[each.limit] += each.length_s
     whole = math.fsum(held.values())
-    held.pop(Limit.NOTHING, None)
+    held.pop(Bottleneck.NOTHING, None)
     most = max(held, key=lambda limit: held[limit], default=None)
     if most is None or held[most] < SHARE * whole:
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.capacity.limit import Capacity, Limit, limit_of_second
+from harness.capacity.limit import Bottleneck, Capacity, limit_of_second
 from harness.capacity.readings import MachineReading
 from harness.capacity.series import Second
 from harness.model.direction import Way
@@ -94,7 +94,7 @@ def cpu_seconds(accounts: Sequence[Account]) -> float | None:
     return sum(known) if len(known) == len(found) else None
 
 
-def limited_by(used: Used, generator_cpu_s: float | None, seconds: float, capacity: Capacity) -> Limit:
+def limited_by(used: Used, generator_cpu_s: float | None, seconds: float, capacity: Capacity) -> Bottleneck:
     """What ran out, from what was used in all the seconds that count."""
     whole = Second(
         t_s=seconds,

@@ -49,7 +49,7 @@ CACHE_MODULES = {
 
 
 @dataclass(frozen=True)
-class FixedSettings:
+class ApacheFixed:
     """What no study sets; the template says what each is for. What a study may set: `ApacheSettings`."""
 
     request_line_bytes: int = 65536
@@ -57,7 +57,7 @@ class FixedSettings:
 
 
 @dataclass(frozen=True)
-class CacheSettings:
+class ApacheCache:
     """Those of the cache, where a study asks for one: room, the largest answer in it, and how long answers stay.
 
     Shared memory is divided into 256 parts, and an answer has to fit into one of them.
@@ -68,8 +68,8 @@ class CacheSettings:
     cache_expire_s: int = 86_400
 
 
-FIXED = FixedSettings()
-CACHE = CacheSettings()
+FIXED = ApacheFixed()
+CACHE = ApacheCache()
 STATUS_KEEP_ALIVE_S = 86_400  # longer than any study's step
 
 

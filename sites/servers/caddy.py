@@ -33,7 +33,7 @@ LISTENED = {"http/1.1": ["h1"], "h2": ["h1", "h2"], "h3": ["h3"]}
 
 
 @dataclass(frozen=True)
-class FixedSettings:
+class CaddyFixed:
     """What no study sets; the template says what each is for. The rest is what Caddy and quic-go have built in.
 
     What a study may set: `CaddySettings`.
@@ -43,7 +43,7 @@ class FixedSettings:
     header_bytes: int = 131072
 
 
-FIXED = FixedSettings()
+FIXED = CaddyFixed()
 STATUS_KEEP_ALIVE_S = 86_400  # longer than any study's step
 THREADS_NAME = "threads"
 

@@ -31,7 +31,7 @@ ANSWER_HEADER = "Coldload-Answer"
 
 
 @dataclass(frozen=True)
-class FixedSettings:
+class NginxFixed:
     """What no study sets; the template says what each is for. What a study may set: `NginxSettings`."""
 
     timeout_s: int = 300
@@ -39,7 +39,7 @@ class FixedSettings:
     h2_chunk_bytes: int = 8192
 
 
-FIXED = FixedSettings()
+FIXED = NginxFixed()
 STATUS_KEEP_ALIVE_S = 86_400  # longer than any study's step
 
 

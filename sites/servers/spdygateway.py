@@ -31,7 +31,7 @@ FIRST_BACKEND_PORT = 8001
 
 
 @dataclass(frozen=True)
-class FixedSettings:
+class GatewayFixed:
     """What no study sets; the template says what each is for."""
 
     timeout_s: int = 300
@@ -43,7 +43,7 @@ class FixedSettings:
     spdy_chunk_bytes: int = 8192
 
 
-FIXED = FixedSettings()
+FIXED = GatewayFixed()
 
 
 def described(setup: Setup) -> dict[str, Any]:

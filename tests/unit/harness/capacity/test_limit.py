@@ -17,10 +17,10 @@ from harness.capacity.limit import (
     SHARE,
     SPARE,
     STRETCH_S,
+    Bottleneck,
     Capacity,
-    Limit,
+    FirstLimit,
     Part,
-    Verdict,
     limit_in,
     limit_of_second,
     verdict,
@@ -55,86 +55,95 @@ def second(t_s: float = 1.0, **changes: Any) -> Second:
     return Second(t_s=t_s, **{**CALM, **changes})
 
 
-def of(capacity: Capacity = OWN, **changes: Any) -> Limit:
+def of(capacity: Capacity = OWN, **changes: Any) -> Bottleneck:
     return limit_of_second(second(**changes), 1.0, capacity)
 
 
 def test_a_calm_second_has_no_limit() -> None:
-    assert of() is Limit.NOTHING
-    assert limit_of_second(Second(t_s=1.0), 1.0, OWN) is Limit.NOTHING, "nothing known, nothing said"
+    assert of() is Bottleneck.NOTHING
+    assert limit_of_second(Second(t_s=1.0), 1.0, OWN) is Bottleneck.NOTHING, "nothing known, nothing said"
 
 
 @pytest.mark.parametrize(
     ("changes", "limit"),
     [
-        ({"server_cpu_s": 2 * FULL}, Limit.SERVER_CPU),
-        ({"server_cpu_s": 2 * FULL - 0.01}, Limit.NOTHING),
-        ({"generator_cpu_s": FULL}, Limit.GENERATOR_CPU),
-        ({"generator_cpu_s": FULL - 0.01}, Limit.NOTHING),
-        ({"generator_late_ms": LATE_MS}, Limit.GENERATOR_CPU),
-        ({"generator_late_ms": LATE_MS - 1}, Limit.NOTHING),
-        ({"emulator_cpu_s": FULL}, Limit.EMULATOR),
-        ({"emulator_cpu_s": FULL - 0.01}, Limit.NOTHING),
-        ({"down_bytes": 12_500_000 * LINK_FULL + 1}, Limit.LINK),
-        ({"down_bytes": 12_500_000 * LINK_FULL - 1}, Limit.NOTHING),
-        ({"up_bytes": 2_500_000}, Limit.LINK),
-        (STARVED, Limit.WORKERS),
-        ({"workers_busy": 392, "workers_idle": 0}, Limit.WORKERS),
-        ({"workers_busy": int(400 * ALL) - 2, "workers_idle": 0}, Limit.NOTHING),  # more are being started
-        ({"workers_busy": 398, "workers_idle": 1}, Limit.NOTHING),
+        ({"server_cpu_s": 2 * FULL}, Bottleneck.SERVER_CPU),
+        ({"server_cpu_s": 2 * FULL - 0.01}, Bottleneck.NOTHING),
+        ({"generator_cpu_s": FULL}, Bottleneck.GENERATOR_CPU),
+        ({"generator_cpu_s": FULL - 0.01}, Bottleneck.NOTHING),
+        ({"generator_late_ms": LATE_MS}, Bottleneck.GENERATOR_CPU),
+        ({"generator_late_ms": LATE_MS - 1}, Bottleneck.NOTHING),
+        ({"emulator_cpu_s": FULL}, Bottleneck.EMULATOR),
+        ({"emulator_cpu_s": FULL - 0.01}, Bottleneck.NOTHING),
+        ({"down_bytes": 12_500_000 * LINK_FULL + 1}, Bottleneck.LINK),
+        ({"down_bytes": 12_500_000 * LINK_FULL - 1}, Bottleneck.NOTHING),
+        ({"up_bytes": 2_500_000}, Bottleneck.LINK),
+        (STARVED, Bottleneck.WORKERS),
+        ({"workers_busy": 392, "workers_idle": 0}, Bottleneck.WORKERS),
+        (
+            {"workers_busy": int(400 * ALL) - 2, "workers_idle": 0},
+            Bottleneck.NOTHING,
+        ),  # more are being started
+        ({"workers_busy": 398, "workers_idle": 1}, Bottleneck.NOTHING),
     ],
 )
-def test_what_runs_out_with_cores_of_its_own(changes: dict[str, Any], limit: Limit) -> None:
+def test_what_runs_out_with_cores_of_its_own(changes: dict[str, Any], limit: Bottleneck) -> None:
     assert of(**changes) is limit
 
 
 @pytest.mark.parametrize(
     ("changes", "limit"),
     [
-        ({"generator_cpu_s": 1.0, "server_cpu_s": 2.0, **STARVED}, Limit.GENERATOR_CPU),
-        ({"emulator_cpu_s": 1.0, "server_cpu_s": 2.0}, Limit.EMULATOR),
-        ({"down_bytes": 13_000_000, "server_cpu_s": 2.0}, Limit.LINK),
-        ({"server_cpu_s": 2.0, **STARVED}, Limit.SERVER_CPU),
+        ({"generator_cpu_s": 1.0, "server_cpu_s": 2.0, **STARVED}, Bottleneck.GENERATOR_CPU),
+        ({"emulator_cpu_s": 1.0, "server_cpu_s": 2.0}, Bottleneck.EMULATOR),
+        ({"down_bytes": 13_000_000, "server_cpu_s": 2.0}, Bottleneck.LINK),
+        ({"server_cpu_s": 2.0, **STARVED}, Bottleneck.SERVER_CPU),
     ],
 )
-def test_what_makes_the_rest_look_full_is_named(changes: dict[str, Any], limit: Limit) -> None:
+def test_what_makes_the_rest_look_full_is_named(changes: dict[str, Any], limit: Bottleneck) -> None:
     assert of(**changes) is limit
 
 
 def test_the_worker_of_the_status_page_counts_among_few_workers() -> None:
-    assert of(replace(OWN, workers=5), workers_busy=4, workers_idle=0) is Limit.WORKERS
-    assert of(replace(OWN, workers=5), workers_busy=3, workers_idle=0) is Limit.NOTHING
+    assert of(replace(OWN, workers=5), workers_busy=4, workers_idle=0) is Bottleneck.WORKERS
+    assert of(replace(OWN, workers=5), workers_busy=3, workers_idle=0) is Bottleneck.NOTHING
 
 
 def test_a_second_may_be_longer() -> None:
-    assert limit_of_second(second(generator_cpu_s=1.0), 2.0, OWN) is Limit.NOTHING
-    assert limit_of_second(second(generator_cpu_s=1.9), 2.0, OWN) is Limit.GENERATOR_CPU
+    assert limit_of_second(second(generator_cpu_s=1.0), 2.0, OWN) is Bottleneck.NOTHING
+    assert limit_of_second(second(generator_cpu_s=1.9), 2.0, OWN) is Bottleneck.GENERATOR_CPU
 
 
 def test_a_server_with_few_threads_needs_few_cores_to_be_full() -> None:
     one = replace(OWN, server=Part.on((0, 1), threads=1))
-    assert of(one, server_cpu_s=0.95) is Limit.SERVER_CPU
-    assert of(server_cpu_s=0.95) is Limit.NOTHING
+    assert of(one, server_cpu_s=0.95) is Bottleneck.SERVER_CPU
+    assert of(server_cpu_s=0.95) is Bottleneck.NOTHING
 
 
 def test_connections_can_run_out_as_workers_do() -> None:
-    assert of(replace(OWN, slots=1000), server_connections=1000) is Limit.WORKERS
-    assert of(replace(OWN, slots=1000), server_connections=900) is Limit.NOTHING
+    assert of(replace(OWN, slots=1000), server_connections=1000) is Bottleneck.WORKERS
+    assert of(replace(OWN, slots=1000), server_connections=900) is Bottleneck.NOTHING
 
 
 @pytest.mark.parametrize(
     ("server", "generator", "emulator", "idle", "limit"),
     [
-        (1.2, 0.5, 0.2, 0.01, Limit.SERVER_CPU),
-        (0.7, 1.0, 0.2, 0.01, Limit.GENERATOR_CPU),
-        (0.9, 2 * HELD, 0.1, 0.01, Limit.GENERATOR_CPU),  # not the most, but the server had to wait for it
-        (0.5, 0.4, 0.85, 0.01, Limit.EMULATOR),
-        (1.2, 0.5, 0.2, SPARE, Limit.NOTHING),  # nobody waited
-        (0.4, 0.3, 2 * OURS - 0.71, 0.0, Limit.NOTHING),  # others filled the machine
+        (1.2, 0.5, 0.2, 0.01, Bottleneck.SERVER_CPU),
+        (0.7, 1.0, 0.2, 0.01, Bottleneck.GENERATOR_CPU),
+        (
+            0.9,
+            2 * HELD,
+            0.1,
+            0.01,
+            Bottleneck.GENERATOR_CPU,
+        ),  # not the most, but the server had to wait for it
+        (0.5, 0.4, 0.85, 0.01, Bottleneck.EMULATOR),
+        (1.2, 0.5, 0.2, SPARE, Bottleneck.NOTHING),  # nobody waited
+        (0.4, 0.3, 2 * OURS - 0.71, 0.0, Bottleneck.NOTHING),  # others filled the machine
     ],
 )
 def test_where_all_share_two_cores_who_filled_them_was_the_limit(
-    server: float, generator: float, emulator: float, idle: float, limit: Limit
+    server: float, generator: float, emulator: float, idle: float, limit: Bottleneck
 ) -> None:
     parts = {"server_cpu_s": server, "generator_cpu_s": generator, "emulator_cpu_s": emulator}
     assert of(SHARED, **parts, machine_idle_share=idle) is limit
@@ -146,10 +155,10 @@ def test_the_idle_time_of_a_core_tells_of_those_on_it() -> None:
         "generator_cpu_s": 0.2,
         "emulator_cpu_s": 0.2,
     }  # the rest is the kernel's network
-    assert of(TWO, **full, idle_by_core=(0.01, 0.6)) is Limit.SERVER_CPU
-    assert of(TWO, **full, idle_by_core=(0.20, 0.6)) is Limit.NOTHING
-    assert of(TWO, **{**full, "generator_cpu_s": 0.6}, idle_by_core=(0.2, 0.0)) is Limit.GENERATOR_CPU
-    assert of(TWO, **{**full, "emulator_cpu_s": 0.6}, idle_by_core=(0.2, 0.0)) is Limit.EMULATOR
+    assert of(TWO, **full, idle_by_core=(0.01, 0.6)) is Bottleneck.SERVER_CPU
+    assert of(TWO, **full, idle_by_core=(0.20, 0.6)) is Bottleneck.NOTHING
+    assert of(TWO, **{**full, "generator_cpu_s": 0.6}, idle_by_core=(0.2, 0.0)) is Bottleneck.GENERATOR_CPU
+    assert of(TWO, **{**full, "emulator_cpu_s": 0.6}, idle_by_core=(0.2, 0.0)) is Bottleneck.EMULATOR
 
 
 def series(*stretches: tuple[int, dict[str, Any]]) -> list[Second]:
@@ -161,30 +170,30 @@ def series(*stretches: tuple[int, dict[str, Any]]) -> list[Second]:
 
 def test_the_limit_of_a_trial_is_what_ran_out_first() -> None:
     ramp = series((60, {}), (60, STARVED), (60, {"server_cpu_s": 2.0}))
-    assert verdict(ramp, OWN) == Verdict(Limit.WORKERS, 61.0)
-    assert verdict(ramp[:60], OWN) == verdict([], OWN) == Verdict(Limit.NOTHING)
+    assert verdict(ramp, OWN) == FirstLimit(Bottleneck.WORKERS, 61.0)
+    assert verdict(ramp[:60], OWN) == verdict([], OWN) == FirstLimit(Bottleneck.NOTHING)
 
 
 def test_a_moment_is_no_limit() -> None:
     short = int(STRETCH_S * SHARE) - 1
-    assert verdict(series((30, {}), (short, STARVED), (30, {})), OWN).limited_by is Limit.NOTHING
+    assert verdict(series((30, {}), (short, STARVED), (30, {})), OWN).limited_by is Bottleneck.NOTHING
     flickering = series(*((1, STARVED if number % 3 else {}) for number in range(30)))
-    assert verdict(flickering, OWN).limited_by is Limit.WORKERS
+    assert verdict(flickering, OWN).limited_by is Bottleneck.WORKERS
 
 
 def test_a_generator_that_is_saturated_at_any_time_spoils_the_trial() -> None:
     late = series((30, {}), (30, STARVED), (20, {"generator_cpu_s": 1.0}))
-    assert verdict(late, OWN) == Verdict(Limit.GENERATOR_CPU, 61.0)
+    assert verdict(late, OWN) == FirstLimit(Bottleneck.GENERATOR_CPU, 61.0)
     late = series((30, STARVED), (20, {"emulator_cpu_s": 0.99}), (30, STARVED))
-    assert verdict(late, OWN) == Verdict(Limit.EMULATOR, 31.0)
+    assert verdict(late, OWN) == FirstLimit(Bottleneck.EMULATOR, 31.0)
 
 
 def test_a_short_trial_is_judged_as_a_whole() -> None:
-    assert verdict(series((4, {"generator_cpu_s": 1.0})), OWN).limited_by is Limit.GENERATOR_CPU
-    assert verdict(series((1, {"server_cpu_s": 2.0})), OWN).limited_by is Limit.SERVER_CPU
-    assert verdict(series((3, {}), (1, {"server_cpu_s": 2.0})), OWN).limited_by is Limit.NOTHING
+    assert verdict(series((4, {"generator_cpu_s": 1.0})), OWN).limited_by is Bottleneck.GENERATOR_CPU
+    assert verdict(series((1, {"server_cpu_s": 2.0})), OWN).limited_by is Bottleneck.SERVER_CPU
+    assert verdict(series((3, {}), (1, {"server_cpu_s": 2.0})), OWN).limited_by is Bottleneck.NOTHING
 
 
 def test_a_bucket_has_the_limit_of_most_of_its_time() -> None:
-    assert limit_in(series((10, STARVED), (9, {})), OWN) is Limit.WORKERS
-    assert limit_in(series((9, STARVED), (12, {})), OWN) is Limit.NOTHING
+    assert limit_in(series((10, STARVED), (9, {})), OWN) is Bottleneck.WORKERS
+    assert limit_in(series((9, STARVED), (12, {})), OWN) is Bottleneck.NOTHING

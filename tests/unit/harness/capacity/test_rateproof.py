@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.capacity.closedloop import ClosedLoop, Latency, RateReading
-from harness.capacity.limit import Capacity, Limit, Part
+from harness.capacity.limit import Bottleneck, Capacity, Part
 from harness.capacity.rateobserve import observe
 from harness.capacity.rateproof import RateEvidence, ending
 from harness.capacity.ratetrial import threads_for
@@ -163,22 +163,22 @@ CAPACITY = Capacity(
 @pytest.mark.parametrize(
     ("changes", "generator_cpu_s", "limit"),
     [
-        ({}, 2.0, Limit.NOTHING),
-        ({"server_cpu_s": 9.5}, 2.0, Limit.SERVER_CPU),
-        ({}, 9.5, Limit.GENERATOR_CPU),
-        ({"link_reading": told(1_250_000)}, 2.0, Limit.LINK),
+        ({}, 2.0, Bottleneck.NOTHING),
+        ({"server_cpu_s": 9.5}, 2.0, Bottleneck.SERVER_CPU),
+        ({}, 9.5, Bottleneck.GENERATOR_CPU),
+        ({"link_reading": told(1_250_000)}, 2.0, Bottleneck.LINK),
         (
             {
                 "link_before": told(0, cpu_user_s=1, cpu_system_s=1),
                 "link_reading": told(9, cpu_user_s=6, cpu_system_s=6),
             },
             2.0,
-            Limit.EMULATOR,
+            Bottleneck.EMULATOR,
         ),
     ],
 )
 def test_what_ran_out_is_told_from_the_whole(
-    changes: Mapping[str, Any], generator_cpu_s: float, limit: Limit
+    changes: Mapping[str, Any], generator_cpu_s: float, limit: Bottleneck
 ) -> None:
     assert limited_by(replace(USED, **changes), generator_cpu_s, 10.0, CAPACITY) is limit
 

@@ -14,7 +14,7 @@ from harness.study.abilities import ABILITIES
 from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servedrequest import Match
-from sites.servers.apache import CacheSettings, FixedSettings, configuration
+from sites.servers.apache import ApacheCache, ApacheFixed, configuration
 from sites.servers.apachefiles import as_is
 from sites.servers.apachelog import BODY_BYTES, FIELDS, parse_line
 from sites.servers.closestfiles import file_name
@@ -70,7 +70,7 @@ def test_settings_reach_the_configuration() -> None:
 
 def test_every_setting_is_explained_in_the_template() -> None:
     template = (Path(__file__).parents[4] / "configs" / "servers" / "apache.template").read_text()
-    for prefix, kind in (("settings", ApacheSettings), ("fixed", FixedSettings), ("cache", CacheSettings)):
+    for prefix, kind in (("settings", ApacheSettings), ("fixed", ApacheFixed), ("cache", ApacheCache)):
         for name in set(kind.__dataclass_fields__) - {"mpm"}:  # a module, which the template loads
             assert f"{prefix}.{name}" in template, name
 

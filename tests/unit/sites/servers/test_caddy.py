@@ -18,7 +18,7 @@ from sites.match import asked_keys, closest_rules
 from sites.materialise import Site
 from sites.served import Headers, ServedObject
 from sites.servedrequest import Match
-from sites.servers.caddy import FixedSettings, configuration
+from sites.servers.caddy import CaddyFixed, configuration
 from sites.servers.caddylog import parse_line
 from sites.servers.caddyroutes import ASKED, LEAF_ROUTES, PATH, TARGET, routes
 from tests.unit.sites.servers.setups import setup_of
@@ -165,7 +165,7 @@ def test_tls_is_one_version_and_never_resumed() -> None:
 def test_every_setting_is_explained_in_the_template() -> None:
     template = (Path(__file__).parents[4] / "configs" / "servers" / "caddy.template").read_text()
     assert "settings.idle_timeout" in template
-    for name in FixedSettings.__dataclass_fields__:
+    for name in CaddyFixed.__dataclass_fields__:
         assert f"fixed.{name}" in template, name
 
 

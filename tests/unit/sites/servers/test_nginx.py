@@ -16,7 +16,7 @@ from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servedrequest import Match
 from sites.servers.closestfiles import file_name
-from sites.servers.nginx import FixedSettings, configuration
+from sites.servers.nginx import NginxFixed, configuration
 from sites.servers.nginxfiles import write_answers
 from sites.servers.nginxlog import BODY_BYTES, FIELDS, parse_line
 from tests.unit.sites.servers.setups import setup_of
@@ -54,7 +54,7 @@ def test_tls_is_one_version_and_never_resumed() -> None:
 
 def test_every_setting_is_explained_in_the_template() -> None:
     template = (Path(__file__).parents[4] / "configs" / "servers" / "nginx.template").read_text()
-    for prefix, kind in (("settings", NginxSettings), ("fixed", FixedSettings)):
+    for prefix, kind in (("settings", NginxSettings), ("fixed", NginxFixed)):
         for name in kind.__dataclass_fields__:
             assert f"{prefix}.{name}" in template, name
 

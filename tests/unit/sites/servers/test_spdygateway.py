@@ -15,7 +15,7 @@ from harness.study.abilities import ABILITIES
 from sites.materialise import Site
 from sites.servedrequest import Match
 from sites.servers.gatewaylog import parse_line
-from sites.servers.spdygateway import FixedSettings, configure
+from sites.servers.spdygateway import GatewayFixed, configure
 from tests.unit.sites.servers.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["spdy-gateway"].protocols)
@@ -64,7 +64,7 @@ def test_all_protocols_of_a_scheme_have_one_backend_on_a_port_of_its_own() -> No
 
 def test_every_setting_is_explained_in_the_template() -> None:
     template = (Path(__file__).parents[4] / "configs" / "servers" / "gateway.template").read_text()
-    for setting in fields(FixedSettings):
+    for setting in fields(GatewayFixed):
         assert f"fixed.{setting.name}" in template, setting.name
 
 
