@@ -59,7 +59,7 @@ def measured(setting: Setting, server: str, cells: Sequence[tuple[Engine, Protoc
         archive = one_file(Path(folder))
         for engine in dict.fromkeys(engine for engine, *_ in cells):
             protocols = list(dict.fromkeys(protocol for each, protocol, *_ in cells if each is engine))
-            tuning = Tuning(NGINX) if server == "nginx" else None
+            tuning = Tuning(NGINX if server == "nginx" else None, name=server)
             made.serve(archive, protocols, Replay.usual(engine), server, engine, tuning)
         for _, cell in product(range(setting.runs), cells):
             rates[cell].append(one(made, server, cell))

@@ -20,6 +20,7 @@ from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import NO_LINK, Link
 from harness.model.protocol import Protocol
 from harness.model.rateobservation import RateObservation
+from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.workload import Requests
 from harness.outcome import Outcome
@@ -79,7 +80,7 @@ def served(made: Testbed, server: str, tools: Sequence[Engine] = TOOLS) -> None:
     archive = one_file(WORKSPACE)
     for tool in tools:
         spoken = [protocol for protocol in PROTOCOLS if protocol in tool.traits.protocols]
-        made.serve(archive, spoken, server=server, engine=tool)
+        made.serve(archive, spoken, server=server, engine=tool, tuning=Tuning(name=server))
 
 
 def rates(server: str) -> dict[tuple[Engine, Protocol, int], Record]:
@@ -126,7 +127,8 @@ GATEWAY_PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.SPDY, Protocol.SP
 def rates_of_the_gateway() -> dict[tuple[Protocol, int], Record]:
     with testbed() as made:
         archive, tool = one_file(WORKSPACE), Engine.SPDY_CLIENT
-        made.serve(archive, GATEWAY_PROTOCOLS, Replay.usual(tool), "spdy-gateway", tool)
+        tuning = Tuning(name="spdy-gateway")
+        made.serve(archive, GATEWAY_PROTOCOLS, Replay.usual(tool), "spdy-gateway", tool, tuning)
         return {
             (protocol, depth): trial(made, cell(tool, protocol, "spdy-gateway", loop(depth)))
             for protocol, depth in product(GATEWAY_PROTOCOLS, DEPTHS)
