@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import compress
 from typing import Any
 
 from analysis.evaluation.results import Results
@@ -28,7 +29,7 @@ OF_GENERATORS = {"engine": "Generator"}
 def place_heads(results: Results) -> tuple[str, ...]:
     names = HEADS if results.kind is Kind.LOAD else HEADS | OF_GENERATORS
     heads = (names.get(column, column.replace("_", " ")) for column in ("page", *results.split_columns))
-    return (*heads, "Rate (Mbit/s)", "RTT (ms)")
+    return (*heads, *compress(("Rate (Mbit/s)", "RTT (ms)"), _of_links_told(results)))
 
 
 def cell_heads(results: Results) -> tuple[str, ...]:
@@ -38,7 +39,8 @@ def cell_heads(results: Results) -> tuple[str, ...]:
 def place_of(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
     where = (_setting(column, row[column]) for column in ("page", *results.split_columns))
     speed = words.rate(row["down_mbps"], row.get("up_mbps"))
-    return (*(Shown(text) for text in where), Shown(speed), Shown(words.plain(row["rtt_ms"])))
+    link = (Shown(speed), Shown(words.plain(row["rtt_ms"])))
+    return (*(Shown(text) for text in where), *compress(link, _of_links_told(results)))
 
 
 def cell_of(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
@@ -52,6 +54,13 @@ def ratio_of(row: Mapping[Any, Any]) -> tuple[Shown, Shown, Shown]:
         Shown(words.number(row["n"])),
         Shown(words.probability(row["q"])),
     )
+
+
+def _of_links_told(results: Results) -> tuple[bool, bool]:
+    """Whether rows say their rate and RTT: always of page loads, else where several were measured."""
+    loads = results.kind is Kind.LOAD
+    rates = results.cells.groupby(["down_mbps", "up_mbps"], dropna=False).ngroups
+    return loads or rates > 1, loads or results.cells["rtt_ms"].nunique() > 1
 
 
 def _setting(column: str, value: Any) -> str:

@@ -264,6 +264,7 @@ def _crowd(
         "requests_by_protocol": {WIRES.get(condition["protocol"], "http/1.1"): pages * OBJECTS},
         "tls_versions": {},
         "link_reading": {"down": {"packets_out": 820, "drops_queue": 2}},
+        "duration_s": buckets[-1]["t_s"] + buckets[-1]["seconds"],
         "foreign_cpu_share": 0.01,
         "accounting": "cgroup",
     }
@@ -297,6 +298,7 @@ def _rate(condition: Mapping[str, Any], random: np.random.Generator) -> dict[str
         "requests_by_protocol": {WIRES.get(condition["protocol"], "http/1.1"): requests},
         "tls_versions": {},
         "link_reading": None,
+        "duration_s": 10.0,
         "foreign_cpu_share": 0.01,
         "accounting": "cgroup",
     }

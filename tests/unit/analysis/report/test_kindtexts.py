@@ -21,6 +21,8 @@ from analysis.tables.tables import tables_of
 from harness.cli.main import main
 from harness.errors import RecordsError
 from harness.model.claim import Claim
+from harness.model.kind import Kind
+from harness.model.metrics import metrics_of
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
@@ -79,6 +81,16 @@ def test_a_report_of_either_kind_is_built_whole(tmp_path: Path) -> None:
         assert (run / "tables" / f"{name}s.tex").is_file()
         records = pd.read_parquet(run / "records.parquet")
         assert set(records["kind"]) == {"users" if name == "crowd" else "requests"}
+
+
+@pytest.mark.parametrize(("of", "kind"), [(CROWD, Kind.USERS), (RATE, Kind.REQUESTS)])
+def test_made_up_records_hold_what_trials_record(
+    tmp_path: Path, of: SyntheticCrowd | SyntheticRate, kind: Kind
+) -> None:
+    run = of.write(tmp_path / "run")
+    record = json.loads((run / "records.jsonl").read_text().splitlines()[0])
+    assert metrics_of(kind).keys() <= record.keys()
+    assert load(run).kind is kind
 
 
 def test_runs_of_different_kinds_are_refused_in_one_line(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from analysis.evaluation.results import evaluate
 from analysis.runs import series
 from analysis.runs.rundirectory import load
 from analysis.runs.series import Series, series_of
+from harness.capacity.series import Bucket, Page, Second
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 
@@ -31,6 +32,13 @@ def test_a_series_has_a_row_per_line_and_numbers_alone(tmp_path: Path) -> None:
     assert set(found.dtypes) == {np.dtype(float)}
     assert "errors" not in found
     assert series_of(run, "00001", 1, Series.PAGES).empty
+
+
+@pytest.mark.parametrize(
+    ("read", "written"), [(Series.BUCKETS, Bucket), (Series.PAGES, Page), (Series.SECONDS, Second)]
+)
+def test_what_is_read_is_what_trials_write(read: Series, written: type[Bucket | Page | Second]) -> None:
+    assert set(read.numbers) <= {each.name for each in fields(written)}
 
 
 def test_a_second_attempt_has_a_folder_of_its_own(tmp_path: Path) -> None:
