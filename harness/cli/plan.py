@@ -90,9 +90,16 @@ def _words(condition: Condition) -> dict[str, str]:
         "link": condition.link.name,
         "protocol": condition.protocol,
         "engine": condition.engine,
-        "driver": condition.driver,
+        **_load_of(condition),
         "": "again" if condition.again else "",
     }
+
+
+def _load_of(condition: Condition) -> dict[str, str]:
+    """What loads the page once; or how much is asked of which server."""
+    if condition.workload is None:
+        return {"driver": condition.driver}
+    return {"server": condition.server, "load": str(condition.workload)}
 
 
 def _estimate(plan: Plan) -> str:
@@ -105,6 +112,9 @@ def _estimate(plan: Plan) -> str:
     for trial in plan.trials:
         condition = trial.condition
         seconds += condition.driver.overhead_s
+        if condition.workload is not None:
+            seconds += condition.workload.lasts_s
+            continue
         seconds += sizes[condition.page] * 8 / (condition.link.down.rate.mean_mbps * 1e6)
         seconds += TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
     if plan.per_condition is None or plan.per_condition.until is None:

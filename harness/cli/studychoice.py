@@ -12,6 +12,7 @@ from harness.errors import StudyError
 from harness.model.dimensions import dimensions_of
 from harness.model.link import Link
 from harness.study.claimfile import narrowed
+from harness.study.namedserver import NamedServer
 from harness.study.study import Study
 from harness.study.studyfile import read_study, shipped_studies
 from harness.study.trials import MAX_TRIALS, USUAL_MOST, parse_until
@@ -52,14 +53,32 @@ def _only(study: Study, choice: str) -> Study:
         "link": study.links,
         "engine": study.engines,
         "driver": study.drivers,
+        "server": tuple(dict.fromkeys(setup.server for setup in study.setups)),
     }
     if key not in lists:
         raise StudyError(f"--only {choice}: the key must be one of {', '.join(lists)}")
     names = [item.name if isinstance(item, Link) else str(item) for item in lists[key]]
     if value not in names:
         raise StudyError(f"--only {choice}: the study has no such {key}; it has: {', '.join(names)}")
-    kept: dict[str, Any] = {f"{key}s": (lists[key][names.index(value)],)}
+    chosen = lists[key][names.index(value)]
+    if key == "server":
+        return _at_server(study, chosen)
+    kept: dict[str, Any] = {f"{key}s": (chosen,)}
     return replace(study, **kept)
+
+
+def _at_server(study: Study, server: NamedServer) -> Study:
+    """A study at one of its servers: the engines, protocols and compressions that are measured with it."""
+    setups = [setup for setup in study.setups if setup.server == server]
+    return replace(
+        study,
+        engines=tuple(setup.engine for setup in setups),
+        servers={setup.engine: (server,) for setup in setups},
+        protocols=tuple(each for each in study.protocols if any(each in setup.protocols for setup in setups)),
+        compressions=tuple(
+            each for each in study.compressions if any(each in setup.compressions for setup in setups)
+        ),
+    )
 
 
 def _with_claims_left(study: Study) -> Study:
