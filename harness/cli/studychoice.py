@@ -13,6 +13,7 @@ from harness.model.dimensions import OF_WORKLOADS, dimensions_of, of_workload
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.study.claimfile import narrowed
+from harness.study.namedserver import NamedServer
 from harness.study.study import Study
 from harness.study.studyfile import read_study, shipped_studies
 from harness.study.trials import MAX_TRIALS, USUAL_MOST, parse_until
@@ -49,12 +50,8 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
 
 def _only(study: Study, choice: str) -> Study:
     key, _, value = choice.partition("=")
-    if study.kind is not Kind.LOAD and key in ("server", *OF_WORKLOADS[study.kind]):
-        return (
-            _only_server(study, choice, value)
-            if key == "server"
-            else _only_workload(study, choice, key, value)
-        )
+    if study.kind is not Kind.LOAD and key in OF_WORKLOADS[study.kind]:
+        return _only_workload(study, choice, key, value)
     lists: dict[str, tuple[Any, ...]] = {
         "page": study.pages,
         "variant": study.variants,
@@ -63,25 +60,32 @@ def _only(study: Study, choice: str) -> Study:
         "link": study.links,
         "engine": study.engines,
         "driver": study.drivers,
+        "server": tuple(dict.fromkeys(setup.server for setup in study.setups)),
     }
     if key not in lists:
         raise StudyError(f"--only {choice}: the key must be one of {', '.join(lists)}")
     names = [item.name if isinstance(item, Link) else str(item) for item in lists[key]]
     if value not in names:
         raise StudyError(f"--only {choice}: the study has no such {key}; it has: {', '.join(names)}")
-    kept: dict[str, Any] = {f"{key}s": (lists[key][names.index(value)],)}
+    chosen = lists[key][names.index(value)]
+    if key == "server":
+        return _at_server(study, chosen)
+    kept: dict[str, Any] = {f"{key}s": (chosen,)}
     return replace(study, **kept)
 
 
-def _only_server(study: Study, choice: str, value: str) -> Study:
-    names = dict.fromkeys(server.name for servers in study.servers.values() for server in servers)
-    if value not in names:
-        raise StudyError(f"--only {choice}: the study has no such server; it has: {', '.join(names)}")
-    kept = {
-        engine: tuple(server for server in servers if server.name == value)
-        for engine, servers in study.servers.items()
-    }
-    return replace(study, servers=kept)
+def _at_server(study: Study, server: NamedServer) -> Study:
+    """A study at one of its servers: the engines, protocols and compressions that are measured with it."""
+    setups = [setup for setup in study.setups if setup.server == server]
+    return replace(
+        study,
+        engines=tuple(setup.engine for setup in setups),
+        servers={setup.engine: (server,) for setup in setups},
+        protocols=tuple(each for each in study.protocols if any(each in setup.protocols for setup in setups)),
+        compressions=tuple(
+            each for each in study.compressions if any(each in setup.compressions for setup in setups)
+        ),
+    )
 
 
 def _only_workload(study: Study, choice: str, key: str, value: str) -> Study:

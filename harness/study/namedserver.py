@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.errors import StudyError
+from harness.model.compression import Compression
 from harness.model.protocol import Protocol
 from harness.model.serversettings import USUAL, ServerSettings
 from harness.study.abilities import ABILITIES
@@ -35,6 +36,10 @@ class NamedServer:
         except StudyError:
             return False
         return protocol in ABILITIES[self.program].protocols
+
+    def compresses(self, compression: Compression) -> bool:
+        """Whether it can serve text so."""
+        return ABILITIES[self.program].compresses(compression)
 
     def refuse_unless_spoken(self, protocol: Protocol) -> None:
         """StudyError when its settings keep it from a protocol; what its program cannot is told by the rules."""

@@ -38,6 +38,11 @@ class EngineSetup:
     server: NamedServer
     replays: tuple[Replay, ...]
 
+    @property
+    def compressions(self) -> tuple[Compression, ...]:
+        """How text travels, in each of the replays."""
+        return tuple(replay.compression for replay in self.replays)
+
 
 @dataclass(frozen=True)
 class Study:
@@ -46,9 +51,10 @@ class Study:
 
     A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
     `replays` hold what each engine gets, these with each of the compressions; of several servers, a protocol is
-    measured with those that speak it. A depth above 1 is measured with the protocols that take one.
-    With `aa` each setting's baseline is measured twice (`harness.study.blocks`). `claims` are those of the file.
-    StudyError when that makes more trials than anybody can mean.
+    measured with those that speak it, a compression with those that can compress so. A depth is measured with the
+    protocols that take one, where there are others. With `aa` each setting's baseline is measured twice
+    (`harness.study.blocks`). `claims` are those of the file. StudyError when that makes more trials than anybody can
+    mean.
     """
 
     name: str
@@ -116,7 +122,7 @@ class Study:
                 workload=workload,
             )
             for page, variant, compression, link, workload, protocol, setup in cells
-            if protocol in setup.protocols and fits(workload, protocol)
+            if protocol in setup.protocols and compression in setup.compressions and fits(workload, protocol)
             for driver in setup.drivers
         )
 
@@ -129,12 +135,14 @@ class Study:
                 self._spoken(engine, server),
                 tuple(driver for driver in self.drivers if driver.engine is engine),
                 server,
-                tuple(replace(self.replays[engine], compression=each) for each in self.compressions),
+                tuple(
+                    replace(self.replays[engine], compression=each) for each in self._coded(engine, server)
+                ),
             )
             for engine in self.engines
             for server in self.servers[engine]
         )
-        return tuple(setup for setup in found if setup.protocols and setup.drivers)
+        return tuple(setup for setup in found if setup.protocols and setup.drivers and setup.replays)
 
     def _spoken(self, engine: Engine, server: NamedServer) -> tuple[Protocol, ...]:
         """The study's protocols that an engine speaks with a server. What a single server does not speak is a mistake,
@@ -143,6 +151,11 @@ class Study:
         spoken = (protocol for protocol in self.protocols if protocol in engine.traits.protocols)
         alone = len(self.servers[engine]) == 1
         return tuple(protocol for protocol in spoken if alone or server.speaks(protocol))
+
+    def _coded(self, engine: Engine, server: NamedServer) -> tuple[Compression, ...]:
+        """The study's compressions that a server can serve; what a single one cannot is told by the rules."""
+        alone = len(self.servers[engine]) == 1
+        return tuple(each for each in self.compressions if alone or server.compresses(each))
 
 
 def fits(workload: Workload | None, protocol: Protocol) -> bool:

@@ -173,12 +173,20 @@ def _check(study: Study) -> None:
     for engine, servers in study.servers.items():
         for server in servers:
             if (engine, server) not in working:
-                raise StudyError(f"server: {server} speaks none of the protocols by {engine}; leave it out")
+                raise StudyError(
+                    f"server: {server} speaks none of the protocols by {engine}, or compresses by none of the "
+                    "compressions; leave it out"
+                )
     for protocol in study.protocols:
         if not any(fits(workload, protocol) for workload in study.workloads):
             raise StudyError(unpipelined(protocol))
         if not any(protocol in setup.protocols for setup in study.setups):
             raise StudyError(f"server: none of the servers speaks {protocol}; leave {protocol} out")
+    for compression in study.compressions:
+        if not any(compression in setup.compressions for setup in study.setups):
+            raise StudyError(
+                f"server: none of the servers compresses by {compression}; leave {compression} out"
+            )
 
 
 def _replay(data: Mapping[str, Any], tls: str) -> Replay:

@@ -36,7 +36,7 @@ def describe_environment(
 
     `archives` are those of each engine, `browsers` what engines run by.
     """
-    replays = study.setups[0].replays  # the engines differ in TLS alone
+    replay = study.setups[0].replays[0]  # the others differ in TLS and compression alone
     return {
         "taken_utc": utc_now(),
         "coldload": harness.__version__,
@@ -51,10 +51,10 @@ def describe_environment(
             "unresolved": list(SERVICE_NAMES),
         },
         "replay": {
-            "origins": replays[0].origins.value,
-            "determinism": replays[0].determinism,
-            "compression": [str(replay.compression) for replay in replays],
-            "think_time": str(replays[0].think_time),
+            "origins": replay.origins.value,
+            "determinism": replay.determinism,
+            "compression": [str(compression) for compression in study.compressions],
+            "think_time": str(replay.think_time),
         },
         "servers": {
             _place(study, setup): {

@@ -23,8 +23,8 @@ def add_study(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="KEY=VALUE",
         default=[],
-        help="keep the conditions with page=, variant=, compression=, protocol=, link=, engine= or driver= this "
-        "value (may be repeated)",
+        help="keep the conditions with page=, variant=, compression=, protocol=, link=, engine=, driver= or server= "
+        "this value (may be repeated)",
     )
 
 

@@ -30,6 +30,11 @@ def test_a_command_line_keeps_to_a_server_or_a_workload() -> None:
     assert {each.protocol.value for each in _only(loops, "depth=8").conditions} == {"http1", "https1"}
     sixteen = _only(_only(loops, "connections=16"), "depth=1")
     assert {str(each.workload) for each in sixteen.conditions} == {"16 connections"}
-    for study, choice in ((crowds, "server=nginx"), (loops, "depth=4"), (loops, "users=3"), (crowds, "depth=1")):
+    for study, choice in (
+        (crowds, "server=nginx"),
+        (loops, "depth=4"),
+        (loops, "users=3"),
+        (crowds, "depth=1"),
+    ):
         with pytest.raises(StudyError, match=f"--only {choice}: "):
             _only(study, choice)

