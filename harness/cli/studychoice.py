@@ -46,7 +46,11 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
 def _only(study: Study, choice: str) -> Study:
     key, _, value = choice.partition("=")
     if study.kind is not Kind.LOAD and key in ("server", *OF_WORKLOADS[study.kind]):
-        return _only_server(study, choice, value) if key == "server" else _only_workload(study, choice, key, value)
+        return (
+            _only_server(study, choice, value)
+            if key == "server"
+            else _only_workload(study, choice, key, value)
+        )
     lists: dict[str, tuple[Any, ...]] = {
         "page": study.pages,
         "variant": study.variants,
