@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -53,12 +52,8 @@ class ClaimRow:
 
     @property
     def below_floor(self) -> bool:
-        """Whether two equal baselines lie further apart than subject and reference."""
-        return (
-            self.floor is not None
-            and self.comparison is not None
-            and abs(math.log(self.comparison.ratio)) <= math.log(self.floor)
-        )
+        """Whether two equal baselines lie as far apart as subject and reference, or further."""
+        return self.comparison is not None and self.comparison.below(self.floor)
 
     @property
     def went_wrong(self) -> bool:

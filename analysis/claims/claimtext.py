@@ -84,7 +84,7 @@ def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> 
         told = f"{head}: {told_text(claim, seen, outcome.judgement, margin)} ({ratio})"
         expected = " and ".join(expectations(claim))
         told += f"; expected {expected}: {verdict}" if expected else ""
-        told += f"; {floor_text(outcome.floor)}" if _is_below(seen, outcome.floor) else ""
+        told += f"; {floor_text(outcome.floor)}" if seen.below(outcome.floor) else ""
     told += f"; {paper_text(claim, seen)}" if claim.paper is not None else ""
     told += f"; {'; '.join(outcome.missing)}" if outcome.missing else ""
     return f"{told}."
@@ -99,10 +99,6 @@ def told_text(claim: Claim, seen: Comparison, judgement: Judgement, margin: floa
     if judgement.verdict is Verdict.UNKNOWN:
         return unknown_text(row)
     return verdict_text(row, margin, claim.metric)
-
-
-def _is_below(seen: Comparison, floor: float | None) -> bool:
-    return floor is not None and abs(math.log(seen.ratio)) <= math.log(floor)
 
 
 def floor_text(floor: float | None) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
-from analysis.claims.claims import Measured, evaluated
+from analysis.claims.claims import Measured, claim_key, evaluated
 from analysis.comparing.matching import Side
 from analysis.statistics.compare import Certainty
 from harness.model.claim import Claim
@@ -44,7 +43,7 @@ def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certaint
 def _key(row: ClaimRow) -> tuple[Any, ...]:
     """Claim and setting; what else a link is may differ between versions."""
     setting = tuple(value(row.setting, name) for name in EVERY_DIMENSION)
-    return json.dumps(row.claim.to_json(), sort_keys=True), setting
+    return claim_key(row.claim), setting
 
 
 def _verdict(row: ClaimRow) -> tuple[Any, ...]:

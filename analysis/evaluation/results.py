@@ -40,8 +40,8 @@ class Results:
 
     `claims` are what the study said beforehand (`named`: itself, not by default), `claims_of_all` the same with no
     trial left out that has a time, `interactions` their differences between protocols. `comparisons`, `effects` and
-    `compressions` are exploration (`analysis.explored`). `twins` has a row per baseline that was measured twice.
-    `wording` is what texts have to say of a setting.
+    `compressions` are exploration (`analysis.evaluation.explored`). `twins` has a row per baseline that was measured
+    twice. `wording` is what texts have to say of a setting.
 
     `kind` is what the runs measured; estimates, comparisons and twins are of its main metric.
 

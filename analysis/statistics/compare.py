@@ -65,6 +65,10 @@ class Comparison:
     p: float
     p_size: float
 
+    def below(self, floor: float | None) -> bool:
+        """Whether two equal baselines lie as far apart, or further; False where none was measured twice."""
+        return floor is not None and abs(math.log(self.ratio)) <= math.log(floor)
+
     @property
     def flipped(self) -> Comparison:
         """The reference against the subject."""

@@ -1,9 +1,9 @@
 """What a study of so many trials can find, known before the first of them. Pure, and quick to import.
 
 A difference is found when its direction gets a verdict: a two-sided paired t test of the log ratios of n blocks
-(`analysis.contrast`), at the level that is left to one difference among equals, 5 % / comparisons, or less in a study
-that looks. CV is that of the times of one condition inside a block, so a log ratio spreads by CV * sqrt(2). Where the
-signed rank takes over, its efficiency of 0.955 (Hodges and Lehmann 1956) counts.
+(`analysis.statistics.contrast`), at the level that is left to one difference among equals, 5 % / comparisons, or less
+in a study that looks. CV is that of the times of one condition inside a block, so a log ratio spreads by CV * sqrt(2).
+Where the signed rank takes over, its efficiency of 0.955 (Hodges and Lehmann 1956) counts.
 """
 
 from __future__ import annotations

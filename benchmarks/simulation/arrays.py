@@ -1,4 +1,4 @@
-"""The statistic of `analysis.contrast` and the correction of `analysis.compare` on many samples at once.
+"""The statistic and the correction of `analysis.statistics` on many samples at once.
 
 A row is a sample of log ratios, without ties. These are some hundred times as fast as the report's own functions, which
 are asked for the first rows of every array: a difference ends the benchmark (`Differs`).

@@ -60,9 +60,7 @@ def build() -> Path:
             return program
         began = time.monotonic()
         made = home / "new"
-        print(
-            f"setup: building the generator of users ({k6_version()}); this takes minutes, once", flush=True
-        )
+        print(f"setup: building the generator of users ({k6_version()}); this takes minutes, once", flush=True)
         try:
             words = ("build", "-v", "-trimpath", WITHOUT_SYMBOLS, "-o", made, ".")
             _go_on(_go(*words, compiled=_compiled()), began)
@@ -152,9 +150,7 @@ def _digest() -> str:
     made.update(f"{go} {platform.machine()} {WITHOUT_SYMBOLS}\n".encode())
     for file in sorted((*SOURCES.rglob("*.go"), SOURCES / "go.mod", SOURCES / "go.sum")):
         if not file.name.endswith("_test.go"):
-            made.update(
-                f"{file.relative_to(SOURCES)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode()
-            )
+            made.update(f"{file.relative_to(SOURCES)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     return made.hexdigest()[:DIGEST_LENGTH]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
@@ -130,7 +129,7 @@ def _verdict(seen: Comparison, judgement: Judgement, change: Change, pair: RunPa
     }  # further trials of one run tell nothing of the other
     text = verdict_text(row, pair.margin, pair.metric)
     directed = judgement.verdict in (Verdict.SLOWER, Verdict.FASTER)
-    if directed and change.floor is not None and abs(math.log(seen.ratio)) < math.log(change.floor):
+    if directed and change.floor is not None and seen.below(change.floor):
         return f"{text} (below the floor of {_percent(change.floor)})"
     return text
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.errors import RecordsError, UsageError
-from harness.input import jsontext, keys
-from harness.input.shown import one_line, shown
+from harness.input import keys
+from harness.input.shown import shown
 from harness.model.condition import Condition
 from harness.model.soundness import MACHINE, unsound
+from harness.run.runlines import each_line
 from harness.study.plan import Plan, PlannedTrial
 from harness.study.trials import MAX_ATTEMPTS
 
@@ -97,15 +98,7 @@ class Attempts:
 def read_attempts(path: Path, plan: Plan) -> Attempts:
     """The attempts that records.jsonl tells of; a last line that a kill cut off is no record yet."""
     found = Attempts(plan)
-    for number, line, ended in jsontext.lines(path) if path.exists() else ():
-        if not ended:
-            break
-        try:
-            _note(found, jsontext.parse(line))
-        except (ValueError, KeyError, UsageError) as error:
-            raise RecordsError(
-                f"{path} line {number} is damaged ({one_line(str(error))}); mend or remove it"
-            ) from error
+    each_line(path, partial(_note, found))
     return found
 
 

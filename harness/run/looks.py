@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from typing import Protocol as Interface
 
-from harness.errors import RecordsError, UsageError
-from harness.input import jsontext, keys
-from harness.input.shown import one_line, shown
+from harness.input import keys
+from harness.input.shown import shown
 from harness.model.condition import Condition
+from harness.run.runlines import each_line
 from harness.study.plan import Plan, PlannedTrial
 from harness.study.study import MAX_PLANNED
 
@@ -86,17 +87,12 @@ def of_trials(plan: Plan, trials: Iterable[str]) -> frozenset[Condition]:
 def read_looks(path: Path, plan: Plan) -> Looks:
     """The looks that looks.jsonl tells of; a last line that a kill cut off is no look yet."""
     looks = Looks(plan)
-    for number, line, ended in jsontext.lines(path) if path.exists() else ():
-        if not ended:
-            break
-        try:
-            data = jsontext.parse(line)
-            block = keys.checked_number("block", data["block"], 1, MAX_PLANNED, whole=True)
-            if not isinstance(data["stopped"], list):
-                raise TypeError(f"stopped is {shown(data['stopped'])}")  # noqa: TRY301 - as all that is found here
-            looks.note(int(block), map(str, data["stopped"]))
-        except (ValueError, KeyError, TypeError, UsageError) as error:
-            raise RecordsError(
-                f"{path} line {number} is damaged ({one_line(str(error))}); mend or remove it"
-            ) from error
+    each_line(path, partial(_note, looks))
     return looks
+
+
+def _note(looks: Looks, line: Mapping[str, Any]) -> None:
+    block = keys.checked_number("block", line["block"], 1, MAX_PLANNED, whole=True)
+    if not isinstance(line["stopped"], list):
+        raise TypeError(f"stopped is {shown(line['stopped'])}")
+    looks.note(int(block), map(str, line["stopped"]))

@@ -78,6 +78,13 @@ def test_a_link_whose_queue_was_changed_is_the_same_condition(tmp_path: Path) ->
     assert len(matched(*sides(a, b)).pairs) == 4
 
 
+def test_what_no_condition_of_either_run_has_plays_no_part(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path, study=SMALL)
+    for run in (a, b):
+        edit(run, with_link(trace_down=None))
+    assert len(matched(*sides(a, b)).pairs) == 4
+
+
 def test_links_of_one_name_are_told_apart_by_what_differs(tmp_path: Path) -> None:
     a, b = two_runs(tmp_path, study=SMALL)
     for run in (a, b):

@@ -234,3 +234,12 @@ def test_benjamini_hochberg_against_its_definition(p_values: list[float]) -> Non
 def test_no_comparisons_are_an_empty_frame() -> None:
     assert judged([]) == []
     assert compared(Blocks(records({A: noisy(5)}), "plt_ms"), [], SURE).empty
+
+
+def test_a_difference_is_below_the_floor_when_equal_baselines_lie_as_far_apart() -> None:
+    comparison = seen(0.97, 0.99)
+    assert comparison.below(1 / comparison.ratio + 1e-9)
+    assert comparison.flipped.below(1 / comparison.ratio + 1e-9)
+    assert not comparison.below(1.01)
+    assert not comparison.below(None)
+    assert not NOTHING.below(1.01)
