@@ -91,12 +91,12 @@ NOT_RECORDED = Setting({}, ())
 
 
 def evaluated(
-    claims: Sequence[Claim], measured: Measured, floors: Mapping[int, float] | None = None
+    claims: Sequence[Claim], measured: Measured, floors: Mapping[str, Mapping[int, float]] | None = None
 ) -> tuple[ClaimRow, ...]:
     """A row per claim and setting, in the order of the claims.
 
     A claim that expects something has a row without data, too, where nothing of it was recorded: it must not pass.
-    `floors`: by cell, how far two equal baselines of its setting lie apart.
+    `floors`: by metric and cell, how far two equal baselines of its setting lie apart.
     """
     asked = [
         _asked(claim, setting.dimensions, setting.pairs, measured)
@@ -112,7 +112,11 @@ def evaluated(
     expected = dict(zip(map(id, expecting), zip(holds, fails, strict=True), strict=True))
     return tuple(
         _row(
-            each, judgements.get(id(each), UNTOLD), expected.get(id(each), (1.0, 1.0)), measured, floors or {}
+            each,
+            judgements.get(id(each), UNTOLD),
+            expected.get(id(each), (1.0, 1.0)),
+            measured,
+            (floors or {}).get(each.claim.metric, {}),
         )
         for each in asked
     )

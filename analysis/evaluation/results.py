@@ -148,7 +148,12 @@ def evaluate(
     dimensions = dictionaries(cells[list(condition)])
     asked = claims_of(runs, dimensions)
     measured = Measured(conditions, sifted.kept, certainty, _missing(cells, panel, sifted))
-    claims = evaluated(asked, measured, floors(pairs, cells))
+    apart = {
+        each: floors(twins(every, condition, sifted.kept, certainty, each), cells)
+        for each in {claim.metric for claim in asked if not claim.is_budget}
+        if measured.observed(each)
+    }
+    claims = evaluated(asked, measured, apart)
     all_of_them = Measured(conditions, records[records[metric] > 0], certainty)
     return Results(
         kind=kind,

@@ -13,6 +13,7 @@ from analysis.evaluation.twins import floors
 from analysis.report import summary
 from analysis.runs.rundirectory import load
 from analysis.tables.claimtables import equal_baselines
+from harness.model.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
 
 MADE = Synthetic(
@@ -57,6 +58,21 @@ def test_the_floor_is_told_in_a_sentence_and_a_table(results: Results) -> None:
     table = equal_baselines(results)
     assert table is not None
     assert len(table.rows) == 4
+
+
+def test_the_floor_of_a_claim_is_that_of_its_metric(tmp_path: Path) -> None:
+    """The bytes of a page never vary here, its time does."""
+    claims = tuple(
+        Claim(name=metric, subject={"protocol": "h2"}, reference={"protocol": "http1"}, metric=metric)
+        for metric in ("plt_ms", "bytes_down", "tbt_ms")
+    )
+    rows = evaluate([load(replace(MADE, claims=claims).write(tmp_path / "run"))]).claims
+    floors = {
+        name: [row.floor for row in rows if row.claim.name == name] for name in ("plt_ms", "bytes_down")
+    }
+    assert all(each is not None and each > 1.0001 for each in floors["plt_ms"])
+    assert floors["bytes_down"] == pytest.approx([1.0] * len(floors["bytes_down"]))
+    assert {row.floor for row in rows if row.claim.name == "tbt_ms"} == {None}
 
 
 def test_without_twins_the_report_says_so(tmp_path: Path) -> None:
