@@ -18,6 +18,8 @@ from analysis.labels import words
 from analysis.labels.protocols import Style
 from harness.model.kind import Kind
 
+ROOM_FOR_NAMES = 0.4  # of the least value: the axis goes on so far below it
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -104,7 +106,9 @@ def _draw(axes: Axes, trials: pd.DataFrame, styles: Mapping[str, Style]) -> None
         axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: lines.round_number(value)))
         axis.set_minor_locator(NullLocator())
-    axes.margins(x=0.08, y=0.2)
+    axes.margins(x=0.08, y=0.1)
+    low, high = axes.get_ylim()
+    axes.set_ylim(low * ROOM_FOR_NAMES, high)
 
 
 def _name(axes: Axes, medians: Sequence[Mapping[Any, Any]], style: Style) -> None:

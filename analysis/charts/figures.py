@@ -326,7 +326,7 @@ def _pairs(effects: pd.DataFrame) -> str:
 Figures = tuple[Callable[[Results], Iterator[Drawing]], ...]
 FIGURES: Mapping[Kind, Figures] = {
     Kind.LOAD: (claims, overviews, variants, filter_effects, compressions, panels),
-    Kind.USERS: (claims, crowdcharts.behaviour, crowdcharts.cost, codingchart.cost_of_codings),
+    Kind.USERS: (claims, codingchart.cost_of_codings, crowdcharts.behaviour, crowdcharts.cost),
     Kind.REQUESTS: (
         claims,
         ratecharts.matrix,

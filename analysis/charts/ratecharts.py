@@ -60,7 +60,7 @@ def against_connections(results: Results) -> Iterator[Drawing]:
             cells = group.cells[group.cells["engine"] == generator]
             _rates(axes, cells, results.sifted.kept, ways, unit)
             lines.log_steps(axes, group.cells["connections"])
-            axes.set_title(engines.label(generator))
+            axes.set_title(_generator(group.cells, generator))
             axes.set_xlabel("Connections (logarithmic)")
         row[0].set_ylabel(name)
         _finish(figure, row[0], ways, group.title)
@@ -86,7 +86,7 @@ def latencies(results: Results) -> Iterator[Drawing]:
         for axes, connections in zip(grid[0], columns, strict=True):
             axes.set_title(words.count(int(connections), "connection"))
         for row, generator in zip(grid, generators, strict=True):
-            row[0].set_ylabel(engines.label(generator) if len(generators) > 1 else "")
+            row[0].set_ylabel(_generator(group.cells, generator) if len(generators) > 1 else "")
             for axes, connections in zip(row, columns, strict=True):
                 here = cells[(cells["engine"] == generator) & (cells["connections"] == connections)]
                 _percentiles(axes, here, told, ways)
@@ -137,7 +137,7 @@ def matrix(results: Results) -> Iterator[Drawing]:
                         marker=markers[each],
                         linestyle="none",
                         markersize=4,
-                        label=engines.label(each),
+                        label=_generator(group.cells, each),
                     )
                     for each in generators
                 ],
@@ -300,6 +300,15 @@ def _some(connections: pd.Series[Any]) -> list[float]:
 def _left_out(columns: Sequence[float], cells: pd.DataFrame) -> str:
     every = cells["connections"].nunique()
     return "" if len(columns) == every else f" {len(columns)} of {every} numbers of connections are drawn."
+
+
+def _generator(cells: pd.DataFrame, generator: str) -> str:
+    """A generator, with its server where the generators of a figure have different ones."""
+    servers = cells.loc[cells["engine"] == generator, "server"].dropna().unique()
+    label = engines.label(generator)
+    if len(servers) != 1 or cells["server"].nunique() == 1:
+        return label
+    return f"{label} on {servers[0]}"
 
 
 def _unit(rates: pd.Series[float]) -> tuple[float, str]:

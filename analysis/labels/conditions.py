@@ -21,6 +21,8 @@ POINT = ("protocol", "rtt_ms")
 FOLLOWERS = ("server", "queue_down_bytes", "queue_up_bytes", "link")
 FIRST = {"variant": "plain", "compression": "none"}  # goes before the others
 LONGEST_NUMBER = 12  # digits of a number in a name that counts as one
+LINKED = "link_emulated"
+NO_LINK = "no link"
 NAMED = ("page", "variant", "down_mbps", "up_mbps", "driver")
 
 
@@ -65,6 +67,11 @@ def in_order(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return frame.loc[keys.sort_values(list(columns), kind="stable").index].reset_index(drop=True)
 
 
+def is_linked(place: Mapping[Any, Any]) -> bool:
+    """Whether there was a link; without one its numbers say nothing. Older records do not tell: they had one."""
+    return not bool(place.get(LINKED) == False)  # noqa: E712 - numpy's False, too; NaN is none
+
+
 def _by_number(text: str) -> str:
     """A text that sorts by the numbers in it: `text-25` before `text-100`."""
     return re.sub(r"\d+", lambda found: found[0].zfill(LONGEST_NUMBER), text)
@@ -76,7 +83,8 @@ def title(place: Mapping[Any, Any], columns: Sequence[str]) -> str:
     if "variant" in columns:
         parts.append(value_text("variant", place["variant"]))
     if "down_mbps" in place:
-        parts.append(rate_with_unit(place["down_mbps"], place.get("up_mbps")))
+        linked = is_linked(place)
+        parts.append(rate_with_unit(place["down_mbps"], place.get("up_mbps")) if linked else NO_LINK)
     rest = [column for column in columns if column not in NAMED or column == "driver"]
     return ", ".join([*parts, *(value_text(column, place[column]) for column in rest)])
 
@@ -92,7 +100,7 @@ def cell_text(cell: Mapping[Any, Any], columns: Sequence[str]) -> str:
     """A condition by what varies in `columns`: `news-mobile, core, HTTP/2 (TLS), 50 ms RTT`."""
     parts = [str(cell["page"])] if "page" in columns else []
     if "down_mbps" in columns or "up_mbps" in columns:
-        parts.append(rate_with_unit(cell["down_mbps"], cell.get("up_mbps")))
+        parts.append(rate_with_unit(cell["down_mbps"], cell.get("up_mbps")) if is_linked(cell) else NO_LINK)
     told = [column for column in columns if column not in ("page", "down_mbps", "up_mbps")]
     parts += [
         f"{plain(cell['rtt_ms'])} ms RTT" if column == "rtt_ms" else value_text(column, cell[column])

@@ -8,6 +8,7 @@ from typing import Any
 
 from analysis.evaluation.results import Results
 from analysis.labels import engines, protocols, words
+from analysis.labels.conditions import NO_LINK, is_linked
 from analysis.tables.table import Shown
 from harness.model.kind import Kind
 
@@ -38,8 +39,9 @@ def cell_heads(results: Results) -> tuple[str, ...]:
 
 def place_of(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
     where = (_setting(column, row[column]) for column in ("page", *results.split_columns))
-    speed = words.rate(row["down_mbps"], row.get("up_mbps"))
-    link = (Shown(speed), Shown(words.plain(row["rtt_ms"])))
+    linked = is_linked(row)
+    speed = words.rate(row["down_mbps"], row.get("up_mbps")) if linked else NO_LINK
+    link = (Shown(speed), Shown(words.plain(row["rtt_ms"]) if linked else words.DASH))
     return (*(Shown(text) for text in where), *compress(link, _of_links_told(results)))
 
 

@@ -150,7 +150,7 @@ class SyntheticRate:
         found: list[dict[str, Any]] = [
             {
                 **_place(page, name, server, coding, engine),
-                "link": link(1000.0, 0.0),
+                "link": {**link(10_000.0, 0.0), "name": "none", "emulated": False},
                 "workload": {"connections": connections, "depth": depth, "seconds": 10.0, "warm_s": 2.0},
             }
             for page, (engine, name), server, coding, connections, depth in product(
@@ -328,7 +328,10 @@ def _write(
     links = {each["condition"]["link"]["name"]: each["condition"]["link"] for each in records}
     write_lines(directory / "plan.jsonl", [header, *planned])
     write_lines(directory / "records.jsonl", records)
-    write_lines(directory / "calibration.jsonl", [calibration(found) for found in links.values()])
+    write_lines(
+        directory / "calibration.jsonl",
+        [calibration(found) for found in links.values() if found.get("emulated", True)],
+    )
     (directory / "study.toml").write_text(f'name = "made-up"\ntitle = "{title}"\n')
     (directory / "environment.json").write_text(json.dumps(ENVIRONMENT))
     return directory

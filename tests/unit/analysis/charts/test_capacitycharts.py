@@ -110,7 +110,7 @@ def test_compressing_is_cpu_against_bytes_with_a_line_per_coding(tmp_path: Path)
 
 def test_rates_are_drawn_by_connections_latency_and_side_by_side(tmp_path: Path) -> None:
     made = drawings(tmp_path, RATE)
-    place = "one-file-1000-mbit-s"
+    place = "one-file-no-link"
     assert estimates(made) == {f"{what}_{place}" for what in ("matrix", "rates", "latency")}
     rows = [label.get_text() for label in made[f"matrix_{place}"].figure.axes[0].get_yticklabels()]
     assert rows == ["HTTP/1.1", "HTTP/1.1, 8 deep", "HTTP/2 (TLS)", "HTTP/2 (TLS), 8 streams"]
@@ -126,7 +126,7 @@ def test_rates_are_drawn_by_connections_latency_and_side_by_side(tmp_path: Path)
 
 def test_the_matrix_holds_every_value_inside_its_axes(tmp_path: Path) -> None:
     made = drawings(tmp_path, RATE)
-    for axes in made["matrix_one-file-1000-mbit-s"].figure.axes:
+    for axes in made["matrix_one-file-no-link"].figure.axes:
         low, high = axes.get_xlim()
         assert low == 0
         assert high > axes.dataLim.x1
@@ -137,3 +137,9 @@ def test_figures_of_page_loads_are_not_asked_of_other_kinds(tmp_path: Path) -> N
         made = drawings(tmp_path / type(of).__name__, of)
         assert not [name for name in made if name.startswith(("plt_", "overview", "variants", "trials_"))]
         assert not [each.caption for each in made.values() if "page-load time" in each.caption.lower()]
+
+
+def test_a_generator_names_its_server_where_servers_differ(tmp_path: Path) -> None:
+    made = drawings(tmp_path, replace(RATE, made_by={"h2load": ("h2",), "spdy-client": ("spdy",)}, trials=1))
+    titles = [axes.get_title(loc="left") for axes in made["rates_one-file-no-link"].figure.axes]
+    assert titles == ["h2load on nginx", "SPDY client on spdy-gateway"]

@@ -66,6 +66,7 @@ def test_the_page_of_request_rates_says_what_was_measured(tmp_path: Path) -> Non
         "Request rate of HTTP/2 (TLS) against HTTP/1.1, h2load, depth 8: lower, by",
         "<dt>Load</dt><dd>connections 16; depth 1, 8</dd>",
         'id="table-rates"',
+        "The run holds no reading of its links.",
     ):
         assert said in text
     assert OF_PAGE_LOADS.findall(text) == []
