@@ -15,7 +15,14 @@ from harness.system.process import Process, running
 
 PLAN_NAME, LOG_NAME = "plan.json", "k6.log"
 # Nothing is asked for but the page: no reports of use, no page of results, no server of its own, no extensions.
-QUIETLY = ("--quiet", "--no-color", "--no-usage-report", "--summary-mode=disabled", "--no-thresholds", "--address=")
+QUIETLY = (
+    "--quiet",
+    "--no-color",
+    "--no-usage-report",
+    "--summary-mode=disabled",
+    "--no-thresholds",
+    "--address=",
+)
 
 
 @contextlib.contextmanager

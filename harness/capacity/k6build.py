@@ -37,7 +37,7 @@ DIGEST_LENGTH = 16
 
 def k6_program() -> Path:
     """The generator as it was built from these sources; EnvironmentLacks with the command that builds it."""
-    found = _place()
+    found = place()
     if not found.is_file():
         raise EnvironmentLacks(f"the generator of users (k6) is not built; to build it: {REMEDY}")
     return found
@@ -55,12 +55,14 @@ def build() -> Path:
     home.mkdir(parents=True, exist_ok=True)
     with (home / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # a set-up beside this one builds it just once
-        program = _place()
+        program = place()
         if program.is_file():
             return program
         began = time.monotonic()
         made = home / "new"
-        print(f"setup: building the generator of users ({k6_version()}); this takes minutes, once", flush=True)
+        print(
+            f"setup: building the generator of users ({k6_version()}); this takes minutes, once", flush=True
+        )
         try:
             words = ("build", "-v", "-trimpath", WITHOUT_SYMBOLS, "-o", made, ".")
             _go_on(_go(*words, compiled=_compiled()), began)
@@ -139,7 +141,8 @@ def _compiled() -> Path:
     return _home() / "compiled"
 
 
-def _place() -> Path:
+def place() -> Path:
+    """Where the program of these sources lies once it is built."""
     return _home() / _digest() / "k6"
 
 
@@ -150,7 +153,9 @@ def _digest() -> str:
     made.update(f"{go} {platform.machine()} {WITHOUT_SYMBOLS}\n".encode())
     for file in sorted((*SOURCES.rglob("*.go"), SOURCES / "go.mod", SOURCES / "go.sum")):
         if not file.name.endswith("_test.go"):
-            made.update(f"{file.relative_to(SOURCES)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+            made.update(
+                f"{file.relative_to(SOURCES)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode()
+            )
     return made.hexdigest()[:DIGEST_LENGTH]
 
 

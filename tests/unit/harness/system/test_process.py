@@ -156,3 +156,22 @@ def test_a_conversation_with_the_silent_and_the_dead(tmp_path: Path) -> None:
         process.ask("hello", 0.01)
     with conversing(python(dead), tmp_path / "log") as process, pytest.raises(EOFError, match="no luck"):
         process.hear(30)
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        ("pass", None),
+        ("import sys; sys.exit('no luck')", r"died \(exit code 1\): no luck"),
+        ("import time; time.sleep(1000)", "goes on though its time is over"),
+    ],
+)
+def test_whether_it_ended_well(code: str, complaint: str | None, tmp_path: Path) -> None:
+    with running(python(code), tmp_path / "log") as process:
+        if complaint is None or "died" in complaint:
+            assert process.ends_within(60)
+        if complaint is None:
+            process.check_ended_well()
+        else:
+            with pytest.raises(TestbedFailed, match=complaint):
+                process.check_ended_well()
