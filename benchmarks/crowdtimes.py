@@ -2,9 +2,9 @@
 
     .venv/bin/python benchmarks/crowdtimes.py [--runs 3] [--only times]
 
-Twenty users load the page, each behind a link of 5 Mbit/s and 85 ms; in the browser it is loaded over the same link,
-before the crowd comes and after it has gone. The network time of a load is from asking for the document to the last byte
-of the last object. A figure is the median page time of a run's crowd in units of the median network time.
+Twenty users load the page, each behind a link of 5 Mbit/s and 85 ms. In the browser it is loaded over the same link,
+before the crowd comes and after it has gone. The network time of a load is from asking for the document to the last
+byte of the last object. A figure is the median page time of a run's crowd in units of the median network time.
 """
 
 from __future__ import annotations
