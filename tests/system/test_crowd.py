@@ -82,7 +82,7 @@ def crowd(
             [condition.protocol],
             server=condition.server,
             engine=condition.engine,
-            tuning=Tuning(status=True),
+            tuning=Tuning(status=True, name=condition.server),
         )
         record = run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)
     return Trial(record, *(lines(files / name) for name in (PAGES_NAME, SECONDS_NAME, BUCKETS_NAME)))
