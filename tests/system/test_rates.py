@@ -180,7 +180,9 @@ def native_and_scripted() -> list[Answer]:
         found = []
         for engine in (Engine.WRK, DEFAULT_ENGINE):
             made.serve(archive, [Protocol.HTTP1], server="nginx", engine=engine)
-            address = made.endpoints[Served("one", Protocol.HTTP1, engine)].address
+            endpoint = made.endpoints[Served("one", Protocol.HTTP1, engine)]
+            assert endpoint.server.settings.get("closed_loop", False) is (engine is Engine.WRK)
+            address = endpoint.address
             words = [find_program("curl"), "-sS", "-i", "--connect-to", f"::{address}:"]
             with made.server.entered():
                 said = subprocess.run(
