@@ -63,11 +63,6 @@ class Users:
         """How long the crowd asks for pages."""
         return (self.step_s or 0.0) * len(self.steps) if self.steps else self.over_s or 0.0
 
-    @property
-    def lasts_s(self) -> float:
-        """How long a trial asks, rests of pages left aside."""
-        return self.seconds
-
     def to_json(self) -> dict[str, Any]:
         """By the names of the study file; what it does not say is left out."""
         said = {
@@ -140,11 +135,6 @@ class Requests:
     @property
     def kind(self) -> Kind:
         return Kind.REQUESTS
-
-    @property
-    def lasts_s(self) -> float:
-        """How long a trial asks, with what does not count."""
-        return self.warm_s + self.seconds
 
     def to_json(self) -> dict[str, Any]:
         return {

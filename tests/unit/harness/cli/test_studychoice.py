@@ -52,6 +52,6 @@ def test_the_plan_shows_server_and_load_of_a_crowd(tmp_path: Path) -> None:
     head, *rows = conditions_table(study)
     assert head.split() == [
         *("group", "page", "variant", "compression", "link", "protocol", "engine"),
-        *("server", "load"),
+        *("server", "users"),
     ]
     assert all("apache" in row and "1 to 10 in 30 s" in row for row in rows)
