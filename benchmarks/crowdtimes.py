@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.link import Row, Setting, program
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
 from harness.capacity.provedload import in_the_browser, proved_recipe
-from harness.capacity.recipe import Recipe, network_ms
+from harness.capacity.recipe import PageRecipe, network_ms
 from harness.model.condition import Condition, Origins
 from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine
@@ -71,7 +71,9 @@ def in_browser(opened: Bench, condition: Condition, first: int) -> list[float]:
     return found
 
 
-def by_crowd(setting: Setting, archive: Archive, condition: Condition, recipe: Recipe) -> tuple[float, str]:
+def by_crowd(
+    setting: Setting, archive: Archive, condition: Condition, recipe: PageRecipe
+) -> tuple[float, str]:
     """The median page time of a crowd, and how its trial ended."""
     with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(backend=setting.backend) as made:
         tuning = Tuning(status=True, name=condition.server)
@@ -100,7 +102,9 @@ def times(setting: Setting) -> Iterator[Row | str]:
             ) as opened:
                 after = in_browser(opened, condition, 1 + (run + 1) * LOADS)
             network = statistics.median(taken + after)
-            said = f"crowd {page_ms:,.0f} ms ({ended}), browser {network:,.0f} ms of {len(taken + after)} loads"
+            said = (
+                f"crowd {page_ms:,.0f} ms ({ended}), browser {network:,.0f} ms of {len(taken + after)} loads"
+            )
             yield f"{protocol}: {said}"
             shares.append(page_ms / network)
             taken = after

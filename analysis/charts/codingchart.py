@@ -22,7 +22,7 @@ ROOM_FOR_NAMES = 0.4  # of the least value: the axis goes on so far below it
 
 
 @dataclass(frozen=True)
-class Unit:
+class AnswerCost:
     """What one answer is: the columns of its CPU, its bytes, and of how many there were."""
 
     name: str
@@ -32,9 +32,9 @@ class Unit:
     count: str
 
 
-UNITS: Mapping[Kind, Unit] = {
-    Kind.USERS: Unit("page", "server_cpu_ms_per_page", "ms", "bytes_down", "pages"),
-    Kind.REQUESTS: Unit("request", "server_cpu_us_per_request", "µs", "bytes_body", "requests"),
+UNITS: Mapping[Kind, AnswerCost] = {
+    Kind.USERS: AnswerCost("page", "server_cpu_ms_per_page", "ms", "bytes_down", "pages"),
+    Kind.REQUESTS: AnswerCost("request", "server_cpu_us_per_request", "µs", "bytes_body", "requests"),
 }
 
 
@@ -66,13 +66,13 @@ def cost_of_codings(results: Results) -> Iterator[Drawing]:
         yield Drawing(f"codings_{words.slug(_place(group, several))}", caption, figure)
 
 
-def _place(group: lines.Group, several: bool) -> str:
+def _place(group: lines.SharedFigure, several: bool) -> str:
     page = str(group.cells["page"].iloc[0])
     rest = group.title.removeprefix(page).removeprefix(", ")
     return rest if several else group.title
 
 
-def _trials(results: Results, unit: Unit) -> pd.DataFrame:
+def _trials(results: Results, unit: AnswerCost) -> pd.DataFrame:
     """Of each trial that counts the CPU and the kilobytes of an answer."""
     kept = results.sifted.kept
     found = kept[["cell", "page", "compression"]].assign(

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from analysis.charts import lines, plots
 from analysis.charts.drawing import Drawing
-from analysis.charts.lines import Entry
+from analysis.charts.lines import DrawnLine
 from analysis.evaluation.curves import TIME, USERS, Curve, curve, drawable
 from analysis.evaluation.results import Results
 from analysis.labels import words
@@ -76,7 +76,7 @@ def cost(results: Results) -> Iterator[Drawing]:
         yield Drawing(f"cost_{group.slug}", caption, figure)
 
 
-def _crowds(results: Results) -> Iterator[tuple[lines.Group, list[Entry], pd.DataFrame]]:
+def _crowds(results: Results) -> Iterator[tuple[lines.SharedFigure, list[DrawnLine], pd.DataFrame]]:
     """The groups that have series, with their lines and buckets."""
     buckets = drawable(results.buckets)
     column, drawn = lines.line_column(results), 0
@@ -88,7 +88,11 @@ def _crowds(results: Results) -> Iterator[tuple[lines.Group, list[Entry], pd.Dat
 
 
 def _figure(
-    panels: Sequence[Panel], shown: Sequence[Entry], buckets: pd.DataFrame, against: Sequence[str], title: str
+    panels: Sequence[Panel],
+    shown: Sequence[DrawnLine],
+    buckets: pd.DataFrame,
+    against: Sequence[str],
+    title: str,
 ) -> Figure:
     figure = plots.new(plots.PAGE_INCHES, 0.7 + ROW_INCHES * len(panels) + _legend_inches(shown))
     grid = figure.subplots(len(panels), len(against), squeeze=False, sharex="col", sharey="row")
@@ -104,7 +108,7 @@ def _figure(
     return figure
 
 
-def _panel(axes: Axes, panel: Panel, shown: Sequence[Entry], buckets: pd.DataFrame, x: str) -> None:
+def _panel(axes: Axes, panel: Panel, shown: Sequence[DrawnLine], buckets: pd.DataFrame, x: str) -> None:
     scale = _time_unit(buckets)[1] if x == TIME else 1.0
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
     for each in shown:
@@ -125,7 +129,7 @@ def _panel(axes: Axes, panel: Panel, shown: Sequence[Entry], buckets: pd.DataFra
     plots.ticks(axes.xaxis)
 
 
-def _curve(axes: Axes, found: Curve, entry: Entry, scale: float) -> None:
+def _curve(axes: Axes, found: Curve, entry: DrawnLine, scale: float) -> None:
     colour = entry.style.colour
     if len(found.trials) > 1:
         for line in found.trials:
@@ -178,9 +182,9 @@ def _time_unit(buckets: pd.DataFrame) -> tuple[str, float]:
     return ("min", 60.0) if buckets[TIME].max() > MINUTES_FROM_S else ("s", 1.0)
 
 
-def _columns(shown: Sequence[Entry]) -> int:
+def _columns(shown: Sequence[DrawnLine]) -> int:
     return max(1, min(4, len(shown)))
 
 
-def _legend_inches(shown: Sequence[Entry]) -> float:
+def _legend_inches(shown: Sequence[DrawnLine]) -> float:
     return 0.16 * -(-len(shown) // _columns(shown))

@@ -26,7 +26,7 @@ BAND_ALPHA = 0.13
 
 
 @dataclass(frozen=True)
-class Group:
+class SharedFigure:
     """The cells that share a figure. `title` says what they have in common."""
 
     title: str
@@ -38,7 +38,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Entry:
+class DrawnLine:
     """One line of a figure: a condition with its look."""
 
     cell: int
@@ -53,7 +53,7 @@ def line_column(results: Results) -> str:
     return "compression" if codings else "protocol"
 
 
-def groups(results: Results, *within: str) -> Iterator[Group]:
+def groups(results: Results, *within: str) -> Iterator[SharedFigure]:
     """The cells by everything but the lines, the generator and what else is `within` a figure."""
     apart = (line_column(results), *GENERATOR, *within)
     columns = [name for name in (*results.panel_columns, "rtt_ms") if name not in apart]
@@ -64,10 +64,10 @@ def groups(results: Results, *within: str) -> Iterator[Group]:
             continue
         place = cells.iloc[0].to_dict()
         at = [f"{words.plain(place['rtt_ms'])} ms RTT"] if several else []
-        yield Group(", ".join([conditions.title(place, named), *at]), cells)
+        yield SharedFigure(", ".join([conditions.title(place, named), *at]), cells)
 
 
-def entries(group: Group, column: str) -> list[Entry]:
+def entries(group: SharedFigure, column: str) -> list[DrawnLine]:
     """The lines of a group, in their order; the generator is told where two of them speak the same."""
     cells = group.cells[group.cells["n"] > 0]
     styles = styles_of(cells, column)
@@ -76,7 +76,7 @@ def entries(group: Group, column: str) -> list[Entry]:
     for cell in cells.to_dict("records"):
         name = str(cell[column])
         label = label_of(name, column) + (f" ({engines.label(str(cell['engine']))})" if told else "")
-        found.append((list(styles).index(name), Entry(int(cell["cell"]), label, styles[name])))
+        found.append((list(styles).index(name), DrawnLine(int(cell["cell"]), label, styles[name])))
     return [entry for _, entry in sorted(found, key=lambda each: each[0])]
 
 

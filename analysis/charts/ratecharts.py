@@ -38,7 +38,7 @@ SAME = "The generators differ in what they cost and how they wait: comparisons a
 
 
 @dataclass(frozen=True)
-class Way:
+class DeepProtocol:
     """How requests are made: by a protocol, so many deep."""
 
     protocol: str
@@ -152,18 +152,18 @@ def matrix(results: Results) -> Iterator[Drawing]:
         yield Drawing(f"matrix_{group.slug}", caption, figure)
 
 
-def _groups(results: Results) -> Iterator[lines.Group]:
+def _groups(results: Results) -> Iterator[lines.SharedFigure]:
     """The cells that share axes, whatever their generator, connections and depth."""
     for number, group in enumerate(lines.groups(results, "connections", "depth", "compression")):
         if number < MOST_GROUPS:
             cells = group.cells[group.cells["n"] > 0]
             first = cells["compression"].dropna().unique()[:1]  # the others: `codingchart`
-            yield lines.Group(
+            yield lines.SharedFigure(
                 group.title, cells[cells["compression"].isin(first) | cells["compression"].isna()]
             )
 
 
-def _ways(cells: pd.DataFrame) -> list[Way]:
+def _ways(cells: pd.DataFrame) -> list[DeepProtocol]:
     """As a reader compares them: without pipelining first, then deeper, protocol by protocol."""
     styles = protocols.styles(cells["protocol"].astype(str))
     depths = sorted(cells["depth"].unique())
@@ -171,7 +171,7 @@ def _ways(cells: pd.DataFrame) -> list[Way]:
     for protocol, style in styles.items():
         for depth in sorted(cells.loc[cells["protocol"] == protocol, "depth"].unique()):
             found.append(
-                Way(protocol, depth, _way(protocol, depth, depths), lines.deep(style, depths, depth))
+                DeepProtocol(protocol, depth, _way(protocol, depth, depths), lines.deep(style, depths, depth))
             )
     return found
 
@@ -189,7 +189,9 @@ def _way(protocol: str, depth: float, depths: Sequence[float]) -> str:
     )
 
 
-def _rates(axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, ways: Sequence[Way], unit: float) -> None:
+def _rates(
+    axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, ways: Sequence[DeepProtocol], unit: float
+) -> None:
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
     for way in ways:
         mine = cells[(cells["protocol"] == way.protocol) & (cells["depth"] == way.depth)].sort_values(
@@ -204,7 +206,7 @@ def _rates(axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, ways: Sequence[W
         lines.points(axes, _array(mine["connections"]).tolist(), mine.to_dict("records"), way.style, unit)
 
 
-def _percentiles(axes: Axes, cells: pd.DataFrame, told: pd.DataFrame, ways: Sequence[Way]) -> None:
+def _percentiles(axes: Axes, cells: pd.DataFrame, told: pd.DataFrame, ways: Sequence[DeepProtocol]) -> None:
     places = np.arange(len(PERCENTILES))
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
     axes.set_yscale("log")
@@ -234,7 +236,7 @@ def _rows(
     axes: Axes,
     cells: pd.DataFrame,
     kept: pd.DataFrame,
-    ways: Sequence[Way],
+    ways: Sequence[DeepProtocol],
     markers: Mapping[str, str],
     unit: float,
 ) -> None:
@@ -283,7 +285,7 @@ def _row(
     )
 
 
-def _finish(figure: Figure, first: Axes, ways: Sequence[Way], title: str) -> None:
+def _finish(figure: Figure, first: Axes, ways: Sequence[DeepProtocol], title: str) -> None:
     first.set_ylim(bottom=0)
     plots.ticks(first.yaxis)
     lines.legend(figure, [(way.label, way.style) for way in ways], _columns(ways), markers=True)
@@ -336,9 +338,9 @@ def _width(generators: Sequence[str]) -> float:
     return plots.PAGE_INCHES if len(generators) > 1 else plots.COLUMN_INCHES * 1.3
 
 
-def _columns(ways: Sequence[Way]) -> int:
+def _columns(ways: Sequence[DeepProtocol]) -> int:
     return max(1, min(3, len(ways)))
 
 
-def _legend_inches(ways: Sequence[Way]) -> float:
+def _legend_inches(ways: Sequence[DeepProtocol]) -> float:
     return 0.16 * -(-len(ways) // _columns(ways))

@@ -20,7 +20,7 @@ LEAST_BUCKETS = 3  # for a slope
 
 
 @dataclass(frozen=True)
-class Line:
+class TrialCurve:
     """One trial."""
 
     x: Sample
@@ -35,7 +35,7 @@ class Curve:
     median: Sample
     low: Sample
     high: Sample
-    trials: tuple[Line, ...]
+    trials: tuple[TrialCurve, ...]
 
     @property
     def is_empty(self) -> bool:
@@ -73,12 +73,12 @@ def curve(buckets: pd.DataFrame, x: str, y: str) -> Curve:
     return Curve(x_of, median, low, high, tuple(_lines(known, x, y)))
 
 
-def _lines(buckets: pd.DataFrame, x: str, y: str) -> Iterator[Line]:
+def _lines(buckets: pd.DataFrame, x: str, y: str) -> Iterator[TrialCurve]:
     for _, trial in buckets.groupby(TRIAL, sort=False):
         ordered = trial.sort_values("t_s")[[x, y]]
         if x == USERS:
             ordered = ordered.groupby(ordered[x].round().rename("step")).median()
-        yield Line(ordered[x].to_numpy(dtype=float), ordered[y].to_numpy(dtype=float))
+        yield TrialCurve(ordered[x].to_numpy(dtype=float), ordered[y].to_numpy(dtype=float))
 
 
 def at_users(trial: pd.DataFrame, column: str, users: float) -> float:

@@ -24,7 +24,7 @@ MAIN_UNITS: Mapping[Kind, str] = {Kind.LOAD: "ms", Kind.USERS: "pages/s", Kind.R
 WORKLOADS = {"users": "users {}", "connections": "{} connections", "depth": "depth {}"}
 
 
-class Direction(NamedTuple):
+class Comparatives(NamedTuple):
     """What a value below another one is called, and one above it."""
 
     below: str
@@ -37,15 +37,15 @@ def more_is_better(name: str) -> bool:
     return metric is not None and metric.more_is_better
 
 
-def direction(name: str) -> Direction:
+def direction(name: str) -> Comparatives:
     """`faster` and `slower` of what somebody waits for, `lower` and `higher` of rates, else `less` and `more`."""
     metric = metric_named(name)
     if metric is None or metric.source is Source.PROC:
-        return Direction("less", "more")
+        return Comparatives("less", "more")
     if metric.unit in TIMES:
-        return Direction("faster", "slower")
+        return Comparatives("faster", "slower")
     rate = metric.unit is Unit.PER_S
-    return Direction("lower", "higher") if rate else Direction("less", "more")
+    return Comparatives("lower", "higher") if rate else Comparatives("less", "more")
 
 
 def unit_text(name: str) -> str:

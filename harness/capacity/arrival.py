@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.capacity.limits import Crowd
-from harness.capacity.recipe import Recipe
+from harness.capacity.limits import CrowdSize
+from harness.capacity.recipe import PageRecipe
 from harness.model.protocol import Protocol
 from harness.model.workload import Users
 
@@ -25,10 +25,10 @@ def connections_per_host(protocol: Protocol) -> int:
     return HTTP1_CONNECTIONS_PER_HOST if protocol.wire == Protocol.HTTP1.wire else 1
 
 
-def crowd_of(workload: Users, recipe: Recipe, protocol: Protocol, rtt_ms: float) -> Crowd:
+def crowd_of(workload: Users, recipe: PageRecipe, protocol: Protocol, rtt_ms: float) -> CrowdSize:
     """What the limits of a machine are held against. No page takes less than two round trips."""
     at_once = min(connections_per_host(protocol) * len(recipe.hosts), recipe.requests)
-    return Crowd(
+    return CrowdSize(
         users=workload.most,
         connections_at_once=at_once,
         connections_per_page=at_once if protocol.keep_alive else recipe.requests,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from harness.capacity.series import Bucket, Page, Second
+from harness.capacity.series import Bucket, PageLine, Second
 from harness.errors import TestbedFailed
 
 Number = TypeVar("Number", int, float)
@@ -19,7 +19,7 @@ UNTOLD = "unknown"  # a page that failed by nothing that was told
 
 
 def buckets(
-    pages: Sequence[Page], seconds: Sequence[Second], bucket_s: float, total_s: float
+    pages: Sequence[PageLine], seconds: Sequence[Second], bucket_s: float, total_s: float
 ) -> list[Bucket]:
     """The buckets of a trial of `total_s`: every page and every second is in one of them, and in one alone.
 
@@ -62,7 +62,7 @@ def _lots(items: Iterable[Timed], edges: Sequence[float], at: Callable[[Timed], 
     return lots
 
 
-def _bucket(start: float, length: float, pages: Sequence[Page], seconds: Sequence[Second]) -> Bucket:
+def _bucket(start: float, length: float, pages: Sequence[PageLine], seconds: Sequence[Second]) -> Bucket:
     times = [page.ms for page in pages if page.ms is not None]
     failed = [page for page in pages if page.ms is None]
     users = [each.users for each in seconds if each.users is not None]
@@ -96,7 +96,7 @@ def _most(values: Iterable[int | None]) -> int | None:
     return max(_known(values), default=None)
 
 
-def _refuse_uneven(pages: Sequence[Page], seconds: Sequence[Second], made: Sequence[Bucket]) -> None:
+def _refuse_uneven(pages: Sequence[PageLine], seconds: Sequence[Second], made: Sequence[Bucket]) -> None:
     """Hold the buckets against the lines they are made of."""
     loaded = sum(page.ms is not None for page in pages)
     sums = {

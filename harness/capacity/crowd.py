@@ -15,8 +15,8 @@ from harness.capacity.cores import Cores, pinned, starting_on
 from harness.capacity.k6 import generating
 from harness.capacity.limits import PORTS
 from harness.capacity.logtail import Tail
-from harness.capacity.recipe import Recipe
-from harness.capacity.series import PAGES_NAME, SECONDS_NAME, Page, Second
+from harness.capacity.recipe import PageRecipe
+from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
 from harness.capacity.served import ServedCounts, counted
 from harness.capacity.serverside import Watched, sampling
 from harness.errors import TestbedFailed
@@ -37,7 +37,7 @@ OVERTIME_S = 60.0
 class CrowdSeen:
     """What has been seen of a crowd so far; None for what the trial did not get to."""
 
-    pages: list[Page] = field(default_factory=list)
+    pages: list[PageLine] = field(default_factory=list)
     seconds: Sequence[Second] = ()
     accounting: str | None = None
     link_reading: Mapping[str, Any] | None = None
@@ -57,10 +57,10 @@ class Crowd:
     link: Link
     block: int
     workload: Users
-    recipe: Recipe
+    recipe: PageRecipe
     cores: Cores
     files: Path
-    each_second: Callable[[Second, Sequence[Page]], None]
+    each_second: Callable[[Second, Sequence[PageLine]], None]
 
     def measure(self, seen: CrowdSeen) -> None:
         """The whole crowd, from its client host to its end; raises TestbedFailed. What was seen is in `seen` anyhow."""
@@ -157,12 +157,12 @@ class _Told:
 
     lines: Tail
     seen: CrowdSeen
-    each_second: Callable[[Second, Sequence[Page]], None]
+    each_second: Callable[[Second, Sequence[PageLine]], None]
     seconds: int = 0
 
     def tell(self) -> None:
         """Take in what has come since, and tell of it."""
-        pages = [Page(**json.loads(line)) for line in self.lines.gained().splitlines()]
+        pages = [PageLine(**json.loads(line)) for line in self.lines.gained().splitlines()]
         self.seen.pages += pages
         for number, second in enumerate(self.seen.seconds[self.seconds :]):
             self.seconds += 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from harness.capacity.buckets import UNTOLD, percentile
-from harness.capacity.series import Bucket, Page, Second
+from harness.capacity.series import Bucket, PageLine, Second
 from harness.model.crowdobservation import CrowdObservation
 
 Number = TypeVar("Number", int, float)
@@ -18,10 +18,10 @@ LONG_PAGE_MS = 3000.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class CrowdResults:
     """All that was seen of a crowd; None for what the trial did not get to."""
 
-    pages: Sequence[Page]
+    pages: Sequence[PageLine]
     seconds: Sequence[Second]
     buckets: Sequence[Bucket]
     link_reading: Mapping[str, Any] | None = None
@@ -31,7 +31,7 @@ class Seen:
     limited_by: str | None = None
 
 
-def observe(seen: Seen) -> CrowdObservation:
+def observe(seen: CrowdResults) -> CrowdObservation:
     """The numbers of a record."""
     loaded = [page for page in seen.pages if page.ms is not None]
     failed = [page for page in seen.pages if page.ms is None]
@@ -81,7 +81,7 @@ def users_over(buckets: Sequence[Bucket], limit_ms: float) -> int | None:
     return _whole(first.users) if first else None
 
 
-def _tls_versions(pages: Iterable[Page]) -> dict[str, int]:
+def _tls_versions(pages: Iterable[PageLine]) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for page in pages:
         if page.tls:

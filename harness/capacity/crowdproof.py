@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.capacity.series import Page
+from harness.capacity.series import PageLine
 from harness.capacity.served import NO_TLS, ServedCounts
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
@@ -28,7 +28,7 @@ class CrowdEvidence:
     connections_per_host: int
     tls: str
     tls_resumption: bool
-    pages: Sequence[Page]
+    pages: Sequence[PageLine]
     served: ServedCounts | None
     link_reading: Mapping[str, Any] | None
     logged: bool = True

@@ -12,7 +12,7 @@ from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
 from harness.capacity.k6build import k6_program, k6_version
 from harness.capacity.limits import Machine, refuse_too_many
 from harness.capacity.provedload import in_the_browser, proved_recipe
-from harness.capacity.recipe import Recipe
+from harness.capacity.recipe import PageRecipe
 from harness.model.compression import RECORDED_COMPRESSION
 from harness.model.condition import Condition, Served
 from harness.model.engine import Engine
@@ -39,7 +39,7 @@ MOST_MEASURED = (
 class CrowdRoom(StudyBed):
     """The servers of a study of crowds, with their status pages. `recipes` are those of its pages."""
 
-    def __init__(self, study: Study, archives: Archives, recipes: Mapping[Served, Recipe]) -> None:
+    def __init__(self, study: Study, archives: Archives, recipes: Mapping[Served, PageRecipe]) -> None:
         super().__init__(archives, study.setups, study.tcp, study.link_backend)
         self._recipes = recipes
         self._settings: Mapping[str, ServerSettings] = {
@@ -102,11 +102,13 @@ def _version() -> str:
     return k6_version()
 
 
-def _recipes(study: Study, archives: Archives, conditions: Sequence[Condition]) -> Mapping[Served, Recipe]:
+def _recipes(
+    study: Study, archives: Archives, conditions: Sequence[Condition]
+) -> Mapping[Served, PageRecipe]:
     """What the pages of these conditions ask for, each by its protocol, at a server of the study."""
     firsts = {page_of(condition): condition for condition in reversed([*conditions])}
     servers = {server.name: server for every in study.servers.values() for server in every}
-    made: dict[Served, Recipe] = {}
+    made: dict[Served, PageRecipe] = {}
     with opened(Bench({}, (), study.tcp, study.link_backend)) as bench:
         for page, condition in firsts.items():
             asked, server = in_the_browser(condition), servers[condition.server]
@@ -121,7 +123,7 @@ def _recipes(study: Study, archives: Archives, conditions: Sequence[Condition]) 
     return made
 
 
-def _refuse_too_many(condition: Condition, recipe: Recipe) -> None:
+def _refuse_too_many(condition: Condition, recipe: PageRecipe) -> None:
     """Raise an error of one line when the machine does not carry the users of a condition."""
     if isinstance(condition.workload, Users):
         crowd = crowd_of(condition.workload, recipe, condition.protocol, condition.link.rtt_ms)

@@ -14,12 +14,12 @@ from harness.capacity.arrival import connections_per_host, crowd_of
 from harness.capacity.buckets import buckets
 from harness.capacity.cores import Cores, allotted_here
 from harness.capacity.crowd import Crowd, CrowdSeen
-from harness.capacity.crowdobserve import Seen, observe
+from harness.capacity.crowdobserve import CrowdResults, observe
 from harness.capacity.crowdproof import CrowdEvidence, verdict
 from harness.capacity.limit import Capacity, Part
 from harness.capacity.limits import Machine, refuse_too_many
-from harness.capacity.recipe import Recipe
-from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, Page, Second
+from harness.capacity.recipe import PageRecipe
+from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, PageLine, Second
 from harness.errors import StudyError, TestbedFailed
 from harness.model.crowdobservation import CrowdObservation
 from harness.model.link import Link
@@ -35,7 +35,7 @@ PAGE_NAME, CORES_NAME = "page.json", "cores.json"  # what a user loads, and who 
 EMULATOR_THREADS = 1  # that work; those that read and write devices wait most of the time
 
 
-def nobody(_second: Second, _ended: Sequence[Page]) -> None:
+def nobody(_second: Second, _ended: Sequence[PageLine]) -> None:
     """Tells nobody."""
 
 
@@ -47,9 +47,9 @@ class CrowdOptions:
     each second as it ends, with the pages that ended in it.
     """
 
-    recipe: Recipe
+    recipe: PageRecipe
     settings: ServerSettings | None = None
-    each_second: Callable[[Second, Sequence[Page]], None] = nobody
+    each_second: Callable[[Second, Sequence[PageLine]], None] = nobody
 
 
 def run_crowd_trial(testbed: Testbed, planned: PlannedTrial, options: CrowdOptions, files: Path) -> Record:
@@ -137,7 +137,7 @@ def _observed(
     crowd: Crowd, seen: CrowdSeen, made: Sequence[Bucket], settings: ServerSettings
 ) -> CrowdObservation:
     return observe(
-        Seen(
+        CrowdResults(
             pages=seen.pages,
             seconds=seen.seconds,
             buckets=made,

@@ -37,7 +37,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Crowd:
+class CrowdSize:
     """What the limits are held against. A user waits at least `pause_s` between one page and the next."""
 
     users: int
@@ -52,7 +52,7 @@ class Crowd:
         return self.connections_per_page * pages + self.connections_at_once
 
 
-def refuse_too_many(crowd: Crowd, machine: Machine) -> None:
+def refuse_too_many(crowd: CrowdSize, machine: Machine) -> None:
     """Raise an error of one line when there are more users than the machine carries."""
     if crowd.users > machine.addresses:
         raise StudyError(
@@ -63,7 +63,7 @@ def refuse_too_many(crowd: Crowd, machine: Machine) -> None:
         raise EnvironmentLacks(complaint)
 
 
-def _complaints(crowd: Crowd, machine: Machine) -> Iterator[str]:
+def _complaints(crowd: CrowdSize, machine: Machine) -> Iterator[str]:
     descriptors = crowd.users * crowd.connections_at_once + SPARE_DESCRIPTORS
     if 0 <= machine.descriptors < descriptors:
         yield (

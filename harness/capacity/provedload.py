@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.browser.browserlog import Request
-from harness.capacity.recipe import Recipe, recipe_of
+from harness.capacity.recipe import PageRecipe, recipe_of
 from harness.errors import MeasurementRefused
 from harness.model.condition import Condition
 from harness.model.engine import DEFAULT_ENGINE, speaking
@@ -40,7 +40,7 @@ def unhurried(link: Link) -> Link:
     return replace(link, name="recipe", rtt_ms=LEAST_RTT_MS, down=down, up=up)
 
 
-def proved_recipe(opened: Bench, condition: Condition, files: Path, *, timeout_s: float = 60.0) -> Recipe:
+def proved_recipe(opened: Bench, condition: Condition, files: Path, *, timeout_s: float = 60.0) -> PageRecipe:
     """What the page of a crowd's condition asks for, from loads by its protocol that were proved.
 
     They go over the condition's link with a long round trip. MeasurementRefused when not enough of them count.

@@ -56,7 +56,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class PageRecipe:
     """The document, and the objects in the order in which the browser asked for them.
 
     `left_out` counts what not every load asked for.
@@ -87,7 +87,7 @@ class Recipe:
         }
 
 
-def recipe_of(loads: Sequence[Sequence[Request]]) -> Recipe:
+def recipe_of(loads: Sequence[Sequence[Request]]) -> PageRecipe:
     """The recipe of a page from what it asked for in each of its proved loads (`Evidence.load_requests`)."""
     seen = [_answered(load) for load in loads]
     if not seen or not all(seen):
@@ -99,7 +99,7 @@ def recipe_of(loads: Sequence[Sequence[Request]]) -> Recipe:
     waits = [_waits(load) for load in requests]
     after = [set.intersection(*(load[number] for load in waits)) for number in range(len(names))]
     items = [_item(request, _needed(after[number], after)) for number, request in enumerate(requests[0])]
-    return Recipe(
+    return PageRecipe(
         document=items[0],
         objects=tuple(items[1:]),
         left_out=sum(len(load) - len(names) for load in named),

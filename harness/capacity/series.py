@@ -15,7 +15,7 @@ PAGES_NAME, SECONDS_NAME, BUCKETS_NAME = "pages.jsonl", "seconds.jsonl", "bucket
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page:
+class PageLine:
     """One page that a user asked for. `t_s` is when, since the trial began; `users` were there then.
 
     `ms` is None when it failed, and `error` then says by what. `protocol` is named as ALPN does.

@@ -13,7 +13,7 @@ from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
 from harness.capacity.k6build import k6_program
 from harness.capacity.limits import Machine, refuse_too_many
 from harness.capacity.provedload import in_the_browser, proved_recipe
-from harness.capacity.recipe import Recipe
+from harness.capacity.recipe import PageRecipe
 from harness.cli.crowdlines import recipe_line, second_line, summary
 from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
@@ -110,7 +110,7 @@ def _link(arguments: argparse.Namespace) -> Link:
     return replace(links[0], per_client=True)
 
 
-def _recipe(archive: Archive, condition: Condition, replay: Replay, backend: Backend | None) -> Recipe:
+def _recipe(archive: Archive, condition: Condition, replay: Replay, backend: Backend | None) -> PageRecipe:
     """What the page asks for; and whether the machine carries so many who ask for it."""
     asked = in_the_browser(condition)
     with bench(

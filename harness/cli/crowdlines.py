@@ -6,8 +6,8 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.capacity.recipe import Recipe
-from harness.capacity.series import Page, Second
+from harness.capacity.recipe import PageRecipe
+from harness.capacity.series import PageLine, Second
 from harness.model.crowdobservation import CrowdObservation
 from harness.outcome import Outcome
 from harness.records import Record
@@ -22,7 +22,7 @@ LIMITS = {
 }
 
 
-def recipe_line(name: str, recipe: Recipe) -> str:
+def recipe_line(name: str, recipe: PageRecipe) -> str:
     """What a page is, before the crowd starts."""
     waiting = sum(each.after != (-1,) for each in recipe.objects)
     hosts = len(recipe.hosts)
@@ -32,7 +32,7 @@ def recipe_line(name: str, recipe: Recipe) -> str:
     )
 
 
-def second_line(second: Second, ended: Sequence[Page]) -> str:
+def second_line(second: Second, ended: Sequence[PageLine]) -> str:
     """One second: `ended` are the pages that ended or failed in it."""
     times = [page.ms for page in ended if page.ms is not None]
     failed = Counter(page.error or "unknown" for page in ended if page.ms is None)

@@ -15,7 +15,7 @@ import pytest
 
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
 from harness.capacity.provedload import in_the_browser, proved_recipe
-from harness.capacity.recipe import Recipe
+from harness.capacity.recipe import PageRecipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.model.condition import Condition, Origins
 from harness.model.crowdobservation import CrowdObservation
@@ -63,7 +63,7 @@ def crowd_of(protocol: Protocol, users: int = 5, seconds: float = 8) -> Conditio
     )
 
 
-def recipe(condition: Condition) -> Recipe:
+def recipe(condition: Condition) -> PageRecipe:
     asked = in_the_browser(condition)
     archive = open_archive(archives_root(), PAGE)
     with bench({PAGE: archive}, [asked.protocol], server=asked.server) as opened:

@@ -13,7 +13,7 @@ from analysis.evaluation.results import evaluate
 from analysis.runs import series
 from analysis.runs.rundirectory import load
 from analysis.runs.series import Series, series_of
-from harness.capacity.series import Bucket, Page, Second
+from harness.capacity.series import Bucket, PageLine, Second
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 
@@ -35,9 +35,9 @@ def test_a_series_has_a_row_per_line_and_numbers_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "written"), [(Series.BUCKETS, Bucket), (Series.PAGES, Page), (Series.SECONDS, Second)]
+    ("read", "written"), [(Series.BUCKETS, Bucket), (Series.PAGES, PageLine), (Series.SECONDS, Second)]
 )
-def test_what_is_read_is_what_trials_write(read: Series, written: type[Bucket | Page | Second]) -> None:
+def test_what_is_read_is_what_trials_write(read: Series, written: type[Bucket | PageLine | Second]) -> None:
     assert set(read.numbers) <= {each.name for each in fields(written)}
 
 

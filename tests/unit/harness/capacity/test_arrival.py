@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from harness.capacity.arrival import crowd_of, users_at
-from harness.capacity.recipe import Item, Recipe
+from harness.capacity.recipe import Item, PageRecipe
 from harness.model.protocol import Protocol
 from harness.model.workload import Users
 
 RAMP = Users(start=1, to=101, over_s=100)
 STEPS = Users(steps=(50, 100), step_s=60)
 ONE, TWO = (Item(f"https://{host}.example/", "GET", (), 200) for host in "ab")
-PAGE = Recipe(ONE, (TWO,) * 20)
+PAGE = PageRecipe(ONE, (TWO,) * 20)
 
 
 @pytest.mark.parametrize(

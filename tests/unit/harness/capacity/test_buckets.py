@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.capacity.buckets import buckets, percentile
-from harness.capacity.series import Page, Second
+from harness.capacity.series import PageLine, Second
 
 
-def page(t_s: float, ms: float | None = 100.0, error: str | None = None) -> Page:
-    return Page(t_s=t_s, user=0, users=3, ms=ms, error=error, requests=4)
+def page(t_s: float, ms: float | None = 100.0, error: str | None = None) -> PageLine:
+    return PageLine(t_s=t_s, user=0, users=3, ms=ms, error=error, requests=4)
 
 
 def test_a_page_counts_where_it_ends_and_a_failed_one_where_it_began() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from harness.capacity.buckets import buckets
-from harness.capacity.crowdobserve import Seen, observe, users_over
-from harness.capacity.series import Bucket, Page, Second
+from harness.capacity.crowdobserve import CrowdResults, observe, users_over
+from harness.capacity.series import Bucket, PageLine, Second
 
 PAGES = [
-    Page(t_s=0.0, user=0, users=1, ms=500, requests=3, connections=2, tls="1.3"),
-    Page(t_s=11.0, user=1, users=10, ms=1000, requests=3, connections=2, tls="1.3"),
-    Page(t_s=12.0, user=2, users=10, ms=1500, requests=3, connections=1, tls="1.3"),
-    Page(t_s=21.0, user=2, users=20, error="timeout", requests=2, failed=2, connections=1),
-    Page(t_s=25.0, user=3, users=21, error="reset"),
+    PageLine(t_s=0.0, user=0, users=1, ms=500, requests=3, connections=2, tls="1.3"),
+    PageLine(t_s=11.0, user=1, users=10, ms=1000, requests=3, connections=2, tls="1.3"),
+    PageLine(t_s=12.0, user=2, users=10, ms=1500, requests=3, connections=1, tls="1.3"),
+    PageLine(t_s=21.0, user=2, users=20, error="timeout", requests=2, failed=2, connections=1),
+    PageLine(t_s=25.0, user=3, users=21, error="reset"),
 ]
 SECONDS = [
     Second(
@@ -34,7 +34,7 @@ SECONDS = [
 def test_every_number_of_a_small_crowd() -> None:
     lot = buckets(PAGES, SECONDS, 10, 30)
     made = observe(
-        Seen(
+        CrowdResults(
             pages=PAGES,
             seconds=SECONDS,
             buckets=lot,
@@ -63,7 +63,7 @@ def test_every_number_of_a_small_crowd() -> None:
 
 
 def test_a_crowd_of_which_nothing_was_seen() -> None:
-    made = observe(Seen(pages=[], seconds=[], buckets=[]))
+    made = observe(CrowdResults(pages=[], seconds=[], buckets=[]))
     assert made.pages == 0
     assert made.pages_per_s is None
     assert made.page_ms is None

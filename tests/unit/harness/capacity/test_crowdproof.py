@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from harness.capacity.crowdproof import CrowdEvidence, verdict
-from harness.capacity.series import Page
+from harness.capacity.series import PageLine
 from harness.capacity.served import ServedCounts, counted
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from sites.servedrequest import Match, ServedRequest
 
-PAGE = Page(t_s=0, user=0, ms=300, requests=10, connections=2, protocol="h2", tls="1.3")
-FAILED = Page(t_s=1, user=1, error="timeout", requests=3, failed=3)
+PAGE = PageLine(t_s=0, user=0, ms=300, requests=10, connections=2, protocol="h2", tls="1.3")
+FAILED = PageLine(t_s=1, user=1, error="timeout", requests=3, failed=3)
 CLEAN = {
     way: {"drops_queue": 7, "drops_device": 0, "oversize": 0, "write_errors": 0} for way in ("down", "up")
 }

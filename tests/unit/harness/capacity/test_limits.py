@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from harness.capacity.limits import Crowd, Machine, refuse_too_many
+from harness.capacity.limits import CrowdSize, Machine, refuse_too_many
 from harness.errors import EnvironmentLacks, StudyError
 
 MACHINE = Machine(addresses=65_536, descriptors=20_000, memory_bytes=8_000_000_000)
-CROWD = Crowd(users=1000, connections_at_once=6, connections_per_page=6, pause_s=5.0)
+CROWD = CrowdSize(users=1000, connections_at_once=6, connections_per_page=6, pause_s=5.0)
 
 
 def test_a_crowd_that_fits() -> None:
@@ -48,7 +48,7 @@ def test_a_crowd_that_fits() -> None:
     ],
 )
 def test_what_is_too_much_is_one_line(
-    crowd: Crowd, machine: Machine, error: type[Exception], said: str
+    crowd: CrowdSize, machine: Machine, error: type[Exception], said: str
 ) -> None:
     with pytest.raises(error, match=said) as refused:
         refuse_too_many(crowd, machine)

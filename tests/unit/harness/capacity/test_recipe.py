@@ -11,24 +11,24 @@ import pytest
 
 from harness.browser.browserlog import Request
 from harness.browser.netlog import parse_netlog
-from harness.capacity.recipe import DOCUMENT, Recipe, network_ms, recipe_of
+from harness.capacity.recipe import DOCUMENT, PageRecipe, network_ms, recipe_of
 from harness.errors import MeasurementRefused
 
 DATA = Path(__file__).parents[3] / "data" / "recipe"
 START = "https://site.example/"
 
 
-def real(name: str, loads: int = 3) -> Recipe:
+def real(name: str, loads: int = 3) -> PageRecipe:
     texts = [gzip.decompress((DATA / f"{name}-{number + 1}.json.gz").read_bytes()) for number in range(loads)]
     return recipe_of([parse_netlog(text.decode()).page_requests for text in texts])
 
 
-def number(recipe: Recipe, end: str) -> int:
+def number(recipe: PageRecipe, end: str) -> int:
     (found,) = [number for number, each in enumerate(recipe.objects) if each.url.endswith(end)]
     return found
 
 
-def all_before(recipe: Recipe, index: int) -> set[int]:
+def all_before(recipe: PageRecipe, index: int) -> set[int]:
     """What an object waits for, also by way of others."""
     found = set(recipe.objects[index].after)
     for other in found - {DOCUMENT}:

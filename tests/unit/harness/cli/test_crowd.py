@@ -6,8 +6,8 @@ import argparse
 
 import pytest
 
-from harness.capacity.recipe import Item, Recipe
-from harness.capacity.series import Page, Second
+from harness.capacity.recipe import Item, PageRecipe
+from harness.capacity.series import PageLine, Second
 from harness.cli.arguments.crowd import SPOKEN, duration_s
 from harness.cli.crowdlines import recipe_line, second_line
 from harness.model.protocol import Protocol
@@ -43,7 +43,11 @@ def test_the_line_of_a_second() -> None:
         generator_cpu_s=0.3,
         machine_idle_share=0.42,
     )
-    ended = [Page(t_s=11, user=1, ms=400), Page(t_s=11, user=2, ms=500), Page(t_s=3, user=3, error="timeout")]
+    ended = [
+        PageLine(t_s=11, user=1, ms=400),
+        PageLine(t_s=11, user=2, ms=500),
+        PageLine(t_s=3, user=3, error="timeout"),
+    ]
     assert second_line(second, ended) == (
         "  12 s  50 users  2 pages  450 ms  1 failed (1 timeout)  server 0.61 38.2 MB 12/400 workers  generator 0.30  "
         "emulator -  idle 42%"
@@ -56,7 +60,7 @@ def test_the_line_of_a_second() -> None:
 def test_the_line_of_a_recipe() -> None:
     document, style = (Item(f"https://{host}.example/", "GET", (), 200) for host in "ab")
     late = Item("https://a.example/late", "GET", (), 200, (0,))
-    made = Recipe(document, (Item(style.url, "GET", (), 200, (-1,)), late))
+    made = PageRecipe(document, (Item(style.url, "GET", (), 200, (-1,)), late))
     assert (
         recipe_line("page", made) == "page: 3 requests to 2 hosts, 1 of them after others than the document"
     )
