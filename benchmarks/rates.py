@@ -20,7 +20,7 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks.link import Row, Setting, program
-from harness.capacity.limit import Limit
+from harness.capacity.limit import Bottleneck
 from harness.capacity.ratetrial import RateOptions, run_rate_trial
 from harness.errors import TestbedFailed
 from harness.model.condition import Condition, Origins
@@ -132,7 +132,7 @@ def pipelining(setting: Setting) -> Iterator[Row | str]:
 def counts(seen: RateObservation) -> bool:
     """Whether the server alone can have been what a run measured."""
     others = seen.foreign_cpu_share
-    return others is not None and others <= FOREIGN_CPU_LIMIT and seen.limited_by == Limit.SERVER_CPU
+    return others is not None and others <= FOREIGN_CPU_LIMIT and seen.limited_by == Bottleneck.SERVER_CPU
 
 
 def protocols(setting: Setting) -> Iterator[Row | str]:
