@@ -104,7 +104,7 @@ def _version() -> str:
 
 def _recipes(study: Study, archives: Archives, conditions: Sequence[Condition]) -> Mapping[Served, Recipe]:
     """What the pages of these conditions ask for, each by its protocol, at a server of the study."""
-    firsts = {page_of(condition): condition for condition in reversed([*conditions])}
+    firsts = {page_of(condition): condition for condition in reversed(conditions)}
     servers = {server.name: server for every in study.servers.values() for server in every}
     made: dict[Served, Recipe] = {}
     with opened(Bench({}, (), study.tcp, study.link_backend)) as bench:
