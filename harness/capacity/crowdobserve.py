@@ -66,6 +66,7 @@ def observe(seen: CrowdResults) -> CrowdObservation:
         requests_by_protocol=dict(seen.requests_by_protocol or {}),
         tls_versions=_tls_versions(seen.pages),
         link_reading=seen.link_reading,
+        duration_s=round(math.fsum(bucket.seconds for bucket in seen.buckets), 3) or None,
         foreign_cpu_share=seen.foreign_cpu_share,
         accounting=seen.accounting,
     )

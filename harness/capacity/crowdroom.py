@@ -106,7 +106,7 @@ def _recipes(
     study: Study, archives: Archives, conditions: Sequence[Condition]
 ) -> Mapping[Served, PageRecipe]:
     """What the pages of these conditions ask for, each by its protocol, at a server of the study."""
-    firsts = {page_of(condition): condition for condition in reversed([*conditions])}
+    firsts = {page_of(condition): condition for condition in reversed(conditions)}
     servers = {server.name: server for every in study.servers.values() for server in every}
     made: dict[Served, PageRecipe] = {}
     with opened(Bench({}, (), study.tcp, study.link_backend)) as bench:

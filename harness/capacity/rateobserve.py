@@ -32,6 +32,7 @@ def observe(evidence: RateEvidence, limited_by: str | None) -> RateObservation:
         requests_by_protocol=requests_by_protocol(evidence),
         tls_versions=tls_versions(evidence),
         link_reading=used.link_reading if used else None,
+        duration_s=round(reading.seconds, 3) if reading else None,
         foreign_cpu_share=used.foreign_cpu_share if used else None,
         accounting=evidence.accounting,
     )

@@ -45,9 +45,8 @@ class Served(NamedTuple):
 class Condition:
     """One cell of a study: what is loaded, how its bytes travel, over which link, by which browser or generator.
 
-
-    A generator has a `workload`; a browser has none, as it loads the page once.
-    `again` tells apart a cell that is measured twice in each block (A/A), so that the difference of nothing is known.
+    A generator has a `workload`; a browser has none, as it loads the page once. `again` tells apart a
+    cell that is measured twice in each block (A/A), so that the difference of nothing is known.
     """
 
     page: str

@@ -139,7 +139,7 @@ class Testbed:
         every = tuple(itertools.chain.from_iterable(services.values()))
         self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))
         place = self.folder / "servers" / engine / archive.name / str(chosen.compression)
-        folder = place / (tuned.name or server)
+        folder = place / (tuned.name or server) / protocols[0]
         deployment = Deployment(
             sites,
             every,

@@ -8,7 +8,9 @@ from typing import Any
 from harness.model.claim import Claim, settings
 from harness.model.defaultclaims import default_claims
 from harness.model.dimensions import dimensions_of
+from harness.model.kind import Kind
 from harness.study.studyfile import parse_study, read_study, shipped_studies
+from tests.unit.harness.study.kindstudies import USERS
 
 STUDY = """
 name = "mine"
@@ -106,3 +108,16 @@ def test_each_study_that_ships_asks_something() -> None:
     for path in shipped_studies().values():
         study = read_study(path)
         assert default_claims([dimensions_of(each) for each in study.conditions])
+
+
+def test_other_kinds_compare_their_servers_too_in_their_own_metric() -> None:
+    found = default_claims(conditions(USERS), Kind.USERS)
+    assert names(found) == [
+        "h2 against http1",
+        "h3 against http1",
+        "apache against old",
+        "caddy against old",
+    ]
+    assert {claim.metric for claim in found} == {"pages_per_s"}
+    server = found[2]
+    assert {each.dimensions["protocol"] for each in settings(server, conditions(USERS))} == {"http1", "h2"}

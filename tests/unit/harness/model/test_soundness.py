@@ -17,6 +17,7 @@ from harness.model.soundness import (
     WAITING_LIMIT,
     Limit,
     disturbed,
+    kind_of,
     reasons_of,
     unsound,
 )
@@ -97,8 +98,56 @@ def test_others_disturb_when_they_run_and_the_browser_waits() -> None:
 
 
 def test_names_are_given_once_and_outcomes_are_no_fault_of_the_machine() -> None:
-    names = [reason.name for reason in reasons_of(Kind.LOAD)]
-    assert len(names) == len(set(names))
+    for kind in Kind:
+        names = [reason.name for reason in reasons_of(kind)]
+        assert len(names) == len(set(names))
+        assert set(names) >= MACHINE
     assert set(MEANINGS) == set(Outcome) - {Outcome.OK}
-    assert set(names) >= MACHINE
     assert not MACHINE & {outcome.value for outcome in Outcome}
+
+
+CROWD: dict[str, Any] = {"kind": "users", "outcome": "ok", "pages_per_s": 40.0, "duration_s": 100.0}
+LOOP: dict[str, Any] = {"kind": "requests", "outcome": "ok", "requests_per_s": 9e4, "duration_s": 10.0}
+
+
+@pytest.mark.parametrize("trial", [CROWD, LOOP])
+def test_a_server_under_load_counts_unless_what_loads_it_was_the_limit(trial: dict[str, Any]) -> None:
+    assert unsound(trial) is None
+    for limit in ("workers", "server-cpu", "link", "nothing", None):
+        assert unsound({**trial, "limited_by": limit}) is None
+    assert unsound({**trial, "limited_by": "generator-cpu"}) == "generator-saturated"
+    assert unsound({**trial, "limited_by": "emulator"}) == "emulator-saturated"
+    assert unsound({**trial, "outcome": "page-error", "limited_by": "emulator"}) == "page-error"
+
+
+@pytest.mark.parametrize("trial", [CROWD, LOOP])
+def test_a_server_under_load_needs_the_whole_machine(trial: dict[str, Any]) -> None:
+    assert unsound({**trial, "foreign_cpu_share": FOREIGN_CPU_LIMIT}) is None
+    assert unsound({**trial, "foreign_cpu_share": FOREIGN_CPU_LIMIT + 0.01}) == "busy-machine"
+
+
+@pytest.mark.parametrize("way", Way)
+@pytest.mark.parametrize("trial", [CROWD, LOOP])
+def test_a_link_that_stalled_for_a_share_of_the_trial(trial: dict[str, Any], way: Way) -> None:
+    most_us = STALLED_LIMIT * trial["duration_s"] * 1e6
+
+    def found(stalled_us: float | None, **changed: object) -> str | None:
+        return unsound({**trial, "link_reading": {way.value: {"stalled_us": stalled_us}}, **changed})
+
+    assert found(most_us) is None
+    assert found(most_us * 1.01) == f"late-packets-{way}"
+    assert found(None) is None  # a link that is none tells nothing
+    assert found(most_us * 1.01, duration_s=None) is None
+
+
+def test_a_trial_without_its_figure_does_not_count() -> None:
+    assert unsound({**CROWD, "pages_per_s": 0}) == "no-page-rate"
+    assert unsound({**LOOP, "requests_per_s": None}) == "no-request-rate"
+
+
+def test_the_kind_of_a_record_decides_what_is_asked() -> None:
+    assert kind_of({}) is Kind.LOAD
+    assert unsound({**CROWD, "plt_ms": None}) is None
+    assert unsound({**LOADED, "limited_by": "emulator"}) is None
+    with pytest.raises(ValueError, match="crowds"):
+        unsound({**CROWD, "kind": "crowds"})

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.condition import Condition
+from harness.model.dimensions import dimensions_of
 from harness.study.blocks import MOST_TOGETHER, baseline_of, settings_of, shuffled
 from harness.study.plan import make_plan
 from harness.study.studyfile import parse_study, read_study, shipped_studies
+from tests.unit.harness.study.kindstudies import REQUESTS
 
 TWO_SETTINGS = """
 name = "mine"
@@ -99,3 +101,14 @@ def test_a_block_holds_every_condition_once(seed: int, twice: bool) -> None:
     order = shuffled(settings_of(conditions, twice=twice), random.Random(seed))  # noqa: S311
     assert Counter(cell for cell in order if not cell.again) == Counter(conditions)
     assert sum(cell.again for cell in order) == (2 if twice else 0)
+
+
+def test_a_large_setting_of_loops_is_split_until_it_stays_close() -> None:
+    """30 loops of h2load: those of a depth stand together and, of the many at depth 1, those of a server."""
+    wide = REQUESTS.replace("[16, 64]", "[4, 16, 64]").replace('server = "nginx"', 'server = ["nginx", "apache"]')
+    _, by_h2load = settings_of(parse_study(wide, "x").conditions, twice=False)
+    depths = [{dimensions_of(cell)["depth"] for cell in group} for group in by_h2load]
+    servers = [{cell.server for cell in group} for group in by_h2load]
+    assert [len(group) for group in by_h2load] == [9, 9, 12]
+    assert depths == [{1}, {1}, {8}]
+    assert servers == [{"nginx"}, {"apache"}, {"nginx", "apache"}]

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from harness.errors import RecordsError
+from harness.model.kind import Kind
+from harness.model.metrics import main_metric
 from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from harness.study.trials import Trials
+from tests.unit.harness.study.kindstudies import REQUESTS, USERS
 
 STUDY = """
 name = "mine"
@@ -117,3 +120,22 @@ def test_cut_plan_is_refused(study: Study) -> None:
         Plan.from_lines(text[:-20], "plan.jsonl")
     with pytest.raises(RecordsError, match="not a plan"):
         Plan.from_lines("", "plan.jsonl")
+
+
+@pytest.mark.parametrize(("text", "kind"), [(USERS, Kind.USERS), (REQUESTS, Kind.REQUESTS)])
+def test_a_plan_of_another_kind_survives_its_file(text: str, kind: Kind) -> None:
+    plan = make_plan(parse_study(text, "mine.toml"), 7)
+    assert plan.kind is kind
+    again = Plan.from_lines(plan.to_lines(), "plan.jsonl")
+    assert again == plan
+    assert {claim.metric for claim in again.claims} == {main_metric(kind)}
+    assert len({str(trial.condition) for trial in plan.trials}) == plan.conditions
+
+
+def test_a_plan_of_loads_says_nothing_of_kinds(study: Study) -> None:
+    plan = make_plan(study, 7)
+    assert plan.kind is Kind.LOAD
+    assert "workload" not in plan.to_lines()
+    foreign = plan.to_lines().replace('"plt_ms"', '"pages_per_s"')
+    with pytest.raises(RecordsError, match="unknown 'pages_per_s'"):
+        Plan.from_lines(foreign, "plan.jsonl")
