@@ -100,7 +100,9 @@ def times(setting: Setting) -> Iterator[Row | str]:
             ) as opened:
                 after = in_browser(opened, condition, 1 + (run + 1) * LOADS)
             network = statistics.median(taken + after)
-            said = f"crowd {page_ms:,.0f} ms ({ended}), browser {network:,.0f} ms of {len(taken + after)} loads"
+            said = (
+                f"crowd {page_ms:,.0f} ms ({ended}), browser {network:,.0f} ms of {len(taken + after)} loads"
+            )
             yield f"{protocol}: {said}"
             shares.append(page_ms / network)
             taken = after
