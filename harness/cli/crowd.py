@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.capacity.arrival import crowd_of
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
-from harness.capacity.k6build import k6_program
+from harness.capacity.k6program import k6_program
 from harness.capacity.limits import Machine, refuse_too_many
 from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness.capacity.k6build import REMEDY, k6_program, k6_version
+from harness.capacity.k6program import REMEDY, k6_program, k6_version
 from harness.cli.plaintext import say
 from harness.errors import ColdloadError
 from harness.testbed.preflight import Check, checks, missing

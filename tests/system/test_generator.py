@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness.capacity.k6 import LOG_NAME, generating
-from harness.capacity.k6build import SOURCES
+from harness.capacity.k6program import SOURCES
 from harness.errors import TestbedFailed
 from harness.model.condition import Served
 from harness.model.engine import DEFAULT_ENGINE

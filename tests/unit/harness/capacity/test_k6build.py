@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.capacity import k6build
-from harness.capacity.k6build import k6_program, k6_version, main
+from harness.capacity import k6program
+from harness.capacity.k6build import main
+from harness.capacity.k6program import k6_program, k6_version
 from harness.errors import EnvironmentLacks
 
 REMEDY = rf"to build it: {sys.executable} -m harness\.capacity\.k6build"
@@ -23,14 +24,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def sources(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the sources that may be changed."""
-    copied = shutil.copytree(k6build.SOURCES, folder / "k6")
-    monkeypatch.setattr(k6build, "SOURCES", copied)
+    copied = shutil.copytree(k6program.SOURCES, folder / "k6")
+    monkeypatch.setattr(k6program, "SOURCES", copied)
     return copied
 
 
 def put_a_program() -> None:
     """Where the build would put it, for these sources."""
-    place = k6build.place()
+    place = k6program.place()
     place.parent.mkdir(parents=True)
     place.touch()
 

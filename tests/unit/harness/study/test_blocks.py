@@ -105,7 +105,9 @@ def test_a_block_holds_every_condition_once(seed: int, twice: bool) -> None:
 
 def test_a_large_setting_of_loops_is_split_until_it_stays_close() -> None:
     """30 loops of h2load: those of a depth stand together and, of the many at depth 1, those of a server."""
-    wide = REQUESTS.replace("[16, 64]", "[4, 16, 64]").replace('server = "nginx"', 'server = ["nginx", "apache"]')
+    wide = REQUESTS.replace("[16, 64]", "[4, 16, 64]").replace(
+        'server = "nginx"', 'server = ["nginx", "apache"]'
+    )
     _, by_h2load = settings_of(parse_study(wide, "x").conditions, twice=False)
     depths = [{dimensions_of(cell)["depth"] for cell in group} for group in by_h2load]
     servers = [{cell.server for cell in group} for group in by_h2load]
