@@ -23,6 +23,8 @@ QUIETLY = (
     "--no-thresholds",
     "--address=",
 )
+# Go's collector runs when the heap has grown by so much: a fifth less CPU than by default (100), for some 0.7 MB a user.
+COLLECT_PERCENT = "300"
 
 
 @contextlib.contextmanager
@@ -38,7 +40,7 @@ def generating(plan: Mapping[str, Any], host: Host, files: Path) -> Iterator[Pro
     command = (
         Command.of(k6_program(), "run", *QUIETLY, SOURCES / "crowd.js")
         .named("k6")
-        .with_environment(PLAN=str(file), XDG_CONFIG_HOME=str(files))
+        .with_environment(PLAN=str(file), XDG_CONFIG_HOME=str(files), GOGC=COLLECT_PERCENT)
         .on(host.path)
         .dying_with_us()
     )
