@@ -19,7 +19,10 @@ LONG_PAGE_MS = 3000.0
 
 @dataclass(frozen=True, kw_only=True)
 class CrowdResults:
-    """All that was seen of a crowd; None for what the trial did not get to."""
+    """All that was seen of a crowd; None for what the trial did not get to.
+
+    `asked_s` is how long its users begin pages, None: to the end.
+    """
 
     pages: Sequence[PageLine]
     seconds: Sequence[Second]
@@ -29,6 +32,7 @@ class CrowdResults:
     foreign_cpu_share: float | None = None
     accounting: str | None = None
     limited_by: str | None = None
+    asked_s: float | None = None
 
 
 def observe(seen: CrowdResults) -> CrowdObservation:
@@ -36,7 +40,7 @@ def observe(seen: CrowdResults) -> CrowdObservation:
     loaded = [page for page in seen.pages if page.ms is not None]
     failed = [page for page in seen.pages if page.ms is None]
     times = [page.ms for page in loaded if page.ms is not None]
-    busiest = max(seen.buckets, key=lambda bucket: bucket.pages_per_s, default=None)
+    busiest = max(_of_the_crowd(seen), key=lambda bucket: bucket.pages_per_s, default=None)
     generator_cpu_s = _total(second.generator_cpu_s for second in seen.seconds)
     server_cpu_s = _total(second.server_cpu_s for second in seen.seconds)
     return CrowdObservation(
@@ -70,6 +74,14 @@ def observe(seen: CrowdResults) -> CrowdObservation:
         foreign_cpu_share=seen.foreign_cpu_share,
         accounting=seen.accounting,
     )
+
+
+def _of_the_crowd(seen: CrowdResults) -> Sequence[Bucket]:
+    """The buckets in which users begin pages: once none does, those under way end faster than a crowd's ever do."""
+    asked_s = seen.asked_s
+    if asked_s is None:
+        return seen.buckets
+    return [each for each in seen.buckets if each.t_s + each.seconds <= asked_s] or seen.buckets
 
 
 def users_over(buckets: Sequence[Bucket], limit_ms: float) -> int | None:

@@ -148,6 +148,7 @@ def _observed(
             limited_by=limit.verdict(
                 seen.seconds, _capacity(crowd.cores, settings, crowd.link)
             ).limited_by.value,
+            asked_s=crowd.workload.seconds,
         )
     )
 

@@ -28,7 +28,7 @@ class CrowdObservation:
         "Page rate",
         Unit.PER_S,
         GENERATOR,
-        "the most pages a second in a bucket: the default metric of the kind",
+        "the most pages a second in a bucket while users begin pages: the default metric",
         more_is_better=True,
     )
     users_at_most_pages: int | None = metric(

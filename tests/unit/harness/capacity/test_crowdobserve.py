@@ -31,6 +31,15 @@ SECONDS = [
 ]
 
 
+def test_the_rest_of_the_pages_is_no_peak() -> None:
+    """When the ramp is over nobody begins a page, and what is under way comes all at once."""
+    late = [PageLine(t_s=19.0, user=user, users=20, ms=6000) for user in range(9)]
+    lot = buckets([*PAGES, *late], SECONDS, 10, 20)
+    assert max(each.pages_per_s for each in lot) > 0.5
+    made = observe(CrowdResults(pages=PAGES, seconds=SECONDS, buckets=lot, asked_s=20))
+    assert (made.pages_per_s, made.users_at_most_pages) == (0.2, 11)
+
+
 def test_every_number_of_a_small_crowd() -> None:
     lot = buckets(PAGES, SECONDS, 10, 30)
     made = observe(
