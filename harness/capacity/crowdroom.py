@@ -80,14 +80,16 @@ def page_of(condition: Condition) -> Served:
 
 
 @contextlib.contextmanager
-def crowd_room(study: Study, archives: Archives, trials: Sequence[PlannedTrial]) -> Iterator[CrowdRoom]:
+def crowd_room(
+    study: Study, archives: Archives, trials: Sequence[PlannedTrial], tell: Callable[[str], None]
+) -> Iterator[CrowdRoom]:
     """The room for the trials that are left of a study, open for the length of the block.
 
     Raises an error of one line, before any crowd comes, when the generator is not built, when a page does not load in
     the browser, or when the machine does not carry so many users.
     """
     k6_program()
-    recipes = _recipes(study, archives, [each.condition for each in trials])
+    recipes = _recipes(study, archives, [each.condition for each in trials], tell)
     with opened(CrowdRoom(study, archives, recipes)) as room:
         yield room
 
@@ -103,9 +105,12 @@ def _version() -> str:
 
 
 def _recipes(
-    study: Study, archives: Archives, conditions: Sequence[Condition]
+    study: Study, archives: Archives, conditions: Sequence[Condition], tell: Callable[[str], None]
 ) -> Mapping[Served, PageRecipe]:
-    """What the pages of these conditions ask for, each by its protocol, at a server of the study."""
+    """What the pages of these conditions ask for, each by its protocol.
+
+    At a server of the study, set up as for page loads: one that is set up to starve would hold up the browser, too.
+    """
     firsts = {page_of(condition): condition for condition in reversed(conditions)}
     servers = {server.name: server for every in study.servers.values() for server in every}
     made: dict[Served, PageRecipe] = {}
@@ -115,8 +120,8 @@ def _recipes(
             bench.refuse_unless_usable(asked.engine)
             replay = replace(study.replays[condition.engine], compression=condition.compression)
             archive = archives[condition.engine][asked.served.archive]
-            tuning = Tuning(server.settings)
-            bench.testbed.serve(archive, [asked.protocol], replay, server.program, asked.engine, tuning)
+            tell(f"what {condition.page} asks for by {asked.protocol}, from loads of it in the browser")
+            bench.testbed.serve(archive, [asked.protocol], replay, server.program, asked.engine)
             made[page] = proved_recipe(bench, condition, WORKSPACE / "recipes")
     for condition in conditions:
         _refuse_too_many(condition, made[page_of(condition)])

@@ -23,7 +23,7 @@ QUIETLY = (
     "--no-thresholds",
     "--address=",
 )
-# Go's collector runs when the heap has grown by so much: a fifth less CPU than by default (100), for some 0.7 MB a user.
+# of growth of the heap before Go collects: less CPU than by default (100), for some 0.7 MB a user
 COLLECT_PERCENT = "300"
 
 

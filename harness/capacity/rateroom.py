@@ -47,7 +47,9 @@ class RateRoom(StudyBed):
 
 
 @contextlib.contextmanager
-def rate_room(study: Study, archives: Archives, trials: Sequence[PlannedTrial]) -> Iterator[RateRoom]:
+def rate_room(
+    study: Study, archives: Archives, trials: Sequence[PlannedTrial], _: Callable[[str], None]
+) -> Iterator[RateRoom]:
     """The room for a study, open for the length of the block; nothing of it depends on which trials are left."""
     del trials
     with opened(RateRoom(study, archives)) as room:

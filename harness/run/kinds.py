@@ -23,6 +23,8 @@ from harness.testbed.untilright import Patience
 from harness.trial.browsers import browser_programs
 from harness.trial.loadroom import load_room
 
+Tell = Callable[[str], None]
+
 
 class Room(Interface):
     """Where the trials of a run are made: its servers, and what makes the load. All of it is up."""
@@ -49,9 +51,12 @@ class Room(Interface):
 
 @dataclass(frozen=True)
 class Measuring:
-    """How a kind is measured: its room for a study and the trials that are left of it, and the programs it runs."""
+    """How a kind is measured: its room for a study and the trials that are left of it, and the programs it runs.
 
-    room: Callable[[Study, Archives, Sequence[PlannedTrial]], AbstractContextManager[Room]]
+    The room is given what to tell of its preparing, for somebody who waits.
+    """
+
+    room: Callable[[Study, Archives, Sequence[PlannedTrial], Tell], AbstractContextManager[Room]]
     programs: Callable[[], Mapping[str, Callable[[], str]]]
 
 

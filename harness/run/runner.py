@@ -46,7 +46,7 @@ def run_study(
     count = sum(len(each) for each in archives.values())
     listener.preparing(f"servers for {count} archive(s), {len(study.protocols)} protocol(s)")
     measuring = ROOMS[study.kind]
-    with measuring.room(study, archives, left) as made:
+    with measuring.room(study, archives, left, listener.preparing) as made:
         for engine, reason in made.lacking.items():
             count = sum(planned.condition.engine is engine for planned in left)
             listener.warned(f"{count} trials with {engine} are recorded as testbed-failed: {reason}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.model.engine import Engine
@@ -50,7 +50,9 @@ class LoadRoom:
 
 
 @contextlib.contextmanager
-def load_room(study: Study, archives: Archives, trials: Sequence[PlannedTrial]) -> Iterator[LoadRoom]:
+def load_room(
+    study: Study, archives: Archives, trials: Sequence[PlannedTrial], _: Callable[[str], None]
+) -> Iterator[LoadRoom]:
     """The room for a study, open for the length of the block; nothing of it depends on which trials are left."""
     del trials
     with opened(Bench(archives, study.setups, study.tcp, study.link_backend)) as bench:

@@ -1,0 +1,99 @@
+"""Studies of a server under load as a user runs them: from plan to report, killed and continued."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.system.conftest import Coldload, small_site
+from tests.system.test_run import records, wait_for_records
+
+USERS = """
+name = "crowd"
+kind = "users"
+pages = ["small"]
+protocols = ["http1", "h2"]
+server = ["few", "caddy"]
+trials = {least = 2, attempts = 1}
+aa = false
+seed = 1
+
+[users]
+from = 1
+to = 5
+over_s = 4
+think_s = 0.5
+page_timeout_s = 10
+bucket_s = 2
+
+[servers.few]
+program = "apache"
+mpm = "worker"
+ThreadsPerChild = 4
+MaxRequestWorkers = 8
+KeepAliveTimeout = 1
+
+[[links]]
+per_client = true
+down_mbps = 20
+rtt_ms = 10
+"""
+REQUESTS = """
+name = "loop"
+kind = "requests"
+pages = ["small"]
+protocols = ["http1", "https1"]
+generator = ["wrk", "h2load"]
+server = "nginx"
+links = ["none"]
+trials = {least = 2, attempts = 1}
+aa = false
+seed = 1
+
+[requests]
+connections = [4]
+depth = [1, 8]
+seconds = 1
+warm_s = 0.5
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "main_metric", "trials"), [(USERS, "pages_per_s", 8), (REQUESTS, "requests_per_s", 16)]
+)
+def test_a_run_is_killed_and_goes_on_and_is_reported(
+    coldload: Coldload, text: str, main_metric: str, trials: int
+) -> None:
+    small_site(coldload.folder / "archives")
+    (coldload.folder / "study.toml").write_text(text)
+    code, out, err = coldload.run("plan", "study.toml")
+    assert code == 0, err
+    assert f"= {trials} trials" in out
+
+    process = coldload.start("run", "study.toml", "--out", "run")
+    wait_for_records(process, coldload.folder, "run", 2)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    before = records(coldload.folder / "run")
+
+    code, out, err = coldload.run("run", "study.toml", "--out", "run")
+    assert code in (0, 1), out + err  # 1: on a busy machine nothing counts
+    made = records(coldload.folder / "run")
+    assert made[: len(before)] == before
+    assert len({each["trial"] for each in made}) == len(made) == trials
+    for each in made:
+        assert each["outcome"] == "ok", each["reason"]
+        assert each[main_metric] > 0
+        assert each["server_cpu_s"] > 0
+    assert (coldload.folder / "run" / "report.html").stat().st_size > 10_000
+    check_series(coldload.folder / "run", made[0]["kind"])
+
+
+def check_series(run: Path, kind: str) -> None:
+    """A crowd's series lie beside its record; a closed loop is one number."""
+    wanted = {"pages.jsonl", "seconds.jsonl", "buckets.jsonl"} if kind == "users" else set()
+    for folder in (run / "trials").glob("*"):
+        assert wanted <= {file.name for file in folder.iterdir()}
