@@ -23,8 +23,8 @@ QUIETLY = (
     "--no-thresholds",
     "--address=",
 )
-# Go's collector runs when the heap has grown by so much. By default (100) a page took 5 to 20 % more CPU, and a user half
-# the memory: now some 0.7 MB.
+# Go's collector runs when the heap has grown by so much. By default (100) a page took 5 to 20 % more CPU. A user of a
+# thousand takes 0.7 MB so.
 COLLECT_PERCENT = "300"
 
 
