@@ -23,8 +23,8 @@ QUIETLY = (
     "--no-thresholds",
     "--address=",
 )
-# Go's collector runs when the heap has grown by so much. Against the default of 100 that saved 8 % of the CPU of HTTP/2,
-# none of HTTP/1.1 (one run each, busy machine). A thousand users took 0.7 GB.
+# Go's collector runs when the heap has grown by so much. Against the default of 100 that saved 8 % of HTTP/2's CPU and
+# none of HTTP/1.1's (one run each, busy machine). A thousand users took 0.7 GB.
 COLLECT_PERCENT = "300"
 
 
