@@ -23,7 +23,8 @@ QUIETLY = (
     "--no-thresholds",
     "--address=",
 )
-# of growth of the heap before Go collects: less CPU than by default (100), for some 0.7 MB a user
+# Go's collector runs when the heap has grown by so much. Against the default of 100 that saved 8 % of HTTP/2's CPU and
+# none of HTTP/1.1's (one run each, busy machine). A thousand users took 0.7 GB.
 COLLECT_PERCENT = "300"
 
 

@@ -125,8 +125,8 @@ def test_a_page_takes_the_connections_and_the_time_of_a_browser(
         )
         assert len({each.connection for each in own}) == loaded[user] * CONNECTIONS[name]
     best = min(page["ms"] for page in came.pages)
-    least = LEAST_ROUND_TRIPS[name] * LINK.rtt_ms
-    assert least <= best < 2.5 * least
+    one_by_one = ICONS * LINK.rtt_ms  # on a busy machine, too, a page comes faster than that
+    assert LEAST_ROUND_TRIPS[name] * LINK.rtt_ms <= best < one_by_one
 
 
 @pytest.mark.parametrize(

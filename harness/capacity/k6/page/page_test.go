@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -34,14 +35,14 @@ func TestAPageTakesTheConnectionsOfABrowser(t *testing.T) {
 			if came.Protocol != wanted.wire || came.TLS != wanted.tls {
 				t.Errorf("it spoke %s over %q", came.Protocol, came.TLS)
 			}
-			if len(served.paths) != 1+objects || served.paths[0] != "/" {
-				t.Errorf("the server saw %v", served.paths)
+			if len(served.seen().paths) != 1+objects || served.seen().paths[0] != "/" {
+				t.Errorf("the server saw %v", served.seen().paths)
 			}
 			if came.Bytes < (1+objects)*1700 || came.Document <= 0 || came.Took < came.Document {
 				t.Errorf("%+v", came)
 			}
-			if protocols[protocol].keepAlive && served.most > 6 {
-				t.Errorf("%d connections at once", served.most)
+			if protocols[protocol].keepAlive && served.seen().most > 6 {
+				t.Errorf("%d connections at once", served.seen().most)
 			}
 		})
 	}
@@ -89,8 +90,8 @@ func TestObjectsWaitForThoseTheyComeAfter(t *testing.T) {
 			if came := load(t, plan, 0); came.Error != "" {
 				t.Fatalf("%+v", came.Result)
 			}
-			if !slices.Equal(served.paths, []string{"/", "/style", "/font", "/late"}) {
-				t.Errorf("%v", served.paths)
+			if !slices.Equal(served.seen().paths, []string{"/", "/style", "/font", "/late"}) {
+				t.Errorf("%v", served.seen().paths)
 			}
 		})
 	}
@@ -106,13 +107,13 @@ func TestUsersHaveAddressesOfTheirOwn(t *testing.T) {
 		for user := range 4 {
 			load(t, plan, user)
 		}
-		for peer := range served.peers {
+		for peer := range served.seen().peers {
 			if !strings.HasPrefix(peer, "127.0.0.2:") && !strings.HasPrefix(peer, "127.0.0.3:") {
 				t.Errorf("%s: %s", protocol, peer)
 			}
 		}
 		if served.connections() != 4 {
-			t.Errorf("%s: %v", protocol, served.peers)
+			t.Errorf("%s: %v", protocol, served.seen().peers)
 		}
 	}
 }
@@ -133,8 +134,8 @@ func TestARequestOnAConnectionThatTheServerClosedIsMadeAgain(t *testing.T) {
 		})
 	})
 	came := load(t, planFor(t, served, "http1", nil), 0)
-	if came.Error != "" || came.Failed != 0 || len(served.paths) != 1+objects {
-		t.Errorf("%+v, %d requests", came.Result, len(served.paths))
+	if came.Error != "" || came.Failed != 0 || len(served.seen().paths) != 1+objects {
+		t.Errorf("%+v, %d requests", came.Result, len(served.seen().paths))
 	}
 }
 
@@ -160,14 +161,14 @@ func TestSessionsAreResumedWithinAPageAlone(t *testing.T) {
 	})
 	served.expect(2)
 	load(t, plan, 0)
-	within := served.resumed
+	within := served.seen().resumed
 	if within == 0 {
 		t.Error("the second connection of a page did not resume the session of the first")
 	}
 	plan = planFor(t, served, "https1", func(plan map[string]any) { plan["tls"], plan["objects"] = "1.2", nil })
 	load(t, plan, 0)
 	load(t, plan, 0)
-	if served.resumed != within {
+	if served.seen().resumed != within {
 		t.Error("a page resumed a session of an earlier one")
 	}
 }
@@ -183,8 +184,11 @@ func TestNoConnectionIsOpenedThatNoRequestWaitsFor(t *testing.T) {
 }
 
 func TestHeadersAreThoseOfThePlan(t *testing.T) {
+	var mutex sync.Mutex
 	seen := map[string]http.Header{}
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
 		seen[request.URL.Path] = request.Header
 	}))
 	defer server.Close()
@@ -195,6 +199,8 @@ func TestHeadersAreThoseOfThePlan(t *testing.T) {
 	if came := load(t, plan, 0); came.Error != "" {
 		t.Fatalf("%+v", came.Result)
 	}
+	mutex.Lock()
+	defer mutex.Unlock()
 	if seen["/"].Get("User-Agent") != "ours" || len(seen["/"]) != 3 { // and Connection
 		t.Errorf("%v", seen["/"])
 	}

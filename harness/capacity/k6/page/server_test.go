@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -66,11 +68,20 @@ func (s *site) expect(connections int) {
 	s.gather, s.gathered = len(s.peers)+connections, make(chan struct{})
 }
 
-func (s *site) connections() int {
+// seen is a copy of what the site has noted.
+func (s *site) seen() seen {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return len(s.peers)
+	return seen{slices.Clone(s.paths), maps.Clone(s.peers), s.most, s.resumed}
 }
+
+type seen struct {
+	paths         []string
+	peers         map[string]int
+	most, resumed int
+}
+
+func (s *site) connections() int { return len(s.seen().peers) }
 
 func (s *site) stillOpen() int {
 	s.mutex.Lock()
