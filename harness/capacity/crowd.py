@@ -120,7 +120,7 @@ class Crowd:
         end = time.monotonic() + limit_s
         while not generator.ends_within(LOOK_EVERY_S):
             self._check(client)
-            generator.check_running()
+            generator.check_not_stopped()  # it may end by itself at any moment
             told.tell()
             if time.monotonic() > end:
                 raise TestbedFailed(f"{generator.name} went on for {limit_s:g} s: {generator.last_lines()}")

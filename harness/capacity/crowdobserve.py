@@ -41,6 +41,7 @@ def observe(seen: CrowdResults) -> CrowdObservation:
     failed = [page for page in seen.pages if page.ms is None]
     times = [page.ms for page in loaded if page.ms is not None]
     busiest = max(_of_the_crowd(seen), key=lambda bucket: bucket.pages_per_s, default=None)
+    bytes_down = _of_link(seen.link_reading, "down")
     generator_cpu_s = _total(second.generator_cpu_s for second in seen.seconds)
     server_cpu_s = _total(second.server_cpu_s for second in seen.seconds)
     return CrowdObservation(
@@ -54,7 +55,8 @@ def observe(seen: CrowdResults) -> CrowdObservation:
         first_error_users=min(failed, key=lambda page: page.t_s).users if failed else None,
         users_over_3s=users_over(seen.buckets, LONG_PAGE_MS),
         requests=sum(page.requests for page in seen.pages),
-        bytes_down=_of_link(seen.link_reading, "down"),
+        bytes_down=bytes_down,
+        bytes_down_per_page=round(bytes_down / len(seen.pages)) if bytes_down and seen.pages else None,
         bytes_up=_of_link(seen.link_reading, "up"),
         connections=sum(page.connections for page in seen.pages),
         generator_cpu_s=generator_cpu_s,

@@ -59,6 +59,9 @@ class CrowdObservation:
     bytes_down: int | None = metric(
         "Down", BYTES, EMULATOR, "IP bytes (headers included) that the link delivered to the clients"
     )
+    bytes_down_per_page: int | None = metric(
+        "Down a page", BYTES, EMULATOR, "the same for one page, also for failed ones"
+    )
     bytes_up: int | None = metric(
         "Up", BYTES, EMULATOR, "IP bytes (headers included) that the link delivered to the server"
     )

@@ -71,6 +71,10 @@ class Process:
     def check_running(self) -> None:
         """Raise TestbedFailed when the process has died or is stopped."""
         self.check()
+        self.check_not_stopped()
+
+    def check_not_stopped(self) -> None:
+        """Raise TestbedFailed when the process is stopped; it may have ended."""
         if is_stopped(self.pid):
             raise TestbedFailed(f"{self.name} is stopped: somebody sent it SIGSTOP, or debugs it")
 

@@ -235,6 +235,7 @@ def _crowd(
     cpu_s = sum(each["server_cpu_s"] for each in buckets)
     times = [each["page_ms"] for each in buckets if each["page_ms"]]
     starved = any(each["workers_busy"] == WORKERS for each in buckets)
+    bytes_down = round(pages * bytes_page * math.exp(random.normal(0, 0.002)))
     return {
         "pages": pages,
         "pages_failed": failed,
@@ -248,7 +249,8 @@ def _crowd(
             (round(each["users"]) for each in buckets if (each["page_ms"] or 0) > 3000), None
         ),
         "requests": pages * OBJECTS,
-        "bytes_down": round(pages * bytes_page * math.exp(random.normal(0, 0.002))),
+        "bytes_down": bytes_down,
+        "bytes_down_per_page": round(bytes_down / (pages + failed)),
         "bytes_up": pages * 9_000,
         "connections": pages * (1 if condition["protocol"] in WIRES else 6),
         "generator_cpu_s": pages * 0.006,

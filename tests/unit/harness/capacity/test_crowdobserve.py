@@ -59,7 +59,7 @@ def test_every_number_of_a_small_crowd() -> None:
     assert made.first_error_users == 20
     assert made.users_over_3s == 21  # of the bucket in which none was loaded
     assert (made.requests, made.connections) == (11, 6)
-    assert (made.bytes_down, made.bytes_up) == (7, 8)
+    assert (made.bytes_down, made.bytes_down_per_page, made.bytes_up) == (7, 1, 8)
     assert made.generator_cpu_s == pytest.approx(6)
     assert made.generator_cpu_ms_per_page == pytest.approx(1200)
     assert made.server_cpu_ms_per_page == pytest.approx(600)

@@ -175,3 +175,11 @@ def test_whether_it_ended_well(code: str, complaint: str | None, tmp_path: Path)
         else:
             with pytest.raises(TestbedFailed, match=complaint):
                 process.check_ended_well()
+
+
+def test_a_process_that_has_ended_is_not_stopped(tmp_path: Path) -> None:
+    """Between two looks it may end by itself, which is no fault."""
+    with running(Command.of("true"), tmp_path / "log") as process:
+        assert process.ends_within(10)
+        process.check_not_stopped()
+        process.check_ended_well()
