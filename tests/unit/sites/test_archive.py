@@ -129,6 +129,7 @@ def test_headers_that_would_break_the_file_are_made_harmless(tmp_path: Path) -> 
     )
 
 
+@pytest.mark.thorough
 @given(
     st.lists(
         st.tuples(

@@ -92,6 +92,7 @@ def readings(folder: Path, network_ms: int, callback_ms: int) -> list[tuple[str,
     return [(name, at) for name, at in json.loads(done.stdout)]
 
 
+@pytest.mark.thorough
 def test_the_clock_goes_on_by_what_is_waited_for_and_not_by_the_network(tmp_path: Path) -> None:
     quick, slow = readings(tmp_path, 5, 5), readings(tmp_path, 330, 130)
     assert quick == slow
@@ -106,6 +107,7 @@ def test_the_clock_goes_on_by_what_is_waited_for_and_not_by_the_network(tmp_path
     }
 
 
+@pytest.mark.thorough
 def test_cookies_last_as_long_after_the_real_date(tmp_path: Path) -> None:
     said = run(tmp_path)
     assert (said["kept"], said["cookies"], said["read"]) == (
@@ -118,6 +120,7 @@ def test_cookies_last_as_long_after_the_real_date(tmp_path: Path) -> None:
     assert said["gone"] < 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("old", [False, True])
 def test_chance_and_date_are_the_same_twice_and_durations_stay_true(tmp_path: Path, old: bool) -> None:
     one, other = run(tmp_path, old=old), run(tmp_path, old=old)

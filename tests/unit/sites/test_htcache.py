@@ -170,6 +170,7 @@ def test_a_cut_cache_is_refused(tmp_path: Path) -> None:
         read_cache(mirror)
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), value=st.integers(0, 255))
 def test_a_damaged_cache_is_read_or_refused_but_nothing_else(

@@ -211,6 +211,7 @@ def test_a_budget_does_not_make_other_claims_pay(tmp_path: Path) -> None:
     assert with_budget.judgement == without.judgement
 
 
+@pytest.mark.thorough
 def test_a_run_of_an_older_version_gets_the_default_claims(tmp_path: Path) -> None:
     found = evaluate([load(MADE.write(tmp_path / "run"))])
     assert {row.claim.name for row in found.claims} == {"https1 against http1", "h2 against http1"}

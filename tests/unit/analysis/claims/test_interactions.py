@@ -51,6 +51,7 @@ def test_a_difference_between_protocols_is_found_and_measured(tmp_path: Path) ->
     assert "higher than with HTTP/1.1 (3 pages), q below 0.001." in said
 
 
+@pytest.mark.thorough
 def test_no_difference_is_said_with_how_large_it_may_be(tmp_path: Path) -> None:
     (said,) = summary.interactions(results(tmp_path, {"http1": 0.7, "h2": 0.7, "h3": 0.7}))
     assert said.startswith(

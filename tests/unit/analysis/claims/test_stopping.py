@@ -109,6 +109,7 @@ def test_two_blocks_have_no_width_and_stop_nothing(tmp_path: Path) -> None:
     assert [each["half_width"] for each in found.facts["settings"]] == [None] * 4
 
 
+@pytest.mark.thorough
 def test_a_condition_of_no_claim_ends_with_all_others(tmp_path: Path) -> None:
     run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.005), CLAIMS[:1])
     run = load(tmp_path / "run")

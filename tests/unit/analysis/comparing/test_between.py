@@ -64,6 +64,7 @@ def test_a_slower_machine_cancels_out_of_the_distance_to_the_baseline(tmp_path: 
     assert float(np.mean([math.log(each.comparison.ratio) for each in apart])) == pytest.approx(0, abs=0.01)
 
 
+@pytest.mark.thorough
 def test_twins_are_not_compared_and_give_the_floor(tmp_path: Path) -> None:
     a, b = two_runs(tmp_path)
     without = found(a, b)
@@ -88,6 +89,7 @@ def test_a_condition_without_trials_that_count_has_no_ratio(tmp_path: Path) -> N
         assert not each.worse_by(0, more_is_better=False)
 
 
+@pytest.mark.thorough
 def test_values_of_0_have_no_ratio(tmp_path: Path) -> None:
     told = found(*two_runs(tmp_path), metric="failed_requests")
     assert {each.n for each in told} == {(8, 8)}

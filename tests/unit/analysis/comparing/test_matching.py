@@ -85,6 +85,7 @@ def test_what_no_condition_of_either_run_has_plays_no_part(tmp_path: Path) -> No
     assert len(matched(*sides(a, b)).pairs) == 4
 
 
+@pytest.mark.thorough
 def test_links_of_one_name_are_told_apart_by_what_differs(tmp_path: Path) -> None:
     a, b = two_runs(tmp_path, study=SMALL)
     for run in (a, b):

@@ -60,6 +60,7 @@ def test_the_floor_is_told_in_a_sentence_and_a_table(results: Results) -> None:
     assert len(table.rows) == 4
 
 
+@pytest.mark.thorough
 def test_the_floor_of_a_claim_is_that_of_its_metric(tmp_path: Path) -> None:
     """The bytes of a page never vary here, its time does."""
     claims = tuple(

@@ -153,6 +153,7 @@ def test_an_empty_run_says_what_to_do(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+@pytest.mark.thorough
 def test_records_of_older_versions_lack_keys(run: Path) -> None:
     records = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
     write_lines(run / "records.jsonl", [{k: v for k, v in r.items() if k not in LATER} for r in records])

@@ -107,6 +107,7 @@ def test_three_blocks_can_tell() -> None:
     assert found.low < 1.51 < found.high
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(50, 60), st.integers(50, 60)), min_size=1, max_size=18),

@@ -62,6 +62,7 @@ def test_its_figures_are_those_of_records_and_buckets(crowd: tuple[Results, Tabl
     assert 150 < data["memory_bytes_per_user"] / 1e3 < 230  # 190 kB were put in
 
 
+@pytest.mark.thorough
 def test_what_never_happened_is_a_dash_and_what_happened_sometimes_says_how_often(tmp_path: Path) -> None:
     results = made(tmp_path, replace(CROWD, protocols=("h2",), users=300))
     table = crowds(results)

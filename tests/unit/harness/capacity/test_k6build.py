@@ -67,6 +67,7 @@ def test_another_checkout_of_the_same_sources_needs_no_build(
     assert main([]) == 0
 
 
+@pytest.mark.thorough
 def test_a_build_without_a_network_is_one_line_and_leaves_nothing(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

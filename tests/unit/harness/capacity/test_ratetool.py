@@ -47,6 +47,7 @@ def test_a_tool_without_a_warm_up_runs_twice_and_the_second_counts(tmp_path: Pat
     assert ran.cpu_s >= 0.2
 
 
+@pytest.mark.thorough
 def test_the_cpu_time_of_a_warm_up_within_is_not_counted(tmp_path: Path) -> None:
     program = "burn(1.5)\nprint('now it counts')\nburn(0.4)"
     ran, began = run(tool(program, "now it counts"), tmp_path)
@@ -65,6 +66,7 @@ def test_a_tool_that_never_counts_has_measured_nothing(tmp_path: Path) -> None:
         run(tool("print('and that was it')", "now it counts"), tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("number", "shown"),
     [(signal.SIGKILL, r"died \(exit code -9\)"), (signal.SIGSTOP, "is stopped: somebody sent it SIGSTOP")],

@@ -89,6 +89,7 @@ def accepted(form: RateFormat, text: str) -> bool:
     return True
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", list(RateFormat))
 def test_study_and_emulator_agree_on_which_files_make_sense(form: RateFormat, tmp_path: Path) -> None:
     """Seeded random files: what a study accepts runs, and what the emulator would refuse is refused at once."""

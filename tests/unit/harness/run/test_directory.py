@@ -73,6 +73,7 @@ def test_how_attempts_ended_is_told_of_records_that_do_not_say(tmp_path: Path) -
         assert run.endings() == {("ok", ""): 1, ("None", ""): 1}
 
 
+@pytest.mark.thorough
 def test_a_run_cut_at_any_byte_goes_on_with_what_was_whole(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with open_run(folder, STUDY, PLAN) as run:

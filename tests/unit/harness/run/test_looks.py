@@ -89,6 +89,7 @@ def test_a_stopped_condition_gets_no_more_trials(tmp_path: Path) -> None:
     assert all(line["facts"] for line in lines)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("until", range(0, 27))
 def test_a_killed_run_makes_the_same_trials(tmp_path: Path, until: int) -> None:
     with open_run(tmp_path / "whole", STUDY, PLAN) as run:

@@ -111,6 +111,7 @@ def test_another_process_namespace_is_seen_from_outside() -> None:
         until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in found[1:]))
 
 
+@pytest.mark.thorough
 def test_processes_that_vanish_do_no_harm() -> None:
     code = "while :; do /bin/true; done"
     with subprocess.Popen(["/bin/sh", "-c", code]) as process:

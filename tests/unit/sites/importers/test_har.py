@@ -132,6 +132,7 @@ ODD_VALUES: tuple[Any, ...] = (
 )
 
 
+@pytest.mark.thorough
 def test_odd_values_raise_nothing_else(tmp_path: Path) -> None:
     """Seeded, so that a failure comes back."""
     chance = random.Random(1)  # noqa: S311

@@ -91,6 +91,7 @@ def test_an_archive_can_be_imported_itself(tmp_path: Path) -> None:
     assert again.digest == made.digest
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", RECORDINGS)
 def test_cut_and_damaged_recordings_raise_nothing_else_and_leave_nothing(tmp_path: Path, kind: str) -> None:
     """Seeded, so that a failure comes back."""
@@ -113,6 +114,7 @@ def test_cut_and_damaged_recordings_raise_nothing_else_and_leave_nothing(tmp_pat
     assert {path.name for path in tmp_path.iterdir()} <= {"recording", "archives"}
 
 
+@pytest.mark.thorough
 def test_damaged_mirrors_raise_nothing_else(tmp_path: Path) -> None:
     chance = random.Random(3)  # noqa: S311
     folder = tmp_path / "mirror"

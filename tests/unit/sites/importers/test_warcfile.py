@@ -270,6 +270,7 @@ def test_bad_recordings_are_refused_in_one_line(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("compressed", [True, False])
 def test_a_recording_cut_anywhere_is_refused(tmp_path: Path, *, compressed: bool) -> None:
     warc = Warc(gzip=compressed).response(PAGE, b"<p>" * 40, HTML).request(PAGE).data

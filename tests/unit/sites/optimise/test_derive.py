@@ -146,6 +146,7 @@ def test_a_damaged_report_of_a_variant_is_refused(tmp_path: Path, damaged: str) 
         derive(archive, minify)
 
 
+@pytest.mark.thorough
 def test_an_engine_gets_what_it_can_take_and_shares_what_serves_it_whole(tmp_path: Path) -> None:
     archive = archived(tmp_path)
     core, late = parse_variant("core"), parse_variant("minify,convert_to_avif,hint_preload_subresources")

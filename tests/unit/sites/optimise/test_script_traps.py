@@ -57,6 +57,7 @@ def before_and_after() -> dict[str, tuple[str, str]]:
     return dict(zip(shorter, said, strict=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", list(traps()))
 def test_a_minified_script_does_what_it_did(name: str) -> None:
     assert (name not in before_and_after()) == (name in LEFT_ALONE)

@@ -133,6 +133,7 @@ def test_a_script_that_asks_for_its_element_stays_in_its_file() -> None:
     assert "a script looks for script elements" in reasons
 
 
+@pytest.mark.thorough
 def test_giant_data_urls_pass_through() -> None:
     giant = "data:image/png;base64," + "iVBORw0KGgo" * 40_000
     source = f'<style>a{{b:url({giant})}}</style><img src="{giant}" width="9" height="9"><script>x="{giant}"</script>'
