@@ -15,7 +15,8 @@ from sites.servers.server import Service, names_at
 from sites.urls import DEFAULT_PORTS
 
 TIMEOUT_S = 2.0
-HTTP1_REQUEST = b"HEAD /ready HTTP/1.1\r\nHost: coldload.invalid\r\nConnection: close\r\n\r\n"
+PROBE_HOST = "coldload.invalid"  # what the harness itself asks for, in HTTP/1.1
+HTTP1_REQUEST = f"HEAD /ready HTTP/1.1\r\nHost: {PROBE_HOST}\r\nConnection: close\r\n\r\n".encode()
 HTTP1_MISS = b"HTTP/1.1 404"
 H2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # and empty SETTINGS
 H2_SETTINGS = 4

@@ -21,8 +21,10 @@ from harness.testbed.testbed import SERVERS
 from sites.certificates import Authority
 from sites.materialise import Site, materialise
 from sites.servedrequest import ServedRequest
+from sites.servers.probe import PROBE_HOST
 from sites.servers.server import Server, Service
 from sites.servers.serving import Deployment, serving
+from tests.system.conftest import wait_until
 from tests.system.serverrecording import CLOSEST, MISSES, RENAMED, recording, site_of
 
 # Broken percent-encodings, and more that a server refuses before any rule: only Apache has a way round that.
@@ -228,13 +230,18 @@ class Observer:
 
 
 def logged(server: Server, offset: int, count: int) -> list[ServedRequest]:
-    """The requests since `offset`, waited for: a line is written once its answer has been sent."""
-    for _ in range(2000):
-        found = server.requests(offset)
-        if len(found) >= count:
-            return found
-        os.sched_yield()
-    raise AssertionError(f"{len(found)} of {count} requests logged")
+    """The requests since `offset`, waited for: a line is written once its answer has been sent.
+
+    Those by which the server was asked whether it is ready are not among the `count`.
+    """
+    found: list[ServedRequest] = []
+
+    def complete() -> bool:
+        found[:] = server.requests(offset)
+        return sum(each.host != PROBE_HOST for each in found) >= count
+
+    wait_until(complete, f"{count} logged requests")
+    return found
 
 
 def _threads(server: Server) -> int:

@@ -24,6 +24,7 @@ from sites.certificates import Authority
 from sites.materialise import materialise
 from sites.servedrequest import Match, ServedRequest
 from sites.servers.apache import APACHE
+from sites.servers.probe import PROBE_HOST
 from sites.servers.serving import Deployment, serving
 from sites.urls import canonical_url
 from tests.system.conftest import inside
@@ -160,7 +161,7 @@ def test_parts_of_a_body_are_served(seen: Seen) -> None:
 
 
 def test_the_log_names_protocol_and_match_of_every_request(seen: Seen) -> None:
-    requests = [request for request in seen.log if request.host != "coldload.invalid"]
+    requests = [request for request in seen.log if request.host != PROBE_HOST]
     found = seen.closest | seen.renamed
     assert len(requests) == len(seen.answers) + len(found) + len(seen.misses)
     addresses = {f"127.1.0.{number}": protocol for number, protocol in enumerate(seen.protocols, 1)}
