@@ -15,7 +15,7 @@ USERS = """
 name = "crowd"
 kind = "users"
 pages = ["small"]
-protocols = ["http1", "h2"]
+protocols = ["h2"]
 server = ["few", "caddy"]
 trials = {least = 2, attempts = 1}
 aa = false
@@ -24,10 +24,10 @@ seed = 1
 [users]
 from = 1
 to = 5
-over_s = 4
+over_s = 3
 think_s = 0.5
-page_timeout_s = 10
-bucket_s = 2
+page_timeout_s = 5
+bucket_s = 1
 
 [servers.few]
 program = "apache"
@@ -45,7 +45,7 @@ REQUESTS = """
 name = "loop"
 kind = "requests"
 pages = ["small"]
-protocols = ["http1", "https1"]
+protocols = ["http1"]
 generator = ["wrk", "h2load"]
 server = "nginx"
 links = ["none"]
@@ -62,7 +62,7 @@ warm_s = 0.5
 
 
 @pytest.mark.parametrize(
-    ("text", "main_metric", "trials"), [(USERS, "pages_per_s", 8), (REQUESTS, "requests_per_s", 16)]
+    ("text", "main_metric", "trials"), [(USERS, "pages_per_s", 4), (REQUESTS, "requests_per_s", 8)]
 )
 def test_a_run_is_killed_and_goes_on_and_is_reported(
     coldload: Coldload, text: str, main_metric: str, trials: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,11 +71,23 @@ def recipe(condition: Condition) -> PageRecipe:
         return proved_recipe(opened, condition, WORKSPACE / "recipe")
 
 
+Recipes = Mapping[str, PageRecipe]  # by scheme
+
+
+@pytest.fixture(scope="module")
+def recipes() -> Recipes:
+    """Learned once for each scheme: the protocols of one ask for the same."""
+    return {each.scheme: inside(partial(recipe, crowd_of(each))) for each in (Protocol.HTTP1, Protocol.H2)}
+
+
 def crowd(
-    condition: Condition, files: Path, each_second: Callable[..., None] = lambda _second, _ended: None
+    recipes: Recipes,
+    condition: Condition,
+    files: Path,
+    each_second: Callable[..., None] = lambda _second, _ended: None,
 ) -> Trial:
     """A crowd of the condition, inside an enclosure."""
-    options = CrowdOptions(recipe(condition), each_second=each_second)
+    options = CrowdOptions(recipes[condition.protocol.scheme], each_second=each_second)
     with testbed() as made:
         archive = open_archive(archives_root(), PAGE)
         made.serve(
@@ -99,12 +112,12 @@ def observed(trial: Trial) -> CrowdObservation:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_crowd_loads_the_page_by_the_protocol_and_leaves_whole_series(
-    protocol: Protocol, tmp_path: Path
+    protocol: Protocol, recipes: Recipes, tmp_path: Path
 ) -> None:
     told: list[float] = []
     made = inside(
         lambda: (
-            crowd(crowd_of(protocol), tmp_path, lambda second, _ended: told.append(second.t_s)),
+            crowd(recipes, crowd_of(protocol), tmp_path, lambda second, _ended: told.append(second.t_s)),
             told,
         )
     )
@@ -134,8 +147,8 @@ def test_a_crowd_loads_the_page_by_the_protocol_and_leaves_whole_series(
     assert seen.limited_by is not None
 
 
-def test_with_a_connection_for_each_request(tmp_path: Path) -> None:
-    trial = inside(lambda: crowd(crowd_of(Protocol.HTTP1_CLOSE, 2, 4), tmp_path))
+def test_with_a_connection_for_each_request(recipes: Recipes, tmp_path: Path) -> None:
+    trial = inside(lambda: crowd(recipes, crowd_of(Protocol.HTTP1_CLOSE, 2, 4), tmp_path))
     assert (trial.record.outcome, trial.record.reason) == (Outcome.OK, None)
     assert {page["connections"] for page in trial.pages} == {REQUESTS}
 
@@ -154,8 +167,10 @@ def killer(program: str) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize("program", ["k6", "caddy", "linkem"])
-def test_a_part_that_is_killed_ends_the_trial_and_is_named(program: str, tmp_path: Path) -> None:
-    trial = inside(lambda: crowd(crowd_of(Protocol.H2, 3, 60), tmp_path, killer(program)))
+def test_a_part_that_is_killed_ends_the_trial_and_is_named(
+    program: str, recipes: Recipes, tmp_path: Path
+) -> None:
+    trial = inside(lambda: crowd(recipes, crowd_of(Protocol.H2, 3, 60), tmp_path, killer(program)))
     assert trial.record.outcome is Outcome.TESTBED_FAILED
     assert f"{program} died" in (trial.record.reason or "")
     assert 3 <= len(trial.seconds) < 30
@@ -163,14 +178,14 @@ def test_a_part_that_is_killed_ends_the_trial_and_is_named(program: str, tmp_pat
     assert sum(bucket["pages"] + bucket["failed"] for bucket in trial.buckets) == len(trial.pages)
 
 
-def test_a_stopped_server_ends_the_trial_at_once(tmp_path: Path) -> None:
+def test_a_stopped_server_ends_the_trial_at_once(recipes: Recipes, tmp_path: Path) -> None:
     def stop(second: Any, _ended: object) -> None:
         if second.t_s > 3:
             for each in psutil.process_iter():
                 if each.name() == "caddy":
                     each.suspend()
 
-    trial = inside(lambda: crowd(crowd_of(Protocol.H2, 3, 60), tmp_path, stop))
+    trial = inside(lambda: crowd(recipes, crowd_of(Protocol.H2, 3, 60), tmp_path, stop))
     assert trial.record.outcome is Outcome.TESTBED_FAILED
     assert "caddy is stopped" in (trial.record.reason or "")
     assert len(trial.seconds) < 30
