@@ -7,7 +7,7 @@ NODE := $(wildcard sites/servers/gateway/package*.json)
 K6 := $(wildcard harness/capacity/k6/*.go harness/capacity/k6/*/*.go harness/capacity/k6/go.*)
 NATIVE := $(wildcard harness/linkem/src/*.rs harness/linkem/src/*/*.rs harness/linkem/Cargo.*)
 
-.PHONY: demo demo-quick test check setup packages clean
+.PHONY: demo demo-quick test test-lengthy check setup packages clean
 
 demo: setup
 	$(BIN)/coldload demo
@@ -20,7 +20,10 @@ test: setup check
 	$(BIN)/python hatch_build.py
 	$(BIN)/python -m harness.capacity.k6build test
 	$(BIN)/pytest tests/system -n 2 --dist loadscope -m side_by_side
-	$(BIN)/pytest tests/system -m "not side_by_side"
+	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy"
+
+test-lengthy: setup
+	$(BIN)/pytest tests/system -m lengthy
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -11,6 +11,8 @@ import pytest
 from tests.system.conftest import Coldload, small_site
 from tests.system.test_run import records, wait_for_records
 
+pytestmark = pytest.mark.lengthy
+
 USERS = """
 name = "crowd"
 kind = "users"

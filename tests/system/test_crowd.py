@@ -34,6 +34,8 @@ from harness.trial.bench import bench
 from sites.archive import archives_root, open_archive
 from tests.system.conftest import Coldload, inside, wait_until
 
+pytestmark = pytest.mark.lengthy
+
 PAGE = "dummy-2012"
 REQUESTS = 24
 LINK = replace(Link.of(20, 20), per_client=True)

@@ -33,6 +33,8 @@ from sites.archive import Archive, Response, write_archive
 from sites.warc import About
 from tests.system.conftest import inside, planned, wait_until
 
+pytestmark = pytest.mark.lengthy
+
 START_URL = "https://site.example/text.html"
 BODY = b"<!doctype html><title>t</title>" + b"x" * 2000
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)

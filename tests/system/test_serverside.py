@@ -42,6 +42,8 @@ from sites.servedrequest import Match
 from sites.warc import About
 from tests.system.conftest import START_URL, html, inside, small_site, wait_until
 
+pytestmark = pytest.mark.lengthy
+
 Result = TypeVar("Result")
 HELD = 12  # connections
 ROUNDS = 6  # requests over each, two a second
