@@ -18,11 +18,11 @@ demo-quick: setup
 test: setup check
 	$(BIN)/pytest tests/unit -q -n 2 -m thorough
 	$(BIN)/python hatch_build.py
-	$(BIN)/python -m harness.capacity.k6build test
 	$(BIN)/pytest tests/system -n 2 --dist loadscope -m side_by_side
 	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy"
 
 test-lengthy: setup
+	$(BIN)/python -m harness.capacity.k6build test
 	$(BIN)/pytest tests/system -m lengthy
 
 check: $(STAMP)

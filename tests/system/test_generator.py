@@ -25,7 +25,7 @@ from sites.servedrequest import ServedRequest
 from sites.warc import About
 from tests.system.conftest import html, inside
 
-pytestmark = pytest.mark.side_by_side
+pytestmark = pytest.mark.lengthy
 
 SITE = "http://icons.example/"
 ICONS = 50
