@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ def _row(trials: pd.DataFrame, buckets: pd.DataFrame, marks: tuple[int, ...]) ->
         "trials": len(trials),
         "users_at_most_pages": _median(trials["users_at_most_pages"]),
         **{
-            f"page_ms_at_{users}": median(lambda each, users=users: curves.at_users(each, "page_ms", users))  # type: ignore[misc]
+            f"page_ms_at_{users}": median(partial(curves.at_users, column="page_ms", users=users))
             for users in marks
         },
         "first_error_users": _median(trials["first_error_users"]),

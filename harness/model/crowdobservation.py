@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from harness.model.metric import Source, Unit, metric
+from harness.model.underload import UnderLoadObservation
 
 MS, S, BYTES, COUNT = Unit.MS, Unit.S, Unit.BYTES, Unit.COUNT
 GENERATOR, EMULATOR, PROC = Source.GENERATOR, Source.EMULATOR, Source.PROC
@@ -14,7 +14,7 @@ SERVER_STATUS = Source.SERVER_STATUS
 
 
 @dataclass(frozen=True)
-class CrowdObservation:
+class CrowdObservation(UnderLoadObservation):
     """What a crowd saw, and what it cost. Anything not observed is None, never 0. A bucket is a part of the trial."""
 
     pages: int | None = metric(
@@ -90,34 +90,6 @@ class CrowdObservation:
         PROC,
         "the least share of the machine's CPU that was idle in a bucket",
         more_is_better=True,
-    )
-    limited_by: str | None = metric(
-        "Limit",
-        Unit.TEXT,
-        Source.ALL,
-        "what ran out: workers, server-cpu, generator-cpu, emulator, link or nothing",
-    )
-    requests_by_protocol: Mapping[str, int] = metric(
-        "Protocols",
-        Unit.COUNTS,
-        GENERATOR,
-        "how many of `requests` each protocol carried, by its ALPN name",
-        unobserved=dict,
-    )
-    tls_versions: Mapping[str, int] = metric(
-        "TLS", Unit.COUNTS, GENERATOR, "how many of `connections` had each version of TLS", unobserved=dict
-    )
-    link_reading: Mapping[str, Any] | None = metric(
-        "Link", Unit.READING, EMULATOR, "the emulator's counters at the end of the trial"
-    )
-    duration_s: float | None = metric(
-        "Duration", S, GENERATOR, "how long the load lasted, without its start and its end"
-    )
-    foreign_cpu_share: float | None = metric(
-        "CPU of others", Unit.SHARE, PROC, "share of all cores' time that others had during the trial"
-    )
-    accounting: str | None = metric(
-        "Accounting", Unit.TEXT, PROC, "how CPU time and memory were told: `cgroup` or `processes`"
     )
 
 

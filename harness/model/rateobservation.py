@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from harness.model.metric import Source, Unit, metric
+from harness.model.underload import UnderLoadObservation
 
 MS, S, BYTES, COUNT = Unit.MS, Unit.S, Unit.BYTES, Unit.COUNT
-GENERATOR, EMULATOR, PROC = Source.GENERATOR, Source.EMULATOR, Source.PROC
+GENERATOR, PROC = Source.GENERATOR, Source.PROC
 
 
 @dataclass(frozen=True)
-class RateObservation:
+class RateObservation(UnderLoadObservation):
     """What a server answered without a pause, and what it cost. Anything not observed is None, never 0."""
 
     requests_per_s: float | None = metric(
@@ -48,34 +48,6 @@ class RateObservation:
         "Server's CPU a request", Unit.US, PROC, "the same for one of `requests`"
     )
     generator_cpu_s: float | None = metric("Generator's CPU", S, PROC, "CPU time of the generator")
-    limited_by: str | None = metric(
-        "Limit",
-        Unit.TEXT,
-        Source.ALL,
-        "what ran out: workers, server-cpu, generator-cpu, emulator, link or nothing",
-    )
-    requests_by_protocol: Mapping[str, int] = metric(
-        "Protocols",
-        Unit.COUNTS,
-        GENERATOR,
-        "how many of `requests` each protocol carried, by its ALPN name",
-        unobserved=dict,
-    )
-    tls_versions: Mapping[str, int] = metric(
-        "TLS", Unit.COUNTS, GENERATOR, "how many connections had each version of TLS", unobserved=dict
-    )
-    link_reading: Mapping[str, Any] | None = metric(
-        "Link", Unit.READING, EMULATOR, "the emulator's counters at the end of the trial"
-    )
-    duration_s: float | None = metric(
-        "Duration", S, GENERATOR, "how long the load lasted, without its start and its end"
-    )
-    foreign_cpu_share: float | None = metric(
-        "CPU of others", Unit.SHARE, PROC, "share of all cores' time that others had during the trial"
-    )
-    accounting: str | None = metric(
-        "Accounting", Unit.TEXT, PROC, "how CPU time was told: `cgroup` or `processes`"
-    )
 
 
 MAIN_METRIC = "requests_per_s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
@@ -19,7 +20,7 @@ from sites.archive import Archive
 Archives = Mapping[Engine, Mapping[str, Archive]]  # of each engine, by the name they are served under
 
 
-class StudyBed:
+class StudyBed(ABC):
     """A testbed with all servers of a study. A room says which engines can work here, and how a server is tuned.
 
     `lacking` are the engines that cannot work on this machine, each with the reason.
@@ -47,13 +48,13 @@ class StudyBed:
                 if len(self.lacking) == len({each.engine for each in self._setups}):
                     raise
 
+    @abstractmethod
     def refuse_unless_usable(self, engine: Engine) -> None:
         """Raise EnvironmentLacks when this machine cannot run the engine."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tuning(self, setup: EngineSetup) -> Tuning:
         """How the server of a setup is set up."""
-        raise NotImplementedError
 
     def _serve(self, setup: EngineSetup) -> None:
         self.refuse_unless_usable(setup.engine)

@@ -219,7 +219,7 @@ def killed(tool: Engine, victim: Callable[[Testbed], Sequence[int]]) -> tuple[Re
 
 def kill(made: Testbed, victim: Callable[[Testbed], Sequence[int]]) -> None:
     wait_until(lambda: bool(named("wrk") or named("h2load")), "the tool")
-    time.sleep(2)
+    time.sleep(2)  # past the warm-up of 1 s, far from the end after 20 s
     wait_until(lambda: bool(victim(made)), "what is to be killed")
     for pid in victim(made):
         os.kill(pid, signal.SIGKILL)
