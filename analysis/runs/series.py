@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.runs.rundirectory import Run, check_number, json_lines
+from analysis.runs.rundirectory import Run
+from analysis.runs.runfields import check_number, json_lines
 from harness.errors import RecordsError
 
 MOST_LINES = 2_000_000  # of a file

@@ -12,7 +12,8 @@ import pytest
 
 from analysis.evaluation.results import evaluate
 from analysis.report.facts import progress
-from analysis.runs.rundirectory import load, numbers_of, write_parquet
+from analysis.runs.flatrecord import numbers_of
+from analysis.runs.rundirectory import load, write_parquet
 from analysis.tables.tables import tables_of
 from harness.errors import RecordsError
 from harness.model.claim import Claim

@@ -1,0 +1,142 @@
+"""What a run's plan.jsonl promises, and which of its trials looks made needless."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from analysis.runs.runfields import canonical, lines_if_there, optional, required, workload_in
+from harness.errors import RecordsError, StudyError
+from harness.input.shown import shown
+from harness.model.claim import Claim
+from harness.model.condition import Condition
+from harness.model.kind import Kind
+from harness.model.workload import Workload
+
+PLAN_NUMBERS = ("seed", "blocks", "conditions")
+OF_EVERY_PLANNED = (("block", int), ("condition", dict))
+
+
+@dataclass(frozen=True)
+class PlanHeader:
+    """What plan.jsonl promises. Everything is None when the file is missing, `claims` also in older runs.
+
+    `trials`: of each its block, and its condition as JSON. `planned` are those that are to be made: not those of
+    conditions that a look (looks.jsonl) has stopped (`stopped`).
+    """
+
+    study: str | None = None
+    seed: int | None = None
+    blocks: int | None = None
+    conditions: int | None = None
+    trials: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    planned: frozenset[str] = frozenset()
+    stopped: frozenset[str] = frozenset()
+    looks: tuple[int, ...] = ()
+    claims: tuple[Claim, ...] | None = None
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A line of looks.jsonl: the conditions that were stopped, by their names, after a block."""
+
+    where: str
+    block: int
+    stopped: tuple[str, ...]
+
+
+def _read_looks(path: Path, notes: list[str]) -> list[_Look]:
+    found = []
+    for number, data in lines_if_there(path, notes):
+        where = f"{path}:{number}"
+        names = tuple(map(str, required(data, "stopped", list, where)))
+        found.append(_Look(where, required(data, "block", int, where), names))
+    return found
+
+
+def read_plan(directory: Path, notes: list[str]) -> PlanHeader:
+    """The plan of a run directory, empty when it is missing; RecordsError when it or its looks are damaged."""
+    path, looks = directory / "plan.jsonl", _read_looks(directory / "looks.jsonl", notes)
+    if not path.is_file():
+        notes.append("plan.jsonl is missing, so the number of planned trials is not known.")
+        return PlanHeader()
+    header: Mapping[str, Any] = {}
+    trials: dict[str, tuple[int, str]] = {}
+    workload: Workload | None = None
+    for number, data in lines_if_there(path, notes):
+        where = f"{path}:{number}"
+        if "trial" in data:
+            trial = required(data, "trial", str, where)
+            block, condition = (required(data, key, kind, where) for key, kind in OF_EVERY_PLANNED)
+            workload = workload if trials else workload_in(condition, where)
+            trials[trial] = block, canonical(condition)
+        elif header:
+            raise RecordsError(f"{where}: a second header, or a line without trial; the plan is damaged")
+        else:
+            header = data
+            optional(header, "study", str, where)
+            for key in PLAN_NUMBERS:
+                optional(header, key, int, where)
+    planned_looks = _looks(header, str(path))
+    stopped = _stopped(looks, planned_looks, trials, str(path))
+    return PlanHeader(
+        study=header.get("study"),
+        seed=header.get("seed"),
+        blocks=header.get("blocks"),
+        conditions=header.get("conditions"),
+        trials=trials,
+        planned=frozenset(trials.keys() - stopped),
+        stopped=stopped,
+        looks=planned_looks,
+        claims=_claims(header, workload.kind if workload else Kind.LOAD, path),
+    )
+
+
+def _stopped(
+    looks: Sequence[_Look], planned: Collection[int], trials: Mapping[str, tuple[int, str]], where: str
+) -> frozenset[str]:
+    """The trials that looks made needless; RecordsError for a look that contradicts the plan."""
+    if not looks:
+        return frozenset()
+    names = {text: _name(text, where) for text in {text for _, text in trials.values()}}
+    last: dict[str, int] = {}  # block of a condition
+    for look in looks:
+        if look.block not in planned:
+            raise RecordsError(
+                f"{look.where}: block is {look.block}; plan.jsonl has no look after that block"
+            )
+        for name in look.stopped:
+            if name not in names.values():
+                raise RecordsError(f"{look.where}: condition {shown(name)} is not in plan.jsonl")
+            last.setdefault(name, look.block)
+    return frozenset(trial for trial, (block, text) in trials.items() if block > last.get(names[text], block))
+
+
+def _name(condition: str, where: str) -> str:
+    """The name of a condition in looks.jsonl."""
+    try:
+        return str(Condition.from_json(json.loads(condition)))
+    except StudyError as error:
+        raise RecordsError(f"{where}: the plan is damaged, or not one of ours: {error}") from error
+
+
+def _looks(header: Mapping[str, Any], where: str) -> tuple[int, ...]:
+    """The blocks after which the run looked at its records; none in older runs."""
+    each = optional(header, "per_condition", dict, where) or {"until": None, "looks": []}
+    looks = required(each, "looks", list, where)
+    if bool(looks) is (each.get("until") is None):
+        raise RecordsError(
+            f"{where}: until is {shown(each.get('until'))}, and looks are {shown(looks)}; one is damaged"
+        )
+    return tuple(required({"looks": look}, "looks", int, where) for look in looks)
+
+
+def _claims(header: Mapping[str, Any], kind: Kind, path: Path) -> tuple[Claim, ...] | None:
+    claims = optional(header, "claims", list, str(path))
+    try:
+        return None if claims is None else tuple(Claim.from_json(claim, kind) for claim in claims)
+    except StudyError as error:
+        raise RecordsError(f"{path}: the plan is damaged, or not one of ours: {error}") from error
