@@ -40,7 +40,7 @@ from sites.warc import About
 
 START_URL = "https://site.example/file.html"
 FILE_BYTES = 200
-NGINX = NginxSettings(worker_processes=1, keepalive_requests=10**9)
+NGINX = NginxSettings(worker_processes=1, keepalive_requests=10**9, sendfile=True, tcp_nopush=True)
 CONNECTIONS = (16, 64, 256)
 DEPTHS = (1, 8)
 SECONDS, WARM_S = 4.0, 1.0

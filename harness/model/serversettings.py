@@ -174,8 +174,10 @@ OF_OTHERS = {"event": OF_PROCESSES, "worker": OF_PROCESSES | OF_EVENT, "prefork"
 
 @dataclass(frozen=True)
 class NginxSettings(ServerSettings):
-    """nginx's: its processes, their connections, and whether it logs requests. Without a log nothing of it proves
-    protocols.
+    """nginx's: its processes, their connections, how it sends, and whether it logs requests.
+
+    With `sendfile` and `tcp_nopush` answers to pipelined requests share packets; over TLS neither has an effect.
+    Without a log nothing of nginx proves protocols.
     """
 
     worker_processes: int = _number("worker_processes", 2, 1, 512)
@@ -183,7 +185,15 @@ class NginxSettings(ServerSettings):
     keepalive_timeout: int = _number("keepalive_timeout", 300, 1, LONGEST_S)
     keepalive_requests: int = _number("keepalive_requests", 1_000_000, 1, 10**9)
     h2_streams: int = _number("http2_max_concurrent_streams", 128, 1, 10_000)
+    sendfile: bool = _truth("sendfile", default=False)
+    tcp_nopush: bool = _truth("tcp_nopush", default=False)
     access_log: bool = _truth("access_log", default=True)
+
+    def __post_init__(self) -> None:
+        if self.tcp_nopush and not self.sendfile:
+            raise StudyError(
+                "tcp_nopush has no effect without sendfile; set sendfile = true, or leave it out"
+            )
 
     @property
     def slots(self) -> int:

@@ -1,6 +1,7 @@
-"""`noise-1k`, `noise-10k`, `noise-100k`: pages of one file that nothing can compress, to count requests with.
+"""`noise-200` to `noise-100k`: pages of one file that nothing can compress, to count requests with.
 
-The file is a picture, so that a browser can load it: random grey pixels as PNG. 1 kB is 1000 bytes.
+The file is a picture, so that a browser can load it: random grey pixels as PNG. 1 kB is 1000 bytes. 200 bytes are about
+what the page was that servers of 2012 came with.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sites.recipes.recipe import Recipe, static
 
 START_URL = "http://noise.example/"
 MADE = datetime(2012, 3, 1, 12, 0, tzinfo=UTC)
-SIZES_KB = (1, 10, 100)
+SIZES = {"200": 200, "1k": 1000, "10k": 10_000, "100k": 100_000}  # bytes, by what the page is called
 SEED = 2012
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -66,11 +67,11 @@ def _stored(data: bytes) -> bytes:
 
 NOISE = tuple(
     Recipe(
-        name=f"noise-{size}k",
+        name=f"noise-{name}",
         start_url=START_URL,
-        summary=f"One file of {size} kB that nothing can compress.",
+        summary=f"One file of {size:,} bytes that nothing can compress.",
         licence="as coldload itself: random numbers",
-        responses=partial(responses, size_bytes=size * 1000),
+        responses=partial(responses, size_bytes=size),
     )
-    for size in SIZES_KB
+    for name, size in SIZES.items()
 )

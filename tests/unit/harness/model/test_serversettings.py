@@ -122,6 +122,7 @@ def test_a_worker_of_prefork_is_a_process() -> None:
         ("apache", {"KeepAliveTimeout": float("nan")}, "KeepAliveTimeout must be a whole number"),
         ("nginx", {"worker_connections": True}, "worker_connections must be a whole number"),
         ("nginx", {"access_log": "off"}, "access_log must be true or false"),
+        ("nginx", {"tcp_nopush": True}, "tcp_nopush has no effect without sendfile"),
         ("nginx", {"mpm": "event"}, "unknown key 'mpm' in the settings of nginx"),
         ("caddy", {"idle_timeout": -1}, "idle_timeout is -1"),
         ("spdy-gateway", {"workers": 1}, "unknown key 'workers' in the settings of spdy-gateway"),

@@ -98,11 +98,14 @@ def test_a_cache_keeps_answers_as_they_are_sent() -> None:
 
 def test_nginx_and_caddy_take_theirs() -> None:
     table = {"worker_processes": 1, "worker_connections": 512, "keepalive_requests": 7, "access_log": False}
+    table |= {"sendfile": True, "tcp_nopush": True}
     assert {
         "worker_processes 1;",
         "events { worker_connections 512; }",
         "keepalive_requests 7;",
         "access_log off;",
+        "sendfile on;",
+        "tcp_nopush on;",
     } <= lines(nginx, "nginx", table)
     made = setup("caddy", {"idle_timeout": 7, "GOMAXPROCS": 1})
     assert json.loads(caddy.configuration(made))["apps"]["http"]["servers"]["http"]["idle_timeout"] == "7s"
