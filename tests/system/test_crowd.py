@@ -52,8 +52,7 @@ class Trial(NamedTuple):
     buckets: list[dict[str, Any]]
 
 
-def crowd_of(protocol: Protocol, users: int = 5, seconds: float = 8) -> Condition:
-    engine = Engine.K6
+def crowd_of(protocol: Protocol, users: int = 5, seconds: float = 8, engine: Engine = Engine.K6) -> Condition:
     return Condition(
         page=PAGE,
         protocol=protocol,
@@ -69,7 +68,7 @@ def crowd_of(protocol: Protocol, users: int = 5, seconds: float = 8) -> Conditio
 def recipe(condition: Condition) -> PageRecipe:
     asked = in_the_browser(condition)
     archive = open_archive(archives_root(), PAGE)
-    with bench({PAGE: archive}, [asked.protocol], server=asked.server) as opened:
+    with bench({PAGE: archive}, [asked.protocol], server=asked.server, engine=asked.engine) as opened:
         return proved_recipe(opened, condition, WORKSPACE / "recipe")
 
 
