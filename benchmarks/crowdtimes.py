@@ -29,6 +29,7 @@ from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
+from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.study.plan import PlannedTrial
@@ -95,7 +96,8 @@ def by_crowd(
     """The median page time of a crowd, and how its trial ended."""
     with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(backend=setting.backend) as made:
         tuning = Tuning(status=True, name=condition.server)
-        made.serve(archive, [condition.protocol], None, condition.server, condition.engine, tuning)
+        replay = Replay.usual(condition.engine)
+        made.serve(archive, [condition.protocol], replay, condition.server, condition.engine, tuning)
         planned = PlannedTrial("crowd", 1, 1, condition)
         record = run_crowd_trial(made, planned, CrowdOptions(recipe), Path(folder))
     seen = record.observation

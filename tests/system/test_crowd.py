@@ -24,6 +24,7 @@ from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
+from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
@@ -94,6 +95,7 @@ def crowd(
         made.serve(
             archive,
             [condition.protocol],
+            Replay.usual(condition.engine),
             server=condition.server,
             engine=condition.engine,
             tuning=Tuning(status=True, name=condition.server),

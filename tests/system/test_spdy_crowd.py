@@ -83,6 +83,11 @@ def test_the_command_takes_it(coldload: Coldload, monkeypatch: pytest.MonkeyPatc
     code, out, err = coldload.run("crowd", PAGE, *words, "--json", "--keep", "kept")
     record = json.loads(out)
     assert code == 0, err
-    assert (record["outcome"], record["engine"], record["server"]) == ("ok", "spdy-client", "spdy-gateway")
+    condition = record["condition"]
+    assert (record["outcome"], condition["engine"], condition["server"]) == (
+        "ok",
+        "spdy-client",
+        "spdy-gateway",
+    )
     lines = (coldload.folder / "kept" / PAGES_NAME).read_text().splitlines()
     assert record["pages"] == len(lines)
