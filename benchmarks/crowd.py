@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.link import Row, Setting, program
 from harness.capacity.arrival import connections_per_host
 from harness.capacity.cores import allotted_here, starting_on
-from harness.capacity.k6 import generating
+from harness.capacity.k6 import K6
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.workload import Users
@@ -75,7 +75,7 @@ def cost(setting: Setting, protocol: Protocol, users: Users) -> Cost:
                 "lines": str(files / "pages.jsonl"),
                 "epoch_ns": time.monotonic_ns(),
             }
-            with generating(plan, client.host, files) as generator:
+            with K6.generating(plan, client.host, files) as generator:
                 generator.wait_until((files / "pages.jsonl").exists, 60)
                 time.sleep(START_S)
                 before, cpu = pages(files), cpu_seconds(generator.pid) or 0.0

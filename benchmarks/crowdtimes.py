@@ -2,13 +2,15 @@
 
     .venv/bin/python benchmarks/crowdtimes.py [--runs 3] [--only times]
 
-Twenty users load the page, each behind a link of 5 Mbit/s and 85 ms. In the browser it is loaded over the same link,
-before the crowd comes and after it has gone. The network time of a load is from asking for the document to the last
-byte of the last object. A figure is the median page time of a run's crowd in units of the median network time.
+Twenty users load the page, by SPDY five, as the gateway is slow; each behind a link of 5 Mbit/s and 85 ms. In the
+browser it is loaded over the same link, before the crowd comes and after it has gone. The network time of a load is
+from asking for the document to the last byte of the last object. A figure is the median page time of a run's crowd in
+units of the median network time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import sys
 from collections.abc import Iterator
@@ -22,10 +24,12 @@ from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe, network_ms
 from harness.model.condition import Condition, Origins
 from harness.model.crowdobservation import CrowdObservation
-from harness.model.engine import Engine
+from harness.model.engine import Engine, speaking
+from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
+from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.study.plan import PlannedTrial
@@ -36,16 +40,18 @@ from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import Archive, archives_root, open_archive
 
 PAGE = "dummy-2012"
-PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3)
+PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3, Protocol.SPDY)
 LINK = replace(Link.of(5, 85), per_client=True)
 USERS = Users(steps=(20,), step_s=20, think_s=5, page_timeout_s=60, bucket_s=5)
+ON_THE_GATEWAY = 5  # users
 LOADS = 3  # before the crowd, and after it
 WITHIN = 0.1
 
 
 def crowd(protocol: Protocol) -> Condition:
-    """Twenty users of the page by a protocol."""
-    engine = Engine.K6
+    """The users of the page by a protocol."""
+    engine = speaking(protocol, Kind.USERS)[0]
+    many = USERS if engine is Engine.K6 else replace(USERS, steps=(ON_THE_GATEWAY,))
     return Condition(
         page=PAGE,
         protocol=protocol,
@@ -54,7 +60,20 @@ def crowd(protocol: Protocol) -> Condition:
         driver=engine.drivers[0],
         origins=Origins.SINGLE,
         server=engine.traits.server,
-        workload=USERS,
+        workload=many,
+    )
+
+
+def in_bench(
+    setting: Setting, archive: Archive, condition: Condition
+) -> contextlib.AbstractContextManager[Bench]:
+    """Where the browser that the users are like loads the page."""
+    return bench(
+        {PAGE: archive},
+        [condition.protocol],
+        backend=setting.backend,
+        server=condition.server,
+        engine=condition.engine.browser,
     )
 
 
@@ -77,7 +96,8 @@ def by_crowd(
     """The median page time of a crowd, and how its trial ended."""
     with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(backend=setting.backend) as made:
         tuning = Tuning(status=True, name=condition.server)
-        made.serve(archive, [condition.protocol], None, condition.server, condition.engine, tuning)
+        replay = Replay.usual(condition.engine)
+        made.serve(archive, [condition.protocol], replay, condition.server, condition.engine, tuning)
         planned = PlannedTrial("crowd", 1, 1, condition)
         record = run_crowd_trial(made, planned, CrowdOptions(recipe), Path(folder))
     seen = record.observation
@@ -87,19 +107,16 @@ def by_crowd(
 
 
 def times(setting: Setting) -> Iterator[Row | str]:
-    """Page times of 20 users over network times in the browser."""
+    """Page times of users over network times in the browser."""
     archive = open_archive(archives_root(), PAGE)
     for protocol in PROTOCOLS:
         condition, shares = crowd(protocol), []
-        browser = bench({PAGE: archive}, [protocol], backend=setting.backend, server=condition.server)
-        with browser as opened:
+        with in_bench(setting, archive, condition) as opened:
             recipe = proved_recipe(opened, condition, WORKSPACE / "recipe")
             taken = in_browser(opened, condition, 1)
         for run in range(setting.runs):
             page_ms, ended = by_crowd(setting, archive, condition, recipe)
-            with bench(
-                {PAGE: archive}, [protocol], backend=setting.backend, server=condition.server
-            ) as opened:
+            with in_bench(setting, archive, condition) as opened:
                 after = in_browser(opened, condition, 1 + (run + 1) * LOADS)
             network = statistics.median(taken + after)
             said = (

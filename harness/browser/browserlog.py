@@ -15,15 +15,15 @@ class Request:
     `net_error` is Chromium's number for what went wrong (net_error_list.h), whatever the engine. `body` is the body as
     it travelled (Content-Encoding applied), where the log was asked to hold bodies. `body_bytes` is None where the
     engine does not tell how many travelled. `tls` and `pipelined` are what QtWebKit tells. Requests that came from one
-    another by redirects have the same `chain`. `from_cache`: answered by what this very load had fetched before; it
-    never was on the wire (None where the engine does not tell). `relayed`: the page asked for it under
-    https, and the hop passed it on in plain http, under which `url` is. `accepts` is what the request was for by its
-    headers (Sec-Fetch-Dest or, where there is none, Accept), `mime` the media type of its answer; "" where the engine
-    does not tell.
+    another by redirects have the same `chain`; QtWebKit tells that of the document alone. `from_cache`: answered by
+    what this very load had fetched before; it never was on the wire (None where the engine does not tell). `relayed`:
+    the page asked for it under https, and the hop passed it on in plain http, under which `url` is. `accepts` is what
+    the request was for by its headers (Sec-Fetch-Dest or, where there is none, Accept), `mime` the media type of its
+    answer; "" where the engine does not tell.
 
     `asked_ms` is when the page asked for it, which a browser may hold back for a while before it starts; `ended_ms` is
     when the last of its answer had come. `sent` are the headers that travelled, by names in lower case. Chromium tells
-    all three, QtWebKit `ended_ms`.
+    all three, QtWebKit the latter two.
     """
 
     url: str

@@ -12,13 +12,13 @@ from typing import Any
 
 from harness.capacity.arrival import connections_per_host, users_at
 from harness.capacity.cores import Cores, pinned, starting_on
-from harness.capacity.k6 import generating
 from harness.capacity.limits import PORTS
 from harness.capacity.logtail import Tail
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
 from harness.capacity.served import ServedCounts, counted
 from harness.capacity.serverside import Watched, sampling
+from harness.capacity.usergenerator import UserGenerator
 from harness.errors import TestbedFailed
 from harness.link.emulated import EmulatedLink
 from harness.model.link import Link
@@ -54,6 +54,7 @@ class Crowd:
 
     testbed: Testbed
     endpoint: Endpoint
+    generator: UserGenerator
     link: Link
     block: int
     workload: Users
@@ -107,7 +108,7 @@ class Crowd:
             try:
                 with (
                     starting_on(self.cores.generator),
-                    generating(plan, client.host, self.files) as generator,
+                    self.generator.generating(plan, client.host, self.files) as generator,
                 ):
                     sampler.follow(generator.pid)
                     self._watch(generator, client, told)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from harness.capacity.arrival import crowd_of
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
-from harness.capacity.k6program import k6_program, k6_version
 from harness.capacity.limits import Machine, refuse_too_many
 from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe
+from harness.capacity.usergenerators import GENERATORS
 from harness.model.compression import RECORDED_COMPRESSION
 from harness.model.condition import Condition, Served
 from harness.model.engine import Engine
@@ -47,8 +47,7 @@ class CrowdRoom(StudyBed):
         }
 
     def refuse_unless_usable(self, engine: Engine) -> None:
-        del engine  # there is one
-        k6_program()
+        GENERATORS[engine].version()
 
     def tuning(self, setup: EngineSetup) -> Tuning:
         return Tuning(setup.server.settings, status=True, name=setup.server.name)
@@ -85,10 +84,11 @@ def crowd_room(
 ) -> Iterator[CrowdRoom]:
     """The room for the trials that are left of a study, open for the length of the block.
 
-    Raises an error of one line, before any crowd comes, when the generator is not built, when a page does not load in
+    Raises an error of one line, before any crowd comes, when a generator cannot run here, when a page does not load in
     the browser, or when the machine does not carry so many users.
     """
-    k6_program()
+    for engine in {each.condition.engine for each in trials}:
+        GENERATORS[engine].version()
     recipes = _recipes(study, archives, [each.condition for each in trials], tell)
     with opened(CrowdRoom(study, archives, recipes)) as room:
         yield room
@@ -96,12 +96,7 @@ def crowd_room(
 
 def crowd_programs() -> Mapping[str, Callable[[], str]]:
     """What trials run by, each with what asks for its version."""
-    return {**browser_programs(), Engine.K6.value: _version}
-
-
-def _version() -> str:
-    k6_program()  # refuses when it is not built
-    return k6_version()
+    return {**browser_programs(), **{engine.value: made.version for engine, made in GENERATORS.items()}}
 
 
 def _recipes(

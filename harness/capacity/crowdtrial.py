@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.capacity import limit
 from harness.capacity.arrival import connections_per_host, crowd_of
 from harness.capacity.buckets import buckets
-from harness.capacity.cores import Cores, allotted_here
+from harness.capacity.cores import allotted_here
 from harness.capacity.crowd import Crowd, CrowdSeen
 from harness.capacity.crowdobserve import CrowdResults, observe
 from harness.capacity.crowdproof import CrowdEvidence, verdict
@@ -20,9 +20,9 @@ from harness.capacity.limit import Capacity, Part
 from harness.capacity.limits import Machine, refuse_too_many
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, PageLine, Second
+from harness.capacity.usergenerators import GENERATORS
 from harness.errors import StudyError, TestbedFailed
 from harness.model.crowdobservation import CrowdObservation
-from harness.model.link import Link
 from harness.model.serversettings import USUAL, ServerSettings
 from harness.model.workload import Users
 from harness.outcome import Outcome
@@ -72,6 +72,7 @@ def run_crowd_trial(testbed: Testbed, planned: PlannedTrial, options: CrowdOptio
     crowd = Crowd(
         testbed=testbed,
         endpoint=endpoint,
+        generator=GENERATORS[condition.engine],
         link=condition.link,
         block=planned.block,
         workload=workload,
@@ -145,22 +146,21 @@ def _observed(
             requests_by_protocol=seen.served.by_protocol if seen.served else None,
             foreign_cpu_share=seen.foreign_cpu_share,
             accounting=seen.accounting,
-            limited_by=limit.verdict(
-                seen.seconds, _capacity(crowd.cores, settings, crowd.link)
-            ).limited_by.value,
+            limited_by=limit.verdict(seen.seconds, _capacity(crowd, settings)).limited_by.value,
             asked_s=crowd.workload.seconds,
         )
     )
 
 
-def _capacity(cores: Cores, settings: ServerSettings, link: Link) -> Capacity:
+def _capacity(crowd: Crowd, settings: ServerSettings) -> Capacity:
     """What there is to run out."""
+    cores, link = crowd.cores, crowd.link
     down, up = (
         link.shared_mbps(each.way) if link.per_client else each.rate.mean_mbps for each in link.directions
     )
     return Capacity(
         server=Part.on(cores.server, settings.most_cores),
-        generator=Part.on(cores.generator),
+        generator=Part.on(cores.generator, crowd.generator.threads),
         emulator=Part.on(cores.emulator, EMULATOR_THREADS),
         workers=settings.workers,
         slots=settings.slots,

@@ -10,7 +10,6 @@ from harness.browser.browserlog import Request
 from harness.capacity.recipe import PageRecipe, recipe_of
 from harness.errors import MeasurementRefused
 from harness.model.condition import Condition
-from harness.model.engine import DEFAULT_ENGINE, speaking
 from harness.model.link import Link
 from harness.outcome import Outcome
 from harness.study.plan import PlannedTrial
@@ -26,8 +25,7 @@ LEAST_RTT_MS = 400.0
 
 def in_the_browser(condition: Condition) -> Condition:
     """The condition of a load in the browser for one of a crowd: one client has the link to itself."""
-    spoken = speaking(condition.protocol)
-    engine = spoken[0] if spoken else DEFAULT_ENGINE
+    engine = condition.engine.browser
     link = replace(condition.link, per_client=False, shared_down_mbps=None, shared_up_mbps=None)
     return replace(condition, engine=engine, driver=engine.drivers[0], link=link, workload=None)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from harness.capacity.arrival import crowd_of
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
-from harness.capacity.k6program import k6_program
 from harness.capacity.limits import Machine, refuse_too_many
 from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe
+from harness.capacity.usergenerators import GENERATORS
 from harness.cli.crowdlines import recipe_line, second_line, summary
 from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
@@ -22,7 +22,7 @@ from harness.errors import StudyError, TestbedFailed
 from harness.input.shown import one_line
 from harness.link.addresses import refuse_count
 from harness.model.condition import Condition
-from harness.model.engine import speaking
+from harness.model.engine import Engine, speaking
 from harness.model.kind import Kind
 from harness.model.link import Backend, Link
 from harness.model.protocol import Protocol
@@ -50,7 +50,7 @@ MEASURED_CLIENTS = 10  # of which each has its link measured before the trial
 def run(arguments: argparse.Namespace) -> int:
     refuse_count(arguments.users)
     protocol = Protocol(arguments.protocol)
-    engine = speaking(protocol, Kind.USERS)[0]
+    engine = Engine(arguments.generator or speaking(protocol, Kind.USERS)[0])
     variant = parse_variant(arguments.variant)
     replay = replay_of(arguments, engine)
     condition = Condition(
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     check(condition, replay)
     check(in_the_browser(condition), replay)
     archive = variant_of(open_archive(archives_root(), arguments.name), variant, engine)
-    k6_program()  # is it there?
+    GENERATORS[engine].version()  # is it there?
     files = (arguments.keep or WORKSPACE / "kept").absolute()
     talk = sys.stderr if arguments.json else sys.stdout
 

@@ -15,6 +15,7 @@ LAZY_IMAGES = 'loading="lazy"'
 PRELOAD = "Link: rel=preload"
 OF_CHROMIUM = frozenset({WEBP, AVIF, LAZY_IMAGES, PRELOAD})
 CODINGS_OF_TODAY = frozenset({"gzip", "deflate", "br", "zstd"})
+CODINGS_OF_2012 = frozenset({"gzip", "deflate"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +29,8 @@ class Traits:
     state: filters write no syntax into scripts and style sheets that was not there before. `unseen` are the metrics
     that no trial with it can have.
 
-    `kinds` is what it can measure. A browser loads a page, and only a browser does. A generator asks for what Chromium
-    asked for, so it takes what Chromium takes.
+    `kinds` is what it can measure. A browser loads a page, and only a browser does. The users of a generator ask for
+    what the browser `like` them asked for, so it takes what that takes.
     """
 
     label: str
@@ -45,6 +46,7 @@ class Traits:
     takes: frozenset[str] = OF_CHROMIUM
     unseen: frozenset[str] = frozenset()
     kinds: tuple[Kind, ...] = (Kind.LOAD,)
+    like: str = "chromium"
 
 
 class Engine(StrEnum):
@@ -82,7 +84,7 @@ class Engine(StrEnum):
             usual_protocol=Protocol.HTTP1,
             server="spdy-gateway",
             tls="1.2",  # SPDY is older than 1.3
-            codings=frozenset({"gzip", "deflate"}),
+            codings=CODINGS_OF_2012,
             reaches_ipv6=False,  # behind its hop
             takes=frozenset({WEBP}),
             unseen=frozenset(
@@ -131,9 +133,17 @@ class Engine(StrEnum):
             usual_protocol=Protocol.SPDY,
             server="spdy-gateway",
             tls="1.2",
-            kinds=(Kind.REQUESTS,),
+            codings=CODINGS_OF_2012,
+            takes=frozenset({WEBP}),
+            kinds=(Kind.REQUESTS, Kind.USERS),
+            like="qtwebkit",
         ),
     )
+
+    @property
+    def browser(self) -> Engine:
+        """Itself; of a generator the browser that its users are like."""
+        return self if Kind.LOAD in self.traits.kinds else Engine(self.traits.like)
 
     @property
     def drivers(self) -> tuple[Driver, ...]:

@@ -26,7 +26,7 @@ def engines_in(data: Mapping[str, Any], kind: Kind, protocols: Iterable[Protocol
     engines = _browsers(data) if kind is Kind.LOAD else _generators(data, kind)
     for protocol in protocols:
         if not set(speaking(protocol, kind)).intersection(engines):
-            raise StudyError(unspoken(protocol, engines[0]))
+            raise StudyError(unspoken(protocol, engines[0], kind))
     for engine in engines:
         if not any(protocol in engine.traits.protocols for protocol in protocols):
             key = "engines" if kind is Kind.LOAD else "generator"

@@ -90,9 +90,9 @@ def check_combination(asked: Combination) -> None:
             raise StudyError(rule.says(asked))
 
 
-def unspoken(protocol: Protocol, engine: Engine) -> str:
-    """Why an engine cannot load by a protocol."""
-    kind = engine.traits.kinds[0]
+def unspoken(protocol: Protocol, engine: Engine, kind: Kind | None = None) -> str:
+    """Why an engine cannot load by a protocol, in a study of a kind (None: the first that it measures)."""
+    kind = kind or engine.traits.kinds[0]
     key, able = ("engine" if kind is Kind.LOAD else "generator"), ", ".join(speaking(protocol, kind))
     return f"{key}: {engine} does not speak {protocol}; {key}s that do: {able or 'none'}"
 
@@ -165,7 +165,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "engine speaks protocol",
         lambda asked: asked.protocol not in asked.engine.traits.protocols,
-        lambda asked: unspoken(asked.protocol, asked.engine),
+        lambda asked: unspoken(asked.protocol, asked.engine, asked.kind),
     ),
     Rule(
         "driver steers engine",

@@ -147,7 +147,8 @@ class Testbed:
             chosen.tls_resumption,
             tuned.settings,
             tuned.status,
-            closed_loop=engine.traits.kinds == (Kind.REQUESTS,),
+            # A crowd's server tells its status, that of a closed loop does not.
+            closed_loop=Kind.REQUESTS in engine.traits.kinds and not tuned.status,
         )
         running = self._started(SERVERS[server], deployment, folder)
         for protocol, of_protocol in services.items():

@@ -24,6 +24,7 @@ from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
+from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
@@ -52,8 +53,7 @@ class Trial(NamedTuple):
     buckets: list[dict[str, Any]]
 
 
-def crowd_of(protocol: Protocol, users: int = 5, seconds: float = 8) -> Condition:
-    engine = Engine.K6
+def crowd_of(protocol: Protocol, users: int = 5, seconds: float = 8, engine: Engine = Engine.K6) -> Condition:
     return Condition(
         page=PAGE,
         protocol=protocol,
@@ -69,7 +69,7 @@ def crowd_of(protocol: Protocol, users: int = 5, seconds: float = 8) -> Conditio
 def recipe(condition: Condition) -> PageRecipe:
     asked = in_the_browser(condition)
     archive = open_archive(archives_root(), PAGE)
-    with bench({PAGE: archive}, [asked.protocol], server=asked.server) as opened:
+    with bench({PAGE: archive}, [asked.protocol], server=asked.server, engine=asked.engine) as opened:
         return proved_recipe(opened, condition, WORKSPACE / "recipe")
 
 
@@ -95,6 +95,7 @@ def crowd(
         made.serve(
             archive,
             [condition.protocol],
+            Replay.usual(condition.engine),
             server=condition.server,
             engine=condition.engine,
             tuning=Tuning(status=True, name=condition.server),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.capacity.k6 import LOG_NAME, generating
+from harness.capacity.k6 import K6
 from harness.capacity.k6program import SOURCES
 from harness.errors import TestbedFailed
 from harness.model.condition import Served
@@ -86,15 +86,13 @@ def crowd(root: Path, server: str, protocol: Protocol, **asked: Any) -> Came:
                 "epoch_ns": time.monotonic_ns(),
                 **asked,
             }
-            with generating(plan, client.host, files) as generator:
+            with K6.generating(plan, client.host, files) as generator:
                 while not generator.ends_within(1):
                     generator.check_running()
                 generator.check_ended_well()
                 assert running(generator.pid) == []
             pages = [json.loads(line) for line in (files / "pages.jsonl").read_text().splitlines()]
-            return Came(
-                pages, endpoint.server.requests(), (files / LOG_NAME).read_text(), tuple(client.addresses)
-            )
+            return Came(pages, endpoint.server.requests(), K6.log(files).read_text(), tuple(client.addresses))
 
 
 @pytest.mark.parametrize(("server", "name"), SPOKEN)

@@ -26,6 +26,8 @@ NET_ERRORS = {
 }
 PROXY_FAILED = -130  # the hop did not get through to the server
 FAILED = -2
+# What Qt sets where WebKit does not (QHttpNetworkConnectionPrivate::prepareRequest).
+ADDED_BY_QT = {"accept-encoding": "gzip, deflate", "accept-language": "en,*"}
 PROXY_ERRORS = range(101, 200)
 STATUS_ERRORS = range(201, 600)
 
@@ -44,11 +46,13 @@ def parse(requests: str, connections: str) -> BrowserLog:
     for entry in entries(requests):
         found.setdefault(entry["request"], {}).update(entry)
     return BrowserLog(
-        tuple(_request(entry) for _, entry in sorted(found.items())), connections_made(connections)
+        tuple(_request(number, entry) for number, entry in sorted(found.items())),
+        connections_made(connections),
     )
 
 
-def _request(entry: Mapping[str, Any]) -> Request:
+def _request(number: int, entry: Mapping[str, Any]) -> Request:
+    """Which requests of the page redirects made of one another QtWebKit does not tell, but of the document."""
     return Request(
         url=entry["url"],
         method=entry["method"],
@@ -59,10 +63,13 @@ def _request(entry: Mapping[str, Any]) -> Request:
         status=entry.get("status"),
         net_error=_net_error(entry.get("error", 0)),
         body_bytes=None,
+        chain=0 if entry["document"] else number,
         answered_ms=entry.get("answered_ms"),
         tls=entry.get("tls"),
         pipelined=entry.get("pipelined"),
         ended_ms=entry.get("ended_ms"),
+        mime=entry.get("mime", "").partition(";")[0].strip().lower(),
+        sent=tuple({**ADDED_BY_QT, **entry["sent"]}.items()) if "sent" in entry else (),
     )
 
 

@@ -70,12 +70,12 @@ class Log:
         self._count = 0
         self.document: list[dict[str, object]] = []  # what is known of the requests for the page itself
 
-    def begin(self, url: str, method: str, *, document: bool) -> int:
+    def begin(self, url: str, method: str, sent: dict[str, str], *, document: bool) -> int:
         """A request starts; returns its number, from 0. Those for the document come first, a redirect each but one."""
         number, self._count = self._count, self._count + 1
         if document:
             self.document.append({})
-        self.note(number, url=url, method=method, document=document, started_ms=now_ms())
+        self.note(number, url=url, method=method, document=document, started_ms=now_ms(), sent=sent)
         return number
 
     def note(self, number: int, **found: object) -> None:
@@ -131,7 +131,9 @@ class Reply(QNetworkReply):
         super().__init__(manager)
         self._inner = inner
         self._log = log
-        self._number = log.begin(_as_sent(inner.url()), _method(inner), document=document)
+        self._number = log.begin(
+            _as_sent(inner.url()), _method(inner), _headers(inner.request()), document=document
+        )
         self._given_up = False
         self._body_bytes = 0
         self._answered = False
@@ -149,7 +151,8 @@ class Reply(QNetworkReply):
         status = self._inner.attribute(QNetworkRequest.HttpStatusCodeAttribute)
         if status is not None and not self._answered:
             self._answered = True
-            found = _proofs(self._inner)
+            mime = _text(self._inner.rawHeader(b"Content-Type"))
+            found = {"mime": mime, **_proofs(self._inner)}
             self._log.note(self._number, answered_ms=now_ms(), status=int(status), **found)
         if not self._given_up:
             self._copy_head()
@@ -225,6 +228,15 @@ def _as_sent(url: Any) -> str:
 def _method(reply: Any) -> str:
     custom = bytes(reply.request().attribute(QNetworkRequest.CustomVerbAttribute) or b"").decode("latin-1")
     return OPERATIONS.get(reply.operation(), custom)
+
+
+def _headers(request: Any) -> dict[str, str]:
+    """The headers that WebKit sets, by names in lower case; Qt adds some of its own."""
+    return {_text(name).lower(): _text(request.rawHeader(name)) for name in request.rawHeaderList()}
+
+
+def _text(raw: Any) -> str:
+    return bytes(raw).decode("latin-1")
 
 
 _EPOCH_S = time.time() - time.perf_counter()

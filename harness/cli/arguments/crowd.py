@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.cli.linkoptions import add_link_options
 from harness.cli.replay_options import add_replay_options
-from harness.model.engine import speaking
+from harness.model.engine import engines_of, speaking
 from harness.model.kind import Kind
 from harness.model.protocol import Protocol
 from harness.model.settings import TLS_VERSIONS
@@ -42,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Protocol.HTTP1.value,
         metavar="PROTOCOL",
         help=f"{', '.join(SPOKEN)}; default: {Protocol.HTTP1}",
+    )
+    parser.add_argument(
+        "--generator",
+        choices=[each.value for each in engines_of(Kind.USERS)],
+        help="default: the first that speaks the protocol",
     )
     parser.add_argument("--users", type=int, default=10, metavar="N", help="how many users (default 10)")
     parser.add_argument(

@@ -53,3 +53,17 @@ def test_a_generator_steers_itself_and_loads_no_page() -> None:
     assert all([driver.value for driver in engine.drivers] == [engine.value] for engine in generators)
     assert speaking(Protocol.H2) == (Engine.CHROMIUM,)
     assert speaking(Protocol.H2, Kind.REQUESTS) == (Engine.H2LOAD,)
+    assert speaking(Protocol.SPDY, Kind.USERS) == (Engine.SPDY_CLIENT,)
+
+
+@pytest.mark.parametrize("engine", engines_of(Kind.USERS))
+def test_users_are_like_a_browser_that_speaks_their_protocols_and_take_what_it_takes(engine: Engine) -> None:
+    users, browser = engine.traits, engine.browser.traits
+    assert engine.browser in BROWSERS
+    assert set(users.protocols) <= set(browser.protocols)
+    assert (users.codings, users.takes) == (browser.codings, browser.takes)
+
+
+@pytest.mark.parametrize("engine", BROWSERS)
+def test_a_browser_is_like_itself(engine: Engine) -> None:
+    assert engine.browser is engine

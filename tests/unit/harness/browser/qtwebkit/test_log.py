@@ -57,6 +57,20 @@ def test_requests_and_connections_are_those_of_both_logs() -> None:
     assert log.service_requests == ()
 
 
+def test_headers_are_those_of_webkit_and_what_qt_adds() -> None:
+    sent = {"accept": "image/png", "accept-language": "de"}
+    requests = lines(asked(0), answered(0), asked(1, sent=sent), answered(1, mime="Image/PNG; x=y"))
+    older, newer = parse(requests, "").requests
+    assert (older.sent, older.mime) == ((), "")
+    assert dict(newer.sent) == {**sent, "accept-encoding": "gzip, deflate"}
+    assert newer.mime == "image/png"
+
+
+def test_redirects_are_told_of_the_document_alone() -> None:
+    requests = lines(asked(0), asked(1, document=True), asked(2), asked(3))
+    assert [each.chain for each in parse(requests, "").requests] == [0, 0, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("proof", "protocol"), [({}, "http/1.1"), ({"spdy": True}, "spdy/3"), ({"h2": True}, "h2")]
 )
