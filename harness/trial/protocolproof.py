@@ -35,9 +35,21 @@ def wrong_in_browser(evidence: Evidence) -> str | None:
     ] + [f"{request.url} by {request.tls}" for request in told if request.tls != f"TLS {evidence.tls}"]
     return (
         listed(f"the browser did not use {protocol} for", wrong)
+        or _kept_alive(evidence)
         or listed("not cold:", resumed if _older(evidence, len(resumed), len(secured)) else [])
         or listed(f"the browser did not use TLS {evidence.tls} to", other)
     )
+
+
+def _kept_alive(evidence: Evidence) -> str | None:
+    """Without keep-alive the browser makes a connection for each request that is answered, and perhaps spare ones."""
+    if evidence.protocol.keep_alive or evidence.browser_log is None:
+        return None
+    answered = sum(request.status is not None for request in evidence.page_requests)
+    made = len(evidence.browser_log.connections)
+    if answered <= made:
+        return None
+    return f"the browser did not use {evidence.protocol}: {answered} requests were answered on {made} connections"
 
 
 def _older(evidence: Evidence, resumed: int, secured: int) -> bool:

@@ -1,7 +1,7 @@
 """The server of the protocols of 2012: a gateway in Node in front of nginx, all on one host.
 
-The gateway (gateway/gateway.js) terminates HTTP/1.1, pipelined or not, and SPDY/3, each with and without TLS, and sends
-every request on to nginx over the host's loopback: all protocols take the same way to the same answers. The settings
+The gateway (gateway/gateway.js) terminates HTTP/1.1, with keep-alive (pipelined or not) and without, and SPDY/3, each
+with and without TLS, and sends every request on to nginx over the host's loopback: all protocols take the same way to the same answers. The settings
 that matter stand, explained, in configs/servers/gateway.template; nginx has its own.
 
 What differs from other servers: what nginx refuses is refused (sites.servers.nginx), so are methods that Node's parser
@@ -96,6 +96,7 @@ def configuration(setup: Setup, backends: Mapping[str, ListeningAddress]) -> str
                 "wire": listener.protocol.wire,
                 "scheme": listener.scheme,
                 "encrypted": listener.protocol.encrypted,
+                "keep_alive": listener.protocol.keep_alive,
                 "certificates": {name: str(file) for name, file in listener.certificates.items()},
             }
             for listener in setup.listeners

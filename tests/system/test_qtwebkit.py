@@ -112,6 +112,10 @@ def test_the_proof_comes_from_both_sides(records: dict[tuple[str, Protocol], Rec
             assert seen.connections == 2  # one for each host
             assert seen.spdy_streams == seen.server_requests
             assert seen.pipelining_depth is None
+        elif not protocol.keep_alive:
+            assert seen.server_connections == seen.server_requests
+            assert seen.connections >= (seen.requests or 0)
+            assert (seen.pipelining_depth, seen.spdy_streams) == (1, None)
         else:
             assert 2 < seen.connections <= 12
             assert seen.spdy_streams is None

@@ -34,7 +34,16 @@ COMPRESSIONS = (
 # What engines and servers can do, written down once more and by other words than the rules.
 SPEAKS = {
     "chromium": {"http1-close", "http1", "https1-close", "https1", "h2", "h3"},
-    "qtwebkit": {"http1", "http1-pipelined", "https1", "https1-pipelined", "spdy", "spdy-plain"},
+    "qtwebkit": {
+        "http1-close",
+        "http1",
+        "http1-pipelined",
+        "https1-close",
+        "https1",
+        "https1-pipelined",
+        "spdy",
+        "spdy-plain",
+    },
 }
 STEERED_BY = {"chromium": {"playwright", "selenium"}, "qtwebkit": {"pyqt"}}
 CAN_BE = {"chromium": {"desktop", "mobile"}, "qtwebkit": {"desktop"}}

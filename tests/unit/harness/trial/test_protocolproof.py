@@ -35,23 +35,26 @@ def test_a_connection_used_twice_is_no_close() -> None:
         request(page, protocol="http/1.1", main_frame=True, started_ms=1000),
         request(picture, protocol="http/1.1"),
     ]
+    remote = f"{both[0].server_address}:{both[0].server_port}"
+    one, other = (
+        Connection(remote, f"{both[0].client_address}:{port}", None, None, None, connect_ms=50.0)
+        for port in (4000, 4001)
+    )
     found = evidence(
         protocol=Protocol.HTTP1_CLOSE,
         start_url=page,
-        browser_log=BrowserLog(tuple(requests), ()),
+        browser_log=BrowserLog(tuple(requests), (one, other)),
         served=tuple(both),
     )
     assert "2 requests on one connection" in (verdict(found)[1] or "")
     apart = (both[0], replace(both[1], client_port=4001))
     assert verdict(replace(found, served=apart)) == (Outcome.OK, None)
-    local, remote = (
-        f"{both[0].client_address}:{both[0].client_port}",
-        f"{both[0].server_address}:{both[0].server_port}",
-    )
-    made = Connection(remote, local, None, None, None, connect_ms=50.0)
-    for count, outcome in ((1, Outcome.WRONG_PROTOCOL), (2, Outcome.OK)):  # twice: the port was used again
-        log = BrowserLog(tuple(requests), (made,) * count)
-        assert verdict(replace(found, browser_log=log))[0] is outcome
+    again = BrowserLog(tuple(requests), (one, one))  # the port was used again
+    assert verdict(replace(found, browser_log=again)) == (Outcome.OK, None)
+    single = replace(found, served=apart, browser_log=BrowserLog(tuple(requests), (one,)))
+    outcome, reason = verdict(single)  # whatever the server says
+    assert outcome is Outcome.WRONG_PROTOCOL
+    assert "2 requests were answered on 1 connections" in (reason or "")
 
 
 def test_another_version_of_tls_is_the_wrong_protocol() -> None:
