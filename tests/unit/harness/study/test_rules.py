@@ -132,6 +132,7 @@ BROKEN = {
     "QUIC has TLS 1.3": replace(USUAL, protocol=Protocol.H3, replay=Replay(tls="1.2")),
     "SPDY has TLS 1.2": replace(HISTORICAL, protocol=Protocol.SPDY, replay=Replay(tls="1.3")),
     "engine resumes sessions": replace(HISTORICAL, server="nginx", replay=Replay(tls_resumption=True)),
+    "engine sets its windows": replace(HISTORICAL, replay=Replay(tls="1.2", h2_stream_window_bytes=65_535)),
     "engine takes the coding": replace(HISTORICAL, protocol=Protocol.HTTPS1, replay=ZSTD),
     "coding goes over the scheme": replace(USUAL, protocol=Protocol.HTTP1, replay=ZSTD),
     "engine reaches the page": replace(HISTORICAL, hosts=("::1",)),

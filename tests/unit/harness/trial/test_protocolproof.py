@@ -139,3 +139,22 @@ def test_a_server_that_does_not_tell_the_depth_leaves_the_proof_to_the_browser()
     found = historical(Protocol.HTTPS1_PIPELINED, of_server={"depth": None})
     assert verdict(found) == (Outcome.OK, None)
     assert observe(found).pipelining_depth is None
+
+
+@pytest.mark.parametrize(
+    ("windows", "said"),
+    [
+        ((65_535, 65_535), None),
+        ((65_535, 6_291_456), "had windows of [65535, 6291456] bytes instead of 65535"),
+        ((), "had windows of [] bytes instead of 65535"),
+    ],
+)
+def test_streams_have_the_window_that_the_study_sets(windows: tuple[int, ...], said: str | None) -> None:
+    good = evidence()
+    assert good.browser_log is not None
+    log = replace(good.browser_log, h2_windows=windows)
+    assert verdict(replace(good, browser_log=log)) == (Outcome.OK, None)  # of a study that sets none
+    outcome, reason = verdict(replace(good, browser_log=log, h2_stream_window_bytes=65_535))
+    assert outcome is (Outcome.WRONG_PROTOCOL if said else Outcome.OK)
+    assert (said or "") in (reason or "")
+    assert observe(replace(good, browser_log=log)).h2_stream_window_bytes == min(windows, default=None)
