@@ -25,6 +25,7 @@ SENT_BY = {
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
 }
 STREAM_WINDOW = re.compile(r"\(SETTINGS_INITIAL_WINDOW_SIZE\) value:(\d+)")
+USUAL_STREAM_WINDOW = 65_535  # RFC 9113
 CACHE_MISS = -400  # a look into the empty cache, not a request on the wire
 
 
@@ -243,11 +244,11 @@ def _connections(events: Iterable[Mapping[str, Any]], names: _Names) -> list[Con
 
 
 def _stream_windows(events: Iterable[Mapping[str, Any]], names: _Names) -> Iterator[int]:
-    """What the browser's own SETTINGS say of a stream's window."""
+    """What the browser's own SETTINGS say of a stream's window; it does not say what is HTTP/2's default."""
     for event in events:
         if names.event(event) == "HTTP2_SESSION_SEND_SETTINGS":
             said = "\n".join(map(str, (event.get("params") or {}).get("settings", [])))
-            yield from map(int, STREAM_WINDOW.findall(said))
+            yield max(map(int, STREAM_WINDOW.findall(said)), default=USUAL_STREAM_WINDOW)
 
 
 def _quic_connections(events: Iterable[Mapping[str, Any]], names: _Names) -> list[Connection]:

@@ -216,12 +216,11 @@ class CaddySettings(ServerSettings):
 
 @dataclass(frozen=True)
 class GatewaySettings(ServerSettings):
-    """The gateway's, all of SPDY: how many streams a browser may have open, whether those of higher priority are sent
-    first, and whether the browser's windows limit what is sent. It is one process with one thread, and nginx behind it.
+    """The gateway's, all of SPDY: how many streams a browser may have open, and whether its windows limit what is sent.
+    It is one process with one thread, and nginx behind it.
     """
 
     spdy_streams: int = _number("spdy_streams", 100, 1, 10_000)
-    spdy_priorities: bool = _truth("spdy_priorities", default=True)
     spdy_flow_control: bool = _truth("spdy_flow_control", default=True)
 
     @property

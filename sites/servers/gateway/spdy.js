@@ -18,7 +18,6 @@ function serveSpdy (socket, begin, settings) {
   })
   holdBack(connection._spdyState.framer)
   ignoreLateWindows(connection)
-  if (!settings.spdy_priorities) takeTurns(connection)
   if (!settings.spdy_flow_control) ignoreWindows(connection)
   connection.on('error', () => socket.destroy()) // what comes is not SPDY, or the socket has gone
   connection.on('stream', (stream) => serveStream(stream, begin))
@@ -47,11 +46,6 @@ function ignoreLateWindows (connection) {
     const late = frame.type === 'WINDOW_UPDATE' && frame.id !== 0 && !connection._spdyState.stream.map[frame.id]
     if (!late) handle.call(connection, frame)
   }
-}
-
-/** Streams of every priority take turns: the library lets those wait whose priority is lower by more than this. */
-function takeTurns (connection) {
-  connection._spdyState.framer.window = Infinity
 }
 
 /** As SPDY/2 was, which had no windows: what the browser says of them is not taken for a limit. */
