@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.claims.claimresult import ClaimRow
-from analysis.claims.claims import Measured, over_pages
+from analysis.claims.claims import Measured
 from analysis.claims.claimtext import setting_text
-from analysis.statistics.compare import Comparison, Judgement, described, judged
+from analysis.claims.doubledifference import in_units_of
+from analysis.statistics.compare import Comparison, Judgement, judged
 from harness.model.claim import Claim
 from harness.model.dimensions import follows
 
@@ -74,17 +75,4 @@ def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compared(first: ClaimRow, other: ClaimRow, measured: Measured) -> Comparison | None:
-    if first.pages != other.pages or len(first.pairs) != len(other.pairs):
-        return None
-    blocks = measured.blocks(first.claim.metric)
-    pages = [
-        blocks.sums_by_run([(one, 1), (one_less, -1), (two, -1), (two_less, 1)])
-        for (one, one_less), (two, two_less) in zip(other.pairs, first.pairs, strict=True)
-        if one_less is not None and two_less is not None
-    ]
-    there = [runs for runs in pages if runs]
-    statistic = over_pages(there)
-    if statistic is None:
-        return None
-    n = sum(sums.size for runs in there for sums in runs.values())
-    return described(statistic, n, len({run for runs in there for run in runs}), measured.certainty)
+    return in_units_of(other, first, measured) if first.pages == other.pages else None

@@ -11,6 +11,7 @@ import pandas as pd
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated
 from analysis.claims.claimtext import Wording
+from analysis.claims.factoreffects import FactorEffect, factor_effects
 from analysis.claims.interactions import Interaction, interactions
 from analysis.evaluation.explored import explore
 from analysis.evaluation.twins import floors, twins
@@ -39,9 +40,10 @@ class Results:
     one RTT), `panel` what one figure shows.
 
     `claims` are what the study said beforehand (`named`: itself, not by default), `claims_of_all` the same with no
-    trial left out that has a time, `interactions` their differences between protocols. `comparisons`, `effects` and
-    `compressions` are exploration (`analysis.evaluation.explored`). `twins` has a row per baseline that was measured
-    twice. `wording` is what texts have to say of a setting.
+    trial left out that has a time, `interactions` their differences between protocols, `factors` what the factors of
+    the study change of them. `comparisons`, `effects` and `compressions` are exploration
+    (`analysis.evaluation.explored`). `twins` has a row per baseline that was measured twice. `wording` is what texts
+    have to say of a setting.
 
     `kind` is what the runs measured; estimates, comparisons and twins are of its main metric.
 
@@ -66,6 +68,7 @@ class Results:
     claims: tuple[ClaimRow, ...]
     claims_of_all: tuple[ClaimRow, ...]
     interactions: tuple[Interaction, ...]
+    factors: tuple[FactorEffect, ...]
     wording: Wording
     named: bool
     margin: float
@@ -173,6 +176,7 @@ def evaluate(
         claims=claims,
         claims_of_all=evaluated(asked, all_of_them),
         interactions=interactions(claims, measured),
+        factors=factor_effects(claims, measured),
         wording=measured.wording,
         named=not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions, kind))),
         margin=margin,

@@ -16,10 +16,11 @@ import pandas as pd
 from analysis.labels import engines, protocols
 from analysis.labels.metrics import WORKLOADS
 from analysis.labels.words import DASH, plain, rate, rate_with_unit, slug
+from harness.model.condition import USUAL_FACTOR
 
 POINT = ("protocol", "rtt_ms")
 FOLLOWERS = ("server", "queue_down_bytes", "queue_up_bytes", "link")
-FIRST = {"variant": "plain", "compression": "none"}  # goes before the others
+FIRST = {"variant": "plain", "compression": "none", "factor": USUAL_FACTOR}  # goes before the others
 LONGEST_NUMBER = 12  # digits of a number in a name that counts as one
 LINKED = "link_emulated"
 NO_LINK = "no link"
@@ -115,7 +116,7 @@ def value_text(column: str, value: Any) -> str:
         return f"{column} {DASH}"
     if column == "engine":
         return engines.label(str(value))
-    if column in ("page", "variant", "driver", "server", "device"):
+    if column in ("page", "variant", "driver", "server", "device", "factor"):
         return str(value)
     if column == "protocol":
         return protocols.label(str(value))

@@ -31,6 +31,7 @@ MOST_ROWS = 30  # of a table that is not folded
 # Tables that have a place of their own in the page.
 PLACED = (
     *("claims", "equal-baselines", "claims-by-run", "claims-of-all", "attempts", "exclusions", "calibration"),
+    "factors",
     *("comparisons", "effects", "compressions", "loads-that-differ"),
     *("crowds", "rates"),
 )

@@ -20,6 +20,7 @@ HEADS = {
     "driver": "Driver",
     "server": "Server",
     "device": "Device",
+    "factor": "Factor",
     "users": "Users",
     "connections": "Connections",
     "depth": "Depth",

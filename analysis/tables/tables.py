@@ -21,6 +21,7 @@ from analysis.tables.cellcolumns import cell_heads, cell_of, place_heads, place_
 from analysis.tables.claimtables import claims, claims_by_run, claims_of_all, equal_baselines
 from analysis.tables.crowdtables import crowds
 from analysis.tables.differing import loads_that_differ
+from analysis.tables.factortable import factors
 from analysis.tables.ratetables import rates
 from analysis.tables.table import Shown, Table
 from analysis.tables.trialtables import attempts, exclusions
@@ -232,7 +233,7 @@ def _medians(results: Results, name: MetricTable, title: str, note: str) -> Tabl
 
 
 Tables = tuple[Callable[[Results], Table | None], ...]
-ABOUT_CLAIMS: Tables = (claims, equal_baselines, claims_by_run, claims_of_all)
+ABOUT_CLAIMS: Tables = (claims, factors, equal_baselines, claims_by_run, claims_of_all)
 EXPLORED: Tables = (against_baseline, variant_effects, compression_effects)
 ABOUT_TRIALS: Tables = (attempts, exclusions, calibration)
 TABLES: Mapping[Kind, Tables] = {

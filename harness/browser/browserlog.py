@@ -77,10 +77,11 @@ class Connection:
 
 @dataclass(frozen=True)
 class BrowserLog:
-    """What one browser process did on the network."""
+    """What one browser process did on the network. `h2_windows` are those for streams that it set, by connection."""
 
     requests: tuple[Request, ...]
     connections: tuple[Connection, ...]
+    h2_windows: tuple[int, ...] = ()
 
     @property
     def page_requests(self) -> tuple[Request, ...]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ SENT_BY = {
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": "h2",
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
 }
+STREAM_WINDOW = re.compile(r"\(SETTINGS_INITIAL_WINDOW_SIZE\) value:(\d+)")
+USUAL_STREAM_WINDOW = 65_535  # RFC 9113
 CACHE_MISS = -400  # a look into the empty cache, not a request on the wire
 
 
@@ -44,6 +47,7 @@ def parse_netlog(text: str) -> BrowserLog:
         sources[event["source"]["id"]].append(event)
     hops: list[_Hop] = []
     connections: list[Connection] = []
+    windows: list[int] = []
     for events in sources.values():
         kind = names.source(events[0])
         if kind == "URL_REQUEST":
@@ -52,10 +56,12 @@ def parse_netlog(text: str) -> BrowserLog:
             connections.extend(_connections(events, names))
         elif kind == "QUIC_SESSION":
             connections.extend(_quic_connections(events, names))
+        elif kind == "HTTP2_SESSION":
+            windows.extend(_stream_windows(events, names))
     hops.sort(key=lambda hop: hop.started_ms)
     sites = {hop.top_site for hop in hops if hop.main_frame}
     requests = [hop.finished(of_page=hop.top_site in sites) for hop in hops if hop.counts]
-    return BrowserLog(tuple(requests), tuple(connections))
+    return BrowserLog(tuple(requests), tuple(connections), tuple(windows))
 
 
 def _load(text: str) -> Mapping[str, Any]:
@@ -235,6 +241,14 @@ def _connections(events: Iterable[Mapping[str, Any]], names: _Names) -> list[Con
             tls, alpn = parameters["version"], parameters.get("next_proto")
             resumed = parameters.get("is_resumed")
     return [Connection(remote, local or "", tls, alpn, resumed, took)] if remote else []
+
+
+def _stream_windows(events: Iterable[Mapping[str, Any]], names: _Names) -> Iterator[int]:
+    """What the browser's own SETTINGS say of a stream's window; it does not say what is HTTP/2's default."""
+    for event in events:
+        if names.event(event) == "HTTP2_SESSION_SEND_SETTINGS":
+            said = "\n".join(map(str, (event.get("params") or {}).get("settings", [])))
+            yield max(map(int, STREAM_WINDOW.findall(said)), default=USUAL_STREAM_WINDOW)
 
 
 def _quic_connections(events: Iterable[Mapping[str, Any]], names: _Names) -> list[Connection]:

@@ -94,6 +94,13 @@ RELAY_HTTPS = (
     "--allow-running-insecure-content",
 )
 
+# HTTP/2's SETTINGS_INITIAL_WINDOW_SIZE (4), by a field trial that Chromium knows
+# (components/network_session_configurator). The window of the whole connection, 15 MB, cannot be set.
+STREAM_WINDOW = (
+    "--force-fieldtrials=HTTP2/Windows",
+    "--force-fieldtrial-params=HTTP2.Windows:http2_settings/4%3A{}",
+)
+
 FIRST_PREFERENCES: dict[str, Any] = {
     "browser": {"enable_spellchecking": False},
     "spellcheck": {"dictionaries": [], "use_spelling_service": False},
@@ -138,6 +145,7 @@ class Launch:
     browsers offer to secure contexts only (Web Crypto, for one), and must run the same code over plain http.
     `local`: where hosts are that a browser does not ask DNS for (`localhost`, IP addresses).
     `quic`: every https request goes by HTTP/3, the first one, too. `relayed`: every https request goes to the hop.
+    `stream_window_bytes` is what an answer over HTTP/2 may be ahead of the browser's reading; None: Chromium's own.
     """
 
     profile: Path
@@ -149,6 +157,7 @@ class Launch:
     quic: bool = False
     relayed: bool = False
     local: Mapping[str, str] = field(default_factory=dict)
+    stream_window_bytes: int | None = None
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -166,4 +175,9 @@ class Launch:
             *device.flags(self.device),
             *([FORCE_QUIC] if self.quic else []),
             *(RELAY_HTTPS if self.relayed else []),
+            *(
+                [each.format(self.stream_window_bytes) for each in STREAM_WINDOW]
+                if self.stream_window_bytes
+                else []
+            ),
         )

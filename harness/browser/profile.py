@@ -23,6 +23,7 @@ class ChromiumHome:
     quic: bool = False
     relayed: bool = False
     local: Mapping[str, str] = field(default_factory=dict)
+    stream_window_bytes: int | None = None
 
     @property
     def profile(self) -> Path:
@@ -61,6 +62,7 @@ class ChromiumHome:
             quic=self.quic,
             relayed=self.relayed,
             local=self.local,
+            stream_window_bytes=self.stream_window_bytes,
         )
 
     def remove(self) -> None:

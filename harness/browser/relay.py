@@ -107,7 +107,8 @@ def as_travelled(seen: BrowserLog, log: str) -> BrowserLog:
     Their URLs become those the server got. The browser's connections to the hop give way to those the hop made.
     """
     direct = [each for each in seen.connections if each.remote != f"{LOOPBACK}:{PORT}"]
-    return BrowserLog(tuple(_as_travelled(each) for each in seen.requests), (*direct, *connections_made(log)))
+    requests = tuple(_as_travelled(each) for each in seen.requests)
+    return replace(seen, requests=requests, connections=(*direct, *connections_made(log)))
 
 
 def _as_travelled(request: Request) -> Request:

@@ -97,7 +97,8 @@ def _words(condition: Condition) -> dict[str, str]:
         own = {"driver": str(condition.driver)}
     else:
         own = {"server": condition.server, condition.kind.value: str(condition.workload)}
-    return {**common, **own, "": "again" if condition.again else ""}
+    changed = {"factor": condition.factor} if condition.factor else {}
+    return {**common, **own, **changed, "": "again" if condition.again else ""}
 
 
 def _estimate(plan: Plan) -> str:

@@ -8,7 +8,14 @@ from harness.model.compression import Compression
 from harness.model.condition import Origins
 from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
 from harness.model.protocol import Protocol
-from harness.model.settings import TLS_VERSIONS, Replay, ThinkTime
+from harness.model.settings import (
+    ONE_CERTIFICATE,
+    TLS_VERSIONS,
+    CertificateChain,
+    CertificateKey,
+    Replay,
+    ThinkTime,
+)
 
 
 def add_replay_options(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +52,19 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
         help="let connections resume the session of another one of the load (default: each shakes hands in full)",
     )
     parser.add_argument(
+        "--certificate-chain",
+        type=int,
+        default=ONE_CERTIFICATE.length,
+        metavar="N",
+        help="certificates that a server sends in a handshake, 1 (default) to 5",
+    )
+    parser.add_argument(
+        "--certificate-key",
+        choices=list(CertificateKey),
+        default=ONE_CERTIFICATE.key,
+        help="the kind of their keys (default ecdsa-p256)",
+    )
+    parser.add_argument(
         "--think-time",
         default="none",
         metavar="none|recorded|MS",
@@ -72,6 +92,10 @@ def replay_of(arguments: argparse.Namespace, engine: Engine) -> Replay:
         think_time=_think_time(getattr(arguments, "think_time", "none")),
         tls=getattr(arguments, "tls", None) or engine.traits.tls,
         tls_resumption=getattr(arguments, "tls_resumption", False),
+        chain=CertificateChain(
+            getattr(arguments, "certificate_chain", ONE_CERTIFICATE.length),
+            CertificateKey(getattr(arguments, "certificate_key", ONE_CERTIFICATE.key)),
+        ),
     )
 
 

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_and_report(arguments: argparse.Namespace, path: Path, text: str, study: Study) -> int:
     """Run a study in its run directory and write the report; `text` is the study file with the options noted."""
-    for page in study.pages:
+    for page in study.every_page:
         open_archive(archives_root(), page)  # refuses before anything is written
     folder = arguments.out or _folder(study, text, fresh=arguments.new)
     seed = study.seed if study.seed is not None else secrets.randbits(32)

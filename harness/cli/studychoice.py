@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,30 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
 
 
 def _only(study: Study, choice: str) -> Study:
+    """The study with what is chosen alone, in each of its factors that have it."""
     key, _, value = choice.partition("=")
+    if key == "factor":
+        return _only_factor(study, choice, value)
+    kept = []
+    for factor in study.factors:
+        with contextlib.suppress(StudyError):
+            kept.append(_only_of_one(factor, choice, key, value))
+    return replace(_only_of_one(study, choice, key, value), factors=tuple(kept))
+
+
+def _only_factor(study: Study, choice: str, value: str) -> Study:
+    """The study as it is, or one of its factors without it."""
+    names = [part.factor for part in study.parts if part.factor]
+    if value not in names:
+        raise StudyError(
+            f"--only {choice}: the study has no such factor; it has: {', '.join(names) or 'none'}"
+        )
+    if value == study.factor:
+        return replace(study, factors=())
+    return replace(study, pages=(), factors=tuple(part for part in study.factors if part.factor == value))
+
+
+def _only_of_one(study: Study, choice: str, key: str, value: str) -> Study:
     if study.kind is not Kind.LOAD and key in OF_WORKLOADS[study.kind]:
         return _only_workload(study, choice, key, value)
     lists: dict[str, tuple[Any, ...]] = {
@@ -63,7 +87,7 @@ def _only(study: Study, choice: str) -> Study:
         "server": tuple(dict.fromkeys(setup.server for setup in study.setups)),
     }
     if key not in lists:
-        raise StudyError(f"--only {choice}: the key must be one of {', '.join(lists)}")
+        raise StudyError(f"--only {choice}: the key must be one of {', '.join((*lists, 'factor'))}")
     names = [item.name if isinstance(item, Link) else str(item) for item in lists[key]]
     if value not in names:
         raise StudyError(f"--only {choice}: the study has no such {key}; it has: {', '.join(names)}")

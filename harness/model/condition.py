@@ -20,6 +20,8 @@ from harness.model.protocol import Protocol
 from harness.model.variant import AS_ARCHIVED, Variant, parse_variant
 from harness.model.workload import Workload, workload_of
 
+USUAL_FACTOR = "usual"  # in a study with factors, what its conditions are called without any
+
 
 class Origins(StrEnum):
     """How many server addresses the names of a page resolve to."""
@@ -31,7 +33,8 @@ class Origins(StrEnum):
 class Served(NamedTuple):
     """What tells the places apart at which a run serves its pages; `archive` is the page in its variant.
 
-    `server` is named where an engine may have several, which a browser has not.
+    `server` is named where an engine may have several, which a browser has not. `factor` is named in a study with
+    factors, which may change how pages are served.
     """
 
     archive: str
@@ -39,6 +42,7 @@ class Served(NamedTuple):
     engine: Engine
     compression: Compression = RECORDED_COMPRESSION
     server: str = ""
+    factor: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +50,8 @@ class Condition:
     """One cell of a study: what is loaded, how its bytes travel, over which link, by which browser or generator.
 
     A generator has a `workload`; a browser has none, as it loads the page once. `again` tells apart a
-    cell that is measured twice in each block (A/A), so that the difference of nothing is known.
+    cell that is measured twice in each block (A/A), so that the difference of nothing is known. `factor` is what the
+    study changes for this cell, by its name there (`harness.study.factorfile`); "" in a study without factors.
     """
 
     page: str
@@ -61,6 +66,7 @@ class Condition:
     compression: Compression = RECORDED_COMPRESSION
     again: bool = False
     workload: Workload | None = None
+    factor: str = ""
 
     @property
     def kind(self) -> Kind:
@@ -72,14 +78,16 @@ class Condition:
         """Where its page is served."""
         server = "" if self.kind is Kind.LOAD else self.server
         archive = self.variant.served_name(self.page)
-        return Served(archive, self.protocol, self.engine, self.compression, server)
+        return Served(archive, self.protocol, self.engine, self.compression, server, self.factor)
 
     def to_json(self) -> dict[str, Any]:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         texts = {name: str(fields[name]) for name in ("variant", "device", "compression")}
         workload = fields.pop("workload")
         load = {} if workload is None else {"workload": workload.to_json()}
-        return fields | texts | {"link": self.link.to_json()} | load
+        factor = fields.pop("factor")
+        changed = {"factor": factor} if factor else {}
+        return fields | texts | {"link": self.link.to_json()} | load | changed
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Condition:
@@ -99,6 +107,7 @@ class Condition:
                 compression=Compression.parse(data.get("compression", RECORDED)),
                 again=data.get("again", False) is True,
                 workload=workload_of(data["workload"]) if "workload" in data else None,
+                factor=keys.text(data, "factor") if "factor" in data else "",
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise StudyError(f"not a condition ({error}): {shown(data)}") from error
@@ -111,4 +120,5 @@ class Condition:
             maker = f"{self.engine} {self.server} {self.workload}"
         else:
             maker = self.driver if self.engine is DEFAULT_ENGINE else f"{self.engine} {self.driver}"
-        return f"{self.page} {self.variant}{coding} {self.protocol} {self.link.name} {maker}{device}{twice}"
+        factor = f" [{self.factor}]" if self.factor else ""
+        return f"{self.page} {self.variant}{coding} {self.protocol} {self.link.name} {maker}{device}{factor}{twice}"

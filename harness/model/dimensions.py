@@ -23,6 +23,7 @@ DIMENSIONS = (
     "down_mbps",
     "up_mbps",
     "origins",
+    "factor",
 )  # of every kind
 OF_WORKLOADS: Mapping[Kind, tuple[str, ...]] = {
     Kind.LOAD: (),
@@ -67,12 +68,13 @@ def follows(dimension: str, named: str) -> bool:
     """Whether a dimension may differ between two conditions only because another one does.
 
     Server and driver follow the engine. Server, name of the link and size of its queues follow the protocol, the latter
-    two also the numbers of the link. All of a link follows its name.
+    two also the numbers of the link. All of a link follows its name. A factor may change anything but protocol and
+    engine.
     """
-    if named == "engine":
-        return dimension in ("server", "driver")
-    if named == "driver":
-        return dimension == "server"
+    if named == "factor":
+        return dimension not in ("protocol", "engine", "driver")
+    if named in ("engine", "driver"):
+        return dimension == "server" or (named, dimension) == ("engine", "driver")
     if named == "protocol":
         return dimension in ("server", "link", *QUEUE_SIZES)
     if named == "link":

@@ -41,6 +41,7 @@ class Traits:
     codings: frozenset[str] = CODINGS_OF_TODAY
     devices: tuple[Device, ...] = (DESKTOP,)
     resumes_tls: bool = False
+    sets_h2_window: bool = False
     reaches_ipv6: bool = False
     tells_of_paints: bool = False
     takes: frozenset[str] = OF_CHROMIUM
@@ -71,6 +72,7 @@ class Engine(StrEnum):
             tls="1.3",
             devices=(DESKTOP, MOBILE),
             resumes_tls=True,
+            sets_h2_window=True,
             reaches_ipv6=True,
             tells_of_paints=True,
             unseen=frozenset({"speed_index_ms", "spdy_streams"}),
@@ -88,7 +90,16 @@ class Engine(StrEnum):
             reaches_ipv6=False,  # behind its hop
             takes=frozenset({WEBP}),
             unseen=frozenset(
-                {"speed_index_ms", "fcp_ms", "lcp_ms", "cls", "tbt_ms", "cache_hits", "tls_resumed"}
+                {
+                    "speed_index_ms",
+                    "fcp_ms",
+                    "lcp_ms",
+                    "cls",
+                    "tbt_ms",
+                    "cache_hits",
+                    "tls_resumed",
+                    "h2_stream_window_bytes",
+                }
             ),
         ),
     )

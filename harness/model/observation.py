@@ -128,6 +128,12 @@ class Observation:
     tls_resumed: int | None = metric(
         "TLS resumed", COUNT, BROWSER_LOG, "how many of `connections` resumed a TLS session"
     )
+    h2_stream_window_bytes: int | None = metric(
+        "HTTP/2 window",
+        BYTES,
+        BROWSER_LOG,
+        "the window for a stream that the browser's SETTINGS of HTTP/2 name",
+    )
     bytes_down: int | None = metric(
         "Down",
         BYTES,

@@ -60,7 +60,7 @@ class Protocol(StrEnum):
         return self.scheme == "https" and self is not Protocol.SPDY_PLAIN
 
 
-# By the age of those that speak them. Browsers and servers of both ages keep connections of HTTP/1.1 alive.
+# By the age of those that speak them. Browsers and servers of both ages speak HTTP/1.1, with keep-alive and without.
 TODAY = (
     Protocol.HTTP1_CLOSE,
     Protocol.HTTP1,
@@ -70,8 +70,10 @@ TODAY = (
     Protocol.H3,
 )
 OF_2012 = (
+    Protocol.HTTP1_CLOSE,
     Protocol.HTTP1,
     Protocol.HTTP1_PIPELINED,
+    Protocol.HTTPS1_CLOSE,
     Protocol.HTTPS1,
     Protocol.HTTPS1_PIPELINED,
     Protocol.SPDY,

@@ -77,12 +77,13 @@ class ServerSettings:
 class Tuning:
     """How a server is set up: its settings, None: the usual ones, and whether it tells its status while it works.
 
-    `name` tells it from others that serve the same (`harness.model.condition.Served`).
+    `name` and `factor` tell it from others that serve the same (`harness.model.condition.Served`).
     """
 
     settings: ServerSettings | None = None
     status: bool = False
     name: str = ""
+    factor: str = ""
 
 
 # The mechanisms of locks between Apache's processes. Those by a lock on a file hold no thread of the same process up.
@@ -225,7 +226,12 @@ class CaddySettings(ServerSettings):
 
 @dataclass(frozen=True)
 class GatewaySettings(ServerSettings):
-    """The gateway's: none. It is one process with one thread, and nginx behind it."""
+    """The gateway's, all of SPDY: how many streams a browser may have open, and whether its windows limit what is sent.
+    It is one process with one thread, and nginx behind it.
+    """
+
+    spdy_streams: int = _number("spdy_streams", 100, 1, 10_000)
+    spdy_flow_control: bool = _truth("spdy_flow_control", default=True)
 
     @property
     def most_cores(self) -> int:

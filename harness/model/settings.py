@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from harness.errors import StudyError
 from harness.input import keys
@@ -31,6 +32,45 @@ class TcpSettings:
 
 
 TLS_VERSIONS = ("1.3", "1.2")
+LONGEST_CHAIN = 5
+STREAM_WINDOW_BYTES = (1_024, 2**31 - 1)  # the most is HTTP/2's own limit
+
+
+class CertificateKey(StrEnum):
+    """The kinds of keys, and how many bits those of RSA have."""
+
+    _value_: str
+    bits: int
+
+    def __new__(cls, value: str, bits: int = 256) -> CertificateKey:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.bits = bits
+        return member
+
+    ECDSA_P256 = "ecdsa-p256"
+    RSA_2048 = "rsa-2048", 2048
+    RSA_4096 = "rsa-4096", 4096
+
+
+@dataclass(frozen=True)
+class CertificateChain:
+    """What a server shows of itself in a handshake: the host's certificate and those of issuers, `length` in all.
+
+    The root is not sent. All of them have keys of one kind, and so have their signatures, but for the root's own.
+    """
+
+    length: int = 1
+    key: CertificateKey = CertificateKey.ECDSA_P256
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.length <= LONGEST_CHAIN:
+            raise StudyError(
+                f"certificate_chain is {self.length}; it must be 1 to {LONGEST_CHAIN} certificates"
+            )
+
+
+ONE_CERTIFICATE = CertificateChain()
 
 
 @dataclass(frozen=True)
@@ -69,7 +109,8 @@ class Replay:
     """How archives are served: the settings of a study that hold for all its conditions.
 
     `tls` is the one version of TLS there is. With `tls_resumption` a connection may resume the session of another one
-    of the same load, by ticket; never with early data (0-RTT).
+    of the same load, by ticket; never with early data (0-RTT). `h2_stream_window_bytes` is what the browser lets an
+    answer over HTTP/2 be ahead of its reading; None: what it does by itself.
     """
 
     origins: Origins = Origins.SINGLE
@@ -78,6 +119,8 @@ class Replay:
     think_time: ThinkTime = ThinkTime()
     tls: str = TLS_VERSIONS[0]
     tls_resumption: bool = False
+    chain: CertificateChain = ONE_CERTIFICATE
+    h2_stream_window_bytes: int | None = None
 
     @classmethod
     def usual(cls, engine: Engine) -> Replay:

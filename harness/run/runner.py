@@ -79,15 +79,21 @@ def _archives(study: Study, root: Path, listener: Listener) -> dict[Engine, dict
     """For each engine the archive of every page and variant, by the name it is served under; variants are made if
     missing, for the engine that will load them.
     """
-    archives: dict[Engine, dict[str, Archive]] = {setup.engine: {} for setup in study.setups}
-    for (engine, made), page, variant in itertools.product(archives.items(), study.pages, study.variants):
+    wanted = [
+        (setup.engine, page, variant)
+        for part in study.parts
+        for setup in part.setups
+        for page, variant in itertools.product(part.pages, part.variants)
+    ]
+    archives: dict[Engine, dict[str, Archive]] = {engine: {} for engine, *_ in wanted}
+    for engine, page, variant in dict.fromkeys(wanted):
         listener.preparing(f"{variant} of {page}")
         served = variant.served_name(page)
-        if served in made:
+        if served in archives[engine]:
             raise StudyError(
                 f"page {page} in variant {variant} and another one are both called {served}; rename a page"
             )
-        made[served] = variant_of(open_archive(root, page), variant, engine)
+        archives[engine][served] = variant_of(open_archive(root, page), variant, engine)
     return archives
 
 

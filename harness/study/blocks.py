@@ -1,8 +1,8 @@
 """What a block is made of: settings, whose conditions are compared with each other, in groups that stay together.
 
 The time of a load drifts with the machine, and a pair of trials is worth the more the closer its two stand. Trials of
-different pages, links, engines, drivers or devices are never compared inside a block. So a block goes from setting to
-setting, all at random: the order of the settings, of the groups of a setting, and of the members of a group.
+different pages, links, engines, drivers, devices or factors are never compared inside a block. So a block goes from
+setting to setting, all at random: the order of the settings, of the groups of a setting, and of the members of a group.
 
 A setting of more than MOST_TOGETHER conditions, as of a factorial study, cannot stay close: its block takes minutes. It
 is split by that one of the dimensions that are compared which has the fewest values: comparisons between those lose
@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from harness.model.baseline import Compared, baseline_among
-from harness.model.condition import Condition
+from harness.model.condition import USUAL_FACTOR, Condition
 
 MOST_TOGETHER = 16
 
@@ -37,9 +37,19 @@ COMPARED: tuple[Callable[[Condition], Hashable], ...] = (
 
 
 def settings_of(conditions: Iterable[Condition], *, twice: bool) -> tuple[Setting, ...]:
-    """The settings of a study, each with its groups. `twice`: the baseline of each stands beside itself (A/A)."""
-    found = _by(lambda cell: (cell.page, cell.link, cell.engine, cell.driver, cell.device), conditions)
-    return tuple(_groups(cells, baseline_of(cells) if twice else None) for cells in found)
+    """The settings of a study, each with its groups.
+
+    `twice`: the baseline of each stands beside itself (A/A); of factors, the study as it is shows what chance does.
+    """
+    found = _by(
+        lambda cell: (cell.page, cell.link, cell.engine, cell.driver, cell.device, cell.factor), conditions
+    )
+    return tuple(_groups(cells, baseline_of(cells) if twice and _usual(cells) else None) for cells in found)
+
+
+def _usual(setting: Group) -> bool:
+    """Whether a setting is the study as it is, and not one of its factors."""
+    return setting[0].factor in ("", USUAL_FACTOR)
 
 
 def baseline_of(setting: Sequence[Condition]) -> Condition:

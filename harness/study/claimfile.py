@@ -129,7 +129,8 @@ class _ClaimReader:
         for each in self.values[dimension]:
             if each == wanted:
                 return each
-        known = [f"{each:g}" if isinstance(each, float) else str(each) for each in self.values[dimension]]
+        there = [each for each in self.values[dimension] if each is not None]
+        known = [f"{each:g}" if isinstance(each, float) else str(each) for each in there] or ["none"]
         near = keys.nearest(found, known) if isinstance(found, str) else ""
         raise StudyError(
             f"{key}: the study has no {dimension} {shown(found)}{near}; it has: {shortened(known, SHOWN_VALUES)}"
@@ -182,7 +183,8 @@ def _written_out(dimension: str, found: Any) -> Any:
 
 
 def _values(conditions: Sequence[Mapping[str, Any]], dimension: str) -> list[Any]:
-    return list(dict.fromkeys(each[dimension] for each in conditions))
+    """None of a dimension that the study does not have."""
+    return list(dict.fromkeys(each.get(dimension) for each in conditions))
 
 
 def _ratio(key: str, found: Any) -> float:

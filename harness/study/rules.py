@@ -231,6 +231,16 @@ RULES: tuple[Rule, ...] = (
         lambda asked: f"tls_resumption: {asked.engine} resumes nothing here; leave tls_resumption out",
     ),
     Rule(
+        "engine sets its windows",
+        lambda asked: (
+            asked.replay.h2_stream_window_bytes is not None and not asked.engine.traits.sets_h2_window
+        ),
+        lambda asked: (
+            f"h2_stream_window_bytes: {asked.engine} has no such setting; leave it out, or choose an engine that has "
+            f"({_engines(lambda engine: engine.traits.sets_h2_window)})"
+        ),
+    ),
+    Rule(
         "engine takes the coding",
         lambda asked: CODINGS.get(asked.replay.compression.kind, "gzip") not in asked.engine.traits.codings,
         lambda asked: (

@@ -11,12 +11,12 @@ from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
 from harness.model.engine import Engine
 from harness.model.kind import Kind
-from harness.model.serversettings import server_settings
+from harness.model.serversettings import USUAL, server_settings
 from harness.study.abilities import ABILITIES
 from harness.study.enginekeys import by_engine
 from harness.study.namedserver import NamedServer
 
-SETTABLE = ("apache", "caddy", "nginx")  # the servers that have settings
+SETTABLE = tuple(USUAL)  # the servers that have settings
 SERVER_KEYS = ("server", "servers", *SETTABLE)
 MAX_SERVERS = 50
 

@@ -55,6 +55,9 @@ class Study:
     protocols that take one, where there are others. With `aa` each setting's baseline is measured twice
     (`harness.study.blocks`). `claims` are those of the file. StudyError when that makes more trials than anybody can
     mean.
+
+    `factors` are studies of the same run, each with something changed and called by its `factor`; a study that has any
+    is itself called USUAL_FACTOR. How the run is made is told by this study alone.
     """
 
     name: str
@@ -79,11 +82,11 @@ class Study:
     workloads: tuple[Workload | None, ...] = (None,)
     aa: bool = True
     claims: tuple[Claim, ...] = ()
+    factor: str = ""
+    factors: tuple[Study, ...] = ()
 
     def __post_init__(self) -> None:
-        each = sum(len(setup.protocols) * len(setup.drivers) for setup in self.setups)
-        places = len(self.pages) * len(self.links) * len(self.workloads)
-        conditions = places * len(self.variants) * len(self.compressions) * each
+        conditions = sum(part.most_conditions for part in self.parts)
         if conditions > MAX_CONDITIONS:
             raise StudyError(
                 f"the study has {conditions:,} conditions; it may have {MAX_CONDITIONS:,}: leave some out"
@@ -96,8 +99,30 @@ class Study:
             )
 
     @property
+    def parts(self) -> tuple[Study, ...]:
+        """The study as it is, then with each of its factors."""
+        return (self, *self.factors)
+
+    @property
+    def every_page(self) -> tuple[str, ...]:
+        """The pages of all parts, each once."""
+        return tuple(dict.fromkeys(page for part in self.parts for page in part.pages))
+
+    @property
+    def most_conditions(self) -> int:
+        """How many conditions its own product can have, told without making them."""
+        each = sum(len(setup.protocols) * len(setup.drivers) for setup in self.setups)
+        places = len(self.pages) * len(self.links) * len(self.workloads)
+        return places * len(self.variants) * len(self.compressions) * each
+
+    @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Every cell, in the order of the file."""
+        """Every cell of all parts, in the order of the file."""
+        return tuple(cell for part in self.parts for cell in part.own_conditions)
+
+    @property
+    def own_conditions(self) -> tuple[Condition, ...]:
+        """Every cell of the study without its factors."""
         cells = itertools.product(
             self.pages,
             self.variants,
@@ -120,6 +145,7 @@ class Study:
                 device=self.device,
                 compression=compression,
                 workload=workload,
+                factor=self.factor,
             )
             for page, variant, compression, link, workload, protocol, setup in cells
             if protocol in setup.protocols and compression in setup.compressions and fits(workload, protocol)

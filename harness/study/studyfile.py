@@ -14,16 +14,26 @@ from harness.input import keys, tomltext
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
 from harness.model.compression import RECORDED, Compression
-from harness.model.condition import Origins
+from harness.model.condition import USUAL_FACTOR, Origins
 from harness.model.device import DESKTOP, DEVICES
 from harness.model.dimensions import dimensions_of
 from harness.model.kind import Kind
-from harness.model.link import Backend
+from harness.model.link import Backend, Link
 from harness.model.protocol import Protocol
-from harness.model.settings import TLS_VERSIONS, Replay, TcpSettings, ThinkTime
+from harness.model.settings import (
+    LONGEST_CHAIN,
+    STREAM_WINDOW_BYTES,
+    TLS_VERSIONS,
+    CertificateChain,
+    CertificateKey,
+    Replay,
+    TcpSettings,
+    ThinkTime,
+)
 from harness.model.variant import PLAIN, Variant, factorial, parse_variant
 from harness.study.claimfile import claims_of
 from harness.study.enginekeys import by_engine, drivers_in, engines_in
+from harness.study.factorfile import factors_in
 from harness.study.linkfile import links_of
 from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
@@ -53,6 +63,8 @@ COMMON_KEYS = (
     *SERVER_KEYS,
     "tls",
     "tls_resumption",
+    "certificate_chain",
+    "certificate_key",
     "tcp",
     "trials",
     "seed",
@@ -60,7 +72,16 @@ COMMON_KEYS = (
     "claims",
 )  # of every kind
 OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
-    Kind.LOAD: ("engine", "engines", "drivers", "device", "timeout_s", "keep"),
+    Kind.LOAD: (
+        "engine",
+        "engines",
+        "drivers",
+        "device",
+        "h2_stream_window_bytes",
+        "timeout_s",
+        "keep",
+        "factors",
+    ),
     Kind.USERS: ("generator", "users"),
     Kind.REQUESTS: ("generator", "requests", "keep"),
 }
@@ -143,7 +164,29 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         aa=keys.truth(data, "aa", default=Study.aa),
     )
     _check(study)
+    factors = tuple(_factor(name, changed, study.links, folder) for name, changed in factors_in(data))
+    if factors:
+        study = replace(study, factor=USUAL_FACTOR, factors=factors)
     return replace(study, claims=claims_of(data, [dimensions_of(each) for each in study.conditions], kind))
+
+
+def _factor(name: str, changed: Mapping[str, Any], usual: tuple[Link, ...], folder: Path) -> Study:
+    """The study of one factor, by the file as it would be with that factor alone; `usual` are the links without it."""
+    try:
+        made = replace(_study(changed, folder), factor=name)
+        _refuse_namesakes(made.links, usual)
+    except StudyError as error:
+        raise StudyError(f"factor {name}: {error}") from error
+    return made
+
+
+def _refuse_namesakes(links: tuple[Link, ...], usual: tuple[Link, ...]) -> None:
+    """StudyError when two links that differ are called the same."""
+    for link in links:
+        if any(each.name == link.name and each != link for each in usual):
+            raise StudyError(
+                f"link: the study has another link that is called {link.name}; give this one a name"
+            )
 
 
 def _kind(data: Mapping[str, Any]) -> Kind:
@@ -197,6 +240,17 @@ def _replay(data: Mapping[str, Any], tls: str) -> Replay:
         think_time=ThinkTime.parse(data.get("think_time", "none")),
         tls_resumption=keys.truth(data, "tls_resumption", default=Replay.tls_resumption),
         tls=tls,
+        h2_stream_window_bytes=int(
+            keys.number(data, "h2_stream_window_bytes", None, *STREAM_WINDOW_BYTES, whole=True)
+        )
+        if "h2_stream_window_bytes" in data
+        else None,
+        chain=CertificateChain(
+            int(keys.number(data, "certificate_chain", 1, 1, LONGEST_CHAIN, whole=True)),
+            keys.enum(
+                "certificate_key", data.get("certificate_key", CertificateKey.ECDSA_P256), CertificateKey
+            ),
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from dnsredirect.dnsmasq import NameServer
 from dnsredirect.zone import Zone
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.model.settings import Replay
+from harness.model.settings import Replay, TcpSettings
 from sites.archive import Archive
 from sites.materialise import Site
 from sites.servers.server import Server, Service
@@ -22,7 +22,7 @@ class Endpoint:
     """Where one archive is served by one protocol.
 
     The first of the `services` is for every name in none of the `groups`: hosts that have an address of their own
-    together. The name server is on its address, too.
+    together. The name server is on its address, too. `tcp` are the settings of both hosts while it is loaded from.
     """
 
     protocol: Protocol
@@ -32,6 +32,7 @@ class Endpoint:
     replay: Replay
     server: Server
     name_server: NameServer
+    tcp: TcpSettings
 
     @property
     def start_url(self) -> str:

@@ -36,7 +36,6 @@ def describe_environment(
 
     `archives` are those of each engine, `browsers` what engines run by.
     """
-    replay = study.setups[0].replays[0]  # the others differ in TLS and compression alone
     return {
         "taken_utc": utc_now(),
         "coldload": harness.__version__,
@@ -50,22 +49,13 @@ def describe_environment(
             "preferences": FIRST_PREFERENCES,
             "unresolved": list(SERVICE_NAMES),
         },
-        "replay": {
-            "origins": replay.origins.value,
-            "determinism": replay.determinism,
-            "compression": [str(compression) for compression in study.compressions],
-            "think_time": str(replay.think_time),
-        },
-        "servers": {
-            _place(study, setup): {
-                "name": setup.server.name,
-                **({} if setup.server.settings is None else {"program": setup.server.program}),
-                "tls": setup.replays[0].tls,
-                "tls_resumption": setup.replays[0].tls_resumption,
-                "settings": _server_settings(testbed, setup),
-            }
-            for setup in study.setups
-        },
+        "replay": _replay(study),
+        "servers": _servers(testbed, study),
+        **(
+            {"factors": {part.factor: _factor(testbed, part) for part in study.factors}}
+            if study.factors
+            else {}
+        ),
         "archives": {
             name: {
                 "digest": archive.digest,
@@ -81,11 +71,41 @@ def describe_environment(
     }
 
 
+def _replay(study: Study) -> dict[str, Any]:
+    """How archives are served."""
+    replay = study.setups[0].replays[0]  # the others differ in TLS and compression alone
+    return {
+        "origins": replay.origins.value,
+        "determinism": replay.determinism,
+        "compression": [str(compression) for compression in study.compressions],
+        "think_time": str(replay.think_time),
+    }
+
+
+def _servers(testbed: Testbed, study: Study) -> dict[str, Any]:
+    """The servers of a study or factor, by engine."""
+    return {
+        _place(study, setup): {
+            "name": setup.server.name,
+            **({} if setup.server.settings is None else {"program": setup.server.program}),
+            "tls": setup.replays[0].tls,
+            "tls_resumption": setup.replays[0].tls_resumption,
+            "settings": _server_settings(testbed, setup, study.factor),
+        }
+        for setup in study.setups
+    }
+
+
+def _factor(testbed: Testbed, part: Study) -> dict[str, Any]:
+    """What may be otherwise with a factor, whether it is or not."""
+    return {"tcp": asdict(part.tcp), "replay": _replay(part), "servers": _servers(testbed, part)}
+
+
 def _replay_notes(testbed: Testbed, page: str) -> dict[str, list[str]]:
     """What was changed of an archive so that it can be replayed, by scheme and compression."""
     return {
         _with(compression, endpoint.protocol.scheme): list(endpoint.site.notes)
-        for (name, _, _, compression, _), endpoint in testbed.endpoints.items()
+        for (name, _, _, compression, *_), endpoint in testbed.endpoints.items()
         if name == page
     }
 
@@ -101,12 +121,12 @@ def _place(study: Study, setup: EngineSetup) -> str:
     return f"{setup.engine}, {setup.server}" if several else setup.engine.value
 
 
-def _server_settings(testbed: Testbed, setup: EngineSetup) -> dict[str, Mapping[str, object]]:
+def _server_settings(testbed: Testbed, setup: EngineSetup, factor: str) -> dict[str, Mapping[str, object]]:
     """The settings that matter of the replay servers of a setup, by archive and compression."""
     return {
         _with(compression, name): endpoint.server.settings
-        for (name, _, engine, compression, server), endpoint in testbed.endpoints.items()
-        if engine is setup.engine and server in ("", setup.server.name)
+        for (name, _, engine, compression, server, changed), endpoint in testbed.endpoints.items()
+        if engine is setup.engine and server in ("", setup.server.name) and changed == factor
     }
 
 

@@ -14,7 +14,7 @@ import itertools
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -92,6 +92,7 @@ class Testbed:
         self.server = server
         self.folder = folder
         self.tcp = tcp
+        self._server_tcp = tcp
         self.backend = backend
         self.authority = Authority.create(folder / "authority")
         self.trust = trust_database(self.authority, folder / "trust")
@@ -113,8 +114,8 @@ class Testbed:
     ) -> None:
         """Serve an archive to an engine by each of the protocols, each on addresses of its own.
 
-        It may be called again for another compression, and for a server of another name. `tuning` is by default that
-        of page loads.
+        It may be called again for another compression, and for a server of another name or factor. `tuning` is by
+        default that of page loads.
         """
         chosen, tuned = replay or Replay(), tuning or Tuning()
         for each in protocols:
@@ -139,7 +140,7 @@ class Testbed:
         every = tuple(itertools.chain.from_iterable(services.values()))
         self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))
         place = self.folder / "servers" / engine / archive.name / str(chosen.compression)
-        folder = place / (tuned.name or server) / protocols[0]
+        folder = place / (tuned.name or server) / str(len(self.endpoints))
         deployment = Deployment(
             sites,
             every,
@@ -149,10 +150,12 @@ class Testbed:
             tuned.status,
             # A crowd's server tells its status, that of a closed loop does not.
             closed_loop=Kind.REQUESTS in engine.traits.kinds and not tuned.status,
+            chain=chosen.chain,
         )
         running = self._started(SERVERS[server], deployment, folder)
         for protocol, of_protocol in services.items():
-            self.endpoints[Served(archive.name, protocol, engine, chosen.compression, tuned.name)] = Endpoint(
+            key = Served(archive.name, protocol, engine, chosen.compression, tuned.name, tuned.factor)
+            self.endpoints[key] = Endpoint(
                 protocol=protocol,
                 archive=archive,
                 site=sites[protocol.scheme],
@@ -160,7 +163,12 @@ class Testbed:
                 replay=chosen,
                 server=running,
                 name_server=self._named(of_protocol, folder / f"dns-{protocol}.log"),
+                tcp=self.tcp,
             )
+
+    def serve_also(self, place: Served, factor: str, tcp: TcpSettings) -> None:
+        """What is served at a place, for this factor, too, under its settings of TCP."""
+        self.endpoints[place._replace(factor=factor)] = replace(self.endpoints[place], tcp=tcp)
 
     def _services(
         self, protocol: Protocol, site: Site, groups: Sequence[tuple[str, ...]]
@@ -227,25 +235,42 @@ class Testbed:
 
     @contextlib.contextmanager
     def client(
-        self, link: Link, *, block: int = 0, pcap: Path | None = None, count: int = 1
+        self,
+        link: Link,
+        *,
+        block: int = 0,
+        pcap: Path | None = None,
+        count: int = 1,
+        tcp: TcpSettings | None = None,
     ) -> Iterator[Client]:
-        """A fresh client host with `count` addresses behind a fresh link; never used before in this testbed."""
+        """A fresh client host with `count` addresses behind a fresh link; never used before in this testbed.
+
+        Both hosts have these settings of TCP, by default those of the testbed.
+        """
+        chosen = tcp or self.tcp
+        self._set_tcp_of_server(chosen)
         addresses = self._addresses.take(count)
         # A folder of its own: nothing of an earlier link, one that failed above all, can be taken for this one's.
         with (
             tempfile.TemporaryDirectory(prefix="client-", dir=self.folder) as folder,
             host(CLIENT.name) as made,
         ):
-            made.set_kernel(kernel_settings(self.tcp))
+            made.set_kernel(kernel_settings(chosen))
             with joined(
                 link,
                 Ends(made, addresses[0], self.server, addresses.network if count > 1 else None),
                 LinkFiles(Path(folder), pcap),
-                tcp=self.tcp,
+                tcp=chosen,
                 backend=self.backend,
                 block=block,
             ) as running:
                 yield Client(made, addresses, running)
+
+    def _set_tcp_of_server(self, tcp: TcpSettings) -> None:
+        """What its kernel is told; the route to each client tells the rest."""
+        if tcp != self._server_tcp:
+            self.server.set_kernel(kernel_settings(tcp))
+            self._server_tcp = tcp
 
 
 @contextlib.contextmanager

@@ -119,6 +119,7 @@ class ChromiumMaker:
             quic=endpoint.protocol.over_quic,
             relayed=endpoint.protocol.scheme == "http",
             local=endpoint.local,
+            stream_window_bytes=endpoint.replay.h2_stream_window_bytes,
         )
         home.make(trust)
         self._current_home.unlink(missing_ok=True)

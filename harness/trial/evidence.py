@@ -26,6 +26,7 @@ class Evidence:
     rtt_ms: float
     tls: str = "1.3"
     tls_resumption: bool = False
+    h2_stream_window_bytes: int | None = None
     navigate_ms: float | None = None
     timeline: Timeline | None = None
     browser_log: BrowserLog | None = None

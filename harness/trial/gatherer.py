@@ -63,6 +63,7 @@ class Gatherer:
             rtt_ms=self._rtt_ms,
             tls=replay.tls,
             tls_resumption=replay.tls_resumption,
+            h2_stream_window_bytes=replay.h2_stream_window_bytes,
             navigate_ms=self.navigate_ms,
             timeline=self.timeline,
             browser_log=self.browser_log,

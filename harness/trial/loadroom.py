@@ -13,7 +13,7 @@ from harness.study.plan import PlannedTrial
 from harness.study.study import Study
 from harness.testbed.calibrate import readings
 from harness.testbed.calibration import Calibration
-from harness.testbed.studybed import Archives
+from harness.testbed.studybed import Archives, ServedPart
 from harness.testbed.testbed import Testbed
 from harness.testbed.untilright import Patience
 from harness.trial.bench import Bench, opened
@@ -55,5 +55,6 @@ def load_room(
 ) -> Iterator[LoadRoom]:
     """The room for a study, open for the length of the block; nothing of it depends on which trials are left."""
     del trials
-    with opened(Bench(archives, study.setups, study.tcp, study.link_backend)) as bench:
+    parts = [ServedPart.of(each) for each in study.parts]
+    with opened(Bench(archives, study.setups, study.tcp, study.link_backend, parts)) as bench:
         yield LoadRoom(bench, TrialOptions(study.timeout_s, study.keep))

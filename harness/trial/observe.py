@@ -43,6 +43,9 @@ def observe(evidence: Evidence) -> Observation:
         connect_ms=_fastest(evidence.browser_log.connections) if evidence.browser_log else None,
         tls=dict(Counter(_tls_of_connections(evidence))),
         tls_resumed=_resumed(evidence.browser_log.connections) if evidence.browser_log else None,
+        h2_stream_window_bytes=min(evidence.browser_log.h2_windows, default=None)
+        if evidence.browser_log
+        else None,
         bytes_down=reading.get("down", {}).get("bytes_out"),
         bytes_up=reading.get("up", {}).get("bytes_out"),
         bytes_body=_body_bytes(evidence) if seen else None,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 from harness.browser.browserlog import Request
+from harness.model.protocol import Protocol
 from harness.trial.evidence import Evidence
 from harness.trial.reason import listed
 
@@ -35,9 +36,33 @@ def wrong_in_browser(evidence: Evidence) -> str | None:
     ] + [f"{request.url} by {request.tls}" for request in told if request.tls != f"TLS {evidence.tls}"]
     return (
         listed(f"the browser did not use {protocol} for", wrong)
+        or _kept_alive(evidence)
+        or _other_window(evidence)
         or listed("not cold:", resumed if _older(evidence, len(resumed), len(secured)) else [])
         or listed(f"the browser did not use TLS {evidence.tls} to", other)
     )
+
+
+def _kept_alive(evidence: Evidence) -> str | None:
+    """Without keep-alive the browser makes a connection for each request that is answered, and perhaps spare ones."""
+    if evidence.protocol.keep_alive or evidence.browser_log is None:
+        return None
+    answered = sum(request.status is not None for request in evidence.page_requests)
+    made = len(evidence.browser_log.connections)
+    if answered <= made:
+        return None
+    return f"the browser did not use {evidence.protocol}: {answered} requests were answered on {made} connections"
+
+
+def _other_window(evidence: Evidence) -> str | None:
+    """Over HTTP/2, streams have the window that the study sets, if it does."""
+    wanted = evidence.h2_stream_window_bytes
+    if wanted is None or evidence.protocol is not Protocol.H2 or evidence.browser_log is None:
+        return None
+    set_by_browser = set(evidence.browser_log.h2_windows)
+    if set_by_browser == {wanted}:
+        return None
+    return f"the browser's streams had windows of {sorted(set_by_browser)} bytes instead of {wanted}"
 
 
 def _older(evidence: Evidence, resumed: int, secured: int) -> bool:

@@ -118,7 +118,9 @@ class _Attempt:
         planned, testbed, endpoint = self.planned, self.testbed, self.endpoint
         pcap = self._kept("pcap", "link.pcap")
         with (
-            testbed.client(planned.condition.link, block=planned.block, pcap=pcap) as client,
+            testbed.client(
+                planned.condition.link, block=planned.block, pcap=pcap, tcp=endpoint.tcp
+            ) as client,
             self.drivers.fresh(planned.trial, planned.condition, testbed, endpoint) as browser,
         ):
             testbed.resolver.use(endpoint.address)

@@ -10,10 +10,13 @@ from sites.recipes.agency import AGENCY
 from sites.recipes.dummy import DUMMY
 from sites.recipes.icons import ICONS
 from sites.recipes.noise import NOISE
+from sites.recipes.objects import OBJECTS
 from sites.recipes.recipe import Recipe
 from sites.recipes.texts import TEXTS
 
-RECIPES: Mapping[str, Recipe] = {recipe.name: recipe for recipe in (DUMMY, AGENCY, ICONS, *NOISE, *TEXTS)}
+RECIPES: Mapping[str, Recipe] = {
+    recipe.name: recipe for recipe in (DUMMY, AGENCY, ICONS, *NOISE, *TEXTS, *OBJECTS)
+}
 
 
 def package_cache() -> Path:

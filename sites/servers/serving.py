@@ -16,11 +16,12 @@ from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.compression import Compression
 from harness.model.protocol import Protocol
 from harness.model.serversettings import ServerSettings
-from harness.model.settings import TLS_VERSIONS
+from harness.model.settings import ONE_CERTIFICATE, TLS_VERSIONS, CertificateChain
 from harness.system.command import Command
 from harness.system.netns import Host
 from harness.system.process import running
 from sites.certificates import Authority
+from sites.issuers import sent_bytes
 from sites.materialise import Site
 from sites.servedrequest import ServedRequest
 from sites.servers.probe import all_answer
@@ -51,7 +52,8 @@ class ListeningAddress:
 
 @dataclass(frozen=True)
 class Deployment:
-    """What a server is to serve: the sites by scheme, the addresses of each protocol, the one version of TLS.
+    """What a server is to serve: the sites by scheme, the addresses of each protocol, the one version of TLS, and the
+    certificates that it sends.
 
     Its `settings` are by default those of page loads. With `status` it tells its workers and hits on a page of its own.
     With `closed_loop` the document of each site is asked for without a pause. A server that can then answers it by its
@@ -65,6 +67,7 @@ class Deployment:
     settings: ServerSettings | None = None
     status: bool = False
     closed_loop: bool = False
+    chain: CertificateChain = ONE_CERTIFICATE
 
     def __post_init__(self) -> None:
         for service in self.services:
@@ -150,10 +153,10 @@ def serving(
     sites, services = deployment.sites, deployment.services
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    certificates = authority.certificate_files(sites["https"].names if "https" in sites else (), folder)
-    setup = Setup(
-        **vars(deployment), folder=folder, certificates=certificates, key_file=authority.key_file.resolve()
-    )
+    names = sites["https"].names if "https" in sites else ()
+    certificates = authority.certificate_files(names, folder, deployment.chain)
+    key_file = authority.issuer(deployment.chain).key_file.resolve()
+    setup = Setup(**vars(deployment), folder=folder, certificates=certificates, key_file=key_file)
     for scheme, site in sites.items():
         program.write_answers(folder / scheme, site)
     for name, text in program.configure(setup).items():
@@ -184,6 +187,7 @@ def serving(
         described = {
             "server": program.version(),
             "certificates": len(certificates),
+            **_sent(setup),
             "tls": setup.tls,
             "tls_resumption": setup.tls_resumption,
             "compression": str(setup.compression),
@@ -192,6 +196,20 @@ def serving(
         }
         telling = Telling(log_of_errors, program.body_bytes if logs else None, program.status(setup))
         yield Server(processes, log, described, program.parse_line, answers, telling)
+
+
+def _sent(setup: Setup) -> dict[str, Any]:
+    """What is sent of certificates in a handshake for the page's own host; nothing without TLS."""
+    files = list(setup.certificates.values())[:1]
+    return {
+        key: value
+        for file in files
+        for key, value in (
+            ("certificate_chain", setup.chain.length),
+            ("certificate_key", str(setup.chain.key)),
+            ("certificate_bytes", sent_bytes(file.read_bytes())),
+        )
+    }
 
 
 def _probe_is_logged(service: Service) -> bool:

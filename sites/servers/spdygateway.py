@@ -1,8 +1,8 @@
 """The server of the protocols of 2012: a gateway in Node in front of nginx, all on one host.
 
-The gateway (gateway/gateway.js) terminates HTTP/1.1, pipelined or not, and SPDY/3, each with and without TLS, and sends
-every request on to nginx over the host's loopback: all protocols take the same way to the same answers. The settings
-that matter stand, explained, in configs/servers/gateway.template; nginx has its own.
+The gateway (gateway/gateway.js) terminates HTTP/1.1, with keep-alive (pipelined or not) and without, and SPDY/3, each
+with and without TLS. It sends every request on to nginx over the host's loopback: all protocols take the same way to
+the same answers. The settings that matter stand, explained, in configs/servers/gateway.template; nginx has its own.
 
 What differs from other servers: what nginx refuses is refused (sites.servers.nginx), so are methods that Node's parser
 does not know, unlogged; socket bytes are logged without TLS.
@@ -32,14 +32,12 @@ FIRST_BACKEND_PORT = 8001
 
 @dataclass(frozen=True)
 class GatewayFixed:
-    """What no study sets; the template says what each is for."""
+    """What no study sets; the template says what each is for. What a study may set: `GatewaySettings`."""
 
     timeout_s: int = 300
     header_bytes: int = 131072
-    ciphers: str = (
-        "ECDHE-ECDSA-AES128-GCM-SHA256"  # what browsers and servers of the time had in common and is safe
-    )
-    spdy_streams: int = 100
+    # What browsers and servers of the time had in common and is safe; which of the two is decided by the key.
+    ciphers: str = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"
     spdy_chunk_bytes: int = 8192
 
 
@@ -81,6 +79,7 @@ def configuration(setup: Setup, backends: Mapping[str, ListeningAddress]) -> str
     return rendered(
         "gateway.template",
         fixed=FIXED,
+        settings=setup.settings_of(GatewaySettings),
         log=str(setup.folder / LOG_NAME),
         tls=setup.tls,
         key_file=str(setup.key_file),
@@ -96,6 +95,7 @@ def configuration(setup: Setup, backends: Mapping[str, ListeningAddress]) -> str
                 "wire": listener.protocol.wire,
                 "scheme": listener.scheme,
                 "encrypted": listener.protocol.encrypted,
+                "keep_alive": listener.protocol.keep_alive,
                 "certificates": {name: str(file) for name, file in listener.certificates.items()},
             }
             for listener in setup.listeners

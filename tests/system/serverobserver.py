@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.model.protocol import Protocol
+from harness.model.serversettings import ServerSettings
+from harness.model.settings import ONE_CERTIFICATE, CertificateChain
 from harness.study.abilities import ABILITIES
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import Host, host
@@ -256,13 +258,17 @@ def served(
     protocols: Sequence[Protocol],
     authority: Authority,
     tls: str = "1.3",
+    *,
+    settings: ServerSettings | None = None,
+    chain: CertificateChain = ONE_CERTIFICATE,
 ) -> Iterator[tuple[Host, Server, list[Service]]]:
     """A server on a host of its own, each protocol on an address of its own: 127.1.0.1, 127.1.0.2, ..."""
     services = [Service(protocol, f"127.1.0.{number}") for number, protocol in enumerate(protocols, 1)]
     with host("server") as made:
         made.set_kernel({"ipv4.ip_unprivileged_port_start": 0})
         folder = WORKSPACE / name
-        with serving(SERVERS[name], Deployment(sites, services, tls), authority, folder, made) as server:
+        deployment = Deployment(sites, services, tls, settings=settings, chain=chain)
+        with serving(SERVERS[name], deployment, authority, folder, made) as server:
             yield made, server, services
 
 

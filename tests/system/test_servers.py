@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.protocol import Protocol
-from harness.model.settings import ThinkTime
+from harness.model.settings import CertificateChain, CertificateKey, ThinkTime
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
 from harness.system.program import find_program
@@ -28,7 +28,17 @@ from sites.servers.probe import PROBE_HOST
 from sites.servers.serving import Deployment, serving
 from sites.urls import canonical_url
 from tests.system.conftest import inside
-from tests.system.serverobserver import CLOSING, REFUSED, SERVERS_OWN, TLS, Seen, logged, observe, served
+from tests.system.serverobserver import (
+    CLOSING,
+    REFUSED,
+    SERVERS_OWN,
+    TLS,
+    Seen,
+    curl,
+    logged,
+    observe,
+    served,
+)
 from tests.system.serverrecording import (
     CLOSEST,
     HTML,
@@ -195,6 +205,28 @@ def test_tls_is_one_certificate_one_version_and_never_resumed(seen: Seen) -> Non
         assert answer.certificates == (1 if protocol.scheme == "https" else 0)
     assert not seen.tls_resumed
     assert seen.other_tls_refused
+
+
+@pytest.mark.parametrize("name", list(SERVERS))
+def test_a_chain_of_certificates_is_sent_whole(name: str) -> None:
+    """Curl trusts the root alone and counts what it gets."""
+
+    def ask() -> tuple[list[int], dict[str, object]]:
+        sites = {"https": materialise(site_of(recording()), "https")}
+        authority = Authority.create(WORKSPACE / "authority")
+        chain = CertificateChain(3, CertificateKey.RSA_2048)
+        with served(name, sites, [Protocol.HTTPS1], authority, TLS[name], chain=chain) as (
+            made,
+            server,
+            (service,),
+        ):
+            answers = curl(made, service, authority, f"{SITE}/x?y=1")
+            return [each.certificates for each in answers], dict(server.settings)
+
+    counted, settings = inside(ask)
+    assert counted == [3]
+    assert (settings["certificate_chain"], settings["certificate_key"]) == (3, "rsa-2048")
+    assert 2000 < int(str(settings["certificate_bytes"])) < 3000
 
 
 def test_no_thread_starts_under_load_and_cpu_is_counted(seen: Seen) -> None:

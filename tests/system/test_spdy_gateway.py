@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from harness.model.protocol import Protocol
+from harness.model.serversettings import GatewaySettings
 from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import Host
@@ -36,6 +37,8 @@ SPDY = (Protocol.SPDY, Protocol.SPDY_PLAIN)
 OBJECTS = 300
 LARGE = "/large"
 HOSTS = ("site.example", "cdn.example")
+CLIENT_WINDOW = 2**20  # what spdy-transport has by default
+UNREAD = Path(__file__).parent / "spdyunread.js"
 CLIENT = Path(__file__).parent / "spdyclient.js"
 
 
@@ -210,6 +213,28 @@ def test_requests_that_come_while_a_large_answer_waits_to_be_sent_are_answered()
             return [behind_a_large_answer(made, service, authority, targets) for service in services]
 
     assert inside(ask) == [[LARGE_BODY, body(1), body(2), body(3)]] * len(PIPELINED)
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_what_is_sent_is_limited_by_the_clients_window_unless_a_study_says_otherwise(limited: bool) -> None:
+    """A client that reads nothing of a large answer has it whole without flow control, and one window of it with."""
+
+    def ask() -> int:
+        sites = {"https": materialise(site_of(recording()), "https")}
+        authority = Authority.create(WORKSPACE / "authority")
+        settings = GatewaySettings(spdy_flow_control=limited)
+        with served("spdy-gateway", sites, [Protocol.SPDY_PLAIN], authority, "1.2", settings=settings) as (
+            made,
+            _,
+            (service,),
+        ):
+            window = [CLIENT_WINDOW] if limited else []
+            client = Command.of(node(), UNREAD, service.address, 443, HOSTS[0], LARGE, "/1", *window).on(
+                made.path
+            )
+            return int(run(client.with_environment(NODE_PATH=str(NODE_MODULES)), timeout_s=120))
+
+    assert inside(ask) == (CLIENT_WINDOW if limited else len(LARGE_BODY))
 
 
 def test_nginx_by_itself_proves_pipelining() -> None:

@@ -1,4 +1,5 @@
-// The gateway of the protocols of 2012: HTTP/1.1, pipelined or not, and SPDY/3, each plain or over TLS, in front of nginx.
+// The gateway of the protocols of 2012: HTTP/1.1, with keep-alive (pipelined or not) and without, and SPDY/3, each plain or
+// over TLS, in front of nginx.
 //
 //     node gateway.js gateway.json
 //
@@ -132,8 +133,10 @@ function onRequest (request, response) {
     upgrade: request.headers.upgrade || ''
   })
   response.sendDate = false // nginx's own is passed on
+  const { keep_alive: keepAlive } = exchange.connection.listener
+  if (!keepAlive) response.shouldKeepAlive = false // Node then says so itself, and closes after the answer
   request.pipe(exchange.forward(request.rawHeaders, (answer, headers) => {
-    response.writeHead(answer.statusCode, answer.statusMessage, headers)
+    response.writeHead(answer.statusCode, answer.statusMessage, keepAlive ? headers : withoutConnection(headers))
     answer.on('error', () => response.destroy())
     answer.pipe(response)
   }, () => {
@@ -142,6 +145,11 @@ function onRequest (request, response) {
     response.end()
   }))
   response.on('close', () => exchange.end())
+}
+
+/** Headers, names and values in turn, without what nginx says of its own connection to us. */
+function withoutConnection (headers) {
+  return headers.filter((_, at) => headers[at - at % 2].toLowerCase() !== 'connection')
 }
 
 // --- sockets -------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 
 const transport = require('spdy-transport')
 
+const WITHOUT_LIMIT = 2 ** 30 // more than any answer; with a browser's updates still less than the library takes
 const VERSION = 3 // 3.1 differs by a window for the whole connection, which QtWebKit's SPDY does not know
 
 /** Serve a connection. `begin({ method, target, host, upgrade })` starts an exchange. */
@@ -17,6 +18,7 @@ function serveSpdy (socket, begin, settings) {
   })
   holdBack(connection._spdyState.framer)
   ignoreLateWindows(connection)
+  if (!settings.spdy_flow_control) ignoreWindows(connection)
   connection.on('error', () => socket.destroy()) // what comes is not SPDY, or the socket has gone
   connection.on('stream', (stream) => serveStream(stream, begin))
   connection.start(VERSION)
@@ -44,6 +46,12 @@ function ignoreLateWindows (connection) {
     const late = frame.type === 'WINDOW_UPDATE' && frame.id !== 0 && !connection._spdyState.stream.map[frame.id]
     if (!late) handle.call(connection, frame)
   }
+}
+
+/** As SPDY/2 was, which had no windows: what the browser says of them is not taken for a limit. */
+function ignoreWindows (connection) {
+  connection._spdyState.streamWindow.send.setMax(WITHOUT_LIMIT)
+  connection._setDefaultWindow = () => {}
 }
 
 function serveStream (stream, begin) {

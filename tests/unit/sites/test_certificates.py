@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import ssl
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
 from harness.errors import TestbedFailed
+from harness.model.settings import ONE_CERTIFICATE, CertificateChain, CertificateKey
 from harness.system.command import Command
 from harness.system.program import run
 from sites.certificates import Authority, trust_database
+from sites.issuers import sent_bytes
+
+
+def key_bits(certificate: x509.Certificate) -> int:
+    key = certificate.public_key()
+    assert isinstance(key, EllipticCurvePublicKey | RSAPublicKey)
+    return key.key_size
 
 
 def accepted(authority: Authority, folder: Path, served: str, asked: str) -> bool:
-    """Whether OpenSSL, asked for a host, accepts the certificate of another one; a handshake in memory."""
+    """Whether OpenSSL, asked for a host, accepts the certificate of another one."""
     certificate = folder / "host.pem"
     certificate.write_bytes(authority.certificate_for(served))
+    return shaken(authority, certificate, authority.key_file, asked)
+
+
+def shaken(authority: Authority, certificate: Path, key_file: Path, asked: str) -> bool:
+    """Whether OpenSSL accepts what a server of this file sends, asked for a host; a handshake in memory."""
     server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server_context.load_cert_chain(certificate, authority.key_file)
+    server_context.load_cert_chain(certificate, key_file)
     client_context = ssl.create_default_context(cafile=str(authority.certificate_file))
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = client_context.wrap_bio(to_client, to_server, server_hostname=asked)
@@ -47,12 +63,45 @@ def test_a_certificate_is_for_its_host_alone(tmp_path: Path) -> None:
     assert accepted(authority, tmp_path, "a" * 60 + ".long.example", "a" * 60 + ".long.example")
 
 
+@pytest.mark.parametrize("key", CertificateKey)
+@pytest.mark.parametrize("length", [1, 3])
+def test_a_chain_is_sent_from_the_host_up_and_accepted(
+    tmp_path: Path, length: int, key: CertificateKey
+) -> None:
+    authority = Authority.create(tmp_path)
+    chain = CertificateChain(length, key)
+    issuer = authority.issuer(chain)
+    assert authority.issuer(chain) is issuer
+    (file,) = authority.certificate_files(["site.example"], tmp_path, chain).values()
+    sent = x509.load_pem_x509_certificates(file.read_bytes())
+    assert len(sent) == length
+    assert [each.issuer for each in sent[:-1]] == [each.subject for each in sent[1:]]
+    assert {key_bits(each) for each in sent} == {key.bits}
+    assert sent_bytes(file.read_bytes()) == sum(len(each.public_bytes(Encoding.DER)) for each in sent)
+    assert shaken(authority, file, issuer.key_file, "site.example")
+
+
+def test_a_longer_chain_and_larger_keys_are_more_bytes(tmp_path: Path) -> None:
+    authority = Authority.create(tmp_path)
+    sizes = [
+        len(issuer.certificate_for("site.example") + issuer.chain)
+        for issuer in map(
+            authority.issuer,
+            (
+                ONE_CERTIFICATE,
+                CertificateChain(2),
+                CertificateChain(2, CertificateKey.RSA_2048),
+                CertificateChain(5, CertificateKey.RSA_2048),
+            ),
+        )
+    ]
+    assert sizes == sorted(set(sizes))
+
+
 def test_another_authority_is_not_trusted(tmp_path: Path) -> None:
     first, second = Authority.create(tmp_path / "1"), Authority.create(tmp_path / "2")
     (tmp_path / "mixed.pem").write_bytes(second.certificate_file.read_bytes())
-    mixed = Authority(
-        tmp_path / "mixed.pem", first.key_file, first._certificate, first._key, first._host_key, first._now
-    )
+    mixed = replace(first, certificate_file=tmp_path / "mixed.pem")
     assert not accepted(mixed, tmp_path, "site.example", "site.example")
 
 

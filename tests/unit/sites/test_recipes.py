@@ -57,6 +57,7 @@ def test_recipes_are_found_by_name() -> None:
         *("dummy-2012", "agency", "icons-2013"),
         *("noise-1k", "noise-10k", "noise-100k"),
         *("text-10k", "text-25k", "text-50k", "text-75k", "text-100k"),
+        *("objects-5", "objects-20", "objects-100"),
     ]
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert all(recipe.licence and recipe.summary for recipe in RECIPES.values())

@@ -22,3 +22,10 @@ def test_the_hop_is_for_https_alone_and_only_where_asked_for() -> None:
     assert set(RELAY_HTTPS) <= set(launch(relayed=True))
     assert not any("proxy" in flag for flag in launch())
     assert "--proxy-server=https=socks5://127.0.0.1:1080" in RELAY_HTTPS
+
+
+def test_the_window_of_streams_is_chromiums_own_unless_asked_for() -> None:
+    assert not any("fieldtrial" in flag and "force" in flag for flag in launch())
+    assert "--force-fieldtrial-params=HTTP2.Windows:http2_settings/4%3A65535" in launch(
+        stream_window_bytes=65_535
+    )

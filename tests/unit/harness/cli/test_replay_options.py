@@ -17,7 +17,7 @@ from harness.model.compression import Compression
 from harness.model.condition import Origins
 from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
 from harness.model.protocol import Protocol
-from harness.model.settings import Replay, ThinkTime
+from harness.model.settings import CertificateChain, CertificateKey, Replay, ThinkTime
 from harness.study.rules import Combination, check_combination
 
 
@@ -45,6 +45,8 @@ def test_each_setting_has_its_option() -> None:
     assert replay("--origins", "recorded") == Replay(origins=Origins.RECORDED)
     assert replay("--tls", "1.2") == Replay(tls="1.2")
     assert replay("--tls-resumption") == Replay(tls_resumption=True)
+    chain = CertificateChain(3, CertificateKey.RSA_2048)
+    assert replay("--certificate-chain", "3", "--certificate-key", "rsa-2048") == Replay(chain=chain)
     assert replay("--think-time", "recorded") == Replay(think_time=ThinkTime(recorded=True))
     assert replay("--think-time", "12.5") == Replay(think_time=ThinkTime(12.5))
 
@@ -55,6 +57,7 @@ def test_each_setting_has_its_option() -> None:
         (("--compression", "gzip-10"), "nginx", "gzip-1 to gzip-9"),
         (("--compression", "brotli-dynamic"), "nginx", "servers that can: apache"),
         (("--compression", "zstd-4-dynamic"), "caddy", "leave -dynamic out, or choose another level"),
+        (("--certificate-chain", "6"), "nginx", "certificate_chain is 6; it must be 1 to 5"),
         (("--think-time", "50ms"), "nginx", 'unknown \'50ms\'; it is "none", "recorded" or a number of ms'),
         (("--think-time", "-1"), "nginx", "think_time is -1; it must be 0 to"),
         (("--think-time", "nan"), "nginx", "think_time is nan; it must be"),

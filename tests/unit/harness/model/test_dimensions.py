@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from analysis.runs.rundirectory import load
 from harness.model.condition import Condition, Origins
@@ -23,16 +26,19 @@ CONDITION = Condition(
 )
 
 
-def test_the_columns_of_the_analysis_are_the_dimensions(tmp_path: Path) -> None:
+@pytest.mark.parametrize("factor", ["", "initial window 3"])
+def test_the_columns_of_the_analysis_are_the_dimensions(tmp_path: Path, factor: str) -> None:
+    made = replace(CONDITION, factor=factor)
     head = {"schema": 1, "trial": "00001", "block": 1, "order": 1, "outcome": "ok", "plt_ms": 800.0}
-    (tmp_path / "records.jsonl").write_text(json.dumps(head | {"condition": CONDITION.to_json()}) + "\n")
+    (tmp_path / "records.jsonl").write_text(json.dumps(head | {"condition": made.to_json()}) + "\n")
     run = load(tmp_path)
     (record,) = run.records.to_dict("records")
     row = {str(column): each for column, each in record.items()}
-    dimensions = dimensions_of(CONDITION)
+    dimensions = dimensions_of(made)
     assert set(dimensions) == set(run.condition_columns)
     assert {key: value(dimensions, key) for key in dimensions} == {key: value(row, key) for key in dimensions}
-    assert set(DIMENSIONS) <= set(dimensions)
+    of_studies_without_factors = set() if factor else {"factor"}
+    assert set(DIMENSIONS) - of_studies_without_factors <= set(dimensions)
 
 
 def test_what_follows_a_link() -> None:

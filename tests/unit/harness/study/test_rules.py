@@ -34,7 +34,16 @@ COMPRESSIONS = (
 # What engines and servers can do, written down once more and by other words than the rules.
 SPEAKS = {
     "chromium": {"http1-close", "http1", "https1-close", "https1", "h2", "h3"},
-    "qtwebkit": {"http1", "http1-pipelined", "https1", "https1-pipelined", "spdy", "spdy-plain"},
+    "qtwebkit": {
+        "http1-close",
+        "http1",
+        "http1-pipelined",
+        "https1-close",
+        "https1",
+        "https1-pipelined",
+        "spdy",
+        "spdy-plain",
+    },
 }
 STEERED_BY = {"chromium": {"playwright", "selenium"}, "qtwebkit": {"pyqt"}}
 CAN_BE = {"chromium": {"desktop", "mobile"}, "qtwebkit": {"desktop"}}
@@ -123,6 +132,7 @@ BROKEN = {
     "QUIC has TLS 1.3": replace(USUAL, protocol=Protocol.H3, replay=Replay(tls="1.2")),
     "SPDY has TLS 1.2": replace(HISTORICAL, protocol=Protocol.SPDY, replay=Replay(tls="1.3")),
     "engine resumes sessions": replace(HISTORICAL, server="nginx", replay=Replay(tls_resumption=True)),
+    "engine sets its windows": replace(HISTORICAL, replay=Replay(tls="1.2", h2_stream_window_bytes=65_535)),
     "engine takes the coding": replace(HISTORICAL, protocol=Protocol.HTTPS1, replay=ZSTD),
     "coding goes over the scheme": replace(USUAL, protocol=Protocol.HTTP1, replay=ZSTD),
     "engine reaches the page": replace(HISTORICAL, hosts=("::1",)),

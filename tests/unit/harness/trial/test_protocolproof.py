@@ -35,23 +35,26 @@ def test_a_connection_used_twice_is_no_close() -> None:
         request(page, protocol="http/1.1", main_frame=True, started_ms=1000),
         request(picture, protocol="http/1.1"),
     ]
+    remote = f"{both[0].server_address}:{both[0].server_port}"
+    one, other = (
+        Connection(remote, f"{both[0].client_address}:{port}", None, None, None, connect_ms=50.0)
+        for port in (4000, 4001)
+    )
     found = evidence(
         protocol=Protocol.HTTP1_CLOSE,
         start_url=page,
-        browser_log=BrowserLog(tuple(requests), ()),
+        browser_log=BrowserLog(tuple(requests), (one, other)),
         served=tuple(both),
     )
     assert "2 requests on one connection" in (verdict(found)[1] or "")
     apart = (both[0], replace(both[1], client_port=4001))
     assert verdict(replace(found, served=apart)) == (Outcome.OK, None)
-    local, remote = (
-        f"{both[0].client_address}:{both[0].client_port}",
-        f"{both[0].server_address}:{both[0].server_port}",
-    )
-    made = Connection(remote, local, None, None, None, connect_ms=50.0)
-    for count, outcome in ((1, Outcome.WRONG_PROTOCOL), (2, Outcome.OK)):  # twice: the port was used again
-        log = BrowserLog(tuple(requests), (made,) * count)
-        assert verdict(replace(found, browser_log=log))[0] is outcome
+    again = BrowserLog(tuple(requests), (one, one))  # the port was used again
+    assert verdict(replace(found, browser_log=again)) == (Outcome.OK, None)
+    single = replace(found, served=apart, browser_log=BrowserLog(tuple(requests), (one,)))
+    outcome, reason = verdict(single)  # whatever the server says
+    assert outcome is Outcome.WRONG_PROTOCOL
+    assert "2 requests were answered on 1 connections" in (reason or "")
 
 
 def test_another_version_of_tls_is_the_wrong_protocol() -> None:
@@ -136,3 +139,22 @@ def test_a_server_that_does_not_tell_the_depth_leaves_the_proof_to_the_browser()
     found = historical(Protocol.HTTPS1_PIPELINED, of_server={"depth": None})
     assert verdict(found) == (Outcome.OK, None)
     assert observe(found).pipelining_depth is None
+
+
+@pytest.mark.parametrize(
+    ("windows", "said"),
+    [
+        ((65_535, 65_535), None),
+        ((65_535, 6_291_456), "had windows of [65535, 6291456] bytes instead of 65535"),
+        ((), "had windows of [] bytes instead of 65535"),
+    ],
+)
+def test_streams_have_the_window_that_the_study_sets(windows: tuple[int, ...], said: str | None) -> None:
+    good = evidence()
+    assert good.browser_log is not None
+    log = replace(good.browser_log, h2_windows=windows)
+    assert verdict(replace(good, browser_log=log)) == (Outcome.OK, None)  # of a study that sets none
+    outcome, reason = verdict(replace(good, browser_log=log, h2_stream_window_bytes=65_535))
+    assert outcome is (Outcome.WRONG_PROTOCOL if said else Outcome.OK)
+    assert (said or "") in (reason or "")
+    assert observe(replace(good, browser_log=log)).h2_stream_window_bytes == min(windows, default=None)

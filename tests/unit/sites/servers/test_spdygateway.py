@@ -33,11 +33,12 @@ def conf(*protocols: Protocol, ports: tuple[int, ...] = ()) -> tuple[dict[str, A
 
 def test_each_protocol_has_an_address_of_its_own() -> None:
     made, _ = conf(*PROTOCOLS)
-    assert len(made["listeners"]) == len(PROTOCOLS) == 6
+    assert len(made["listeners"]) == len(PROTOCOLS) == 8
     for number, (protocol, listener) in enumerate(zip(PROTOCOLS, made["listeners"], strict=True), 1):
         assert (listener["address"], listener["wire"]) == (f"10.0.0.{number}", protocol.wire)
         assert listener["port"] == (443 if protocol.scheme == "https" else 80)
         assert listener["encrypted"] is protocol.encrypted
+        assert listener["keep_alive"] is protocol.keep_alive
         assert bool(listener["certificates"]) is protocol.encrypted
 
 
@@ -50,7 +51,7 @@ def test_spdy_without_tls_serves_the_https_site_without_certificates() -> None:
 
 def test_all_protocols_of_a_scheme_have_one_backend_on_a_port_of_its_own() -> None:
     made, nginx = conf(*PROTOCOLS, ports=(8001, 8443))
-    first_secure = 1 + PROTOCOLS.index(Protocol.HTTPS1)
+    first_secure = 1 + PROTOCOLS.index(Protocol.HTTPS1_CLOSE)
     assert made["backends"] == {
         "http": {"host": "10.0.0.1", "port": 8001},
         "https": {"host": f"10.0.0.{first_secure}", "port": 8002},

@@ -1,0 +1,87 @@
+"""What a factor changes of a claim is a test of its own, against the study as it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from analysis.claims.factoreffects import FactorEffect
+from analysis.evaluation.results import Results, evaluate
+from analysis.runs.rundirectory import load
+from analysis.statistics.compare import Verdict
+from analysis.tables.factortable import factors
+from harness.model.claim import Claim
+from harness.model.condition import USUAL_FACTOR
+from tests.unit.analysis.synthetic import Synthetic
+
+H2 = Claim(name="HTTP/2", subject={"protocol": "h2"}, reference={"protocol": "http1"})
+MADE = Synthetic(
+    pages=("a", "b", "c"),
+    protocols=("http1", "h2"),
+    rates_mbps=(10.0,),
+    rtts_ms=(20.0, 100.0),
+    trials=10,
+    claims=(H2,),
+)
+LOSS, MANY = "1 % loss", "many objects"
+
+
+def results(folder: Path, with_loss: float) -> Results:
+    """A page at two round-trip times, with loss, and another page instead; HTTP/2 takes 0.8 of the time of HTTP/1.1."""
+    run = MADE.write(folder / "run")
+    kept = []
+    for name in ("plan.jsonl", "records.jsonl"):
+        lines = [json.loads(line) for line in (run / name).read_text().splitlines()]
+        for number, line in enumerate(lines):
+            condition = line.get("condition")
+            if condition is None:
+                continue
+            condition["factor"] = {"a": USUAL_FACTOR, "b": LOSS, "c": MANY}[condition["page"]]
+            share = {USUAL_FACTOR: 0.8, LOSS: with_loss, MANY: 0.8}[condition["factor"]]
+            if condition["page"] == "b":
+                condition["page"] = "a"
+                condition["link"]["loss_down_percent"] = 1.0
+            if name == "records.jsonl":
+                noise = 1 + 0.004 * ((number * 7919) % 11 - 5) / 5
+                line["plt_ms"] = 1000 * noise * (share if condition["protocol"] == "h2" else 1.0)
+        kept.append(lines)
+        (run / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return evaluate([load(run)])
+
+
+def told(found: Results, factor: str) -> list[FactorEffect]:
+    return [each for each in found.factors if each.factor == factor]
+
+
+def test_a_ratio_with_a_factor_is_told_in_units_of_the_usual_one(tmp_path: Path) -> None:
+    found = results(tmp_path, with_loss=1.0)
+    assert {each.factor for each in found.factors} == {LOSS, MANY}
+    for each in told(found, LOSS):  # at each round-trip time against the usual one there
+        assert each.changed.setting["rtt_ms"] == each.usual.setting["rtt_ms"]
+        assert each.comparison.ratio == pytest.approx(1.0 / 0.8, rel=0.01)
+        assert each.judgement.verdict is Verdict.SLOWER
+        assert each.comparison.n == 10
+    assert len(told(found, LOSS)) == 2
+
+
+def test_another_page_is_set_against_the_usual_one(tmp_path: Path) -> None:
+    found = told(results(tmp_path, with_loss=1.0), MANY)
+    assert [(each.changed.pages, each.usual.pages) for each in found] == [(("c",), ("a",))] * 2
+    assert all(each.comparison.ratio == pytest.approx(1.0, rel=0.01) for each in found)
+    assert not any(each.judgement.verdict in (Verdict.FASTER, Verdict.SLOWER) for each in found)
+
+
+def test_the_table_holds_the_usual_ratio_and_every_factor_below_it(tmp_path: Path) -> None:
+    table = factors(results(tmp_path, with_loss=0.8))
+    assert table is not None
+    assert [row[1].text for row in table.rows] == [USUAL_FACTOR, LOSS, MANY] * 2
+    assert set(table.data["factor"]) == {LOSS, MANY}
+    assert table.data["change_ratio"].tolist() == pytest.approx([1.0] * 4, rel=0.01)
+
+
+def test_a_run_without_factors_has_no_such_table(tmp_path: Path) -> None:
+    found = evaluate([load(MADE.write(tmp_path / "run"))])
+    assert found.factors == ()
+    assert factors(found) is None

@@ -1,0 +1,175 @@
+"""A factor is the study with something changed; what cannot be is told in one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.cli import studychoice
+from harness.errors import StudyError
+from harness.model.condition import USUAL_FACTOR, Condition
+from harness.model.dimensions import dimensions_of
+from harness.model.engine import Engine
+from harness.model.protocol import Protocol
+from harness.model.settings import CertificateChain, CertificateKey
+from harness.study.blocks import settings_of
+from harness.study.plan import Plan, make_plan
+from harness.study.study import Study
+from harness.study.studyfile import parse_study
+
+GOOD = """
+name = "mine"
+pages = ["one"]
+engines = ["chromium", "qtwebkit"]
+protocols = ["http1", "spdy", "h2"]
+server = {chromium = "nginx"}
+tcp = {congestion_control = "reno"}
+trials = 2
+[[links]]
+down_mbps = 10
+rtt_ms = [20, 100]
+[[factors]]
+name = "initial window 3"
+tcp = {initial_window = 3}
+[[factors]]
+name = "sessions resumed"
+tls_resumption = true
+engine = "chromium"
+protocols = ["http1", "h2"]
+[[factors]]
+name = "1 % loss"
+link = {loss_down_percent = 1, name = "lossy"}
+[[factors]]
+name = "long chain"
+certificate_chain = 4
+certificate_key = "rsa-2048"
+[[claims]]
+name = "SPDY against HTTP"
+subject = {protocol = "spdy"}
+reference = {protocol = "http1"}
+[[claims]]
+name = "the window matters"
+subject = {factor = "initial window 3"}
+reference = {factor = "usual"}
+where = {protocol = "spdy"}
+"""
+
+
+def study(text: str = GOOD) -> Study:
+    return parse_study(text, "mine.toml")
+
+
+def part(name: str) -> Study:
+    (found,) = (each for each in study().parts if each.factor == name)
+    return found
+
+
+def test_each_factor_changes_what_its_table_says_and_nothing_else() -> None:
+    usual = part(USUAL_FACTOR)
+    window = part("initial window 3")
+    assert (window.tcp.initial_window, window.tcp.congestion_control) == (3, "reno")
+    assert window.replays == usual.replays
+    chain = part("long chain")
+    assert chain.replays[Engine.QTWEBKIT].chain == CertificateChain(4, CertificateKey.RSA_2048)
+    assert chain.tcp == usual.tcp
+    lossy = part("1 % loss")
+    assert [link.name for link in lossy.links] == ["lossy-20ms", "lossy-100ms"]
+    assert [link.rtt_ms for link in lossy.links] == [link.rtt_ms for link in usual.links]
+
+
+def test_a_factor_may_be_about_some_engines_and_protocols() -> None:
+    resumed = part("sessions resumed")
+    assert {(each.engine, each.protocol) for each in resumed.own_conditions} == {
+        (Engine.CHROMIUM, Protocol.HTTP1),
+        (Engine.CHROMIUM, Protocol.H2),
+    }
+    assert all(replay.tls_resumption for replay in resumed.replays.values())
+
+
+def test_conditions_are_those_of_all_parts_told_apart_by_the_factor() -> None:
+    made = study()
+    assert len(made.conditions) == len(set(made.conditions)) == 8 + 8 + 4 + 8 + 8
+    assert {each.factor for each in made.conditions} == {each.factor for each in made.parts}
+    assert len({each.served for each in made.conditions}) == len(made.conditions) / 2  # two links
+
+
+def test_a_plan_with_factors_is_read_as_it_was_written() -> None:
+    plan = make_plan(study(), 7)
+    text = plan.to_lines()
+    assert Plan.from_lines(text, "plan").to_lines() == text
+    plain = [each.to_json() for each in study(GOOD.partition("[[factors]]")[0]).conditions]
+    assert all("factor" not in each for each in plain)
+    assert all(Condition.from_json(each).factor == "" for each in plain)
+
+
+def test_a_factor_is_a_setting_of_its_own_and_chance_is_measured_without_any() -> None:
+    settings = settings_of(study().conditions, twice=True)
+    for setting in settings:
+        cells = [cell for group in setting for cell in group]
+        assert len({cell.factor for cell in cells}) == 1
+        assert any(cell.again for cell in cells) == (cells[0].factor == USUAL_FACTOR)
+
+
+def test_claims_are_judged_with_each_factor_and_may_be_about_one() -> None:
+    first, second = study().claims
+    assert (first.name, second.subject) == ("SPDY against HTTP", {"factor": "initial window 3"})
+    assert {each["factor"] for each in map(dimensions_of, study().conditions)} >= {"usual", "1 % loss"}
+
+
+def test_a_choice_holds_for_every_factor_that_has_it() -> None:
+    h2 = studychoice._only(study(), "protocol=h2")
+    assert {each.protocol for each in h2.conditions} == {Protocol.H2}
+    assert {each.factor for each in h2.factors} == {each.factor for each in study().factors}
+    spdy = studychoice._only(study(), "protocol=spdy")
+    assert "sessions resumed" not in {each.factor for each in spdy.conditions}
+    chain = studychoice._only(study(), "factor=long chain")
+    assert {each.factor for each in chain.conditions} == {"long chain"}
+    usual = studychoice._only(study(), "factor=usual")
+    assert usual.conditions == study().own_conditions
+    with pytest.raises(StudyError, match="no such factor; it has: usual, initial window 3"):
+        studychoice._only(study(), "factor=tls")
+
+
+def with_factor(text: str) -> str:
+    return f"{GOOD.partition('[[factors]]')[0]}[[factors]]\n{text}\n"
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [
+        ("tls_resumption = true", "name must be a text"),
+        ('name = "x"', "factor x: it changes nothing"),
+        ('name = "usual"\ndeterminism = true', "two are called"),
+        ('name = "x"\ntrials = 3', "factor x: trials is the same for the whole run"),
+        ('name = "x"\nfactors = []', "factor x: factors is the same for the whole run"),
+        ('name = "x"\nwindow = 3', "factor x: unknown key 'window' in the study"),
+        ('name = "x"\ntcp = 3', "factor x: tcp must be a table for a factor to change it, found 3"),
+        ('name = "x"\nlink = {loss = 1}', "factor x: unknown key 'loss' in a link"),
+        ('name = "x"\nlink = {loss_down_percent = 1}', "factor x: link: the study has another link"),
+        ('name = "x"\ntls_resumption = true', "factor x: tls_resumption: the server spdy-gateway lets no"),
+        ('name = "x"\ncertificate_chain = 6', "factor x: certificate_chain is 6; it must be 1 to 5"),
+        ('name = "x"\ncertificate_key = "dsa"', "factor x: certificate_key: unknown 'dsa'"),
+        (
+            'name = "x"\nh2_stream_window_bytes = 65535',
+            "factor x: h2_stream_window_bytes: qtwebkit has no such",
+        ),
+        (f'name = "{"x" * 61}"\ndeterminism = true', "a name has up to 60 characters"),
+        (
+            'name = "x"\ndeterminism = true\n[[factors]]\nname = "x"\ndeterminism = false',
+            "two are called 'x'",
+        ),
+    ],
+)
+def test_a_factor_that_cannot_be_is_one_line(factor: str, said: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        study(with_factor(factor))
+    message = str(refused.value)
+    assert said in message
+    assert message.startswith("mine.toml: ")
+    assert "\n" not in message
+
+
+def test_a_claim_about_a_factor_that_is_not_there_is_refused() -> None:
+    plain = GOOD.partition("[[factors]]")[0]
+    claim = '[[claims]]\nname = "c"\nsubject = {factor = "x"}\nreference = {factor = "usual"}\n'
+    with pytest.raises(StudyError, match="the study has no factor 'x'; it has: none"):
+        study(plain + claim)
