@@ -3,8 +3,8 @@
 It takes the plan that k6 takes and tells the same lines. It speaks HTTP/1.1, too, so that the protocols on the gateway
 are compared by one generator. `node/` beside this file has its parts.
 
-What to know of its figures: a single thread of Node loads all pages, which cost several times what they cost k6. A
-trial in which that thread was busy all the time does not count. Of the page's requests none has priority over others.
+What to know of its figures: a single thread of Node loads all pages, which cost two to three times what they cost k6.
+A trial in which that thread was busy all the time does not count. No request of a page has priority over another.
 """
 
 from __future__ import annotations
