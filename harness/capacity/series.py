@@ -30,6 +30,7 @@ class PageLine:
     failed: int = 0
     error: str | None = None
     connections: int = 0
+    connections_at_once: int | None = None
     bytes: int = 0
     protocol: str | None = None
     tls: str | None = None

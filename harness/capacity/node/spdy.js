@@ -24,7 +24,10 @@ class SpdyOrigin {
 
   next () {
     if (this.isConnecting || !this.waiting.length) return
-    if (!this.session || this.session.isSpent) return this.open()
+    if (!this.session || this.session.isSpent) {
+      if (this.session) this.visit.takesNoMore(this.session.socket)
+      return this.open()
+    }
     while (this.waiting.length && this.session.takesMore) this.fetch(this.session, this.waiting.shift())
   }
 

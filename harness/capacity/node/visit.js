@@ -21,7 +21,9 @@ class Visit {
     this.failures = 0
     this.first = null // Failure
     this.documentMs = null
-    this.opened = 0
+    this.opened = 0 // connections
+    this.taking = new Set() // sockets of those that take requests
+    this.atOnce = 0
     this.wire = null
     this.tls = null
     this.isOver = false // the page has come, or failed
@@ -95,6 +97,7 @@ class Visit {
       failed: this.failures,
       error: this.first ? this.first.kind : null,
       connections: this.opened,
+      connections_at_once: this.atOnce,
       bytes: this.received(),
       protocol: this.wire,
       tls: this.tls,
@@ -113,9 +116,16 @@ class Visit {
   }
 
   /** Notes a connection that is ready for requests, and what it speaks. */
-  connected (_socket, wire, tls) {
+  connected (socket, wire, tls) {
     this.opened++
+    this.taking.add(socket)
+    this.atOnce = Math.max(this.atOnce, this.taking.size)
+    socket.once('close', () => this.takesNoMore(socket))
     if (this.wire === null || wire !== this.plan.protocol.wire) [this.wire, this.tls] = [wire, tls]
+  }
+
+  takesNoMore (socket) {
+    this.taking.delete(socket)
   }
 
   /** Bytes from the network; TLS is read through the plain socket below it. */

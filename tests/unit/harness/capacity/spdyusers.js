@@ -127,7 +127,7 @@ test('a page by HTTP/1.1 takes the connections of a browser', async () => {
   const seen = new Seen()
   const came = await load(http1Server(seen), 'http1', many(30))
   assert.deepEqual([came.error, came.requests, came.connections, seen.connections], [null, 31, 6, 6])
-  assert.deepEqual([came.protocol, came.tls], ['http/1.1', null])
+  assert.deepEqual([came.protocol, came.tls, came.connections_at_once], ['http/1.1', null, 6])
   assert.ok(seen.most <= 6)
 })
 
@@ -206,7 +206,7 @@ test('a server that takes leave gets what is left over another connection', asyn
     return true
   })
   const came = await load(spdyServer(seen), 'spdy-plain', ['/one', '/two'])
-  assert.deepEqual([came.error, came.connections], [null, 2])
+  assert.deepEqual([came.error, came.connections, came.connections_at_once], [null, 2, 1])
 })
 
 test('what speaks something else is told', async () => {
