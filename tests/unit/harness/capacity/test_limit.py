@@ -26,6 +26,9 @@ from harness.capacity.limit import (
     verdict,
 )
 from harness.capacity.series import Second
+from harness.capacity.spdyusers import SPDY_USERS
+from harness.capacity.usergenerators import GENERATORS
+from harness.model.engine import Engine
 
 OWN = Capacity(
     server=Part.on((0, 1)),
@@ -118,6 +121,14 @@ def test_a_server_with_few_threads_needs_few_cores_to_be_full() -> None:
     one = replace(OWN, server=Part.on((0, 1), threads=1))
     assert of(one, server_cpu_s=0.95) is Bottleneck.SERVER_CPU
     assert of(server_cpu_s=0.95) is Bottleneck.NOTHING
+
+
+def test_a_generator_of_one_thread_is_the_limit_while_its_other_core_idles() -> None:
+    one, any_number = (
+        replace(OWN, generator=Part.on((2, 4), made.threads)) for made in (SPDY_USERS, GENERATORS[Engine.K6])
+    )
+    assert of(one, generator_cpu_s=0.95) is Bottleneck.GENERATOR_CPU
+    assert of(any_number, generator_cpu_s=0.95) is Bottleneck.NOTHING
 
 
 def test_connections_can_run_out_as_workers_do() -> None:

@@ -27,7 +27,7 @@ def test_what_is_no_duration(text: str) -> None:
 
 
 def test_protocols_of_crowds() -> None:
-    assert {Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3} <= set(SPOKEN)
+    assert {Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3, Protocol.SPDY} <= set(SPOKEN)
     assert Protocol.HTTP1_PIPELINED not in SPOKEN
 
 

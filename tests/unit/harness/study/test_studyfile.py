@@ -302,6 +302,34 @@ def test_a_study_of_crowds_is_the_product_with_its_servers() -> None:
     assert len({each.served for each in study.conditions}) == len(study.conditions)
 
 
+CROWD_OF_2012 = """
+name = "mine"
+kind = "users"
+generator = ["k6", "spdy-client"]
+server = "spdy-gateway"
+pages = ["one"]
+protocols = ["http1", "https1", "spdy"]
+trials = 3
+users = {from = 1, to = 10, over_s = 20}
+[[links]]
+per_client = true
+down_mbps = 10
+rtt_ms = 50
+"""
+
+
+def test_a_crowd_on_the_gateway_is_made_by_the_generators_that_speak_its_protocols() -> None:
+    study = parse_study(CROWD_OF_2012, "mine.toml")
+    assert {(each.engine.value, each.protocol.value) for each in study.conditions} == {
+        *(("k6", protocol) for protocol in ("http1", "https1")),
+        *(("spdy-client", protocol) for protocol in ("http1", "https1", "spdy")),
+    }
+    assert {engine.value: replay.tls for engine, replay in study.replays.items()} == {
+        "k6": "1.3",
+        "spdy-client": "1.2",
+    }
+
+
 def test_a_study_of_request_rates_has_depths_where_protocols_take_them() -> None:
     study = parse_study(REQUESTS, "mine.toml")
     loops = {(each.engine.value, each.protocol.value, each.workload) for each in study.conditions}
