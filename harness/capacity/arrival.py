@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from harness.capacity.limits import CrowdSize
 from harness.capacity.recipe import PageRecipe
 from harness.model.protocol import Protocol
@@ -18,6 +20,18 @@ def users_at(workload: Users, t_s: float) -> int:
     start, to = workload.start or 1, workload.to or 1
     share = min(max(t_s / (workload.over_s or 1.0), 0.0), 1.0)
     return start + int((to - start) * share)
+
+
+def first_pauses_ms(workload: Users, seed: int) -> list[float]:
+    """How long users wait before their first page, by number: those of a step, or at the start of a ramp, would all come
+    at once. They are spread over a think time, as their later pages are.
+    """
+    together = workload.most if workload.steps else workload.start or 1
+    if together == 1:
+        return []
+    longest_ms = 1000 * min(workload.think_s, workload.step_s or workload.over_s or 0.0)
+    source = random.Random(seed)  # noqa: S311  # a crowd that can be made again, not a secret
+    return [round(source.uniform(0, longest_ms), 3) for _ in range(together)]
 
 
 def connections_per_host(protocol: Protocol) -> int:

@@ -14,11 +14,12 @@ from typing import Any
 PAGES_NAME, SECONDS_NAME, BUCKETS_NAME = "pages.jsonl", "seconds.jsonl", "buckets.jsonl"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PageLine:
     """One page that a user asked for. `t_s` is when, since the trial began; `users` were there then.
 
-    `ms` is None when it failed, and `error` then says by what. `protocol` is named as ALPN does.
+    `ms` is None when it failed, and `error` then says by what. `protocol` is named as ALPN does. Of its `connections`,
+    `connections_at_once` took requests at a time, at most.
     """
 
     t_s: float
@@ -30,6 +31,7 @@ class PageLine:
     failed: int = 0
     error: str | None = None
     connections: int = 0
+    connections_at_once: int | None = None
     bytes: int = 0
     protocol: str | None = None
     tls: str | None = None
@@ -65,7 +67,6 @@ class Second:
     machine_idle_share: float | None = None
     machine_memory_bytes: int | None = None
     idle_by_core: tuple[float, ...] | None = None
-    generator_late_ms: float | None = None
     down_packets: int | None = None
     up_packets: int | None = None
     down_bytes: int | None = None

@@ -254,7 +254,6 @@ def test_a_killed_command_leaves_nothing_behind(coldload: Coldload) -> None:
         ([PAGE, "--users", "0"], 2, "0 clients are asked for"),
         ([PAGE, "--users", "70000"], 2, "70,000 clients are asked for"),
         ([PAGE, "--for", "soon"], 2, "'soon' is no duration"),
-        ([PAGE, "--protocol", "http1-pipelined"], 2, "http1-pipelined"),
     ],
 )
 def test_bad_input_is_one_line(coldload: Coldload, words: list[str], code: int, said: str) -> None:

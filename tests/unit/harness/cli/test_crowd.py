@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,10 @@ from harness.capacity.recipe import Item, PageRecipe
 from harness.capacity.series import PageLine, Second
 from harness.cli.arguments.crowd import SPOKEN, duration_s
 from harness.cli.crowdlines import recipe_line, second_line
+from harness.cli.main import main
 from harness.model.protocol import Protocol
+from sites.archive import Response, write_archive
+from sites.warc import About
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,37 @@ def test_what_is_no_duration(text: str) -> None:
 def test_protocols_of_crowds() -> None:
     assert {Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3} <= set(SPOKEN)
     assert Protocol.HTTP1_PIPELINED not in SPOKEN
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--protocol", "http1-pipelined"), "--protocol http1-pipelined: no generator of users speaks it; protocols"),
+        (("--link", "none"), "links: none is no link, and pages are loaded over one; name a link"),
+    ],
+)
+def test_what_no_crowd_can_do_is_one_line(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["crowd", "anything", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"coldload crowd: {said}")
+    assert len(err.splitlines()) == 1
+
+
+def test_a_generator_that_is_not_built_is_told_with_the_command_that_builds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = Response("http://a.example/", 200, (("Content-Type", "text/html"),), b"<p>")
+    write_archive(tmp_path, "small", About("http://a.example/", "test", "", ()), [answer])
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path))
+    monkeypatch.setenv("COLDLOAD_CACHE", str(tmp_path / "empty"))
+    assert main(["crowd", "small"]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "the generator of users (k6) is not built; to build it: `make setup`" in err
+    assert len(err.splitlines()) == 1
 
 
 def test_the_line_of_a_second() -> None:
