@@ -23,8 +23,9 @@ def users_at(workload: Users, t_s: float) -> int:
 
 
 def first_pauses_ms(workload: Users, seed: int) -> list[float]:
-    """How long users wait before their first page, by number: those of a step, or at the start of a ramp, would all come
-    at once. They are spread over a think time, as their later pages are.
+    """How long users wait before their first page, by number.
+
+    Those of a step, or at the start of a ramp, would all come at once. They are spread over a think time.
     """
     together = workload.most if workload.steps else workload.start or 1
     if together == 1:

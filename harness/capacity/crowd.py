@@ -50,6 +50,7 @@ class Crowd:
     """Users of one page at an endpoint.
 
     The series go to `files`. `each_second` is told of each second, with the pages that ended since the one before.
+    `interrupted` is called when somebody ends it early, before anything is taken down.
     """
 
     testbed: Testbed
@@ -62,6 +63,7 @@ class Crowd:
     cores: Cores
     files: Path
     each_second: Callable[[Second, Sequence[PageLine]], None]
+    interrupted: Callable[[CrowdSeen], None]
 
     def measure(self, seen: CrowdSeen) -> None:
         """The whole crowd, from its client host to its end; raises TestbedFailed. What was seen is in `seen` anyhow."""
@@ -74,17 +76,20 @@ class Crowd:
                 client.link,
                 lambda: users_at(self.workload, (time.monotonic_ns() - began_ns) / 1e9),
             )
-            sampler: Sampler | None = None
+            sampler, failed = None, None
             try:
                 with sampling(watched, self.files / SECONDS_NAME, began_ns / 1e9) as sampler:
                     self._load(client, began_ns, sampler, seen)
-            finally:
-                seen.foreign_cpu_share = foreign.share()
-                with contextlib.suppress(TestbedFailed):  # the proof tells of a link without a reading
-                    seen.link_reading = client.link.reading()
-                if sampler is not None:
-                    seen.served = counted(sampler.requests(), frozenset(client.addresses))
-                self.endpoint.server.empty_log()
+            except TestbedFailed as failure:
+                failed = failure
+            seen.foreign_cpu_share = foreign.share()
+            with contextlib.suppress(TestbedFailed):  # the proof tells of a link without a reading
+                seen.link_reading = client.link.reading()
+            if sampler is not None:
+                seen.served = counted(sampler.requests(), frozenset(client.addresses))
+            self.endpoint.server.empty_log()
+            if failed is not None:
+                raise failed
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[Client]:
@@ -113,7 +118,13 @@ class Crowd:
                 ) as generator,
             ):
                 sampler.follow(generator.pid)
-                self._watch(generator, client, told)
+                try:
+                    self._watch(generator, client, told)
+                except KeyboardInterrupt:  # there is a moment, no more
+                    generator.kill()
+                    told.tell()
+                    self.interrupted(seen)
+                    raise
         finally:
             told.tell()
 

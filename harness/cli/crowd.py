@@ -15,7 +15,7 @@ from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.usergenerators import GENERATORS
 from harness.cli.arguments.crowd import SPOKEN
-from harness.cli.crowdlines import recipe_line, second_line, summary
+from harness.cli.crowdlines import cut_short, recipe_line, second_line, summary
 from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
 from harness.cli.replay_options import replay_of
@@ -73,12 +73,16 @@ def run(arguments: argparse.Namespace) -> int:
     files = (arguments.keep or WORKSPACE / "kept").absolute()
     talk = sys.stderr if arguments.json else sys.stdout
 
+    def say(what: str) -> None:
+        print(what, file=talk, flush=True)
+
     def command() -> int:
         recipe = _recipe(archive, condition, replay, arguments.backend)
-        print(one_line(recipe_line(arguments.name, recipe)), file=talk, flush=True)
+        say(one_line(recipe_line(arguments.name, recipe)))
         options = CrowdOptions(
             recipe,
-            each_second=lambda second, ended: print(second_line(second, ended), file=talk, flush=True),
+            each_second=lambda second, ended: say(second_line(second, ended)),
+            interrupted=lambda seen: say("\n".join(map(one_line, cut_short(condition, seen)))),
         )
         record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
         print(json.dumps(record.to_json()) if arguments.json else "\n".join(map(one_line, summary(record))))

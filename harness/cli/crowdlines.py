@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.series import PageLine, Second
+from harness.model.condition import Condition
 from harness.model.crowdobservation import CrowdObservation
 from harness.outcome import Outcome
 from harness.records import Record
@@ -55,8 +56,19 @@ def summary(record: Record) -> Iterator[str]:
     yield f"{record.planned.condition}"
     if record.outcome is not Outcome.OK:
         yield f"  {record.outcome}: {record.reason}"
-    seen = record.observation
-    if not isinstance(seen, CrowdObservation) or seen.pages is None:
+    if isinstance(record.observation, CrowdObservation):
+        yield from _figures(record.observation)
+
+
+def cut_short(condition: Condition, seen: CrowdObservation) -> Iterator[str]:
+    """What was measured of a trial that somebody ended early."""
+    yield f"{condition}"
+    yield f"  interrupted after {_number(seen.duration_s)} s; what was measured until then:"
+    yield from _figures(seen)
+
+
+def _figures(seen: CrowdObservation) -> Iterator[str]:
+    if seen.pages is None:
         return
     yield (
         f"  pages: {seen.pages:,} loaded, {_failures(seen.errors)}; at most {_number(seen.pages_per_s)} a second "

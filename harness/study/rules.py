@@ -162,9 +162,11 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "pages are loaded over a link",
-        lambda asked: not asked.emulated and (asked.kind or asked.engine.traits.kinds[0]) is not Kind.REQUESTS,
+        lambda asked: (
+            not asked.emulated and (asked.kind or asked.engine.traits.kinds[0]) is not Kind.REQUESTS
+        ),
         lambda _: (
-            f'links: {NO_LINK.name} is no link, and pages are loaded over one; name a link ({NO_LINK.name} goes with '
+            f"links: {NO_LINK.name} is no link, and pages are loaded over one; name a link ({NO_LINK.name} goes with "
             f'kind = "{Kind.REQUESTS}")'
         ),
     ),

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import psutil
 import pytest
 
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
 from harness.capacity.provedload import in_the_browser, proved_recipe
-from harness.capacity.recipe import PageRecipe
+from harness.capacity.recipe import Item, PageRecipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
+from harness.cli.crowdlines import summary
 from harness.model.condition import Condition, Origins
 from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine
@@ -29,11 +34,13 @@ from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.plan import PlannedTrial
+from harness.system.accounts import PREFIX
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.testbed import testbed
 from harness.trial.bench import bench
-from sites.archive import archives_root, open_archive
-from tests.system.conftest import Coldload, inside, wait_until
+from sites.archive import Response, archives_root, open_archive, write_archive
+from sites.warc import About
+from tests.system.conftest import Coldload, html, inside, wait_until
 
 pytestmark = pytest.mark.lengthy
 
@@ -41,6 +48,7 @@ PAGE = "dummy-2012"
 REQUESTS = 24
 LINK = replace(Link.of(20, 20), per_client=True)
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3)
+HOSTILE_OBJECTS = 5000
 CONNECTIONS = {"http/1.1": 6, "h2": 1, "h3": 1}
 
 
@@ -101,6 +109,11 @@ def crowd(
             tuning=Tuning(status=True, name=condition.server),
         )
         record = run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)
+    return left(record, files)
+
+
+def left(record: Record, files: Path) -> Trial:
+    """A record with the series that its trial left."""
     return Trial(record, *(lines(files / name) for name in (PAGES_NAME, SECONDS_NAME, BUCKETS_NAME)))
 
 
@@ -245,6 +258,90 @@ def test_a_killed_command_leaves_nothing_behind(coldload: Coldload) -> None:
     process.stdout.close()
     assert process.stderr is not None
     process.stderr.close()
+
+
+def groups() -> set[str]:
+    """Control groups of runs, anywhere on this machine, that nobody is in any more."""
+    found = set()
+    for each in Path("/sys/fs/cgroup").rglob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # it goes
+            if not (each / "cgroup.procs").read_text():
+                found.add(str(each))
+    return found
+
+
+LONG = ("crowd", PAGE, "--protocol", "h2", "--users", "3", "--for", "120s", "--think", "1s", "--rtt-ms", "20")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("phase", ["learning", "calibrating", "running"])
+def test_an_interrupted_crowd_ends_within_seconds_and_tells_what_it_measured(
+    coldload: Coldload, phase: str, number: signal.Signals
+) -> None:
+    groups_before = groups()
+    process = coldload.start(*LONG)
+    assert process.stdout is not None
+    said = []
+    if phase == "learning":
+        wait_until(lambda: any("chrom" in words for words in coldload.left_behind()), "the browser")
+    else:
+        said.append(process.stdout.readline())  # the recipe; then the link is measured
+    if phase == "running":
+        said += [process.stdout.readline() for _ in range(4)]
+        assert all(" s  3 users  " in line for line in said[1:])
+    began = time.monotonic()
+    process.send_signal(number)
+    out, err = process.communicate()
+    assert process.returncode == 130
+    assert time.monotonic() - began < 10
+    assert err.splitlines() == ["coldload crowd: interrupted"]
+    if phase == "running":
+        assert "interrupted after" in out
+        assert re.search(r"pages: [1-9]\d* loaded, 0 failed", out)
+        assert "limited by" in out
+    else:
+        assert out == ""
+    assert coldload.left_behind() == []
+    assert groups() <= groups_before
+
+
+def test_a_hostile_page_is_measured_and_leaves_plain_lines(tmp_path: Path) -> None:
+    """Thousands of objects, escapes of terminals in their names, and headers of a megabyte in all."""
+    start = "https://hostile.example/"
+    names = [f"{number}%1b[31m%0a\u202e{{}}[bold]" for number in range(HOSTILE_OBJECTS)]
+    big = tuple((f"X-Big-{number}", "\t\\x1b[2J" * 200) for number in range(8))
+    objects = [Response(f"{start}{quote(name, safe='%')}", 200, big, b"x") for name in names]
+
+    def hostile() -> Trial:
+        title = html(start, "<title>\x1b[31m{}</title>")
+        archive = write_archive(tmp_path, "hostile", About(start, "test", "test", ()), [title, *objects])
+        document, *items = (
+            Item(url, "GET", (("x-asked", "\\x1b[31m" * 500),), 200, () if url == start else (-1,))
+            for url in (start, *(each.url for each in objects))
+        )
+        condition = replace(crowd_of(Protocol.H2, 2, 5), page="hostile")
+        options = CrowdOptions(PageRecipe(document, tuple(items)))
+        with testbed() as made:
+            made.serve(
+                archive,
+                [condition.protocol],
+                server=condition.server,
+                engine=condition.engine,
+                tuning=Tuning(status=True, name=condition.server),
+            )
+            record = run_crowd_trial(
+                made, PlannedTrial("00001", 1, 1, condition), options, tmp_path / "files"
+            )
+        return left(record, tmp_path / "files")
+
+    trial = inside(hostile)
+    assert (trial.record.outcome, trial.record.reason) == (Outcome.OK, None)
+    assert {page["requests"] for page in trial.pages} == {1 + HOSTILE_OBJECTS}
+    for path in (tmp_path / "files").iterdir():
+        text = path.read_text()
+        assert all(line.isprintable() for line in text.splitlines()), path
+    told = list(summary(trial.record))
+    assert all(line.isprintable() for line in told)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,10 @@ def test_protocols_of_crowds() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--protocol", "http1-pipelined"), "--protocol http1-pipelined: no generator of users speaks it; protocols"),
+        (
+            ("--protocol", "http1-pipelined"),
+            "--protocol http1-pipelined: no generator of users speaks it; protocols",
+        ),
         (("--link", "none"), "links: none is no link, and pages are loaded over one; name a link"),
     ],
 )
