@@ -29,10 +29,11 @@ Panels = tuple["Panel", ...]
 
 @dataclass(frozen=True)
 class Panel:
-    """What one row of a figure shows: a column of the buckets."""
+    """What one row of a figure shows: a column of the buckets. What is read `seldom` has no gaps."""
 
     column: str
     label: str
+    seldom: bool = False
 
 
 BEHAVIOUR: Panels = (
@@ -41,7 +42,10 @@ BEHAVIOUR: Panels = (
     Panel("failed_per_s", "Failed pages/s"),
     Panel("workers_busy", "Busy workers"),
 )
-COST: Panels = (Panel("idle_percent", "CPU idle (%)"), Panel("memory_mb", "Server's memory (MB)"))
+COST: Panels = (
+    Panel("idle_percent", "CPU idle (%)"),
+    Panel("memory_mb", "Server's memory (MB)", seldom=True),
+)
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,8 @@ def _panel(axes: Axes, panel: Panel, shown: Sequence[DrawnLine], buckets: pd.Dat
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
     for each in shown:
         mine = buckets[buckets["cell"] == each.cell]
+        if panel.seldom:
+            mine = mine.dropna(subset=[panel.column])
         found = curve(mine, x, panel.column)
         if not found.is_empty:
             _curve(axes, found, each, scale)

@@ -9,10 +9,10 @@ from typing import Any
 
 from harness.capacity.series import PageLine
 from harness.capacity.served import NO_TLS, ServedCounts
+from harness.link.losses import lost_outside
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
-
-LOST_OUTSIDE = ("drops_device", "oversize", "write_errors")  # of a link's counters, each way
+from harness.trial.reason import listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +46,7 @@ def verdict(evidence: CrowdEvidence) -> tuple[Outcome, str | None]:
 def _lossy_testbed(evidence: CrowdEvidence) -> str | None:
     if evidence.link_reading is None:
         return "the link gave no reading"
-    lost = [
-        f"{count:,} {kind} {way}"
-        for way in ("down", "up")
-        for kind in LOST_OUTSIDE
-        if (count := evidence.link_reading.get(way, {}).get(kind))
-    ]
-    return f"packets were lost outside the emulated link: {', '.join(lost)}" if lost else None
+    return listed("packets were lost outside the emulated link:", lost_outside(evidence.link_reading))
 
 
 def _nothing_loaded(evidence: CrowdEvidence) -> str | None:

@@ -23,6 +23,7 @@ from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Buck
 from harness.capacity.usergenerators import GENERATORS
 from harness.errors import StudyError, TestbedFailed
 from harness.model.crowdobservation import CrowdObservation
+from harness.model.direction import Way
 from harness.model.serversettings import USUAL, ServerSettings
 from harness.model.workload import Users
 from harness.outcome import Outcome
@@ -166,17 +167,14 @@ def _observed(
 def _capacity(crowd: Crowd, settings: ServerSettings) -> Capacity:
     """What there is to run out."""
     cores, link = crowd.cores, crowd.link
-    down, up = (
-        link.shared_mbps(each.way) if link.per_client else each.rate.mean_mbps for each in link.directions
-    )
     return Capacity(
         server=Part.on(cores.server, settings.most_cores),
         generator=Part.on(cores.generator, crowd.generator.threads),
         emulator=Part.on(cores.emulator, EMULATOR_THREADS),
         workers=settings.workers,
         slots=settings.slots,
-        down_mbps=down,
-        up_mbps=up,
+        down_mbps=link.limit_mbps(Way.DOWN),
+        up_mbps=link.limit_mbps(Way.UP),
     )
 
 

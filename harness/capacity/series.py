@@ -7,7 +7,7 @@ docs/record-format.md.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,11 +75,6 @@ class Second:
     up_drops: int | None = None
 
     @property
-    def server_memory_bytes(self) -> int | None:
-        """The server's memory: pages that processes share are divided by their users, where the kernel tells."""
-        return self.server_rss_bytes if self.server_pss_bytes is None else self.server_pss_bytes
-
-    @property
     def workers(self) -> int | None:
         """All workers that there are."""
         if self.workers_busy is None or self.workers_idle is None:
@@ -88,6 +83,16 @@ class Second:
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
+
+
+def server_memory(seconds: Sequence[Second]) -> list[int | None]:
+    """The server's memory in each second: proportional, where that was read at all in the trial, else resident.
+
+    It is not read every second. Resident memory counts what processes share in each of them: the two do not mix.
+    """
+    if any(each.server_pss_bytes is not None for each in seconds):
+        return [each.server_pss_bytes for each in seconds]
+    return [each.server_rss_bytes for each in seconds]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,7 @@ def second_line(second: Second, ended: Sequence[PageLine]) -> str:
         f"{len(times):,} pages",
         f"{statistics.median(times):,.0f} ms" if times else "- ms",
         _failures(failed),
-        f"server {_cores(second.server_cpu_s)} {_mb(second.server_memory_bytes)}{_workers(second)}",
+        f"server {_cores(second.server_cpu_s)} {_mb(second.server_rss_bytes)}{_workers(second)}",
         f"generator {_cores(second.generator_cpu_s)}",
         f"emulator {_cores(second.emulator_cpu_s)}",
         f"idle {_share(second.machine_idle_share)}",

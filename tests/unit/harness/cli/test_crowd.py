@@ -75,7 +75,6 @@ def test_the_line_of_a_second() -> None:
         users=50,
         server_cpu_s=0.614,
         server_rss_bytes=90_000_000,
-        server_pss_bytes=38_200_000,
         workers_busy=12,
         workers_idle=388,
         generator_cpu_s=0.3,
@@ -87,7 +86,7 @@ def test_the_line_of_a_second() -> None:
         PageLine(t_s=3, user=3, error="timeout"),
     ]
     assert second_line(second, ended) == (
-        "  12 s  50 users  2 pages  450 ms  1 failed (1 timeout)  server 0.61 38.2 MB 12/400 workers  generator 0.30  "
+        "  12 s  50 users  2 pages  450 ms  1 failed (1 timeout)  server 0.61 90.0 MB 12/400 workers  generator 0.30  "
         "emulator -  idle 42%"
     )
     assert second_line(Second(t_s=1), []) == (
