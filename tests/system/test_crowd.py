@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import re
 import signal
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,11 +15,12 @@ from urllib.parse import quote
 import psutil
 import pytest
 
-from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
+from harness.capacity.crowdtrial import PAGE_NAME, CrowdOptions, run_crowd_trial
 from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import Item, PageRecipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.crowdlines import summary
+from harness.input.shown import one_line
 from harness.model.condition import Condition, Origins
 from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine
@@ -34,13 +32,12 @@ from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.plan import PlannedTrial
-from harness.system.accounts import PREFIX
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.testbed import testbed
 from harness.trial.bench import bench
-from sites.archive import Response, archives_root, open_archive, write_archive
+from sites.archive import Archive, Response, archives_root, open_archive, write_archive
 from sites.warc import About
-from tests.system.conftest import Coldload, html, inside, wait_until
+from tests.system.conftest import html, inside
 
 pytestmark = pytest.mark.lengthy
 
@@ -98,27 +95,27 @@ def crowd(
 ) -> Trial:
     """A crowd of the condition, inside an enclosure."""
     options = CrowdOptions(recipes[condition.protocol.scheme], each_second=each_second)
+    return measured(open_archive(archives_root(), PAGE), condition, options, files)
+
+
+def measured(archive: Archive, condition: Condition, options: CrowdOptions, files: Path) -> Trial:
+    """A trial of a page with the series that it left, inside an enclosure."""
     with testbed() as made:
-        archive = open_archive(archives_root(), PAGE)
+        tuning = Tuning(status=True, name=condition.server)
         made.serve(
             archive,
             [condition.protocol],
             Replay.usual(condition.engine),
             server=condition.server,
             engine=condition.engine,
-            tuning=Tuning(status=True, name=condition.server),
+            tuning=tuning,
         )
         record = run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)
-    return left(record, files)
-
-
-def left(record: Record, files: Path) -> Trial:
-    """A record with the series that its trial left."""
     return Trial(record, *(lines(files / name) for name in (PAGES_NAME, SECONDS_NAME, BUCKETS_NAME)))
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def observed(trial: Trial) -> CrowdObservation:
@@ -207,164 +204,48 @@ def test_a_stopped_server_ends_the_trial_at_once(recipes: Recipes, tmp_path: Pat
     assert len(trial.seconds) < 30
 
 
-@pytest.fixture(autouse=True)
-def our_archives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands work in folders of their own."""
-    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(archives_root().absolute()))
+HOSTILE = "https://hostile.example/"
 
 
-def test_the_command_prints_a_line_a_second_and_a_summary(coldload: Coldload) -> None:
-    code, out, err = coldload.run(
-        "crowd", PAGE, "--protocol", "h2", "--users", "3", "--for", "5s", "--think", "1s", "--rtt-ms", "20"
-    )
-    assert (code, err) == (0, "")
-    told = out.splitlines()
-    assert told[0].startswith(f"{PAGE}: 24 requests to 1 host")
-    assert sum(" s  3 users  " in line for line in told) >= 4
-    assert any("limited by" in line for line in told)
-
-
-def test_the_command_prints_the_record(coldload: Coldload) -> None:
-    code, out, err = coldload.run(
-        "crowd",
-        PAGE,
-        "--users",
-        "2",
-        "--for",
-        "3s",
-        "--think",
-        "1s",
-        "--rtt-ms",
-        "20",
-        "--json",
-        "--keep",
-        "kept",
-    )
-    record = json.loads(out)
-    assert code == 0
-    assert record["kind"] == "users"
-    assert record["outcome"] == "ok"
-    assert record["pages"] == len(lines(coldload.folder / "kept" / PAGES_NAME))
-    assert " s  2 users  " in err
-
-
-def test_a_killed_command_leaves_nothing_behind(coldload: Coldload) -> None:
-    process = coldload.start("crowd", PAGE, "--users", "3", "--for", "120s", "--rtt-ms", "20")
-    assert process.stdout is not None
-    assert any(" users  " in line for line in process.stdout)  # the crowd is there
-    process.kill()
-    process.wait()
-    wait_until(lambda: not coldload.left_behind(), "the end of everything the command had started")
-    process.stdout.close()
-    assert process.stderr is not None
-    process.stderr.close()
-
-
-def groups() -> set[str]:
-    """Control groups of runs, anywhere on this machine, that nobody is in any more."""
-    found = set()
-    for each in Path("/sys/fs/cgroup").rglob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # it goes
-            if not (each / "cgroup.procs").read_text():
-                found.add(str(each))
-    return found
-
-
-LONG = ("crowd", PAGE, "--protocol", "h2", "--users", "3", "--for", "120s", "--think", "1s", "--rtt-ms", "20")
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("phase", ["learning", "calibrating", "running"])
-def test_an_interrupted_crowd_ends_within_seconds_and_tells_what_it_measured(
-    coldload: Coldload, phase: str, number: signal.Signals
-) -> None:
-    groups_before = groups()
-    process = coldload.start(*LONG)
-    assert process.stdout is not None
-    said = []
-    if phase == "learning":
-        wait_until(lambda: any("chrom" in words for words in coldload.left_behind()), "the browser")
-    else:
-        said.append(process.stdout.readline())  # the recipe; then the link is measured
-    if phase == "running":
-        said += [process.stdout.readline() for _ in range(4)]
-        assert all(" s  3 users  " in line for line in said[1:])
-    began = time.monotonic()
-    process.send_signal(number)
-    out, err = process.communicate()
-    assert process.returncode == 130
-    assert time.monotonic() - began < 10
-    assert err.splitlines() == ["coldload crowd: interrupted"]
-    if phase == "running":
-        assert "interrupted after" in out
-        assert re.search(r"pages: [1-9]\d* loaded, 0 failed", out)
-        assert "limited by" in out
-    else:
-        assert out == ""
-    assert coldload.left_behind() == []
-    assert groups() <= groups_before
+def hostile(folder: Path, names: Sequence[str], recipe_urls: Sequence[str]) -> Trial:
+    """A crowd on a page with hostile names, texts and headers."""
+    big = tuple((f"X-Big-{number}", "\t\\x1b[2J" * 500) for number in range(8))
+    objects = [
+        Response(f"{HOSTILE}{name}", 200, big if number < 20 else (), b"x")
+        for number, name in enumerate(names)
+    ]
+    page = html(HOSTILE, "<title>\x1b[31m{}</title>")
+    archive = write_archive(folder, "hostile", About(HOSTILE, "test", "test", ()), [page, *objects])
+    items = [
+        Item(url, "GET", (("x-asked", "\\x1b[31m" * 500),) if number < 20 else (), 200, (-1,))
+        for number, url in enumerate(recipe_urls)
+    ]
+    options = CrowdOptions(PageRecipe(Item(HOSTILE, "GET", (), 200), tuple(items)))
+    condition = replace(crowd_of(Protocol.H2, 2, 5), page="hostile")
+    workload = replace(condition.workload, page_timeout_s=120)
+    return inside(lambda: measured(archive, replace(condition, workload=workload), options, folder / "files"))
 
 
 def test_a_hostile_page_is_measured_and_leaves_plain_lines(tmp_path: Path) -> None:
-    """Thousands of objects, escapes of terminals in their names, and headers of a megabyte in all."""
-    start = "https://hostile.example/"
-    names = [f"{number}%1b[31m%0a\u202e{{}}[bold]" for number in range(HOSTILE_OBJECTS)]
-    big = tuple((f"X-Big-{number}", "\t\\x1b[2J" * 200) for number in range(8))
-    objects = [Response(f"{start}{quote(name, safe='%')}", 200, big, b"x") for name in names]
-
-    def hostile() -> Trial:
-        title = html(start, "<title>\x1b[31m{}</title>")
-        archive = write_archive(tmp_path, "hostile", About(start, "test", "test", ()), [title, *objects])
-        document, *items = (
-            Item(url, "GET", (("x-asked", "\\x1b[31m" * 500),), 200, () if url == start else (-1,))
-            for url in (start, *(each.url for each in objects))
-        )
-        condition = replace(crowd_of(Protocol.H2, 2, 5), page="hostile")
-        options = CrowdOptions(PageRecipe(document, tuple(items)))
-        with testbed() as made:
-            made.serve(
-                archive,
-                [condition.protocol],
-                server=condition.server,
-                engine=condition.engine,
-                tuning=Tuning(status=True, name=condition.server),
-            )
-            record = run_crowd_trial(
-                made, PlannedTrial("00001", 1, 1, condition), options, tmp_path / "files"
-            )
-        return left(record, tmp_path / "files")
-
-    trial = inside(hostile)
+    """Thousands of objects, escapes of terminals in their names, and headers of tens of kilobytes."""
+    names = [quote(f"{number}\x1b[31m\n\u202e{{}}[bold]%s") for number in range(HOSTILE_OBJECTS)]
+    trial = hostile(tmp_path, names, [HOSTILE + name for name in names])
     assert (trial.record.outcome, trial.record.reason) == (Outcome.OK, None)
     assert {page["requests"] for page in trial.pages} == {1 + HOSTILE_OBJECTS}
-    for path in (tmp_path / "files").iterdir():
-        text = path.read_text()
-        assert all(line.isprintable() for line in text.splitlines()), path
-    told = list(summary(trial.record))
-    assert all(line.isprintable() for line in told)
+    assert_plain(tmp_path / "files", trial.record)
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (["nowhere"], 2, "nowhere"),
-        ([PAGE, "--users", "0"], 2, "0 clients are asked for"),
-        ([PAGE, "--users", "70000"], 2, "70,000 clients are asked for"),
-        ([PAGE, "--for", "soon"], 2, "'soon' is no duration"),
-    ],
-)
-def test_bad_input_is_one_line(coldload: Coldload, words: list[str], code: int, said: str) -> None:
-    ended, out, err = coldload.run("crowd", *words)
-    assert ended == code
-    assert out == ""
-    assert said in err.splitlines()[-1]
+def test_a_name_that_nobody_can_ask_for_ends_the_trial_with_one_plain_line(tmp_path: Path) -> None:
+    trial = hostile(tmp_path, ["x"], [HOSTILE + "x\x1b[31m\nred"])
+    assert trial.record.outcome is Outcome.TESTBED_FAILED
+    assert "k6 died" in (trial.record.reason or "")
+    assert trial.pages == []
+    assert_plain(tmp_path / "files", trial.record)
 
 
-def test_more_users_than_the_machine_carries_are_refused_before_the_crowd_comes(coldload: Coldload) -> None:
-    code, out, err = coldload.run(
-        "crowd", PAGE, "--users", "2000", "--rtt-ms", "20", prefix=("prlimit", "--nofile=4096:4096")
-    )
-    assert code == 3
-    assert out == ""
-    assert "2,000 users need 12,100 file descriptors" in err
-    assert len(err.splitlines()) == 1
+def assert_plain(files: Path, record: Record) -> None:
+    """Nothing that a terminal would act on, in the series and in what is printed."""
+    for name in (PAGES_NAME, SECONDS_NAME, BUCKETS_NAME, PAGE_NAME):
+        text = (files / name).read_text() if (files / name).exists() else ""
+        assert all(line.isprintable() for line in text.splitlines()), name
+    assert all(one_line(line).isprintable() for line in summary(record))
