@@ -99,11 +99,13 @@ def cost(results: Results) -> Iterator[Drawing]:
 
 def _crowds(results: Results) -> Iterator[Crowds]:
     """Protocols beside each other, then servers: the groups that have series."""
-    yield from _some(results, "", lines.groups(results), lines.line_column(results))
-    yield from _some(results, "servers_", lines.beside(results), lines.SERVER)
+    yield from _first(results, "", lines.groups(results), lines.line_column(results))
+    yield from _first(results, "servers_", lines.beside(results), lines.SERVER)
 
 
-def _some(results: Results, name: str, groups: Iterable[lines.SharedFigure], column: str) -> Iterator[Crowds]:
+def _first(
+    results: Results, name: str, groups: Iterable[lines.SharedFigure], column: str
+) -> Iterator[Crowds]:
     buckets = drawable(results.buckets)
     found = [(group, buckets[buckets["cell"].isin(group.cells["cell"])]) for group in groups]
     there = [(group, mine) for group, mine in found if not mine.empty]

@@ -179,19 +179,19 @@ WITHIN = ("connections", "depth", "compression")
 
 def _groups(results: Results) -> Iterator[RateGroup]:
     """The cells that share axes, whatever their generator, connections and depth."""
-    yield from _some(lines.groups(results, *WITHIN))
+    yield from _first(lines.groups(results, *WITHIN))
 
 
 def _beside(results: Results) -> Iterator[RateGroup]:
     """The same of a protocol that is measured with several servers by a generator."""
-    yield from _some(
+    yield from _first(
         group
         for group in lines.beside(results, *WITHIN)
         if group.cells.groupby("engine")[lines.SERVER].nunique().max() > 1
     )
 
 
-def _some(groups: Iterable[lines.SharedFigure]) -> Iterator[RateGroup]:
+def _first(groups: Iterable[lines.SharedFigure]) -> Iterator[RateGroup]:
     there = list(groups)
     for number, group in enumerate(there[:MOST_GROUPS], start=1):
         cells = group.cells[group.cells["n"] > 0]

@@ -34,9 +34,8 @@ from harness.trial.bench import Bench
 from harness.trial.browsers import browser_programs
 from sites.archive import Archive
 
-MOST_MEASURED = (
-    50  # clients of which each has its link measured: more take minutes, and are measured by calibrate
-)
+# Clients of which each has its link measured: more take minutes, and are measured by `coldload calibrate`.
+MOST_MEASURED = 50
 
 
 class CrowdRoom(StudyBed):

@@ -32,7 +32,7 @@ class Machine:
     def this(cls) -> Machine:
         _, descriptors = resource.getrlimit(
             resource.RLIMIT_NOFILE
-        )  # the generator raises its own to the hard limit
+        )  # the generator raises its own to the hard one
         return cls(MAX_CLIENTS, descriptors, psutil.virtual_memory().available)
 
 

@@ -221,9 +221,9 @@ def hostile(folder: Path, names: Sequence[str], recipe_urls: Sequence[str]) -> T
         for number, url in enumerate(recipe_urls)
     ]
     options = CrowdOptions(PageRecipe(Item(HOSTILE, "GET", (), 200), tuple(items)))
-    condition = replace(crowd_of(Protocol.H2, 2, 5), page="hostile")
-    workload = replace(condition.workload, page_timeout_s=120)
-    return inside(lambda: measured(archive, replace(condition, workload=workload), options, folder / "files"))
+    workload = Users(steps=(2,), step_s=5, page_timeout_s=120, bucket_s=5)
+    condition = replace(crowd_of(Protocol.H2), page="hostile", workload=workload)
+    return inside(lambda: measured(archive, condition, options, folder / "files"))
 
 
 def test_a_hostile_page_is_measured_and_leaves_plain_lines(tmp_path: Path) -> None:

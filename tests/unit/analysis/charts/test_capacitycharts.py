@@ -80,7 +80,7 @@ def test_servers_that_speak_the_same_have_figures_of_their_own_and_stand_beside_
     tmp_path: Path,
 ) -> None:
     made = drawings(tmp_path, replace(CROWD, servers=("apache-2013", "caddy"), trials=1, seconds=300.0))
-    beside = {f"servers_icons-5-mbit-s-{name}" for name in ("http-1-1", "http-2-tls")}
+    beside = {f"servers_icons-5-mbit-s-{name}" for name in ("http-1.1", "http-2-tls")}
     assert {name for name in made if name.startswith("crowd_")} == {
         *("crowd_icons-5-mbit-s-apache-2013", "crowd_icons-5-mbit-s-caddy"),
         *(f"crowd_{name}" for name in beside),
@@ -95,7 +95,7 @@ def test_servers_that_speak_the_same_have_figures_of_their_own_and_stand_beside_
 def test_rates_of_servers_stand_beside_each_other(tmp_path: Path) -> None:
     made = drawings(tmp_path, replace(RATE, servers=("nginx", "caddy"), made_by={"h2load": ("http1", "h2")}))
     assert {name for name in made if name.startswith("rates_servers")} == {
-        "rates_servers_one-file-no-link-http-1-1",
+        "rates_servers_one-file-no-link-http-1.1",
         "rates_servers_one-file-no-link-http-2-tls",
     }
     assert legend_of(made["rates_servers_one-file-no-link-http-2-tls"].figure) == [
