@@ -40,7 +40,7 @@ SAME = "The generators differ in what they cost and how they wait: comparisons a
 
 
 @dataclass(frozen=True)
-class Way:
+class RateLine:
     """How requests are made: by a protocol, or of a server, so many deep. `column` says which of both."""
 
     column: str
@@ -201,7 +201,7 @@ def _first(groups: Iterable[lines.SharedFigure]) -> Iterator[RateGroup]:
         yield RateGroup(group.title, shown, rest)
 
 
-def _ways(cells: pd.DataFrame, column: str = "protocol") -> list[Way]:
+def _ways(cells: pd.DataFrame, column: str = "protocol") -> list[RateLine]:
     """As a reader compares them: without pipelining first, then deeper, one after the other."""
     depths = sorted(cells["depth"].unique())
     found = []
@@ -211,11 +211,11 @@ def _ways(cells: pd.DataFrame, column: str = "protocol") -> list[Way]:
         for depth in sorted(mine["depth"].unique()):
             deep = "" if depth == 1 else f", {depth:g} {'streams' if streams else 'deep'}"
             label = f"{lines.label_of(value, column)}{deep}"
-            found.append(Way(column, value, depth, label, lines.deep(style, depths, depth)))
+            found.append(RateLine(column, value, depth, label, lines.deep(style, depths, depth)))
     return found
 
 
-def _rates(axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, ways: Sequence[Way], unit: float) -> None:
+def _rates(axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, ways: Sequence[RateLine], unit: float) -> None:
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
     for way in ways:
         mine = way.of(cells).sort_values("connections")
@@ -228,7 +228,7 @@ def _rates(axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, ways: Sequence[W
         lines.points(axes, _array(mine["connections"]).tolist(), mine.to_dict("records"), way.style, unit)
 
 
-def _percentiles(axes: Axes, cells: pd.DataFrame, told: pd.DataFrame, ways: Sequence[Way]) -> None:
+def _percentiles(axes: Axes, cells: pd.DataFrame, told: pd.DataFrame, ways: Sequence[RateLine]) -> None:
     places = np.arange(len(PERCENTILES))
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
     axes.set_yscale("log")
@@ -258,7 +258,7 @@ def _rows(
     axes: Axes,
     cells: pd.DataFrame,
     kept: pd.DataFrame,
-    ways: Sequence[Way],
+    ways: Sequence[RateLine],
     markers: Mapping[str, str],
     unit: float,
 ) -> None:
@@ -307,7 +307,7 @@ def _row(
     )
 
 
-def _finish(figure: Figure, first: Axes, ways: Sequence[Way], title: str) -> None:
+def _finish(figure: Figure, first: Axes, ways: Sequence[RateLine], title: str) -> None:
     first.set_ylim(bottom=0)
     plots.ticks(first.yaxis)
     lines.legend(figure, [(way.label, way.style) for way in ways], _columns(ways), markers=True)
@@ -360,9 +360,9 @@ def _width(generators: Sequence[str]) -> float:
     return plots.PAGE_INCHES if len(generators) > 1 else plots.COLUMN_INCHES * 1.3
 
 
-def _columns(ways: Sequence[Way]) -> int:
+def _columns(ways: Sequence[RateLine]) -> int:
     return max(1, min(3, len(ways)))
 
 
-def _legend_inches(ways: Sequence[Way]) -> float:
+def _legend_inches(ways: Sequence[RateLine]) -> float:
     return 0.16 * -(-len(ways) // _columns(ways))
