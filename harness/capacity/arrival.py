@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from harness.capacity.limits import CrowdSize
+from harness.capacity.limits import USER_BYTES, CrowdSize
 from harness.capacity.recipe import PageRecipe
 from harness.model.protocol import Protocol
 from harness.model.workload import Users
@@ -48,4 +48,5 @@ def crowd_of(workload: Users, recipe: PageRecipe, protocol: Protocol, rtt_ms: fl
         connections_at_once=at_once,
         connections_per_page=at_once if protocol.keep_alive else recipe.requests,
         pause_s=workload.think_s + 2 * rtt_ms / 1000,
+        user_bytes=USER_BYTES[protocol.scheme],
     )

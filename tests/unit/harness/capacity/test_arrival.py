@@ -57,3 +57,8 @@ def test_connections_of_a_user(protocol: Protocol, at_once: int, per_page: int) 
     made = crowd_of(STEPS, PAGE, protocol, 100)
     assert (made.users, made.connections_at_once, made.connections_per_page) == (100, at_once, per_page)
     assert made.pause_s == pytest.approx(5.2)
+
+
+def test_a_user_over_tls_takes_more_memory() -> None:
+    plain, secure = (crowd_of(STEPS, PAGE, each, 100).user_bytes for each in (Protocol.HTTP1, Protocol.H2))
+    assert 0 < plain < secure
