@@ -215,7 +215,9 @@ def _ways(cells: pd.DataFrame, column: str = "protocol") -> list[RateLine]:
     return found
 
 
-def _rates(axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, ways: Sequence[RateLine], unit: float) -> None:
+def _rates(
+    axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, ways: Sequence[RateLine], unit: float
+) -> None:
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
     for way in ways:
         mine = way.of(cells).sort_values("connections")

@@ -11,8 +11,8 @@ import psutil
 from harness.errors import EnvironmentLacks, StudyError
 from harness.link.addresses import MAX_CLIENTS
 
-# Of the generator's memory, one user by the scheme of the page: TLS has buffers of its own. Measured with 1,000 users, who
-# took up to 733 MB by HTTPS/1.1 and HTTP/2.
+# What a user takes of the generator's memory, by the scheme of the page: TLS has buffers of its own. Measured with a
+# thousand of them (benchmarks/crowd.py).
 USER_BYTES = {"http": 500_000, "https": 750_000}
 SPARE_BYTES = 300_000_000  # for server, emulator and generator without a user
 SPARE_DESCRIPTORS = 100
