@@ -13,7 +13,7 @@ from harness.link.addresses import MAX_CLIENTS
 
 # What a user takes of the generator's memory, by the scheme of the page: TLS has buffers of its own. Measured with a
 # thousand of them (benchmarks/crowd.py).
-USER_BYTES = {"http": 500_000, "https": 750_000}
+USER_BYTES = {"http": 500_000, "https": 800_000}
 SPARE_BYTES = 300_000_000  # for server, emulator and generator without a user
 SPARE_DESCRIPTORS = 100
 PORTS = (1024, 65535)  # that a client connects from, each address for itself
