@@ -113,9 +113,7 @@ class Crowd:
         try:
             with (
                 starting_on(self.cores.generator),
-                self.generator.generating(
-                    self.plan(client, began_ns), client.host, self.files
-                ) as generator,
+                self.generator.generating(self.plan(client, began_ns), client.host, self.files) as generator,
             ):
                 sampler.follow(generator.pid)
                 try:
