@@ -23,18 +23,18 @@ ROOM_FOR_NAMES = 0.4  # of the least value: the axis goes on so far below it
 
 @dataclass(frozen=True)
 class AnswerCost:
-    """What one answer is: the columns of its CPU, its bytes, and of how many there were."""
+    """What one answer is: the columns of its CPU, of the bytes of all, and of how many there were, failed ones too."""
 
     name: str
     cpu: str
     cpu_unit: str
     bytes_all: str
-    count: str
+    counts: tuple[str, ...]
 
 
 UNITS: Mapping[Kind, AnswerCost] = {
-    Kind.USERS: AnswerCost("page", "server_cpu_ms_per_page", "ms", "bytes_down", "pages"),
-    Kind.REQUESTS: AnswerCost("request", "server_cpu_us_per_request", "µs", "bytes_body", "requests"),
+    Kind.USERS: AnswerCost("page", "server_cpu_ms_per_page", "ms", "bytes_down", ("pages", "pages_failed")),
+    Kind.REQUESTS: AnswerCost("request", "server_cpu_us_per_request", "µs", "bytes_body", ("requests",)),
 }
 
 
@@ -75,9 +75,9 @@ def _place(group: lines.SharedFigure, several: bool) -> str:
 def _trials(results: Results, unit: AnswerCost) -> pd.DataFrame:
     """Of each trial that counts the CPU and the kilobytes of an answer."""
     kept = results.sifted.kept
+    count = kept[list(unit.counts)].sum(axis=1)
     found = kept[["cell", "page", "compression"]].assign(
-        cpu=kept[unit.cpu],
-        kilobytes=kept[unit.bytes_all] / kept[unit.count].where(kept[unit.count] > 0) / 1e3,
+        cpu=kept[unit.cpu], kilobytes=kept[unit.bytes_all] / count.where(count > 0) / 1e3
     )
     return found[(found["cpu"] > 0) & (found["kilobytes"] > 0)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from analysis.evaluation.results import Results
 from analysis.labels import words
 
 MOST_GROUPS = 8
+CROWDS = "What the server gave a growing crowd"  # a table
 ROW_INCHES = 1.3
 LOG_FROM = 20.0  # times its least value: an axis of page times that spans more is logarithmic
 LIMIT_S = 3.0  # what a user is said to wait for a page
@@ -28,10 +29,11 @@ Panels = tuple["Panel", ...]
 
 @dataclass(frozen=True)
 class Panel:
-    """What one row of a figure shows: a column of the buckets."""
+    """What one row of a figure shows: a column of the buckets. What is read `seldom` has no gaps."""
 
     column: str
     label: str
+    seldom: bool = False
 
 
 BEHAVIOUR: Panels = (
@@ -40,51 +42,76 @@ BEHAVIOUR: Panels = (
     Panel("failed_per_s", "Failed pages/s"),
     Panel("workers_busy", "Busy workers"),
 )
-COST: Panels = (Panel("idle_percent", "CPU idle (%)"), Panel("memory_mb", "Server's memory (MB)"))
+COST: Panels = (
+    Panel("idle_percent", "CPU idle (%)"),
+    Panel("memory_mb", "Server's memory (MB)", seldom=True),
+)
+
+
+@dataclass(frozen=True)
+class Crowds:
+    """What a figure holds: the conditions that share it, a line each, and their buckets.
+
+    `name` is of its kind of figure, `rest` says how many further ones are not drawn.
+    """
+
+    name: str
+    group: lines.SharedFigure
+    shown: Sequence[DrawnLine]
+    buckets: pd.DataFrame
+    rest: str
 
 
 def behaviour(results: Results) -> Iterator[Drawing]:
     """Page rate, page time, failures and busy workers: a row each, against time and against users."""
-    for group, shown, buckets in _crowds(results):
+    for each in _crowds(results):
+        title, buckets = each.group.title, each.buckets
         panels = [panel for panel in BEHAVIOUR if buckets[panel.column].fillna(0).abs().max() > 0]
         failed = "" if buckets["failed"].sum() else " No page failed."
         busy = " Dotted in the bottom row: all workers." if _told(buckets, "workers", panels) else ""
         caption = (
-            f"The server under a growing crowd: {group.title}. Left against time, right against the users at that "
-            f"time. {_reading(buckets)} Dotted at {LIMIT_S:g} s: a page that users wait for.{busy}{failed}"
+            f"The server under a growing crowd: {title}. Left against time, right against the users at that "
+            f"time. {_reading(buckets)} Dotted at {LIMIT_S:g} s: a page that users wait for.{busy}{failed}{each.rest}"
         )
-        figure = _figure(panels, shown, buckets, (TIME, USERS), group.title)
-        yield Drawing(f"crowd_{group.slug}", caption, figure)
+        figure = _figure(panels, each.shown, buckets, (TIME, USERS), title)
+        yield Drawing(f"crowd_{each.name}{each.group.slug}", caption, figure)
 
 
 def cost(results: Results) -> Iterator[Drawing]:
     """What the crowd costs the server: idle CPU and memory of all lines side by side."""
-    for group, shown, buckets in _crowds(results):
+    for each in _crowds(results):
+        title, shown, buckets = each.group.title, each.shown, each.buckets
         if not any(_told(buckets, panel.column, COST) for panel in COST):
             continue
         caption = (
-            f"What the crowd costs the server: {group.title}. Idle is the whole machine; memory is the server's, "
-            f"pages that processes share divided among them. {_reading(buckets)}"
+            f"What the crowd costs the server: {title}. Idle is the whole machine; memory is the server's, "
+            f"pages that processes share divided among them. {_reading(buckets)}{each.rest}"
         )
         figure = plots.new(plots.PAGE_INCHES, 2.3 + _legend_inches(shown))
         for axes, panel in zip(figure.subplots(1, 2), COST, strict=True):
             _panel(axes, panel, shown, buckets, USERS)
             axes.set_xlabel("Users")
             axes.set_ylabel(panel.label)
-        lines.legend(figure, [(each.label, each.style) for each in shown], _columns(shown), markers=False)
-        plots.title(figure, group.title)
-        yield Drawing(f"cost_{group.slug}", caption, figure)
+        lines.legend(figure, [(line.label, line.style) for line in shown], _columns(shown), markers=False)
+        plots.title(figure, title)
+        yield Drawing(f"cost_{each.name}{each.group.slug}", caption, figure)
 
 
-def _crowds(results: Results) -> Iterator[tuple[lines.SharedFigure, list[DrawnLine], pd.DataFrame]]:
-    """The groups that have series, with their lines and buckets."""
+def _crowds(results: Results) -> Iterator[Crowds]:
+    """Protocols beside each other, then servers: the groups that have series."""
+    yield from _first(results, "", lines.groups(results), lines.line_column(results))
+    yield from _first(results, "servers_", lines.beside(results), lines.SERVER)
+
+
+def _first(
+    results: Results, name: str, groups: Iterable[lines.SharedFigure], column: str
+) -> Iterator[Crowds]:
     buckets = drawable(results.buckets)
-    column, drawn = lines.line_column(results), 0
-    for group in lines.groups(results):
-        mine = buckets[buckets["cell"].isin(group.cells["cell"])]
-        if not mine.empty and drawn < MOST_GROUPS:
-            drawn += 1
-            yield group, lines.entries(group, column), mine
+    found = [(group, buckets[buckets["cell"].isin(group.cells["cell"])]) for group in groups]
+    there = [(group, mine) for group, mine in found if not mine.empty]
+    for number, (group, mine) in enumerate(there[:MOST_GROUPS], start=1):
+        rest = lines.not_drawn(number, len(there), CROWDS) if number == MOST_GROUPS else ""
+        yield Crowds(name, group, lines.entries(group, column), mine, rest)
 
 
 def _figure(
@@ -113,6 +140,8 @@ def _panel(axes: Axes, panel: Panel, shown: Sequence[DrawnLine], buckets: pd.Dat
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
     for each in shown:
         mine = buckets[buckets["cell"] == each.cell]
+        if panel.seldom:
+            mine = mine.dropna(subset=[panel.column])
         found = curve(mine, x, panel.column)
         if not found.is_empty:
             _curve(axes, found, each, scale)

@@ -19,6 +19,7 @@ from analysis.labels import conditions, engines, protocols, words
 from analysis.labels.protocols import FURTHER, STYLES, Style
 
 GENERATOR = ("engine", "driver")
+SERVER = "server"
 CODING_STYLES = (Style("#000000", "s", "-"), *FURTHER, STYLES["http1-close"], STYLES["h2"], STYLES["spdy"])
 THIN = 0.5
 TRIAL_ALPHA = 0.35
@@ -53,11 +54,15 @@ def line_column(results: Results) -> str:
     return "compression" if codings else "protocol"
 
 
-def groups(results: Results, *within: str) -> Iterator[SharedFigure]:
-    """The cells by everything but the lines, the generator and what else is `within` a figure."""
-    apart = (line_column(results), *GENERATOR, *within)
-    columns = [name for name in (*results.panel_columns, "rtt_ms") if name not in apart]
+def groups(results: Results, *within: str, column: str | None = None) -> Iterator[SharedFigure]:
+    """The cells by everything but the lines, the generator and what else is `within` a figure.
+
+    The lines are the values of `column`, None: of the usual one.
+    """
+    apart = (column or line_column(results), *GENERATOR, *within)
+    columns = [name for name in (*results.panel_columns, "protocol", "rtt_ms") if name not in apart]
     named = [name for name in results.split_columns if name in columns]
+    named += ["protocol"] * ("protocol" in columns and results.main_cells["protocol"].nunique() > 1)
     several = results.main_cells["rtt_ms"].nunique() > 1
     for _, cells in results.main_cells.groupby(columns, dropna=False, sort=False):
         if cells["n"].max() == 0:
@@ -65,6 +70,22 @@ def groups(results: Results, *within: str) -> Iterator[SharedFigure]:
         place = cells.iloc[0].to_dict()
         at = [f"{words.plain(place['rtt_ms'])} ms RTT"] if several else []
         yield SharedFigure(", ".join([conditions.title(place, named), *at]), cells)
+
+
+def beside(results: Results, *within: str) -> Iterator[SharedFigure]:
+    """The cells of each protocol that is measured with several servers: these are the lines."""
+    for group in groups(results, *within, column=SERVER):
+        if group.cells.loc[group.cells["n"] > 0, SERVER].nunique() > 1:
+            yield group
+
+
+def not_drawn(drawn: int, there: int, table: str) -> str:
+    """A sentence for the caption of the last figure that is drawn; nothing where all of them are."""
+    if drawn == there:
+        return ""
+    left = there - drawn
+    are = "is" if left == 1 else "are"
+    return f" {words.count(left, 'further figure')} like these {are} left out: the table “{table}” has the numbers."
 
 
 def entries(group: SharedFigure, column: str) -> list[DrawnLine]:

@@ -5,7 +5,7 @@ Generators never share a line: each has a panel or a marker of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +19,14 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from analysis.charts import lines, plots
 from analysis.charts.drawing import Drawing
 from analysis.evaluation.results import Results
-from analysis.labels import engines, protocols, words
+from analysis.labels import engines, words
 from analysis.labels.protocols import Style
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import IntervalKind
 
 MOST_GROUPS = 6
+RATES = "Requests a second"  # a table
+MULTIPLEXED = ("h2", "h3", "spdy", "spdy-plain")
 MOST_COLUMNS = 4  # connections side by side
 ROW_INCHES = 0.2
 PERCENTILES = {
@@ -38,37 +40,49 @@ SAME = "The generators differ in what they cost and how they wait: comparisons a
 
 
 @dataclass(frozen=True)
-class DeepProtocol:
-    """How requests are made: by a protocol, so many deep."""
+class RateLine:
+    """How requests are made: by a protocol, or of a server, so many deep. `column` says which of both."""
 
-    protocol: str
+    column: str
+    value: str
     depth: float
     label: str
     style: Style
 
+    def of(self, cells: pd.DataFrame) -> pd.DataFrame:
+        """The cells that are made so."""
+        return cells[(cells[self.column] == self.value) & (cells["depth"] == self.depth)]
+
 
 def against_connections(results: Results) -> Iterator[Drawing]:
-    """Requests a second against connections, a panel per generator."""
-    for group in _groups(results):
+    """Requests a second against connections, a panel per generator: protocols beside each other, then servers."""
+    yield from _against_connections(results, "rates_", _groups(results), "protocol")
+    yield from _against_connections(results, "rates_servers_", _beside(results), lines.SERVER)
+
+
+def _against_connections(
+    results: Results, name: str, groups: Iterable[RateGroup], column: str
+) -> Iterator[Drawing]:
+    for group in groups:
         if group.cells["connections"].nunique() < 2:
             continue
-        ways, generators = _ways(group.cells), engines.ordered(group.cells["engine"].astype(str))
+        ways, generators = _ways(group.cells, column), engines.ordered(group.cells["engine"].astype(str))
         figure = plots.new(_width(generators), 2.2 + _legend_inches(ways))
         row = figure.subplots(1, len(generators), squeeze=False, sharey=True)[0]
-        unit, name = _unit(group.cells["median"])
+        unit, axis = _unit(group.cells["median"])
         for axes, generator in zip(row, generators, strict=True):
             cells = group.cells[group.cells["engine"] == generator]
             _rates(axes, cells, results.sifted.kept, ways, unit)
             lines.log_steps(axes, group.cells["connections"])
             axes.set_title(_generator(group.cells, generator))
             axes.set_xlabel("Connections (logarithmic)")
-        row[0].set_ylabel(name)
+        row[0].set_ylabel(axis)
         _finish(figure, row[0], ways, group.title)
         caption = (
             f"Requests a second against connections: {group.title}. {_reading(group.cells)} Faint dots: the trials."
-            f"{_generators(generators)}"
+            f"{_generators(generators)}{group.rest}"
         )
-        yield Drawing(f"rates_{group.slug}", caption, figure)
+        yield Drawing(f"{name}{group.slug}", caption, figure)
 
 
 def latencies(results: Results) -> Iterator[Drawing]:
@@ -101,7 +115,7 @@ def latencies(results: Results) -> Iterator[Drawing]:
         )
         caption = (
             f"Latency: {group.title}. So many per cent of the answers took at most as long. Marks: medians over the "
-            f"trials; thin lines: the trials.{lacking}{_left_out(columns, cells)}"
+            f"trials; thin lines: the trials.{lacking}{_left_out(columns, cells)}{group.rest}"
         )
         yield Drawing(f"latency_{group.slug}", caption, figure)
 
@@ -148,55 +162,65 @@ def matrix(results: Results) -> Iterator[Drawing]:
         caption = (
             f"Protocols with and without TLS and pipelining: {group.title}. {_reading(group.cells)} Faint dots: the "
             f"trials.{_generators(generators, by='marker')}{_left_out(columns, group.cells)}"
+            f"{group.rest}"
         )
         yield Drawing(f"matrix_{group.slug}", caption, figure)
 
 
-def _groups(results: Results) -> Iterator[lines.SharedFigure]:
+@dataclass(frozen=True)
+class RateGroup(lines.SharedFigure):
+    """The cells that share a figure of rates. `rest` says how many further ones are not drawn."""
+
+    rest: str = ""
+
+
+WITHIN = ("connections", "depth", "compression")
+
+
+def _groups(results: Results) -> Iterator[RateGroup]:
     """The cells that share axes, whatever their generator, connections and depth."""
-    for number, group in enumerate(lines.groups(results, "connections", "depth", "compression")):
-        if number < MOST_GROUPS:
-            cells = group.cells[group.cells["n"] > 0]
-            first = cells["compression"].dropna().unique()[:1]  # the others: `codingchart`
-            yield lines.SharedFigure(
-                group.title, cells[cells["compression"].isin(first) | cells["compression"].isna()]
-            )
+    yield from _first(lines.groups(results, *WITHIN))
 
 
-def _ways(cells: pd.DataFrame) -> list[DeepProtocol]:
-    """As a reader compares them: without pipelining first, then deeper, protocol by protocol."""
-    styles = protocols.styles(cells["protocol"].astype(str))
-    depths = sorted(cells["depth"].unique())
-    found = []
-    for protocol, style in styles.items():
-        for depth in sorted(cells.loc[cells["protocol"] == protocol, "depth"].unique()):
-            found.append(
-                DeepProtocol(protocol, depth, _way(protocol, depth, depths), lines.deep(style, depths, depth))
-            )
-    return found
-
-
-def _way(protocol: str, depth: float, depths: Sequence[float]) -> str:
-    name = protocols.label(protocol)
-    if len(depths) == 1 and depth == 1:
-        return name
-    if depth == 1:
-        return name
-    return (
-        f"{name}, {depth:g} streams"
-        if protocol in ("h2", "h3", "spdy", "spdy-plain")
-        else f"{name}, {depth:g} deep"
+def _beside(results: Results) -> Iterator[RateGroup]:
+    """The same of a protocol that is measured with several servers by a generator."""
+    yield from _first(
+        group
+        for group in lines.beside(results, *WITHIN)
+        if group.cells.groupby("engine")[lines.SERVER].nunique().max() > 1
     )
 
 
+def _first(groups: Iterable[lines.SharedFigure]) -> Iterator[RateGroup]:
+    there = list(groups)
+    for number, group in enumerate(there[:MOST_GROUPS], start=1):
+        cells = group.cells[group.cells["n"] > 0]
+        first = cells["compression"].dropna().unique()[:1]  # the others: `codingchart`
+        shown = cells[cells["compression"].isin(first) | cells["compression"].isna()]
+        rest = lines.not_drawn(number, len(there), RATES) if number == MOST_GROUPS else ""
+        yield RateGroup(group.title, shown, rest)
+
+
+def _ways(cells: pd.DataFrame, column: str = "protocol") -> list[RateLine]:
+    """As a reader compares them: without pipelining first, then deeper, one after the other."""
+    depths = sorted(cells["depth"].unique())
+    found = []
+    for value, style in lines.styles_of(cells, column).items():
+        mine = cells[cells[column] == value]
+        streams = mine["protocol"].isin(MULTIPLEXED).any()
+        for depth in sorted(mine["depth"].unique()):
+            deep = "" if depth == 1 else f", {depth:g} {'streams' if streams else 'deep'}"
+            label = f"{lines.label_of(value, column)}{deep}"
+            found.append(RateLine(column, value, depth, label, lines.deep(style, depths, depth)))
+    return found
+
+
 def _rates(
-    axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, ways: Sequence[DeepProtocol], unit: float
+    axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, ways: Sequence[RateLine], unit: float
 ) -> None:
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
     for way in ways:
-        mine = cells[(cells["protocol"] == way.protocol) & (cells["depth"] == way.depth)].sort_values(
-            "connections"
-        )
+        mine = way.of(cells).sort_values("connections")
         if mine.empty:
             continue
         trials = kept[kept["cell"].isin(mine["cell"])]
@@ -206,7 +230,7 @@ def _rates(
         lines.points(axes, _array(mine["connections"]).tolist(), mine.to_dict("records"), way.style, unit)
 
 
-def _percentiles(axes: Axes, cells: pd.DataFrame, told: pd.DataFrame, ways: Sequence[DeepProtocol]) -> None:
+def _percentiles(axes: Axes, cells: pd.DataFrame, told: pd.DataFrame, ways: Sequence[RateLine]) -> None:
     places = np.arange(len(PERCENTILES))
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
     axes.set_yscale("log")
@@ -214,7 +238,7 @@ def _percentiles(axes: Axes, cells: pd.DataFrame, told: pd.DataFrame, ways: Sequ
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: lines.round_number(value)))
     axes.yaxis.set_minor_formatter(NullFormatter())
     for way in ways:
-        mine = cells[(cells["protocol"] == way.protocol) & (cells["depth"] == way.depth)]
+        mine = way.of(cells)
         trials = told[told["cell"].isin(mine["cell"])][list(PERCENTILES)]
         if trials.empty:
             continue
@@ -236,7 +260,7 @@ def _rows(
     axes: Axes,
     cells: pd.DataFrame,
     kept: pd.DataFrame,
-    ways: Sequence[DeepProtocol],
+    ways: Sequence[RateLine],
     markers: Mapping[str, str],
     unit: float,
 ) -> None:
@@ -244,7 +268,7 @@ def _rows(
     for number, way in enumerate(ways):
         if number % 2:
             axes.axhspan(number - 0.5, number + 0.5, color="#F5F5F5", linewidth=0)
-        mine = cells[(cells["protocol"] == way.protocol) & (cells["depth"] == way.depth)]
+        mine = way.of(cells)
         for place, (generator, marker) in enumerate(markers.items()):
             height = number + step * (place - (len(markers) - 1) / 2)
             for cell in mine[mine["engine"] == generator].to_dict("records"):
@@ -285,7 +309,7 @@ def _row(
     )
 
 
-def _finish(figure: Figure, first: Axes, ways: Sequence[DeepProtocol], title: str) -> None:
+def _finish(figure: Figure, first: Axes, ways: Sequence[RateLine], title: str) -> None:
     first.set_ylim(bottom=0)
     plots.ticks(first.yaxis)
     lines.legend(figure, [(way.label, way.style) for way in ways], _columns(ways), markers=True)
@@ -338,9 +362,9 @@ def _width(generators: Sequence[str]) -> float:
     return plots.PAGE_INCHES if len(generators) > 1 else plots.COLUMN_INCHES * 1.3
 
 
-def _columns(ways: Sequence[DeepProtocol]) -> int:
+def _columns(ways: Sequence[RateLine]) -> int:
     return max(1, min(3, len(ways)))
 
 
-def _legend_inches(ways: Sequence[DeepProtocol]) -> float:
+def _legend_inches(ways: Sequence[RateLine]) -> float:
     return 0.16 * -(-len(ways) // _columns(ways))

@@ -90,22 +90,25 @@ def at_users(trial: pd.DataFrame, column: str, users: float) -> float:
     return float(np.interp(users, steps[USERS], steps[column]))
 
 
-def before_the_most(trial: pd.DataFrame) -> pd.DataFrame:
-    """The buckets of a trial up to the one with the most pages a second."""
+def before_the_most(trial: pd.DataFrame, most_pages_per_s: float) -> pd.DataFrame:
+    """The buckets of a trial up to the one with the most pages a second, as its record has them.
+
+    After the last user has begun a page, those under way may end faster than that.
+    """
     ordered = trial.sort_values("t_s").reset_index(drop=True)
-    rates = ordered["pages_per_s"]
-    return ordered if rates.isna().all() else ordered.loc[: rates.idxmax()]
+    apart = (ordered["pages_per_s"] - most_pages_per_s).abs()
+    return ordered if apart.isna().all() else ordered.loc[: apart.idxmin()]
 
 
-def memory_per_user(trial: pd.DataFrame) -> float:
-    """How many bytes a further user takes, by the straight line through the buckets before the most pages a second."""
-    before = before_the_most(trial).dropna(subset=[USERS, "memory_bytes"])
-    if len(before) < LEAST_BUCKETS or before[USERS].nunique() < 2:
+def memory_per_user(buckets: pd.DataFrame) -> float:
+    """How many bytes a further user takes, by the straight line through the buckets."""
+    told = buckets.dropna(subset=[USERS, "memory_bytes"])
+    if len(told) < LEAST_BUCKETS or told[USERS].nunique() < 2:
         return math.nan
-    slope, _ = np.polyfit(before[USERS], before["memory_bytes"], 1)
+    slope, _ = np.polyfit(told[USERS], told["memory_bytes"], 1)
     return float(slope)
 
 
-def least_idle(trial: pd.DataFrame) -> float:
-    """The least share of CPU that was idle before the most pages a second."""
-    return float(before_the_most(trial)["cpu_idle_share"].min())
+def least_idle(buckets: pd.DataFrame) -> float:
+    """The least share of CPU that was idle in a bucket."""
+    return float(buckets["cpu_idle_share"].min())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -75,24 +75,28 @@ def _rounded_down(users: float) -> int:
 
 def _row(trials: pd.DataFrame, buckets: pd.DataFrame, marks: tuple[int, ...]) -> dict[str, Any]:
     cell = trials["cell"].iloc[0]
-    series = [each for _, each in buckets[buckets["cell"] == cell].groupby(curves.TRIAL, sort=False)]
+    series = dict(iter(buckets[buckets["cell"] == cell].groupby(curves.TRIAL, sort=False)))
+    most = trials.set_index(curves.TRIAL)["pages_per_s"]
+    rising = [curves.before_the_most(each, float(most[trial])) for trial, each in series.items()]
 
-    def median(tell: Callable[[pd.DataFrame], float]) -> float:
-        return _median(np.array([tell(each) for each in series]))
+    def median(tell: Callable[[pd.DataFrame], float], of: Iterable[pd.DataFrame]) -> float:
+        return _median(np.array([tell(each) for each in of]))
 
     return {
         "trials": len(trials),
         "users_at_most_pages": _median(trials["users_at_most_pages"]),
         **{
-            f"page_ms_at_{users}": median(partial(curves.at_users, column="page_ms", users=users))
+            f"page_ms_at_{users}": median(
+                partial(curves.at_users, column="page_ms", users=users), series.values()
+            )
             for users in marks
         },
         "first_error_users": _median(trials["first_error_users"]),
         "trials_with_errors": int(trials["first_error_users"].notna().sum()),
         "users_over_3s": _median(trials["users_over_3s"]),
         "trials_over_3s": int(trials["users_over_3s"].notna().sum()),
-        "cpu_idle_share": median(curves.least_idle),
-        "memory_bytes_per_user": median(curves.memory_per_user),
+        "cpu_idle_share": median(curves.least_idle, rising),
+        "memory_bytes_per_user": median(curves.memory_per_user, rising),
         "limited_by": limits_text(trials["limited_by"]) if "limited_by" in trials else "",
     }
 

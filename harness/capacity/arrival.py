@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from harness.capacity.limits import CrowdSize
+import random
+
+from harness.capacity.limits import USER_BYTES, CrowdSize
 from harness.capacity.recipe import PageRecipe
 from harness.model.protocol import Protocol
 from harness.model.workload import Users
@@ -20,6 +22,19 @@ def users_at(workload: Users, t_s: float) -> int:
     return start + int((to - start) * share)
 
 
+def first_pauses_ms(workload: Users, seed: int) -> list[float]:
+    """How long users wait before their first page, by number.
+
+    Those of a step, or at the start of a ramp, would all come at once. They are spread over a think time.
+    """
+    together = workload.most if workload.steps else workload.start or 1
+    if together == 1:
+        return []
+    longest_ms = 1000 * min(workload.think_s, workload.step_s or workload.over_s or 0.0)
+    source = random.Random(seed)  # noqa: S311  # a crowd that can be made again, not a secret
+    return [round(source.uniform(0, longest_ms), 3) for _ in range(together)]
+
+
 def connections_per_host(protocol: Protocol) -> int:
     """The most connections that a user has open to a host at a time."""
     return HTTP1_CONNECTIONS_PER_HOST if protocol.wire == Protocol.HTTP1.wire else 1
@@ -33,4 +48,5 @@ def crowd_of(workload: Users, recipe: PageRecipe, protocol: Protocol, rtt_ms: fl
         connections_at_once=at_once,
         connections_per_page=at_once if protocol.keep_alive else recipe.requests,
         pause_s=workload.think_s + 2 * rtt_ms / 1000,
+        user_bytes=USER_BYTES[protocol.scheme],
     )

@@ -8,9 +8,9 @@ import statistics
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from harness.capacity.series import Bucket, PageLine, Second
+from harness.capacity.series import Bucket, PageLine, Second, server_memory
 from harness.errors import TestbedFailed
 
 Number = TypeVar("Number", int, float)
@@ -29,9 +29,10 @@ def buckets(
     edges = _edges(bucket_s, max([total_s, *ends]))
     page_lots = _lots(pages, edges, lambda page: page.counts_at_s)
     # What was read at the end of a second is of the time before.
-    second_lots = _lots(seconds, edges, lambda second: max(0.0, math.nextafter(second.t_s, 0.0)))
+    read = [_Read(*each) for each in zip(seconds, server_memory(seconds), strict=True)]
+    read_lots = _lots(read, edges, lambda each: max(0.0, math.nextafter(each.second.t_s, 0.0)))
     made = [
-        _bucket(start, end - start, page_lots[number], second_lots[number])
+        _bucket(start, end - start, page_lots[number], read_lots[number])
         for number, (start, end) in enumerate(itertools.pairwise(edges))
     ]
     _refuse_uneven(pages, seconds, made)
@@ -62,13 +63,21 @@ def _lots(items: Iterable[Timed], edges: Sequence[float], at: Callable[[Timed], 
     return lots
 
 
-def _bucket(start: float, length: float, pages: Sequence[PageLine], seconds: Sequence[Second]) -> Bucket:
+class _Read(NamedTuple):
+    """A second, and the server's memory in it."""
+
+    second: Second
+    memory_bytes: int | None
+
+
+def _bucket(start: float, length: float, pages: Sequence[PageLine], read: Sequence[_Read]) -> Bucket:
+    seconds = [each.second for each in read]
     times = [page.ms for page in pages if page.ms is not None]
     failed = [page for page in pages if page.ms is None]
     users = [each.users for each in seconds if each.users is not None]
     users = users or [page.users for page in pages if page.users is not None]
-    idle = _known(second.machine_idle_share for second in seconds)
-    cpu = _known(second.server_cpu_s for second in seconds)
+    idle = known(second.machine_idle_share for second in seconds)
+    cpu = known(second.server_cpu_s for second in seconds)
     return Bucket(
         t_s=round(start, 6),
         seconds=round(length, 6),
@@ -79,21 +88,23 @@ def _bucket(start: float, length: float, pages: Sequence[PageLine], seconds: Seq
         pages_per_s=round(len(times) / length, 4),
         page_ms=round(statistics.median(times), 3) if times else None,
         page_p95_ms=percentile(times, 0.95),
-        workers_busy=_most(second.workers_busy for second in seconds),
-        workers=_most(second.workers for second in seconds),
+        workers_busy=most(second.workers_busy for second in seconds),
+        workers=most(second.workers for second in seconds),
         cpu_idle_share=round(statistics.fmean(idle), 4) if idle else None,
         server_cpu_s=round(math.fsum(cpu), 4) if cpu else None,
-        memory_bytes=_most(second.server_memory_bytes for second in seconds),
+        memory_bytes=most(each.memory_bytes for each in read),
         requests=sum(page.requests for page in pages),
     )
 
 
-def _known(values: Iterable[Number | None]) -> list[Number]:
+def known(values: Iterable[Number | None]) -> list[Number]:
+    """Those that somebody told."""
     return [each for each in values if each is not None]
 
 
-def _most(values: Iterable[int | None]) -> int | None:
-    return max(_known(values), default=None)
+def most(values: Iterable[int | None]) -> int | None:
+    """The most of those that somebody told."""
+    return max(known(values), default=None)
 
 
 def _refuse_uneven(pages: Sequence[PageLine], seconds: Sequence[Second], made: Sequence[Bucket]) -> None:
@@ -105,8 +116,8 @@ def _refuse_uneven(pages: Sequence[PageLine], seconds: Sequence[Second], made: S
         "errors": (len(pages) - loaded, sum(sum(each.errors.values()) for each in made)),
         "requests": (sum(page.requests for page in pages), sum(each.requests for each in made)),
         "seconds of CPU": (
-            round(math.fsum(_known(each.server_cpu_s for each in seconds)), 1),
-            round(math.fsum(_known(each.server_cpu_s for each in made)), 1),
+            round(math.fsum(known(each.server_cpu_s for each in seconds)), 1),
+            round(math.fsum(known(each.server_cpu_s for each in made)), 1),
         ),
     }
     for what, (lines, summed) in sums.items():

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.capacity.arrival import connections_per_host, users_at
+from harness.capacity.arrival import connections_per_host, first_pauses_ms, users_at
 from harness.capacity.cores import Cores, pinned, starting_on
 from harness.capacity.limits import PORTS
 from harness.capacity.logtail import Tail
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
 from harness.capacity.served import ServedCounts, counted
-from harness.capacity.serverside import Watched, sampling
+from harness.capacity.serverside import Sampler, Watched, sampling
 from harness.capacity.usergenerator import UserGenerator
 from harness.errors import TestbedFailed
 from harness.link.emulated import EmulatedLink
@@ -50,6 +50,7 @@ class Crowd:
     """Users of one page at an endpoint.
 
     The series go to `files`. `each_second` is told of each second, with the pages that ended since the one before.
+    `interrupted` is called when somebody ends it early, before anything is taken down.
     """
 
     testbed: Testbed
@@ -62,19 +63,33 @@ class Crowd:
     cores: Cores
     files: Path
     each_second: Callable[[Second, Sequence[PageLine]], None]
+    interrupted: Callable[[CrowdSeen], None]
 
     def measure(self, seen: CrowdSeen) -> None:
         """The whole crowd, from its client host to its end; raises TestbedFailed. What was seen is in `seen` anyhow."""
-        log_offset, foreign = self.endpoint.server.log_offset, ForeignCpu()
+        foreign = ForeignCpu()
         with self._client() as client, self._placed(client):
+            began_ns = time.monotonic_ns()
+            watched = Watched(
+                self.endpoint.server,
+                self.testbed.server,
+                client.link,
+                lambda: users_at(self.workload, (time.monotonic_ns() - began_ns) / 1e9),
+            )
+            sampler, failed = None, None
             try:
-                self._load(client, seen)
-            finally:
-                seen.foreign_cpu_share = foreign.share()
-                with contextlib.suppress(TestbedFailed):  # the proof tells of a link without a reading
-                    seen.link_reading = client.link.reading()
-                requests = self.endpoint.server.each_request(log_offset)
-                seen.served = counted(requests, frozenset(client.addresses))
+                with sampling(watched, self.files / SECONDS_NAME, began_ns / 1e9) as sampler:
+                    self._load(client, began_ns, sampler, seen)
+            except TestbedFailed as failure:
+                failed = failure
+            seen.foreign_cpu_share = foreign.share()
+            with contextlib.suppress(TestbedFailed):  # the proof tells of a link without a reading
+                seen.link_reading = client.link.reading()
+            if sampler is not None:
+                seen.served = counted(sampler.requests(), frozenset(client.addresses))
+            self.endpoint.server.empty_log()
+            if failed is not None:
+                raise failed
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[Client]:
@@ -92,28 +107,24 @@ class Crowd:
                 undo.enter_context(pinned(client.link.pid, self.cores.emulator))
             yield
 
-    def _load(self, client: Client, seen: CrowdSeen) -> None:
-        began_ns = time.monotonic_ns()
-        began = began_ns / 1e9
-        watched = Watched(
-            self.endpoint.server,
-            self.testbed.server,
-            client.link,
-            lambda: users_at(self.workload, time.monotonic() - began),
-        )
+    def _load(self, client: Client, began_ns: int, sampler: Sampler, seen: CrowdSeen) -> None:
+        seen.seconds, seen.accounting = sampler.seconds, sampler.accounting
         told = _Told(Tail(self.files / PAGES_NAME, from_now=False), seen, self.each_second)
-        with sampling(watched, self.files / SECONDS_NAME, began) as sampler:
-            seen.seconds, seen.accounting = sampler.seconds, sampler.accounting
-            plan = self.plan(client, began_ns)
-            try:
-                with (
-                    starting_on(self.cores.generator),
-                    self.generator.generating(plan, client.host, self.files) as generator,
-                ):
-                    sampler.follow(generator.pid)
+        try:
+            with (
+                starting_on(self.cores.generator),
+                self.generator.generating(self.plan(client, began_ns), client.host, self.files) as generator,
+            ):
+                sampler.follow(generator.pid)
+                try:
                     self._watch(generator, client, told)
-            finally:
-                told.tell()
+                except KeyboardInterrupt:  # there is a moment, no more
+                    generator.kill()
+                    told.tell()
+                    self.interrupted(seen)
+                    raise
+        finally:
+            told.tell()
 
     def _watch(self, generator: Process, client: Client, told: _Told) -> None:
         """Until the generator has ended by itself. Whichever part has died is named, the server before the others."""
@@ -146,6 +157,7 @@ class Crowd:
             "ca": str(self.testbed.authority.certificate_file),
             "addresses": list(client.addresses),
             "think_ms": 1000 * workload.think_s,
+            "first_pauses_ms": first_pauses_ms(workload, self.link.seed + self.block),
             "users": workload.to_json(),
             "lines": str(self.files / PAGES_NAME),
             "epoch_ns": began_ns,

@@ -7,13 +7,12 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from harness.capacity.buckets import UNTOLD, percentile
-from harness.capacity.series import Bucket, PageLine, Second
+from harness.capacity.buckets import UNTOLD, known, most, percentile
+from harness.capacity.series import Bucket, PageLine, Second, server_memory
 from harness.model.crowdobservation import CrowdObservation
 
-Number = TypeVar("Number", int, float)
 LONG_PAGE_MS = 3000.0
 
 
@@ -53,7 +52,7 @@ def observe(seen: CrowdResults) -> CrowdObservation:
         page_ms=round(statistics.median(times), 3) if times else None,
         page_p95_ms=percentile(times, 0.95),
         first_error_users=min(failed, key=lambda page: page.t_s).users if failed else None,
-        users_over_3s=users_over(seen.buckets, LONG_PAGE_MS),
+        users_over_3s=users_over(_of_the_crowd(seen), LONG_PAGE_MS),
         requests=sum(page.requests for page in seen.pages),
         bytes_down=bytes_down,
         bytes_down_per_page=round(bytes_down / len(seen.pages)) if bytes_down and seen.pages else None,
@@ -61,13 +60,13 @@ def observe(seen: CrowdResults) -> CrowdObservation:
         connections=sum(page.connections for page in seen.pages),
         generator_cpu_s=generator_cpu_s,
         generator_cpu_ms_per_page=_a_page(generator_cpu_s, len(seen.pages)),
-        generator_memory_bytes=_most(second.generator_rss_bytes for second in seen.seconds),
+        generator_memory_bytes=most(second.generator_rss_bytes for second in seen.seconds),
         server_cpu_s=server_cpu_s,
         server_cpu_ms_per_page=_a_page(server_cpu_s, len(seen.pages)),
-        server_memory_bytes=_most(second.server_memory_bytes for second in seen.seconds),
-        workers_busy=_most(second.workers_busy for second in seen.seconds),
-        workers=_most(second.workers for second in seen.seconds),
-        cpu_idle_share=min(_known(bucket.cpu_idle_share for bucket in seen.buckets), default=None),
+        server_memory_bytes=most(server_memory(seen.seconds)),
+        workers_busy=most(second.workers_busy for second in seen.seconds),
+        workers=most(second.workers for second in seen.seconds),
+        cpu_idle_share=min(known(bucket.cpu_idle_share for bucket in seen.buckets), default=None),
         limited_by=seen.limited_by,
         requests_by_protocol=dict(seen.requests_by_protocol or {}),
         tls_versions=_tls_versions(seen.pages),
@@ -113,16 +112,8 @@ def _a_page(seconds: float | None, pages: int) -> float | None:
 
 
 def _total(values: Iterable[float | None]) -> float | None:
-    known = _known(values)
-    return round(math.fsum(known), 3) if known else None
-
-
-def _known(values: Iterable[Number | None]) -> list[Number]:
-    return [each for each in values if each is not None]
-
-
-def _most(values: Iterable[int | None]) -> int | None:
-    return max(_known(values), default=None)
+    told = known(values)
+    return round(math.fsum(told), 3) if told else None
 
 
 def _whole(value: float | None) -> int | None:

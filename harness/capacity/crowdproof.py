@@ -9,10 +9,10 @@ from typing import Any
 
 from harness.capacity.series import PageLine
 from harness.capacity.served import NO_TLS, ServedCounts
+from harness.link.losses import lost_outside
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
-
-LOST_OUTSIDE = ("drops_device", "oversize", "write_errors")  # of a link's counters, each way
+from harness.trial.reason import listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +46,7 @@ def verdict(evidence: CrowdEvidence) -> tuple[Outcome, str | None]:
 def _lossy_testbed(evidence: CrowdEvidence) -> str | None:
     if evidence.link_reading is None:
         return "the link gave no reading"
-    lost = [
-        f"{count:,} {kind} {way}"
-        for way in ("down", "up")
-        for kind in LOST_OUTSIDE
-        if (count := evidence.link_reading.get(way, {}).get(kind))
-    ]
-    return f"packets were lost outside the emulated link: {', '.join(lost)}" if lost else None
+    return listed("packets were lost outside the emulated link:", lost_outside(evidence.link_reading))
 
 
 def _nothing_loaded(evidence: CrowdEvidence) -> str | None:
@@ -77,15 +71,18 @@ def _wrong_at_generator(evidence: CrowdEvidence) -> str | None:
 
 
 def _wrong_connections(evidence: CrowdEvidence) -> str | None:
-    """More connections than the protocol has, or, where it keeps none, fewer than requests."""
+    """More connections at once than the protocol has, or, where it keeps none, fewer than requests.
+
+    A server may close an idle one, so that a page has more of them one after the other.
+    """
     protocol, whole = evidence.protocol, [page for page in evidence.pages if page.ms is not None]
     if not protocol.keep_alive:
         few = sum(page.connections < page.requests for page in whole)
         return f"{few:,} pages had fewer connections than requests, though none is kept" if few else None
     each = evidence.connections_per_host if protocol.wire == Protocol.HTTP1.wire else 1
     most = each * evidence.hosts
-    many = sum(page.connections > most for page in whole)
-    return f"{many:,} pages had more than {most} connections" if many else None
+    many = sum(_at_once(page) > most for page in whole)
+    return f"{many:,} pages had more than {most} connections at once" if many else None
 
 
 def _wrong_at_server(evidence: CrowdEvidence) -> str | None:
@@ -123,6 +120,11 @@ CHECKS: tuple[tuple[Outcome, Callable[[CrowdEvidence], str | None]], ...] = (
     (Outcome.WRONG_PROTOCOL, _unseen_at_server),
     (Outcome.PAGE_ERROR, _nothing_loaded),
 )
+
+
+def _at_once(page: PageLine) -> int:
+    """All of them where nobody tells."""
+    return page.connections if page.connections_at_once is None else page.connections_at_once
 
 
 def _version(told: str | None) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.capacity.arrival import crowd_of
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
+from harness.capacity.keptrecipes import RECIPES, KeptRecipes
 from harness.capacity.limits import Machine, refuse_too_many
 from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe
@@ -26,14 +27,15 @@ from harness.system.enclosure import WORKSPACE
 from harness.testbed.calibrate import readings
 from harness.testbed.calibrateclients import client_readings
 from harness.testbed.calibration import Calibration
+from harness.testbed.opening import Opening
 from harness.testbed.studybed import Archives, StudyBed, opened
 from harness.testbed.untilright import Patience
 from harness.trial.bench import Bench
 from harness.trial.browsers import browser_programs
+from sites.archive import Archive
 
-MOST_MEASURED = (
-    50  # clients of which each has its link measured: more take minutes, and are measured by calibrate
-)
+# Clients of which each has its link measured: more take minutes, and are measured by `coldload calibrate`.
+MOST_MEASURED = 50
 
 
 class CrowdRoom(StudyBed):
@@ -79,18 +81,16 @@ def page_of(condition: Condition) -> Served:
 
 
 @contextlib.contextmanager
-def crowd_room(
-    study: Study, archives: Archives, trials: Sequence[PlannedTrial], tell: Callable[[str], None]
-) -> Iterator[CrowdRoom]:
+def crowd_room(opening: Opening) -> Iterator[CrowdRoom]:
     """The room for the trials that are left of a study, open for the length of the block.
 
     Raises an error of one line, before any crowd comes, when a generator cannot run here, when a page does not load in
     the browser, or when the machine does not carry so many users.
     """
-    for engine in {each.condition.engine for each in trials}:
+    for engine in {each.condition.engine for each in opening.trials}:
         GENERATORS[engine].version()
-    recipes = _recipes(study, archives, [each.condition for each in trials], tell)
-    with opened(CrowdRoom(study, archives, recipes)) as room:
+    recipes = _recipes(opening)
+    with opened(CrowdRoom(opening.study, opening.archives, recipes)) as room:
         yield room
 
 
@@ -99,28 +99,38 @@ def crowd_programs() -> Mapping[str, Callable[[], str]]:
     return {**browser_programs(), **{engine.value: made.version for engine, made in GENERATORS.items()}}
 
 
-def _recipes(
-    study: Study, archives: Archives, conditions: Sequence[Condition], tell: Callable[[str], None]
-) -> Mapping[Served, PageRecipe]:
-    """What the pages of these conditions ask for, each by its protocol.
-
-    At a server of the study, set up as for page loads: one that is set up to starve would hold up the browser, too.
-    """
+def _recipes(opening: Opening) -> Mapping[Served, PageRecipe]:
+    """What the pages of the trials that are left ask for, each by its protocol: as the run knows it, or learned now."""
+    study, kept = opening.study, KeptRecipes(opening.run / RECIPES, opening.warn)
+    conditions = [each.condition for each in opening.trials]
     firsts = {page_of(condition): condition for condition in reversed(conditions)}
-    servers = {server.name: server for every in study.servers.values() for server in every}
     made: dict[Served, PageRecipe] = {}
     with opened(Bench({}, (), study.tcp, study.link_backend)) as bench:
         for page, condition in firsts.items():
-            asked, server = in_the_browser(condition), servers[condition.server]
-            bench.refuse_unless_usable(asked.engine)
-            replay = replace(study.replays[condition.engine], compression=condition.compression)
-            archive = archives[condition.engine][asked.served.archive]
-            tell(f"what {condition.page} asks for by {asked.protocol}, from loads of it in the browser")
-            bench.testbed.serve(archive, [asked.protocol], replay, server.program, asked.engine)
-            made[page] = proved_recipe(bench, condition, WORKSPACE / "recipes")
+            archive = opening.archives[condition.engine][page.archive]
+            known = kept.read(page, archive.digest)
+            if known is None:
+                known = _learned(opening, bench, condition, archive)
+                kept.write(page, archive.digest, known)
+            made[page] = known
     for condition in conditions:
         _refuse_too_many(condition, made[page_of(condition)])
     return made
+
+
+def _learned(opening: Opening, bench: Bench, condition: Condition, archive: Archive) -> PageRecipe:
+    """What a page asks for in the browser.
+
+    At a server of the study, set up as for page loads: one that is set up to starve would hold up the browser, too.
+    """
+    study, asked = opening.study, in_the_browser(condition)
+    servers = {server.name: server for every in study.servers.values() for server in every}
+    bench.refuse_unless_usable(asked.engine)
+    replay = replace(study.replays[condition.engine], compression=condition.compression)
+    opening.tell(f"what {condition.page} asks for by {asked.protocol}, from loads of it in the browser")
+    program = servers[condition.server].program
+    bench.testbed.serve(archive, [asked.protocol], replay, program, asked.engine)
+    return proved_recipe(bench, condition, WORKSPACE / "recipes")
 
 
 def _refuse_too_many(condition: Condition, recipe: PageRecipe) -> None:

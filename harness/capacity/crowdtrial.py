@@ -23,6 +23,7 @@ from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Buck
 from harness.capacity.usergenerators import GENERATORS
 from harness.errors import StudyError, TestbedFailed
 from harness.model.crowdobservation import CrowdObservation
+from harness.model.direction import Way
 from harness.model.serversettings import USUAL, ServerSettings
 from harness.model.workload import Users
 from harness.outcome import Outcome
@@ -35,7 +36,7 @@ PAGE_NAME, CORES_NAME = "page.json", "cores.json"  # what a user loads, and who 
 EMULATOR_THREADS = 1  # that work; those that read and write devices wait most of the time
 
 
-def nobody(_second: Second, _ended: Sequence[PageLine]) -> None:
+def nobody(*_told: object) -> None:
     """Tells nobody."""
 
 
@@ -44,12 +45,13 @@ class CrowdOptions:
     """What a trial needs beyond its condition.
 
     `recipe` is that of its page. `settings` are those of its server, None: the usual ones. `each_second` is told of
-    each second as it ends, with the pages that ended in it.
+    each second as it ends, with the pages that ended in it; `interrupted` what was observed until somebody ended it.
     """
 
     recipe: PageRecipe
     settings: ServerSettings | None = None
     each_second: Callable[[Second, Sequence[PageLine]], None] = nobody
+    interrupted: Callable[[CrowdObservation], None] = nobody
 
 
 def run_crowd_trial(testbed: Testbed, planned: PlannedTrial, options: CrowdOptions, files: Path) -> Record:
@@ -69,6 +71,7 @@ def run_crowd_trial(testbed: Testbed, planned: PlannedTrial, options: CrowdOptio
     except TestbedFailed as failure:
         now = utc_text(started, "milliseconds")
         return Record(planned, Outcome.TESTBED_FAILED, str(failure), now, CrowdObservation(), None)
+    settings = options.settings or USUAL[condition.server]
     crowd = Crowd(
         testbed=testbed,
         endpoint=endpoint,
@@ -80,6 +83,9 @@ def run_crowd_trial(testbed: Testbed, planned: PlannedTrial, options: CrowdOptio
         cores=allotted_here(),
         files=files,
         each_second=options.each_second,
+        interrupted=lambda seen: options.interrupted(
+            _observed(crowd, seen, _until_now(crowd, seen), settings)
+        ),
     )
     seen = CrowdSeen()
     _begin(crowd)
@@ -92,10 +98,16 @@ def run_crowd_trial(testbed: Testbed, planned: PlannedTrial, options: CrowdOptio
         outcome=outcome,
         reason=reason,
         started_utc=utc_text(started, "milliseconds"),
-        observation=_observed(crowd, seen, made, options.settings or USUAL[condition.server]),
+        observation=_observed(crowd, seen, made, settings),
         overhead_ms=max(0.0, 1000 * spent_s),
         archive_digest=endpoint.archive.digest,
     )
+
+
+def _until_now(crowd: Crowd, seen: CrowdSeen) -> Sequence[Bucket]:
+    """The buckets of a crowd that goes on; none before its first second."""
+    seconds = list(seen.seconds)  # another thread adds to it
+    return buckets(seen.pages, seconds, crowd.workload.bucket_s, seconds[-1].t_s) if seconds else ()
 
 
 def _begin(crowd: Crowd) -> None:
@@ -155,17 +167,14 @@ def _observed(
 def _capacity(crowd: Crowd, settings: ServerSettings) -> Capacity:
     """What there is to run out."""
     cores, link = crowd.cores, crowd.link
-    down, up = (
-        link.shared_mbps(each.way) if link.per_client else each.rate.mean_mbps for each in link.directions
-    )
     return Capacity(
         server=Part.on(cores.server, settings.most_cores),
         generator=Part.on(cores.generator, crowd.generator.threads),
         emulator=Part.on(cores.emulator, EMULATOR_THREADS),
         workers=settings.workers,
         slots=settings.slots,
-        down_mbps=down,
-        up_mbps=up,
+        down_mbps=link.limit_mbps(Way.DOWN),
+        up_mbps=link.limit_mbps(Way.UP),
     )
 
 

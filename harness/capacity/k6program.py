@@ -22,7 +22,9 @@ def k6_program() -> Path:
     """The generator as it was built from these sources; EnvironmentLacks with the command that builds it."""
     found = place()
     if not found.is_file():
-        raise EnvironmentLacks(f"the generator of users (k6) is not built; to build it: {REMEDY}")
+        raise EnvironmentLacks(
+            f"the generator of users (k6) is not built; to build it: `make setup`, or {REMEDY}"
+        )
     return found
 
 

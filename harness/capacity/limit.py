@@ -4,7 +4,7 @@ In one second, the first of these that holds, because what stands above makes wh
 
 | limit | holds when |
 | --- | --- |
-| generator-cpu | the generator has run out of CPU, or its timers were late by LATE_MS |
+| generator-cpu | the generator has run out of CPU |
 | emulator | the emulator has run out of CPU |
 | link | what crossed in a direction is LINK_FULL of the rate that all clients share there |
 | server-cpu | the server has run out of CPU |
@@ -41,7 +41,6 @@ ALL = 0.98
 SPARE = 0.05
 OURS = 0.60
 HELD = 0.40
-LATE_MS = 20.0
 STRETCH_S = 10.0
 SHARE = 0.5
 
@@ -125,10 +124,8 @@ def limit_of_second(second: Second, length_s: float, capacity: Capacity) -> Bott
         _Load(capacity.emulator, second.emulator_cpu_s, length_s),
     )
     every = (server, generator, emulator)
-    late_ms = second.generator_late_ms
     rules = {
-        Bottleneck.GENERATOR_CPU: (late_ms is not None and late_ms >= LATE_MS)
-        or generator.is_out(every, second, HELD),
+        Bottleneck.GENERATOR_CPU: generator.is_out(every, second, HELD),
         Bottleneck.EMULATOR: emulator.is_out(every, second, HELD),
         Bottleneck.LINK: _is_full(second.down_bytes, length_s, capacity.down_mbps)
         or _is_full(second.up_bytes, length_s, capacity.up_mbps),

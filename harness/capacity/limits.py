@@ -1,4 +1,4 @@
-"""What a machine carries: whether a crowd fits, said before it starts. The estimates err on the small side."""
+"""What a machine carries: whether a crowd fits, said before it starts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import psutil
 from harness.errors import EnvironmentLacks, StudyError
 from harness.link.addresses import MAX_CLIENTS
 
-# Of one user, measured: docs/results.md. 1000 users of HTTP/2 took 485 MB, 300 of HTTP/1.1 161 MB.
-USER_BYTES = 400_000
+# What a user takes of the generator's memory, by the scheme of the page: TLS has buffers of its own. Measured with a
+# thousand of them (benchmarks/crowd.py).
+USER_BYTES = {"http": 500_000, "https": 800_000}
 SPARE_BYTES = 300_000_000  # for server, emulator and generator without a user
 SPARE_DESCRIPTORS = 100
 PORTS = (1024, 65535)  # that a client connects from, each address for itself
@@ -32,7 +33,7 @@ class Machine:
     def this(cls) -> Machine:
         _, descriptors = resource.getrlimit(
             resource.RLIMIT_NOFILE
-        )  # the generator raises its own to the hard limit
+        )  # the generator raises its own to the hard one
         return cls(MAX_CLIENTS, descriptors, psutil.virtual_memory().available)
 
 
@@ -44,6 +45,7 @@ class CrowdSize:
     connections_at_once: int  # of a user
     connections_per_page: int
     pause_s: float
+    user_bytes: int  # of memory
 
     @property
     def ports_per_address(self) -> float:
@@ -71,11 +73,11 @@ def _complaints(crowd: CrowdSize, machine: Machine) -> Iterator[str]:
             f"each), and a process may have {machine.descriptors:,}; raise it with `ulimit -Hn {descriptors}`, or ask "
             f"for at most {max(0, machine.descriptors - SPARE_DESCRIPTORS) // crowd.connections_at_once:,} users"
         )
-    memory = crowd.users * USER_BYTES + SPARE_BYTES
+    memory = crowd.users * crowd.user_bytes + SPARE_BYTES
     if machine.memory_bytes < memory:
         yield (
             f"{crowd.users:,} users need some {memory / 1e9:.1f} GB of memory, and {machine.memory_bytes / 1e9:.1f} GB "
-            f"are free; ask for at most {max(0, machine.memory_bytes - SPARE_BYTES) // USER_BYTES:,} users"
+            f"are free; ask for at most {max(0, machine.memory_bytes - SPARE_BYTES) // crowd.user_bytes:,} users"
         )
     if crowd.ports_per_address > machine.ports:
         least = TIME_WAIT_S * crowd.connections_per_page / (machine.ports - crowd.connections_at_once)

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from harness.capacity.closedloop import ClosedLoop, RateReading
 from harness.capacity.ratewindow import Used
 from harness.errors import TestbedFailed
-from harness.model.direction import Way
+from harness.link.losses import lost_outside
 from harness.outcome import Outcome
 from harness.trial.reason import listed
 from sites.servedrequest import Match, ServedRequest
 
 GIVEN_UP = 499  # how nginx and the gateway log what the tool no longer wanted at its end
-LOSSES = ("drops_device", "oversize", "write_errors")
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,7 @@ def lossy_testbed(evidence: RateEvidence) -> str | None:
     """Packets lost outside the model of the link."""
     if evidence.used is None:
         return "the link gave no reading"
-    told = evidence.used.link_reading
-    lost = [f"{told[way].get(kind)} {kind} {way}" for way in Way for kind in LOSSES if told[way].get(kind)]
-    return listed("packets were lost outside the emulated link:", lost)
+    return listed("packets were lost outside the emulated link:", lost_outside(evidence.used.link_reading))
 
 
 def nothing_answered(evidence: RateEvidence) -> str | None:

@@ -15,6 +15,7 @@ from harness.study.plan import PlannedTrial
 from harness.study.study import EngineSetup, Study
 from harness.testbed.calibrate import readings
 from harness.testbed.calibration import Calibration
+from harness.testbed.opening import Opening
 from harness.testbed.studybed import Archives, StudyBed, opened
 from harness.testbed.untilright import Patience
 
@@ -47,12 +48,9 @@ class RateRoom(StudyBed):
 
 
 @contextlib.contextmanager
-def rate_room(
-    study: Study, archives: Archives, trials: Sequence[PlannedTrial], _: Callable[[str], None]
-) -> Iterator[RateRoom]:
+def rate_room(opening: Opening) -> Iterator[RateRoom]:
     """The room for a study, open for the length of the block; nothing of it depends on which trials are left."""
-    del trials
-    with opened(RateRoom(study, archives)) as room:
+    with opened(RateRoom(opening.study, opening.archives)) as room:
         yield room
 
 

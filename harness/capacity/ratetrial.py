@@ -24,6 +24,7 @@ from harness.capacity.wrk import WRK
 from harness.errors import StudyError, TestbedFailed
 from harness.link.emulated import EmulatedLink
 from harness.model.condition import Condition
+from harness.model.direction import Way
 from harness.model.engine import Engine
 from harness.model.rateobservation import RateObservation
 from harness.model.serversettings import USUAL, ServerSettings
@@ -114,19 +115,12 @@ def threads_for(connections: int, most: int) -> int:
 
 def _capacity(condition: Condition, settings: ServerSettings, loop: ClosedLoop, cores: Cores) -> Capacity:
     """What there is to run out. How many workers are busy nobody asks: that would cost what is measured."""
-    link = condition.link
-    down, up = (
-        (each.rate.mean_mbps if link.emulated else None)
-        if not link.per_client
-        else link.shared_mbps(each.way)
-        for each in link.directions
-    )
     return Capacity(
         server=Part.on(cores.server, settings.most_cores),
         generator=Part.on(cores.generator, loop.threads),
         emulator=Part.on(cores.emulator, 1),
-        down_mbps=down,
-        up_mbps=up,
+        down_mbps=condition.link.limit_mbps(Way.DOWN),
+        up_mbps=condition.link.limit_mbps(Way.UP),
     )
 
 

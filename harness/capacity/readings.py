@@ -74,7 +74,7 @@ class ServerReading:
     def __init__(self, server: Server, by: list[Account], status: StatusWatch | None) -> None:
         self._accounts, self._status = by, status
         body_bytes = server.telling.body_bytes
-        self._requests = RequestTail(server.log, body_bytes) if body_bytes else None
+        self.requests = RequestTail(server.log, body_bytes) if body_bytes else None
         self._errors = Tail(server.telling.errors)
         self._cpu = [Growth(each.cpu_seconds(accounts.usage(each.pids()))) for each in by]
         self._hits = Growth(self._counted(status.ask() if status else None))
@@ -84,7 +84,7 @@ class ServerReading:
 
     def read(self) -> Fields:
         answer = self._status.ask() if self._status else None
-        gained = self._requests.gained() if self._requests else None
+        gained = self.requests.gained() if self.requests else None
         counted = self._hits.to_whole(self._counted(answer))
         return {
             **self._processes(),

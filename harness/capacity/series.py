@@ -7,18 +7,19 @@ docs/record-format.md.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 PAGES_NAME, SECONDS_NAME, BUCKETS_NAME = "pages.jsonl", "seconds.jsonl", "buckets.jsonl"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PageLine:
     """One page that a user asked for. `t_s` is when, since the trial began; `users` were there then.
 
-    `ms` is None when it failed, and `error` then says by what. `protocol` is named as ALPN does.
+    `ms` is None when it failed, and `error` then says by what. `protocol` is named as ALPN does. Of its `connections`,
+    `connections_at_once` took requests at a time, at most.
     """
 
     t_s: float
@@ -66,18 +67,12 @@ class Second:
     machine_idle_share: float | None = None
     machine_memory_bytes: int | None = None
     idle_by_core: tuple[float, ...] | None = None
-    generator_late_ms: float | None = None
     down_packets: int | None = None
     up_packets: int | None = None
     down_bytes: int | None = None
     up_bytes: int | None = None
     down_drops: int | None = None
     up_drops: int | None = None
-
-    @property
-    def server_memory_bytes(self) -> int | None:
-        """The server's memory: pages that processes share are divided by their users, where the kernel tells."""
-        return self.server_rss_bytes if self.server_pss_bytes is None else self.server_pss_bytes
 
     @property
     def workers(self) -> int | None:
@@ -88,6 +83,16 @@ class Second:
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
+
+
+def server_memory(seconds: Sequence[Second]) -> list[int | None]:
+    """The server's memory in each second: proportional, where that was read at all in the trial, else resident.
+
+    It is not read every second. Resident memory counts what processes share in each of them: the two do not mix.
+    """
+    if any(each.server_pss_bytes is not None for each in seconds):
+        return [each.server_pss_bytes for each in seconds]
+    return [each.server_rss_bytes for each in seconds]
 
 
 @dataclass(frozen=True, kw_only=True)

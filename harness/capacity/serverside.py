@@ -5,7 +5,7 @@
         with generator() as running:
             sampler.follow(running.pid)
             ...
-    sampler.seconds, sampler.accounting, sampler.cpu_s
+    sampler.seconds, sampler.accounting, sampler.cpu_s, sampler.requests()
 
 It reads in a thread of its own, at whole seconds. What does not come at once is null in that second.
 """
@@ -34,6 +34,7 @@ from harness.capacity.statuswatch import StatusWatch, watched_status
 from harness.link.emulated import EmulatedLink, RunningLink
 from harness.system.accounts import account
 from harness.system.netns import Host
+from sites.servedrequest import ServedRequest
 from sites.servers.server import Server
 
 INTERVAL_S = 1.0
@@ -41,7 +42,7 @@ INTERVAL_S = 1.0
 
 @dataclass(frozen=True)
 class Watched:
-    """What is watched: a server and its host, a link, how many users there are, how late the generator's timers are.
+    """What is watched: a server and its host, a link, how many users there are.
 
     None: nobody tells. A link that is not our emulator's tells nothing while packets cross it.
     """
@@ -50,7 +51,6 @@ class Watched:
     host: Host
     link: RunningLink | None = None
     users: Callable[[], int | None] | None = None
-    generator_late_ms: Callable[[], float | None] | None = None
 
 
 class Sampler:
@@ -80,6 +80,14 @@ class Sampler:
         """Watch a generator, too: its main process, as soon as it has started."""
         self._generator = GeneratorReading(self._undo.enter_context(account(generator)))
 
+    def requests(self) -> Iterator[ServedRequest]:
+        """What the server has logged since the beginning; to be asked once, when the watching is over.
+
+        Its log is emptied meanwhile. A server that logs nothing has none.
+        """
+        logged = self._server.requests
+        yield from self._watched.server.parsed(logged.lines()) if logged else ()
+
     def work(self, host: Host, file: Path, stopped: threading.Event) -> None:
         """A line a second until it is stopped, and one then."""
         with host.entered(), file.open("a", encoding="utf-8") as lines:
@@ -101,7 +109,6 @@ class Sampler:
         return Second(
             t_s=round(time.monotonic() - self._began, 3),
             users=self._watched.users() if self._watched.users else None,
-            generator_late_ms=self._watched.generator_late_ms() if self._watched.generator_late_ms else None,
             **self._server.read(),
             **(self._generator.read() if self._generator else nothing),
             **(self._link.read() if self._link else nothing),

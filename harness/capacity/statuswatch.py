@@ -1,6 +1,5 @@
 """A server's status page, asked over one connection that is kept, by a thread that may wait as long as it takes.
 
-Under a crowd a new connection would stand in the queue with all the others, and the page would tell what was long ago.
 Under a crowd a new connection would stand in the queue with all others, and the page would tell what was long ago.
 """
 

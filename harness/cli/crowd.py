@@ -14,11 +14,12 @@ from harness.capacity.limits import Machine, refuse_too_many
 from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.usergenerators import GENERATORS
-from harness.cli.crowdlines import recipe_line, second_line, summary
+from harness.cli.arguments.crowd import SPOKEN
+from harness.cli.crowdlines import cut_short, recipe_line, second_line, summary
 from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
 from harness.cli.replay_options import replay_of
-from harness.errors import StudyError, TestbedFailed
+from harness.errors import StudyError, TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.link.addresses import refuse_count
 from harness.model.condition import Condition
@@ -50,7 +51,7 @@ MEASURED_CLIENTS = 10  # of which each has its link measured before the trial
 def run(arguments: argparse.Namespace) -> int:
     refuse_count(arguments.users)
     protocol = Protocol(arguments.protocol)
-    engine = Engine(arguments.generator or speaking(protocol, Kind.USERS)[0])
+    engine = _generator(protocol, arguments.generator)
     variant = parse_variant(arguments.variant)
     replay = replay_of(arguments, engine)
     condition = Condition(
@@ -72,18 +73,32 @@ def run(arguments: argparse.Namespace) -> int:
     files = (arguments.keep or WORKSPACE / "kept").absolute()
     talk = sys.stderr if arguments.json else sys.stdout
 
+    def say(what: str) -> None:
+        print(what, file=talk, flush=True)
+
     def command() -> int:
         recipe = _recipe(archive, condition, replay, arguments.backend)
-        print(one_line(recipe_line(arguments.name, recipe)), file=talk, flush=True)
+        say(one_line(recipe_line(arguments.name, recipe)))
         options = CrowdOptions(
             recipe,
-            each_second=lambda second, ended: print(second_line(second, ended), file=talk, flush=True),
+            each_second=lambda second, ended: say(second_line(second, ended)),
+            interrupted=lambda seen: say("\n".join(map(one_line, cut_short(condition, seen)))),
         )
         record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
         print(json.dumps(record.to_json()) if arguments.json else "\n".join(map(one_line, summary(record))))
         return _exit_code(record.outcome)
 
     return in_enclosure(arguments, command)
+
+
+def _generator(protocol: Protocol, named: str | None) -> Engine:
+    """What makes users that speak a protocol; UsageError when nothing does."""
+    speakers = speaking(protocol, Kind.USERS)
+    if not speakers:
+        raise UsageError(
+            f"--protocol {protocol}: no generator of users speaks it; protocols of crowds: {', '.join(SPOKEN)}"
+        )
+    return Engine(named) if named else speakers[0]
 
 
 def _users(arguments: argparse.Namespace) -> Users:
@@ -107,7 +122,8 @@ def _link(arguments: argparse.Namespace) -> Link:
             f"--link {arguments.link} names {len(links)} links: {', '.join(each.name for each in links)}; "
             "name one of them"
         )
-    return replace(links[0], per_client=True)
+    (link,) = links
+    return replace(link, per_client=True) if link.emulated else link  # which the rules refuse
 
 
 def _recipe(archive: Archive, condition: Condition, replay: Replay, backend: Backend | None) -> PageRecipe:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.series import PageLine, Second
+from harness.model.condition import Condition
 from harness.model.crowdobservation import CrowdObservation
 from harness.outcome import Outcome
 from harness.records import Record
@@ -42,7 +43,7 @@ def second_line(second: Second, ended: Sequence[PageLine]) -> str:
         f"{len(times):,} pages",
         f"{statistics.median(times):,.0f} ms" if times else "- ms",
         _failures(failed),
-        f"server {_cores(second.server_cpu_s)} {_mb(second.server_memory_bytes)}{_workers(second)}",
+        f"server {_cores(second.server_cpu_s)} {_mb(second.server_rss_bytes)}{_workers(second)}",
         f"generator {_cores(second.generator_cpu_s)}",
         f"emulator {_cores(second.emulator_cpu_s)}",
         f"idle {_share(second.machine_idle_share)}",
@@ -55,8 +56,19 @@ def summary(record: Record) -> Iterator[str]:
     yield f"{record.planned.condition}"
     if record.outcome is not Outcome.OK:
         yield f"  {record.outcome}: {record.reason}"
-    seen = record.observation
-    if not isinstance(seen, CrowdObservation) or seen.pages is None:
+    if isinstance(record.observation, CrowdObservation):
+        yield from _figures(record.observation)
+
+
+def cut_short(condition: Condition, seen: CrowdObservation) -> Iterator[str]:
+    """What was measured of a trial that somebody ended early."""
+    yield f"{condition}"
+    yield f"  interrupted after {_number(seen.duration_s)} s; what was measured until then:"
+    yield from _figures(seen)
+
+
+def _figures(seen: CrowdObservation) -> Iterator[str]:
+    if seen.pages is None:
         return
     yield (
         f"  pages: {seen.pages:,} loaded, {_failures(seen.errors)}; at most {_number(seen.pages_per_s)} a second "

@@ -135,6 +135,12 @@ class Link:
         """The rate that all clients share in a direction; None without limit."""
         return self.shared_down_mbps if way is Way.DOWN else self.shared_up_mbps
 
+    def limit_mbps(self, way: Way) -> float | None:
+        """The rate that all of its traffic in a direction cannot pass; None where nothing limits that."""
+        if self.per_client:
+            return self.shared_mbps(way)
+        return (self.down if way is Way.DOWN else self.up).rate.mean_mbps if self.emulated else None
+
     def to_json(self) -> dict[str, Any]:
         """The keys of a record; those of many clients only where the link is one per client."""
         shared = {f"shared_{way}_mbps": self.shared_mbps(way) for way in Way}

@@ -15,15 +15,12 @@ from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.records import Record
 from harness.study.plan import PlannedTrial
-from harness.study.study import Study
 from harness.testbed.calibration import Calibration
-from harness.testbed.studybed import Archives
+from harness.testbed.opening import Opening
 from harness.testbed.testbed import Testbed
 from harness.testbed.untilright import Patience
 from harness.trial.browsers import browser_programs
 from harness.trial.loadroom import load_room
-
-Tell = Callable[[str], None]
 
 
 class Room(Interface):
@@ -51,12 +48,9 @@ class Room(Interface):
 
 @dataclass(frozen=True)
 class Measuring:
-    """How a kind is measured: its room for a study and the trials that are left of it, and the programs it runs.
+    """How a kind is measured: its room, and the programs it runs."""
 
-    The room is given what to tell of its preparing, for somebody who waits.
-    """
-
-    room: Callable[[Study, Archives, Sequence[PlannedTrial], Tell], AbstractContextManager[Room]]
+    room: Callable[[Opening], AbstractContextManager[Room]]
     programs: Callable[[], Mapping[str, Callable[[], str]]]
 
 

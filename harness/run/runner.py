@@ -20,6 +20,7 @@ from harness.study.plan import PlannedTrial
 from harness.study.study import Study
 from harness.testbed.calibration import refuse_if_off
 from harness.testbed.environment import describe_environment
+from harness.testbed.opening import Opening
 from harness.testbed.untilright import Patience
 from sites.archive import Archive, open_archive
 from sites.optimise.derive import variant_of
@@ -46,7 +47,15 @@ def run_study(
     count = sum(len(each) for each in archives.values())
     listener.preparing(f"servers for {count} archive(s), {len(study.protocols)} protocol(s)")
     measuring = ROOMS[study.kind]
-    with measuring.room(study, archives, left, listener.preparing) as made:
+    opening = Opening(
+        study=study,
+        archives=archives,
+        trials=left,
+        run=run.folder,
+        tell=listener.preparing,
+        warn=listener.warned,
+    )
+    with measuring.room(opening) as made:
         for engine, reason in made.lacking.items():
             count = sum(planned.condition.engine is engine for planned in left)
             listener.warned(f"{count} trials with {engine} are recorded as testbed-failed: {reason}")

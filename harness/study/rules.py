@@ -11,6 +11,7 @@ from harness.model.condition import Condition
 from harness.model.device import DESKTOP, Device
 from harness.model.engine import BROWSERS, Driver, Engine, engines_of, speaking
 from harness.model.kind import Kind
+from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED, Variant
@@ -31,6 +32,7 @@ class Combination:
     variant: Variant = AS_ARCHIVED
     hosts: tuple[str, ...] = ()
     per_client: bool = False
+    emulated: bool = True  # the link
     kind: Kind | None = None  # one that the engine measures
     depth: int = 1
 
@@ -77,6 +79,7 @@ def check(condition: Condition, replay: Replay, program: str | None = None) -> N
             device=condition.device,
             variant=condition.variant,
             per_client=condition.link.per_client,
+            emulated=condition.link.emulated,
             kind=condition.kind,
             depth=getattr(condition.workload, "depth", 1),
         )
@@ -155,6 +158,16 @@ RULES: tuple[Rule, ...] = (
         lambda asked: asked.per_client and asked.kind is not Kind.USERS,
         lambda asked: (
             f"per_client: {CLIENTS[asked.kind or Kind.LOAD]}, which has the link to itself; leave per_client out"
+        ),
+    ),
+    Rule(
+        "pages are loaded over a link",
+        lambda asked: (
+            not asked.emulated and (asked.kind or asked.engine.traits.kinds[0]) is not Kind.REQUESTS
+        ),
+        lambda _: (
+            f"links: {NO_LINK.name} is no link, and pages are loaded over one; name a link ({NO_LINK.name} goes with "
+            f'kind = "{Kind.REQUESTS}")'
         ),
     ),
     Rule(

@@ -1,4 +1,6 @@
-"""The few Linux calls Python 3.11 lacks (unshare, setns, mount, prctl, renameat2), each raising OSError on failure."""
+"""The few Linux calls Python 3.11 lacks (unshare, setns, mount, prctl, renameat2, fallocate), each raising OSError on
+failure.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +22,8 @@ MNT_DETACH = 0x2
 PR_SET_PDEATHSIG = 1
 AT_FDCWD = -100
 RENAME_EXCHANGE = 0x2
+FALLOC_FL_KEEP_SIZE = 0x1
+FALLOC_FL_PUNCH_HOLE = 0x2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -60,3 +64,10 @@ def exchange(first: str, second: str) -> None:
     """renameat2(2): the two paths change places, at once; not every file system can."""
     paths = (AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second))
     _checked(_libc.renameat2(*paths, RENAME_EXCHANGE), f"renameat2 {second}")
+
+
+def punch_hole(descriptor: int, offset: int, length: int) -> None:
+    """fallocate(2): these bytes of a file take no room any more; those behind them stay where they are."""
+    mode = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
+    where = (ctypes.c_long(offset), ctypes.c_long(length))
+    _checked(_libc.fallocate(descriptor, mode, *where), "fallocate")

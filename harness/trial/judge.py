@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from harness.browser.browserlog import Connection
 from harness.errors import TestbedFailed
+from harness.link.losses import lost_outside
 from harness.outcome import Outcome, TrialFailed
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.protocolproof import not_pipelined, wrong_at_server, wrong_in_browser
@@ -77,13 +78,7 @@ def _lossy_testbed(evidence: Evidence) -> str | None:
     """Packets lost outside the model of the link."""
     if evidence.link_reading is None:
         return "the link gave no reading"
-    lost = [
-        f"{evidence.link_reading[way].get(kind)} {kind} {way}"
-        for way in ("down", "up")
-        for kind in ("drops_device", "oversize", "write_errors")
-        if evidence.link_reading[way].get(kind)
-    ]
-    return listed("packets were lost outside the emulated link:", lost)
+    return listed("packets were lost outside the emulated link:", lost_outside(evidence.link_reading))
 
 
 def _shorter_link(evidence: Evidence) -> str | None:

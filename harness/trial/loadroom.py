@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.records import Record
 from harness.study.plan import PlannedTrial
-from harness.study.study import Study
 from harness.testbed.calibrate import readings
 from harness.testbed.calibration import Calibration
-from harness.testbed.studybed import Archives, ServedPart
+from harness.testbed.opening import Opening
+from harness.testbed.studybed import ServedPart
 from harness.testbed.testbed import Testbed
 from harness.testbed.untilright import Patience
 from harness.trial.bench import Bench, opened
@@ -50,11 +50,9 @@ class LoadRoom:
 
 
 @contextlib.contextmanager
-def load_room(
-    study: Study, archives: Archives, trials: Sequence[PlannedTrial], _: Callable[[str], None]
-) -> Iterator[LoadRoom]:
+def load_room(opening: Opening) -> Iterator[LoadRoom]:
     """The room for a study, open for the length of the block; nothing of it depends on which trials are left."""
-    del trials
+    study = opening.study
     parts = [ServedPart.of(each) for each in study.parts]
-    with opened(Bench(archives, study.setups, study.tcp, study.link_backend, parts)) as bench:
+    with opened(Bench(opening.archives, study.setups, study.tcp, study.link_backend, parts)) as bench:
         yield LoadRoom(bench, TrialOptions(study.timeout_s, study.keep))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,12 +121,16 @@ class Server:
         return list(self.each_request(since))
 
     def each_request(self, since: int) -> Iterator[ServedRequest]:
-        """The same, one after the other: a crowd makes millions."""
+        """The same, one after the other: a closed loop makes many."""
         with self.log.open("rb") as log:
             log.seek(since)
-            for line in log:
-                if line.endswith(b"\n"):
-                    yield self._parse(line.decode("latin-1"))
+            yield from self.parsed(log)
+
+    def parsed(self, lines: Iterable[bytes]) -> Iterator[ServedRequest]:
+        """Lines of the request log as requests; a last one that is not whole is left out."""
+        for line in lines:
+            if line.endswith(b"\n"):
+                yield self._parse(line.decode("latin-1"))
 
     def empty_log(self) -> None:
         """Empty the request log; every server appends to it."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,57 @@ def test_a_run_is_killed_and_goes_on_and_is_reported(
         assert each["server_cpu_s"] > 0
     assert (coldload.folder / "run" / "report.html").stat().st_size > 10_000
     check_series(coldload.folder / "run", made[0]["kind"])
+    check_environment(coldload.folder / "run", {each["condition"]["engine"] for each in made})
+    if text == USERS:
+        check_recipe(coldload.folder / "run", out)
+
+
+@pytest.fixture
+def without_generators(coldload: Coldload, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with everything but what makes load on servers."""
+    programs = coldload.folder / "programs"
+    programs.mkdir()
+    for each in Path("/usr/bin").iterdir():
+        if each.name not in ("wrk", "h2load"):
+            (programs / each.name).symlink_to(each)
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setenv("COLDLOAD_CACHE", str(coldload.folder / "cache"))
+
+
+@pytest.mark.usefixtures("without_generators")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (USERS, "the generator of users (k6) is not built; to build it: `make setup`, or "),
+        (REQUESTS.replace(', "h2load"', ""), "the program wrk is not installed; `coldload doctor` tells how"),
+        (REQUESTS.replace('"wrk", ', ""), "the program h2load is not installed; `coldload doctor` tells how"),
+    ],
+)
+def test_a_missing_generator_is_one_line_with_the_command_that_brings_it(
+    coldload: Coldload, text: str, said: str
+) -> None:
+    small_site(coldload.folder / "archives")
+    (coldload.folder / "study.toml").write_text(text)
+    code, _, err = coldload.run("run", "study.toml", "--out", "run")
+    (line,) = err.splitlines()
+    assert code == 3
+    assert line.startswith(f"coldload run: {said}")
+    assert records(coldload.folder / "run") == []
+
+
+def check_environment(run: Path, generators: Iterable[str]) -> None:
+    """The versions of what made the load."""
+    programs = json.loads((run / "environment.json").read_text())["programs"]
+    assert {each: str(programs[each]).split("/")[0].split()[0] for each in generators} == {
+        each: each for each in generators
+    }
+
+
+def check_recipe(run: Path, again: str) -> None:
+    """What pages ask for is learned once, and kept."""
+    (recipe,) = (run / "recipes").iterdir()
+    assert len(json.loads(recipe.read_text())["items"]) > 5
+    assert "asks for by" not in again
 
 
 def check_series(run: Path, kind: str) -> None:

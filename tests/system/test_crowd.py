@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import psutil
 import pytest
 
-from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
+from harness.capacity.crowdtrial import PAGE_NAME, CrowdOptions, run_crowd_trial
 from harness.capacity.provedload import in_the_browser, proved_recipe
-from harness.capacity.recipe import PageRecipe
+from harness.capacity.recipe import Item, PageRecipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
+from harness.cli.crowdlines import summary
+from harness.input.shown import one_line
 from harness.model.condition import Condition, Origins
 from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine
@@ -32,8 +35,9 @@ from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.testbed import testbed
 from harness.trial.bench import bench
-from sites.archive import archives_root, open_archive
-from tests.system.conftest import Coldload, inside, wait_until
+from sites.archive import Archive, Response, archives_root, open_archive, write_archive
+from sites.warc import About
+from tests.system.conftest import html, inside
 
 pytestmark = pytest.mark.lengthy
 
@@ -41,6 +45,7 @@ PAGE = "dummy-2012"
 REQUESTS = 24
 LINK = replace(Link.of(20, 20), per_client=True)
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3)
+HOSTILE_OBJECTS = 5000
 CONNECTIONS = {"http/1.1": 6, "h2": 1, "h3": 1}
 
 
@@ -90,22 +95,27 @@ def crowd(
 ) -> Trial:
     """A crowd of the condition, inside an enclosure."""
     options = CrowdOptions(recipes[condition.protocol.scheme], each_second=each_second)
+    return measured(open_archive(archives_root(), PAGE), condition, options, files)
+
+
+def measured(archive: Archive, condition: Condition, options: CrowdOptions, files: Path) -> Trial:
+    """A trial of a page with the series that it left, inside an enclosure."""
     with testbed() as made:
-        archive = open_archive(archives_root(), PAGE)
+        tuning = Tuning(status=True, name=condition.server)
         made.serve(
             archive,
             [condition.protocol],
             Replay.usual(condition.engine),
             server=condition.server,
             engine=condition.engine,
-            tuning=Tuning(status=True, name=condition.server),
+            tuning=tuning,
         )
         record = run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)
     return Trial(record, *(lines(files / name) for name in (PAGES_NAME, SECONDS_NAME, BUCKETS_NAME)))
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def observed(trial: Trial) -> CrowdObservation:
@@ -194,81 +204,48 @@ def test_a_stopped_server_ends_the_trial_at_once(recipes: Recipes, tmp_path: Pat
     assert len(trial.seconds) < 30
 
 
-@pytest.fixture(autouse=True)
-def our_archives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands work in folders of their own."""
-    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(archives_root().absolute()))
+HOSTILE = "https://hostile.example/"
 
 
-def test_the_command_prints_a_line_a_second_and_a_summary(coldload: Coldload) -> None:
-    code, out, err = coldload.run(
-        "crowd", PAGE, "--protocol", "h2", "--users", "3", "--for", "5s", "--think", "1s", "--rtt-ms", "20"
-    )
-    assert (code, err) == (0, "")
-    told = out.splitlines()
-    assert told[0].startswith(f"{PAGE}: 24 requests to 1 host")
-    assert sum(" s  3 users  " in line for line in told) >= 4
-    assert any("limited by" in line for line in told)
+def hostile(folder: Path, names: Sequence[str], recipe_urls: Sequence[str]) -> Trial:
+    """A crowd on a page with hostile names, texts and headers."""
+    big = tuple((f"X-Big-{number}", "\t\\x1b[2J" * 500) for number in range(8))
+    objects = [
+        Response(f"{HOSTILE}{name}", 200, big if number < 20 else (), b"x")
+        for number, name in enumerate(names)
+    ]
+    page = html(HOSTILE, "<title>\x1b[31m{}</title>")
+    archive = write_archive(folder, "hostile", About(HOSTILE, "test", "test", ()), [page, *objects])
+    items = [
+        Item(url, "GET", (("x-asked", "\\x1b[31m" * 500),) if number < 20 else (), 200, (-1,))
+        for number, url in enumerate(recipe_urls)
+    ]
+    options = CrowdOptions(PageRecipe(Item(HOSTILE, "GET", (), 200), tuple(items)))
+    workload = Users(steps=(2,), step_s=5, page_timeout_s=120, bucket_s=5)
+    condition = replace(crowd_of(Protocol.H2), page="hostile", workload=workload)
+    return inside(lambda: measured(archive, condition, options, folder / "files"))
 
 
-def test_the_command_prints_the_record(coldload: Coldload) -> None:
-    code, out, err = coldload.run(
-        "crowd",
-        PAGE,
-        "--users",
-        "2",
-        "--for",
-        "3s",
-        "--think",
-        "1s",
-        "--rtt-ms",
-        "20",
-        "--json",
-        "--keep",
-        "kept",
-    )
-    record = json.loads(out)
-    assert code == 0
-    assert record["kind"] == "users"
-    assert record["outcome"] == "ok"
-    assert record["pages"] == len(lines(coldload.folder / "kept" / PAGES_NAME))
-    assert " s  2 users  " in err
+def test_a_hostile_page_is_measured_and_leaves_plain_lines(tmp_path: Path) -> None:
+    """Thousands of objects, escapes of terminals in their names, and headers of tens of kilobytes."""
+    names = [quote(f"{number}\x1b[31m\n\u202e{{}}[bold]%s") for number in range(HOSTILE_OBJECTS)]
+    trial = hostile(tmp_path, names, [HOSTILE + name for name in names])
+    assert (trial.record.outcome, trial.record.reason) == (Outcome.OK, None)
+    assert {page["requests"] for page in trial.pages} == {1 + HOSTILE_OBJECTS}
+    assert_plain(tmp_path / "files", trial.record)
 
 
-def test_a_killed_command_leaves_nothing_behind(coldload: Coldload) -> None:
-    process = coldload.start("crowd", PAGE, "--users", "3", "--for", "120s", "--rtt-ms", "20")
-    assert process.stdout is not None
-    assert any(" users  " in line for line in process.stdout)  # the crowd is there
-    process.kill()
-    process.wait()
-    wait_until(lambda: not coldload.left_behind(), "the end of everything the command had started")
-    process.stdout.close()
-    assert process.stderr is not None
-    process.stderr.close()
+def test_a_name_that_nobody_can_ask_for_ends_the_trial_with_one_plain_line(tmp_path: Path) -> None:
+    trial = hostile(tmp_path, ["x"], [HOSTILE + "x\x1b[31m\nred"])
+    assert trial.record.outcome is Outcome.TESTBED_FAILED
+    assert "k6 died" in (trial.record.reason or "")
+    assert trial.pages == []
+    assert_plain(tmp_path / "files", trial.record)
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (["nowhere"], 2, "nowhere"),
-        ([PAGE, "--users", "0"], 2, "0 clients are asked for"),
-        ([PAGE, "--users", "70000"], 2, "70,000 clients are asked for"),
-        ([PAGE, "--for", "soon"], 2, "'soon' is no duration"),
-        ([PAGE, "--protocol", "http1-pipelined"], 2, "http1-pipelined"),
-    ],
-)
-def test_bad_input_is_one_line(coldload: Coldload, words: list[str], code: int, said: str) -> None:
-    ended, out, err = coldload.run("crowd", *words)
-    assert ended == code
-    assert out == ""
-    assert said in err.splitlines()[-1]
-
-
-def test_more_users_than_the_machine_carries_are_refused_before_the_crowd_comes(coldload: Coldload) -> None:
-    code, out, err = coldload.run(
-        "crowd", PAGE, "--users", "2000", "--rtt-ms", "20", prefix=("prlimit", "--nofile=4096:4096")
-    )
-    assert code == 3
-    assert out == ""
-    assert "2,000 users need 12,100 file descriptors" in err
-    assert len(err.splitlines()) == 1
+def assert_plain(files: Path, record: Record) -> None:
+    """Nothing that a terminal would act on, in the series and in what is printed."""
+    for name in (PAGES_NAME, SECONDS_NAME, BUCKETS_NAME, PAGE_NAME):
+        text = (files / name).read_text() if (files / name).exists() else ""
+        assert all(line.isprintable() for line in text.splitlines()), name
+    assert all(one_line(line).isprintable() for line in summary(record))

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="an archive")
     parser.add_argument(
         "--protocol",
-        choices=[each.value for each in SPOKEN],
+        choices=[each.value for each in Protocol],
         default=Protocol.HTTP1.value,
         metavar="PROTOCOL",
         help=f"{', '.join(SPOKEN)}; default: {Protocol.HTTP1}",

@@ -2,6 +2,7 @@
 package crowd
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -40,6 +41,7 @@ type crowd struct {
 type user struct {
 	crowd *crowd
 	vu    modules.VU
+	came  bool
 }
 
 // A line is that of one page.
@@ -53,12 +55,13 @@ type line struct {
 	Failed      int      `json:"failed"`
 	Error       *string  `json:"error"`
 	Connections int      `json:"connections"`
+	AtOnce      int      `json:"connections_at_once"`
 	Bytes       int64    `json:"bytes"`
 	Protocol    *string  `json:"protocol"`
 	TLS         *string  `json:"tls"`
 }
 
-func (c *crowd) NewModuleInstance(vu modules.VU) modules.Instance { return &user{c, vu} }
+func (c *crowd) NewModuleInstance(vu modules.VU) modules.Instance { return &user{crowd: c, vu: vu} }
 
 func (u *user) Exports() modules.Exports {
 	return modules.Exports{Named: map[string]any{"plan": u.Plan, "visit": u.Visit}}
@@ -87,14 +90,17 @@ func (c *crowd) read(file string) error {
 	return err
 }
 
-// Visit loads the page, writes its line, and thinks, with the page's connections open all the while. It thinks no
-// longer than the crowd is there.
+// Visit loads the page, writes its line, and thinks, with the page's connections open all the while.
 func (u *user) Visit() error {
 	c, ctx, number := u.crowd, u.vu.Context(), int(u.vu.State().VUID)-1
 	c.begin.Do(c.began)
-	users := c.active.Add(1)
+	c.active.Add(1)
 	defer c.active.Add(-1)
-	at := c.now()
+	if !u.came {
+		u.came = true
+		c.pause(ctx, c.plan.FirstPause(number))
+	}
+	at, users := c.now(), c.active.Load()
 	visit, err := c.plan.Load(ctx, number)
 	if err != nil {
 		return nil // the user has gone, and the page with them
@@ -107,13 +113,18 @@ func (u *user) Visit() error {
 	if visit.Error != "" {
 		pause = max(pause, leastPause)
 	}
-	thought := time.NewTimer(min(pause, time.Until(c.until)))
-	defer thought.Stop()
+	c.pause(ctx, pause)
+	return nil
+}
+
+// pause waits, but no longer than the user and the crowd are there.
+func (c *crowd) pause(ctx context.Context, length time.Duration) {
+	waited := time.NewTimer(min(length, time.Until(c.until)))
+	defer waited.Stop()
 	select {
-	case <-thought.C:
+	case <-waited.C:
 	case <-ctx.Done():
 	}
-	return nil
 }
 
 func (c *crowd) began() {
@@ -136,6 +147,7 @@ func (c *crowd) now() float64 {
 
 func (c *crowd) write(made line, came page.Result) error {
 	made.Requests, made.Failed, made.Connections, made.Bytes = came.Requests, came.Failed, came.Connections, came.Bytes
+	made.AtOnce = came.AtOnce
 	made.DocumentMs = milliseconds(came.Document)
 	made.Error, made.Protocol, made.TLS = known(came.Error), known(came.Protocol), known(came.TLS)
 	if came.Error == "" {

@@ -64,6 +64,7 @@ func (v *visit) connect(to target, offered ...string) (net.Conn, error) {
 	v.connected(spoken, tls.VersionName(state.Version))
 	if spoken != v.plan.protocol.wire {
 		_ = plain.Close()
+		v.disconnected()
 		return nil, failed(badProtocol, "%s speaks %s", to.host, spoken)
 	}
 	return secure, nil

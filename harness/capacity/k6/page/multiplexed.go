@@ -57,6 +57,9 @@ func (m *multiplexed) fetch(number int) error {
 func (m *multiplexed) connection() (session, error) {
 	m.mutex.Lock()
 	if m.current == nil || m.current.spent() {
+		if m.current != nil && m.current.err == nil {
+			m.visit.disconnected()
+		}
 		made := &attempt{ready: make(chan struct{})}
 		m.current = made
 		go func() {

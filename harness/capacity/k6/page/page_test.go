@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestAPageTakesTheConnectionsOfABrowser(t *testing.T) {
@@ -31,6 +32,9 @@ func TestAPageTakesTheConnectionsOfABrowser(t *testing.T) {
 			}
 			if came.Connections != wanted.connections || served.connections() != wanted.connections {
 				t.Errorf("%d connections, and %d by the server", came.Connections, served.connections())
+			}
+			if protocols[protocol].keepAlive && came.AtOnce != wanted.connections || came.AtOnce > atOnce(protocol) {
+				t.Errorf("%d connections at once", came.AtOnce)
 			}
 			if came.Protocol != wanted.wire || came.TLS != wanted.tls {
 				t.Errorf("it spoke %s over %q", came.Protocol, came.TLS)
@@ -136,6 +140,40 @@ func TestARequestOnAConnectionThatTheServerClosedIsMadeAgain(t *testing.T) {
 	came := load(t, planFor(t, served, "http1", nil), 0)
 	if came.Error != "" || came.Failed != 0 || len(served.seen().paths) != 1+objects {
 		t.Errorf("%+v, %d requests", came.Result, len(served.seen().paths))
+	}
+	if came.Connections < 1+objects || came.AtOnce > 6 {
+		t.Errorf("%d connections, %d of them at once", came.Connections, came.AtOnce)
+	}
+}
+
+// A leaving is a connection whose server takes no further requests, as after GOAWAY.
+type leaving struct{ http.RoundTripper }
+
+func (leaving) usable() bool { return false }
+
+func TestAConnectionThatTakesNoRequestsIsReplacedAndCountsNoMore(t *testing.T) {
+	v := &visit{plan: planFor(t, serve(t, "h2", nil), "h2", nil)}
+	origin := &multiplexed{visit: v, dial: func() (session, error) {
+		v.connected("h2", "TLS 1.3")
+		return leaving{}, nil
+	}}
+	for range 3 {
+		if _, err := origin.connection(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v.opened != 3 || v.atOnce != 1 {
+		t.Errorf("%d connections, %d of them at once", v.opened, v.atOnce)
+	}
+}
+
+func TestTheFirstUsersWaitBeforeTheirFirstPage(t *testing.T) {
+	served := serve(t, "http1", nil)
+	plan := planFor(t, served, "http1", func(plan map[string]any) { plan["first_pauses_ms"] = []float64{0, 1500.5} })
+	for user, wanted := range map[int]time.Duration{0: 0, 1: 1500500 * time.Microsecond, 2: 0} {
+		if plan.FirstPause(user) != wanted {
+			t.Errorf("user %d waits %s", user, plan.FirstPause(user))
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ type Users struct {
 }
 
 // Plan is the page and how it is loaded, as the harness describes it. Resolver is an address, with a port unless it is 53;
-// Hosts has the addresses of hosts that it is not asked for. Addresses are those of the users, who take turns at them.
+// Hosts has the addresses of hosts that it is not asked for. Addresses are those of the users, who take turns at them. FirstPausesMs is how long the first users wait before their first page.
 type Plan struct {
 	Document           string            `json:"document"`
 	Headers            map[string]string `json:"headers"`
@@ -66,6 +66,7 @@ type Plan struct {
 	CA                 string            `json:"ca"`
 	Addresses          []netip.Addr      `json:"addresses"`
 	ThinkMs            float64           `json:"think_ms"`
+	FirstPausesMs      []float64         `json:"first_pauses_ms"`
 	Users              Users             `json:"users"`
 	Lines              string            `json:"lines"`
 	EpochNs            int64             `json:"epoch_ns"`
@@ -112,6 +113,14 @@ func (p *Plan) Timeout() time.Duration { return ms(p.TimeoutMs) }
 
 // Think is how long a user looks at a page before the next one.
 func (p *Plan) Think() time.Duration { return ms(p.ThinkMs) }
+
+// FirstPause is how long a user waits before the first page.
+func (p *Plan) FirstPause(user int) time.Duration {
+	if user >= len(p.FirstPausesMs) {
+		return 0
+	}
+	return ms(p.FirstPausesMs[user])
+}
 
 // Length is how long the crowd is there.
 func (u Users) Length() time.Duration {

@@ -98,7 +98,7 @@ func (s *sequential) serve() {
 			s.occupy(conn)
 			number = conn.asked
 		} else {
-			s.open--
+			s.gone()
 			s.openAsNeeded()
 		}
 		s.mutex.Unlock()
@@ -122,6 +122,12 @@ func (s *sequential) occupy(conn *connection) {
 	if conn.asked == none {
 		s.idle = append(s.idle, conn)
 	}
+}
+
+// gone counts a connection that has ended. The mutex is held.
+func (s *sequential) gone() {
+	s.open--
+	s.visit.disconnected()
 }
 
 func (s *sequential) next() int {
@@ -170,7 +176,7 @@ func (s *sequential) lost(conn *connection, err error) {
 	if conn.err != nil {
 		err = conn.err
 	}
-	s.open--
+	s.gone()
 	s.idle = slices.DeleteFunc(s.idle, func(each *connection) bool { return each == conn })
 	again := number != none && conn.answered > 0
 	if again {

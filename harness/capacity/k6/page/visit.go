@@ -11,12 +11,14 @@ import (
 )
 
 // Result is what came of a page. Took is 0 when it failed, and Error then says by what kind of failure, Why in words.
+// AtOnce is the most connections that took requests at a time.
 type Result struct {
 	Took, Document time.Duration
 	Requests       int
 	Failed         int
 	Error, Why     string
 	Connections    int
+	AtOnce         int
 	Bytes          int64
 	Protocol, TLS  string
 }
@@ -86,6 +88,8 @@ type visit struct {
 	failures  int
 	first     error
 	opened    int
+	open      int // of these, those that take requests
+	atOnce    int
 	wire, tls string
 }
 
@@ -189,9 +193,18 @@ func (v *visit) connected(wire, tls string) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	v.opened++
+	v.open++
+	v.atOnce = max(v.atOnce, v.open)
 	if v.wire == "" || wire != v.plan.protocol.wire {
 		v.wire, v.tls = wire, tls
 	}
+}
+
+// disconnected notes that a connection takes no requests any more.
+func (v *visit) disconnected() {
+	v.mutex.Lock()
+	v.open--
+	v.mutex.Unlock()
 }
 
 func (v *visit) end() {
@@ -210,7 +223,7 @@ func (v *visit) result() Result {
 	defer v.mutex.Unlock()
 	made := Result{
 		Took: v.took, Document: v.document, Requests: v.requests, Failed: v.failures,
-		Connections: v.opened, Bytes: v.received(), Protocol: v.wire, TLS: v.tls,
+		Connections: v.opened, AtOnce: v.atOnce, Bytes: v.received(), Protocol: v.wire, TLS: v.tls,
 	}
 	if v.first != nil {
 		made.Took, made.Error, made.Why = 0, kindOf(v.first), v.first.Error()

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from analysis.charts import figures, plots
+from analysis.charts import crowdcharts, figures, plots, ratecharts
 from analysis.charts.drawing import Drawing
 from analysis.evaluation.results import evaluate
 from analysis.labels import protocols
 from analysis.runs.rundirectory import load
+from analysis.tables.crowdtables import crowds
+from analysis.tables.ratetables import rates
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
 pytestmark = pytest.mark.thorough
@@ -37,6 +39,11 @@ def estimates(made: dict[str, Drawing]) -> set[str]:
 
 def axis_labels(figure: Figure) -> set[str]:
     return {text for axes in figure.axes for text in (axes.get_xlabel(), axes.get_ylabel()) if text}
+
+
+def legend_of(figure: Figure) -> list[str]:
+    (legend,) = figure.legends
+    return [text.get_text() for text in legend.get_texts()]
 
 
 def test_a_crowd_is_drawn_against_time_and_users_with_every_trial(tmp_path: Path) -> None:
@@ -69,13 +76,57 @@ def test_what_no_server_tells_has_no_row(tmp_path: Path) -> None:
     assert "No page failed." in made["crowd_icons-5-mbit-s"].caption
 
 
-def test_servers_that_speak_the_same_have_figures_of_their_own(tmp_path: Path) -> None:
+def test_servers_that_speak_the_same_have_figures_of_their_own_and_stand_beside_each_other(
+    tmp_path: Path,
+) -> None:
     made = drawings(tmp_path, replace(CROWD, servers=("apache-2013", "caddy"), trials=1, seconds=300.0))
+    beside = {f"servers_icons-5-mbit-s-{name}" for name in ("http-1.1", "http-2-tls")}
     assert {name for name in made if name.startswith("crowd_")} == {
-        "crowd_icons-5-mbit-s-apache-2013",
-        "crowd_icons-5-mbit-s-caddy",
+        *("crowd_icons-5-mbit-s-apache-2013", "crowd_icons-5-mbit-s-caddy"),
+        *(f"crowd_{name}" for name in beside),
     }
+    assert {f"cost_{name}" for name in beside} <= set(made)
     assert "one trial" in made["crowd_icons-5-mbit-s-caddy"].caption
+    assert legend_of(made["crowd_icons-5-mbit-s-caddy"].figure) == ["HTTP/1.1", "HTTP/2 (TLS)"]
+    assert legend_of(made["crowd_servers_icons-5-mbit-s-http-2-tls"].figure) == ["apache-2013", "caddy"]
+    assert "icons, 5 Mbit/s, HTTP/2 (TLS)" in made["cost_servers_icons-5-mbit-s-http-2-tls"].caption
+
+
+def test_rates_of_servers_stand_beside_each_other(tmp_path: Path) -> None:
+    made = drawings(tmp_path, replace(RATE, servers=("nginx", "caddy"), made_by={"h2load": ("http1", "h2")}))
+    assert {name for name in made if name.startswith("rates_servers")} == {
+        "rates_servers_one-file-no-link-http-1.1",
+        "rates_servers_one-file-no-link-http-2-tls",
+    }
+    assert legend_of(made["rates_servers_one-file-no-link-http-2-tls"].figure) == [
+        *("caddy", "caddy, 8 streams"),
+        *("nginx", "nginx, 8 streams"),
+    ]
+
+
+def test_what_is_too_much_to_draw_is_said_with_where_its_numbers_are(tmp_path: Path) -> None:
+    pages = tuple(f"page-{number}" for number in range(crowdcharts.MOST_GROUPS + 2))
+    crowd = replace(CROWD, pages=pages, trials=1, seconds=60.0, users=50, aa=False)
+    results = evaluate([load(crowd.write(tmp_path / "crowd"))])
+    with plots.look():
+        captions = [each.caption for each in crowdcharts.behaviour(results)]
+    assert len(captions) == crowdcharts.MOST_GROUPS
+    said = "2 further figures like these are left out: the table “What the server gave a growing crowd” has"
+    assert [said in caption for caption in captions] == [False] * 7 + [True]
+    table = crowds(results)
+    assert table is not None
+    assert table.title in captions[-1]
+    pages = tuple(f"page-{number}" for number in range(ratecharts.MOST_GROUPS + 1))
+    results = evaluate([load(replace(RATE, pages=pages, trials=1, aa=False).write(tmp_path / "rate"))])
+    with plots.look():
+        for draw in (ratecharts.matrix, ratecharts.against_connections, ratecharts.latencies):
+            *_, last = draw(results)
+            assert (
+                "1 further figure like these is left out: the table “Requests a second” has" in last.caption
+            )
+    table = rates(results)
+    assert table is not None
+    assert table.title in last.caption
 
 
 def test_compressing_is_cpu_against_bytes_with_a_line_per_coding(tmp_path: Path) -> None:

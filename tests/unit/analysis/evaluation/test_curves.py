@@ -90,11 +90,12 @@ def test_memory_and_idle_cpu_are_those_before_the_server_gave_way() -> None:
     one = trial(
         "1",
         [0, 10, 20, 30, 40],
-        [1.0, 2.0, 3.0, 2.5, 2.0],
+        [1.0, 2.0, 3.0, 2.5, 9.0],  # in the last one nobody begins a page any more
         memory_bytes=[1e6, 2e6, 3e6, 9e6, 9e6],
         cpu_idle_share=[0.95, 0.9, 0.8, 0.1, 0.2],
     )
-    assert before_the_most(one)["users"].tolist() == [0, 10, 20]
-    assert memory_per_user(one) == pytest.approx(1e5)
-    assert least_idle(one) == 0.8
-    assert math.isnan(memory_per_user(one.head(2)))
+    rising = before_the_most(one, most_pages_per_s=3.0)
+    assert rising["users"].tolist() == [0, 10, 20]
+    assert memory_per_user(rising) == pytest.approx(1e5)
+    assert least_idle(rising) == 0.8
+    assert math.isnan(memory_per_user(rising.head(2)))

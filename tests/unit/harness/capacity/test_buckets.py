@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,18 @@ def test_what_is_read_of_seconds() -> None:
     assert (first.users, first.server_cpu_s, first.workers_busy, first.workers) == (0.5, 1.0, 1, 10)
     assert (first.cpu_idle_share, first.memory_bytes) == (0.05, 51)
     assert (second.users, second.workers_busy, second.memory_bytes) == (2.5, 3, 53)
+
+
+def test_resident_memory_does_not_mix_with_proportional_memory() -> None:
+    """Proportional memory is not read every second; resident memory counts shared pages once a process."""
+    read = [(900, None), (900, 50), (900, None), (900, None)]
+    seconds = [
+        Second(t_s=number + 1.0, server_rss_bytes=rss, server_pss_bytes=pss)
+        for number, (rss, pss) in enumerate(read)
+    ]
+    assert [each.memory_bytes for each in buckets([], seconds, 2, 4)] == [50, None]
+    resident = [replace(each, server_pss_bytes=None) for each in seconds]
+    assert [each.memory_bytes for each in buckets([], resident, 2, 4)] == [900, 900]
 
 
 def test_what_nobody_told_is_none_and_not_zero() -> None:

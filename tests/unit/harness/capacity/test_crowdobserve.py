@@ -40,6 +40,15 @@ def test_the_rest_of_the_pages_is_no_peak() -> None:
     assert (made.pages_per_s, made.users_at_most_pages) == (0.2, 11)
 
 
+def test_the_rest_of_the_pages_makes_slow_pages_no_quicker() -> None:
+    lot = [
+        Bucket(t_s=10 * n, seconds=10, users=10 + 10 * n, pages=1, page_ms=ms)
+        for n, ms in enumerate([4000, 5000, 100])
+    ]
+    made = observe(CrowdResults(pages=[], seconds=[], buckets=lot, asked_s=20))
+    assert made.users_over_3s == 10
+
+
 def test_every_number_of_a_small_crowd() -> None:
     lot = buckets(PAGES, SECONDS, 10, 30)
     made = observe(

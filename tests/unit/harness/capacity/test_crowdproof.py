@@ -77,7 +77,13 @@ def test_a_good_one(evidence: CrowdEvidence) -> None:
             GOOD,
             {"pages": [replace(PAGE, connections=3)]},
             Outcome.WRONG_PROTOCOL,
-            "1 pages had more than 2 connections",
+            "1 pages had more than 2 connections at once",
+        ),
+        (
+            HTTP1,
+            {"pages": [replace(HTTP1.pages[0], connections=20, connections_at_once=13)]},
+            Outcome.WRONG_PROTOCOL,
+            "1 pages had more than 12 connections at once",
         ),
         (
             CLOSE,
@@ -134,6 +140,11 @@ def test_resumption_is_no_fault_where_the_study_allows_it() -> None:
 
 def test_a_server_that_writes_no_log_proves_nothing_and_denies_nothing() -> None:
     assert verdict(replace(GOOD, served=ServedCounts(0, {}, {}), logged=False)) == (Outcome.OK, None)
+
+
+def test_a_connection_that_the_server_closed_may_be_replaced() -> None:
+    page = replace(HTTP1.pages[0], connections=14, connections_at_once=12)
+    assert verdict(replace(HTTP1, pages=[page])) == (Outcome.OK, None)
 
 
 def logged(**changes: Any) -> ServedRequest:

@@ -13,7 +13,7 @@ from harness.capacity.k6build import main
 from harness.capacity.k6program import k6_program, k6_version
 from harness.errors import EnvironmentLacks
 
-REMEDY = rf"to build it: {sys.executable} -m harness\.capacity\.k6build"
+REMEDY = rf"to build it: `make setup`, or {sys.executable} -m harness\.capacity\.k6build"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from harness.capacity.limits import CrowdSize, Machine, refuse_too_many
 from harness.errors import EnvironmentLacks, StudyError
 
 MACHINE = Machine(addresses=65_536, descriptors=20_000, memory_bytes=8_000_000_000)
-CROWD = CrowdSize(users=1000, connections_at_once=6, connections_per_page=6, pause_s=5.0)
+CROWD = CrowdSize(users=1000, connections_at_once=6, connections_per_page=6, pause_s=5.0, user_bytes=750_000)
 
 
 def test_a_crowd_that_fits() -> None:
@@ -34,9 +34,9 @@ def test_a_crowd_that_fits() -> None:
         ),
         (
             CROWD,
-            replace(MACHINE, memory_bytes=500_000_000),
+            replace(MACHINE, memory_bytes=900_000_000),
             EnvironmentLacks,
-            r"0\.7 GB of memory, .* at most 500 users",
+            r"1\.1 GB of memory, and 0\.9 GB are free; ask for at most 800 users",
         ),
         (
             replace(CROWD, pause_s=0.001),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
 
 from harness.capacity import logtail
@@ -60,3 +61,39 @@ def test_what_grows_too_fast_is_counted_alone(tmp_path: Path) -> None:
     lines = logtail.SUMMED_BYTES // 10
     log.write_bytes(b'{"size":7}\n' * lines)
     assert tail.gained() == Gain(lines, None)
+
+
+def test_a_request_log_takes_no_room_once_it_is_read_and_no_line_is_lost(tmp_path: Path) -> None:
+    """Somebody appends all the while, as a server does."""
+    log = tmp_path / "log"
+    add(log, '{"size":1}\n')
+    tail, rounds, each = RequestTail(log, SIZE), 200, 50
+    written = threading.Event()
+
+    def write() -> None:
+        for number in range(rounds):
+            add(log, "".join(f'{{"size":1,"number":{number * each + more}}}\n' for more in range(each)))
+        written.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    hits = 0
+    while not written.is_set():
+        hits += tail.gained().hits
+    writer.join()
+    hits += tail.gained().hits
+    assert hits == rounds * each
+    assert log.stat().st_size > 200_000
+    assert log.stat().st_blocks * 512 <= 2 * 4096, "all but the page that is written to"
+    add(log, '{"size":1,"number":10000}\n{"si')
+    numbers = [int(re.findall(rb'"number":(\d+)', line)[0]) for line in tail.lines()]
+    assert numbers == list(range(rounds * each + 1))
+
+
+def test_lines_are_kept_small(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    tail = RequestTail(log, SIZE)
+    add(log, "".join(f'{{"size":1720,"port":{number},"url":"/icon.png"}}\n' for number in range(10_000)))
+    before = log.stat().st_size
+    tail.gained()
+    assert len(tail._kept._packed.getvalue()) < before / 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,10 @@ from harness.capacity.recipe import Item, PageRecipe
 from harness.capacity.series import PageLine, Second
 from harness.cli.arguments.crowd import SPOKEN, duration_s
 from harness.cli.crowdlines import recipe_line, second_line
+from harness.cli.main import main
 from harness.model.protocol import Protocol
+from sites.archive import Response, write_archive
+from sites.warc import About
 
 
 @pytest.mark.parametrize(
@@ -31,13 +35,46 @@ def test_protocols_of_crowds() -> None:
     assert Protocol.HTTP1_PIPELINED not in SPOKEN
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("--protocol", "http1-pipelined"),
+            "--protocol http1-pipelined: no generator of users speaks it; protocols",
+        ),
+        (("--link", "none"), "links: none is no link, and pages are loaded over one; name a link"),
+    ],
+)
+def test_what_no_crowd_can_do_is_one_line(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["crowd", "anything", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"coldload crowd: {said}")
+    assert len(err.splitlines()) == 1
+
+
+def test_a_generator_that_is_not_built_is_told_with_the_command_that_builds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = Response("http://a.example/", 200, (("Content-Type", "text/html"),), b"<p>")
+    write_archive(tmp_path, "small", About("http://a.example/", "test", "", ()), [answer])
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path))
+    monkeypatch.setenv("COLDLOAD_CACHE", str(tmp_path / "empty"))
+    assert main(["crowd", "small"]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "the generator of users (k6) is not built; to build it: `make setup`" in err
+    assert len(err.splitlines()) == 1
+
+
 def test_the_line_of_a_second() -> None:
     second = Second(
         t_s=12.004,
         users=50,
         server_cpu_s=0.614,
         server_rss_bytes=90_000_000,
-        server_pss_bytes=38_200_000,
         workers_busy=12,
         workers_idle=388,
         generator_cpu_s=0.3,
@@ -49,7 +86,7 @@ def test_the_line_of_a_second() -> None:
         PageLine(t_s=3, user=3, error="timeout"),
     ]
     assert second_line(second, ended) == (
-        "  12 s  50 users  2 pages  450 ms  1 failed (1 timeout)  server 0.61 38.2 MB 12/400 workers  generator 0.30  "
+        "  12 s  50 users  2 pages  450 ms  1 failed (1 timeout)  server 0.61 90.0 MB 12/400 workers  generator 0.30  "
         "emulator -  idle 42%"
     )
     assert second_line(Second(t_s=1), []) == (

@@ -11,7 +11,7 @@ from harness.run.looks import Looks
 from harness.study.plan import Plan, make_plan
 from harness.study.studyfile import parse_study
 from harness.study.trials import Trials
-from tests.unit.harness.study.test_studyfile import GOOD
+from tests.unit.harness.study.kindstudies import GOOD
 
 
 def planned(trials: Trials) -> Plan:

@@ -20,7 +20,7 @@ from harness.study.plan import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from harness.study.trials import Trials
-from tests.unit.harness.study.test_studyfile import GOOD
+from tests.unit.harness.study.kindstudies import GOOD
 
 
 def test_runs_begun_in_one_second_get_a_folder_each(tmp_path: Path) -> None:

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+GOOD = """
+name = "mine"
+pages = ["one", "two"]
+protocols = ["http1", "h2"]
+drivers = ["selenium", "playwright"]
+trials = 3
+[[links]]
+down_mbps = 10
+up_mbps = 1.5
+rtt_ms = [20, 50]
+"""
 USERS = """
 name = "crowds"
 kind = "users"

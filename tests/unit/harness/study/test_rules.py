@@ -13,7 +13,7 @@ from harness.model.condition import Condition, Origins
 from harness.model.device import DEVICES, Device
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS, Driver, Engine
 from harness.model.kind import Kind
-from harness.model.link import Link
+from harness.model.link import NO_LINK, Link
 from harness.model.protocol import Protocol
 from harness.model.settings import TLS_VERSIONS, Replay, ThinkTime
 from harness.model.variant import AS_ARCHIVED, parse_variant
@@ -137,6 +137,7 @@ BROKEN = {
     "coding goes over the scheme": replace(USUAL, protocol=Protocol.HTTP1, replay=ZSTD),
     "engine reaches the page": replace(HISTORICAL, hosts=("::1",)),
     "engine measures the kind": replace(USUAL, kind=Kind.USERS),
+    "pages are loaded over a link": replace(USUAL, emulated=False),
     "a link per client has several clients": replace(USUAL, per_client=True),
     "protocol takes requests behind each other": replace(LOOP, protocol=Protocol.H2, depth=8),
 }
@@ -175,6 +176,7 @@ def test_a_condition_is_asked_with_all_that_it_says() -> None:
             replace(condition, variant=parse_variant("convert_to_avif")),
         ),
         ("per_client: a page load has one client", replace(condition, link=per_client)),
+        ("links: none is no link, and pages are loaded over one", replace(condition, link=NO_LINK)),
     ):
         with pytest.raises(StudyError, match=f"^{says}"):
             check(wrong, replay)
@@ -187,6 +189,15 @@ def test_a_link_per_client_is_for_crowds_alone() -> None:
     check_combination(replace(crowd, kind=Kind.USERS))
     with pytest.raises(StudyError, match=r"per_client: a closed loop has one client"):
         check_combination(replace(LOOP, kind=Kind.REQUESTS, per_client=True))
+
+
+def test_side_by_side_with_the_server_is_for_closed_loops_alone() -> None:
+    crowd = replace(Combination.usual("page", Engine.K6, AS_ARCHIVED), emulated=False)
+    for wrong in (crowd, replace(crowd, kind=Kind.USERS), replace(USUAL, kind=Kind.LOAD, emulated=False)):
+        with pytest.raises(StudyError, match=r'name a link \(none goes with kind = "requests"\)'):
+            check_combination(wrong)
+    check_combination(replace(LOOP, emulated=False))
+    check_combination(replace(LOOP, kind=Kind.REQUESTS, emulated=False))
 
 
 def test_a_depth_is_for_protocols_of_http1() -> None:
