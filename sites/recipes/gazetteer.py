@@ -60,11 +60,11 @@ HEAD = f"""<!DOCTYPE html>
   <div class="container">
     <h1>Gazetteer</h1>
     <p class="lead">A flag, a code and a line for each country, in the order of their codes.</p>
-    <p><img class="img-responsive" src="banner-bg.jpg" width="1140" alt="A valley"></p>
+    <p><img class="img-responsive" src="banner-bg.jpg" width="1140" alt=""></p>
     <div class="row">
 """
 TAIL = f"""    </div>
-    <p><img class="img-responsive" src="intro-bg.jpg" width="1140" alt="A desk"></p>
+    <p><img class="img-responsive" src="intro-bg.jpg" width="1140" alt=""></p>
     <p class="text-muted">Codes are those of ISO 3166.</p>
   </div>
   <script src="//{JQUERY}"></script>

@@ -1,8 +1,7 @@
 """Pages of the sets `@mobile` and `@desktop`: templates that others published, from npm packages.
 
-Most are as old as their libraries: Bootstrap 3 and jQuery (2014 to 2017) for the historical engine, Bootstrap 5 for
-today's. Each is served as published. Not to be had is one script that `freelancer` asks for
-(cdn.startbootstrap.com/sb-forms-latest.js): its archive holds the 404.
+All are of 2016 to 2018, with Bootstrap 3 and 4 and jQuery, so that the historical engine can show them. Each is served
+as published, and the packages hold all that it asks for.
 """
 
 from __future__ import annotations
@@ -10,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from sites.recipes.agency import BOOTSTRAP_SCRIPT, ICONS_SCRIPT, MONTSERRAT
+from sites.recipes.agency import MONTSERRAT
 from sites.recipes.packages import Package
 from sites.recipes.recipe import Recipe
 from sites.recipes.template import Face, FontSheet, Template, faces
 
+CREATIVE = Package(
+    "startbootstrap-creative",
+    "4.0.0",
+    "Z5Fu5vkKIqruMwSgMEwU0Bz9l8loJmSVcFOIXs5h1MUW3p3fzteQRRmJylI4R/2dFU+eT1SkOdRceRx5s9dZ8g==",
+)
 LANDING = Package(
     "startbootstrap-landing-page",
     "3.3.7",
@@ -37,18 +41,13 @@ CLEAN_BLOG = Package(
 )
 RESUME = Package(
     "startbootstrap-resume",
-    "7.0.6",
-    "nqY3xc5UBischcbWuIZBvm5TAKqjJALDfEckaiR67bBYwvpzicB2FFhw0HNrUVsahM57sfvQSOiVzR2/7ffgLA==",
+    "4.0.0",
+    "qxu4OqggGwZjPXwjKMb8PZ8+wTPq/VWTUMI+dUA4TcAnMmtqBSnlE9CFt952JhBNgy+AwqTKofq8aYDyotSsHA==",
 )
 FREELANCER = Package(
     "startbootstrap-freelancer",
-    "7.0.7",
-    "KdqOM+MdbFPwBugLvze3sKGW+XS3t4amtOCOupkGwdoc7CfI+89VwQy7adZgZj4u3cL6pY57XZGYmMCyVFAMLw==",
-)
-WEUI = Package(
-    "weui",
-    "2.6.26",
-    "V2s4HVNNc7vOFxzll9b13dz9IvsCdW+Dxv51ahcS2aBnX6LBhwJySJHBC3YoRspwO/oyltkjGri9TTyJ1FcAZg==",
+    "4.1.1",
+    "EPlEcMjBS/FWog4trYZhL0ad+36SzNuOOWnsr50SdaNirroT1xa/dL+xq9l9m3ZIKnZ4mK8XdMCKvDU7EwCcng==",
 )
 FRAMEWORK7 = Package(
     "framework7",
@@ -75,15 +74,15 @@ LORA = Package(
     "4.5.13",
     "SV8z2btHCVpjfyLpuqHNyKH56YuzJdv0tjqbi/Mb7hkXGWgz44RuGYSNAoYCes9y2fzJ2zpYUwfCrvcAEjDqMQ==",
 )
+MERRIWEATHER = Package(
+    "@fontsource/merriweather",
+    "4.5.14",
+    "kDMIAokOvE9bYf+CDmEWzV3xtR8cRJlw/BipjhxqD9MIRZfU348cZ8xhHhmPXmxRiEjZLor4xxHXqps7eCvGQg==",
+)
 OPEN_SANS = Package(
     "@fontsource/open-sans",
     "4.5.14",
     "mBXIIETBlW8q/ocuUN0hyGow2iuf75hQEHQt8R/RJ/HcphVbLg8KB7pHYGbFGDqs75W+SWvTC7JkVeAjT65BuQ==",
-)
-MULI = Package(
-    "@fontsource/muli",
-    "4.1.0",
-    "ObA0efwnRImctfXmQterUw1fJGTS2xGjNljvU3VwUqOU+B53ibpRKIKHjLFSjgD8Fs9r0ecY3qOf6fAnfXsTYg==",
 )
 SAIRA = Package(
     "@fontsource/saira-extra-condensed",
@@ -99,8 +98,13 @@ ICON_FONT_FILES = (
 )
 OF_2016 = datetime(2016, 10, 1, 12, 0, tzinfo=UTC)
 OF_2017 = datetime(2017, 12, 1, 12, 0, tzinfo=UTC)
-OF_2023 = datetime(2023, 3, 1, 12, 0, tzinfo=UTC)
+OPEN_SANS_ITALIC_FIRST = (
+    "css?family=Open+Sans:300italic,400italic,600italic,700italic,800italic,400,300,600,700,800"
+)
 OFL = "fonts OFL 1.1"
+CLEAN_BLOG_LICENCE = (
+    "page, Bootstrap, jQuery and Tether MIT; Font Awesome OFL 1.1 and MIT; Lora OFL 1.1; Open Sans Apache 2.0"
+)
 
 
 def both(package: Package, family: str, weights: tuple[int, ...]) -> tuple[Face, ...]:
@@ -113,17 +117,16 @@ def icon_font(root: str = ICON_FONT) -> tuple[tuple[str, Package, str], ...]:
     return tuple((f"{root}/{path}", FONT_AWESOME_4, path) for path in ICON_FONT_FILES)
 
 
-def paper_kit(page: str, host: str) -> Template:
-    """One of the pages of Paper Kit 2, which refers to other hosts over http."""
+def clean_blog(page: str, host: str) -> Template:
+    """One of the pages of Clean Blog."""
     return Template(
         host=host,
-        package=PAPER,
+        package=CLEAN_BLOG,
         made=OF_2017,
         page=page,
-        scheme="http",
-        elsewhere=icon_font(),
         fonts=(
-            FontSheet("css?family=Montserrat:400,300,700", faces(MONTSERRAT, "Montserrat", (300, 400, 700))),
+            FontSheet("css?family=Lora:400,700,400italic,700italic", both(LORA, "Lora", (400, 700))),
+            FontSheet(OPEN_SANS_ITALIC_FIRST, both(OPEN_SANS, "Open Sans", (300, 400, 600, 700, 800))),
         ),
     )
 
@@ -151,15 +154,38 @@ DESKTOP: tuple[tuple[str, Template, str, str], ...] = (
         f"page, Bootstrap and jQuery MIT; Font Awesome OFL 1.1 and MIT; {OFL}",
     ),
     (
-        "paper-kit",
-        paper_kit("index.html", "paper.example"),
-        "Creative Tim's Paper Kit 2: many large pictures and scripts, 4 hosts.",
-        f"page and scripts MIT; Font Awesome OFL 1.1 and MIT; {OFL}",
+        "creative",
+        Template(
+            host="creative.example",
+            package=CREATIVE,
+            made=OF_2017,
+            fonts=(
+                FontSheet(OPEN_SANS_ITALIC_FIRST, both(OPEN_SANS, "Open Sans", (300, 400, 600, 700, 800))),
+                FontSheet(
+                    "css?family=Merriweather:400,300,300italic,400italic,700,700italic,900,900italic",
+                    both(MERRIWEATHER, "Merriweather", (300, 400, 700, 900)),
+                ),
+            ),
+        ),
+        "Start Bootstrap's Creative of 2017: pictures of a portfolio, 3 hosts.",
+        "page, Bootstrap, jQuery and scripts MIT; Font Awesome OFL 1.1 and MIT; Merriweather OFL 1.1; "
+        "Open Sans Apache 2.0",
     ),
     (
-        "paper-landing",
-        paper_kit("examples/landing.html", "company.example"),
-        "The landing page of Creative Tim's Paper Kit 2: a few large pictures, 4 hosts.",
+        "paper-kit",
+        Template(
+            host="paper.example",
+            package=PAPER,
+            made=OF_2017,
+            scheme="http",  # as it writes of other hosts
+            elsewhere=icon_font(),
+            fonts=(
+                FontSheet(
+                    "css?family=Montserrat:400,300,700", faces(MONTSERRAT, "Montserrat", (300, 400, 700))
+                ),
+            ),
+        ),
+        "Creative Tim's Paper Kit 2: many large pictures and scripts, 4 hosts.",
         f"page and scripts MIT; Font Awesome OFL 1.1 and MIT; {OFL}",
     ),
     (
@@ -177,19 +203,6 @@ DESKTOP: tuple[tuple[str, Template, str, str], ...] = (
 )
 MOBILE: tuple[tuple[str, Template, str, str], ...] = (
     (
-        "weui",
-        Template(
-            host="m.weui.example",
-            package=WEUI,
-            made=OF_2023,
-            folder="dist/",
-            page="example/index.html",
-            scheme="http",
-        ),
-        "The example of WeUI, a phone's user interface: much HTML, small pictures, one host.",
-        "MIT, with parts under the licences that its LICENSE.txt names",
-    ),
-    (
         "framework7",
         Template(host="m.app.example", package=FRAMEWORK7, made=OF_2017, folder="dist/", scheme="http"),
         "The start page of Framework7 1 for phones: five files, one host.",
@@ -197,55 +210,49 @@ MOBILE: tuple[tuple[str, Template, str, str], ...] = (
     ),
     (
         "clean-blog",
-        Template(
-            host="blog.example",
-            package=CLEAN_BLOG,
-            made=OF_2017,
-            fonts=(
-                FontSheet("css?family=Lora:400,700,400italic,700italic", both(LORA, "Lora", (400, 700))),
-                FontSheet(
-                    "css?family=Open+Sans:300italic,400italic,600italic,700italic,800italic,400,300,600,700,800",
-                    both(OPEN_SANS, "Open Sans", (300, 400, 600, 700, 800)),
-                ),
-            ),
-        ),
+        clean_blog("index.html", "blog.example"),
         "Start Bootstrap's Clean Blog of 2017: one large picture, two families of fonts, 3 hosts.",
-        "page, Bootstrap, jQuery and Tether MIT; Font Awesome OFL 1.1 and MIT; Lora OFL 1.1; Open Sans Apache 2.0",
+        CLEAN_BLOG_LICENCE,
+    ),
+    (
+        "article",
+        clean_blog("post.html", "news.example"),
+        "An article of Start Bootstrap's Clean Blog of 2017: text and two large pictures, 3 hosts.",
+        CLEAN_BLOG_LICENCE,
     ),
     (
         "resume",
         Template(
             host="resume.example",
             package=RESUME,
-            made=OF_2023,
-            folder="dist/",
-            elsewhere=(BOOTSTRAP_SCRIPT, ICONS_SCRIPT),
+            made=OF_2017,
             fonts=(
                 FontSheet(
-                    "css?family=Saira+Extra+Condensed:500,700",
-                    faces(SAIRA, "Saira Extra Condensed", (500, 700)),
+                    "css?family=Saira+Extra+Condensed:100,200,300,400,500,600,700,800,900",
+                    faces(SAIRA, "Saira Extra Condensed", tuple(range(100, 1000, 100))),
                 ),
-                FontSheet("css?family=Muli:400,400i,800,800i", both(MULI, "Muli", (400, 800))),
+                FontSheet(
+                    "css?family=Open+Sans:300,300i,400,400i,600,600i,700,700i,800,800i",
+                    both(OPEN_SANS, "Open Sans", (300, 400, 600, 700, 800)),
+                ),
             ),
         ),
-        "Start Bootstrap's Resume of 2023: few pictures, a large script of icons, 5 hosts.",
-        f"page and Bootstrap MIT; Font Awesome's code MIT, its icons CC BY 4.0; {OFL}",
+        "Start Bootstrap's Resume of 2017: one picture, four families of fonts, 3 hosts.",
+        "page, Bootstrap and jQuery MIT; fonts of icons MIT and OFL 1.1; Saira OFL 1.1; Open Sans Apache 2.0",
     ),
     (
         "freelancer",
         Template(
             host="freelancer.example",
             package=FREELANCER,
-            made=OF_2023,
-            folder="dist/",
-            elsewhere=(BOOTSTRAP_SCRIPT, ICONS_SCRIPT),
+            made=OF_2017,
             fonts=(
                 FontSheet("css?family=Montserrat:400,700", faces(MONTSERRAT, "Montserrat", (400, 700))),
                 FontSheet("css?family=Lato:400,700,400italic,700italic", both(LATO, "Lato", (400, 700))),
             ),
         ),
-        "Start Bootstrap's Freelancer of 2023: small pictures, a large script of icons, 6 hosts of which one fails.",
-        f"page and Bootstrap MIT; Font Awesome's code MIT, its icons CC BY 4.0; {OFL}",
+        "Start Bootstrap's Freelancer of 2018: small pictures, 3 hosts.",
+        f"page, Bootstrap and jQuery MIT; Font Awesome CC BY 4.0, OFL 1.1 and MIT; {OFL}",
     ),
 )
 

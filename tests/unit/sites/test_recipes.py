@@ -58,8 +58,8 @@ def test_recipes_are_found_by_name() -> None:
         *("noise-1k", "noise-10k", "noise-100k"),
         *("text-10k", "text-25k", "text-50k", "text-75k", "text-100k"),
         *("objects-5", "objects-20", "objects-100"),
-        *("weui", "framework7", "clean-blog", "resume", "freelancer"),
-        *("landing", "paper-kit", "paper-landing", "dashboard", "datatable", "gazetteer"),
+        *("framework7", "clean-blog", "article", "resume", "freelancer"),
+        *("landing", "creative", "paper-kit", "dashboard", "datatable", "gazetteer"),
     ]
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert all(recipe.licence and recipe.summary for recipe in RECIPES.values())
