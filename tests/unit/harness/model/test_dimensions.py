@@ -38,7 +38,9 @@ def test_the_columns_of_the_analysis_are_the_dimensions(tmp_path: Path, factor: 
     assert set(dimensions) == set(run.condition_columns)
     assert {key: value(dimensions, key) for key in dimensions} == {key: value(row, key) for key in dimensions}
     of_studies_without_factors = set() if factor else {"factor"}
-    assert set(DIMENSIONS) - of_studies_without_factors - {SET} <= set(dimensions)  # which knows the sets of its study
+    assert set(DIMENSIONS) - of_studies_without_factors - {SET} <= set(
+        dimensions
+    )  # which knows the sets of its study
     assert dimensions_of(CONDITION, {"mine": (CONDITION.page,)})[SET] == "mine"
 
 

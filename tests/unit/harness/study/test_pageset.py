@@ -185,3 +185,16 @@ def test_the_command_line_keeps_to_a_set(folder: Path) -> None:
         assert make_plan(left, 1).sets == {"small": ("a", "b")}
     with pytest.raises(StudyError, match="--only set=none: the study has no such set; it has: small, large"):
         _only(made, "set=none")
+
+
+def test_a_factor_may_take_another_set_and_no_page_is_of_two(folder: Path) -> None:
+    more = '[[factors]]\nname = "few"\npages = ["{pages}"]\n'
+    made = study(folder, '["@small"]', more.format(pages="@large"))
+    assert make_plan(made, 1).sets == {"small": ("a", "b"), "large": ("c",)}
+    assert {each["page"]: each["set"] for each in made.dimensions} == {
+        "a": "small",
+        "b": "small",
+        "c": "large",
+    }
+    (folder / "sets" / "other.toml").write_text('pages = ["b"]\n')
+    assert "page 'b' is of @small and of @other" in mistake(folder, '["@small"]', more.format(pages="@other"))
