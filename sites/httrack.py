@@ -102,13 +102,16 @@ class Visit:
     progress: Progress | None = None
 
 
-def archive_with_httrack(url: str, root: Path, name: str, visit: Visit) -> Archive:
-    """Mirror the page at `url` with HTTrack and store it as the archive `name`."""
+def archive_with_httrack(
+    url: str, root: Path, name: str, visit: Visit, notes: tuple[str, ...] = ()
+) -> Archive:
+    """Mirror the page at `url` with HTTrack and store it as the archive `name`, with `notes` before HTTrack's own."""
     made = mirror(
         url, visit.work, user_agent=visit.user_agent, network=visit.network, progress=visit.progress
     )
     unanswered = f"Needed by the page, but nobody answered: {' '.join(made.unanswered)}"
-    about = About(made.url, "httrack", made.user_agent, (*NOTES, unanswered) if made.unanswered else NOTES)
+    notes += (*NOTES, unanswered) if made.unanswered else NOTES
+    about = About(made.url, "httrack", made.user_agent, notes)
     return write_archive(root, name, about, responses_of(made.folder))
 
 

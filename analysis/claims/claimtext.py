@@ -14,9 +14,10 @@ from analysis.labels import engines, metrics, protocols, words
 from analysis.statistics.compare import Comparison, Judgement, Verdict
 from analysis.statistics.verdicts import signed, unknown_text, verdict_text
 from harness.model.claim import Claim
-from harness.model.dimensions import EVERY_DIMENSION, NUMBERS, OF_LINKS
+from harness.model.dimensions import EVERY_DIMENSION, NUMBERS, OF_LINKS, SET, value
 from harness.model.metrics import metric_named
 from harness.model.observation import MAIN_METRIC
+from harness.model.pageset import MARK
 
 FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
 
@@ -174,8 +175,10 @@ def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Word
     wanted = telling or Wording()
     where = []
     if "page" in wanted.telling:
-        where = [pages[0] if len(pages) == 1 else f"{len(pages)} pages"]
-    said = [name for name in EVERY_DIMENSION if name in setting and name in wanted.telling and name != "page"]
+        of_set = f" of {MARK}{setting[SET]}" if value(setting, SET) is not None else ""
+        where = [pages[0] if len(pages) == 1 else f"{len(pages)} pages{of_set}"]
+    said = [name for name in EVERY_DIMENSION if name in setting and name in wanted.telling]
+    said = [name for name in said if name not in ("page", SET)]
     link = [name for name in OF_LINKS if name in said]
     if "link" in setting and link:
         where.append(wanted.links.get(str(setting["link"]), str(setting["link"])))

@@ -14,7 +14,7 @@ from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
 from harness.input.shown import shortened
 from harness.model.device import DESKTOP
-from harness.model.dimensions import AGAIN, EVERY_DIMENSION, value
+from harness.model.dimensions import AGAIN, EVERY_DIMENSION, SET, value
 
 Condition = Mapping[str, Any]
 Key = tuple[Any, ...]
@@ -121,8 +121,10 @@ def varying(conditions: Sequence[Condition], names: Iterable[str]) -> tuple[str,
 
 
 def _names(a: Side, b: Side) -> tuple[str, ...]:
-    """The dimensions that both tell, and what else tells two conditions of one run apart."""
-    names = [name for name in EVERY_DIMENSION if a.tells(name) and b.tells(name)]
+    """The dimensions that both tell, and what else tells two conditions of one run apart. The set follows the page, and
+    one page may be of other sets in another run.
+    """
+    names = [name for name in EVERY_DIMENSION if name != SET and a.tells(name) and b.tells(name)]
     for side, other in ((a, b), (b, a)):
         for name in _telling(side, names):
             if not other.tells(name):

@@ -24,7 +24,7 @@ from analysis.runs.series import Series, series_of_all
 from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.defaultclaims import default_claims
-from harness.model.dimensions import AGAIN
+from harness.model.dimensions import AGAIN, SET
 from harness.model.factors import single_filters
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
@@ -206,9 +206,15 @@ def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ..
 
 
 def pool(runs: Sequence[Run]) -> pd.DataFrame:
-    """The records of all runs below each other; runs of the same name are told apart by their number."""
+    """The records of all runs below each other; runs of the same name are told apart by their number.
+
+    A page is of the set that the first run names: a page of two sets would be two pages.
+    """
     frames = [run.records.assign(run=name) for run, name in zip(runs, run_names(runs), strict=True)]
-    return pd.concat(frames, ignore_index=True)
+    records = pd.concat(frames, ignore_index=True)
+    if SET in records:
+        records[SET] = records.groupby("page")[SET].transform("first")
+    return records
 
 
 def run_names(runs: Sequence[Run]) -> list[str]:

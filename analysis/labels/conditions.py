@@ -17,9 +17,10 @@ from analysis.labels import engines, protocols
 from analysis.labels.metrics import WORKLOADS
 from analysis.labels.words import DASH, plain, rate, rate_with_unit, slug
 from harness.model.condition import USUAL_FACTOR
+from harness.model.dimensions import SET
 
 POINT = ("protocol", "rtt_ms")
-FOLLOWERS = ("server", "queue_down_bytes", "queue_up_bytes", "link")
+FOLLOWERS = ("server", "queue_down_bytes", "queue_up_bytes", "link", SET)
 FIRST = {"variant": "plain", "compression": "none", "factor": USUAL_FACTOR}  # goes before the others
 LONGEST_NUMBER = 12  # digits of a number in a name that counts as one
 LINKED = "link_emulated"
@@ -30,8 +31,8 @@ NAMED = ("page", "variant", "down_mbps", "up_mbps", "driver")
 def panel_columns(records: pd.DataFrame, condition_columns: Sequence[str]) -> tuple[str, ...]:
     """The columns that split conditions into panels.
 
-    Server, queue and link name usually follow from protocol, rate and RTT; each of them splits panels only
-    where one point of a figure would otherwise hold several of its values.
+    Server, queue and link name usually follow from protocol, rate and RTT, the set from the page; each of them splits
+    panels only where one point of a figure would otherwise hold several of its values.
     """
     panel = [column for column in condition_columns if column not in POINT + FOLLOWERS]
     for column in FOLLOWERS:

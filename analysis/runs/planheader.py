@@ -14,6 +14,7 @@ from harness.input.shown import shown
 from harness.model.claim import Claim
 from harness.model.condition import Condition
 from harness.model.kind import Kind
+from harness.model.pageset import SETS, Sets, sets_from_json
 from harness.model.workload import Workload
 
 PLAN_NUMBERS = ("seed", "blocks", "conditions")
@@ -25,7 +26,7 @@ class PlanHeader:
     """What plan.jsonl promises. Everything is None when the file is missing, `claims` also in older runs.
 
     `trials`: of each its block, and its condition as JSON. `planned` are those that are to be made: not those of
-    conditions that a look (looks.jsonl) has stopped (`stopped`).
+    conditions that a look (looks.jsonl) has stopped (`stopped`). `sets` is empty where the study names no set of pages.
     """
 
     study: str | None = None
@@ -37,6 +38,7 @@ class PlanHeader:
     stopped: frozenset[str] = frozenset()
     looks: tuple[int, ...] = ()
     claims: tuple[Claim, ...] | None = None
+    sets: Sets = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ def read_plan(directory: Path, notes: list[str]) -> PlanHeader:
         stopped=stopped,
         looks=planned_looks,
         claims=_claims(header, workload.kind if workload else Kind.LOAD, path),
+        sets=_sets(header, path),
     )
 
 
@@ -138,5 +141,13 @@ def _claims(header: Mapping[str, Any], kind: Kind, path: Path) -> tuple[Claim, .
     claims = optional(header, "claims", list, str(path))
     try:
         return None if claims is None else tuple(Claim.from_json(claim, kind) for claim in claims)
+    except StudyError as error:
+        raise RecordsError(f"{path}: the plan is damaged, or not one of ours: {error}") from error
+
+
+def _sets(header: Mapping[str, Any], path: Path) -> Sets:
+    """The sets of pages; none in runs of studies that name none."""
+    try:
+        return sets_from_json(header.get(SETS, {}))
     except StudyError as error:
         raise RecordsError(f"{path}: the plan is damaged, or not one of ours: {error}") from error

@@ -21,7 +21,9 @@ from analysis.runs.runfields import canonical, lines_if_there, optional, require
 from harness.errors import RecordsError
 from harness.input import jsontext, tomltext
 from harness.input.shown import one_line
+from harness.model.dimensions import SET
 from harness.model.kind import Kind
+from harness.model.pageset import set_of
 from harness.model.soundness import unsound
 
 RECORDS = "records.jsonl"
@@ -107,6 +109,8 @@ def _read_records(
         check_keys(data, where)
         kind = kind_of(data, kind, where)
         condition = flat_condition(data, kind, where)
+        if plan.sets:
+            condition[SET] = set_of(plan.sets, condition["page"])
         trial = required(data, "trial", str, where)
         attempt = required({"attempt": 1, **data}, "attempt", int, where)
         if attempt < 1:

@@ -12,12 +12,17 @@ NOTES_SHOWN, NOTE_CHARACTERS = 10, 200
 
 
 def print_made(out: Console, archive: Archive) -> None:
-    out.print(
+    out.print(made_line(archive))
+    for line in note_lines(archive):
+        out.print(f"  {line}", markup=False, soft_wrap=True)
+
+
+def made_line(archive: Archive) -> str:
+    """What was archived, and how much."""
+    return (
         f"archived {archive.start_url} as {archive.name}: {len(archive.entries)} responses of "
         f"{len(archive.hosts)} host(s), {total_bytes(archive) / 1000:,.0f} kB ({archive.folder})"
     )
-    for line in note_lines(archive):
-        out.print(f"  {line}", markup=False, soft_wrap=True)
 
 
 def note_lines(archive: Archive) -> list[str]:

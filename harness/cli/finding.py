@@ -17,7 +17,6 @@ from harness.errors import StudyError
 from harness.input import jsontext
 from harness.model.claim import pairs, settings
 from harness.model.condition import Condition
-from harness.model.dimensions import dimensions_of
 from harness.model.kind import Kind
 from harness.outcome import Outcome
 from harness.study.plan import claims_of
@@ -41,7 +40,7 @@ class Seen(NamedTuple):
 
 def comparisons_of(study: Study) -> int:
     """How many verdicts pay for each other: a claim has one in every setting."""
-    conditions = [dimensions_of(each) for each in study.conditions]
+    conditions = study.dimensions
     return sum(len(settings(claim, conditions)) for claim in claims_of(study))
 
 
@@ -111,7 +110,7 @@ def seen_so_far(study: Study, runs: Path) -> Seen | None:
 
 
 def _cv_of(study: Study, path: Path) -> float | None:
-    dimensions = [dimensions_of(each) for each in study.conditions]
+    dimensions = study.dimensions
     names = {id(each): str(condition) for each, condition in zip(dimensions, study.conditions, strict=True)}
     claims = claims_of(study)
     values = _values(path, {claim.metric for claim in claims})

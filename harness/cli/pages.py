@@ -1,9 +1,10 @@
-"""`coldload pages`: the archives there are, or what one holds."""
+"""`coldload pages`: the archives there are and the sets they are of, or what one archive holds."""
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from rich.console import Console
@@ -11,8 +12,11 @@ from rich.table import Table
 
 from harness.cli.archivelines import total_bytes
 from harness.cli.console import console, percent
+from harness.model.pageset import MARK
+from harness.study.pageset import all_sets
 from harness.verify.verification import stored
 from sites.archive import Archive, archives_root, list_archives, open_archive
+from sites.recipes import LICENCES_FILE
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -37,7 +41,18 @@ def run(arguments: argparse.Namespace) -> int:
             archive.captured_with,
         )
     out.print(table)
+    _print_sets({archive.name for archive in archives}, out)
     return 0
+
+
+def _print_sets(archived: Collection[str], out: Console) -> None:
+    """The sets that a study in this directory can name, and which of their pages are not archived."""
+    for each in all_sets():
+        out.print(f"\n{MARK}{each.name}: {each.title}")
+        out.print(f"  {len(each.pages)} pages: {', '.join(each.pages)}")
+        missing = [page for page in each.pages if page not in archived]
+        if missing:
+            out.print(f"  not archived: {', '.join(missing)}")
 
 
 def _print_page(archive: Archive) -> None:
@@ -60,6 +75,8 @@ def _print_page(archive: Archive) -> None:
         out.print()
         out.print(table)
     _print_verifications(archive, out)
+    if (archive.folder / LICENCES_FILE).is_file():
+        out.print(f"\nlicences: {archive.folder / LICENCES_FILE}")
     if archive.notes:
         out.print("\nnotes")
         for note in archive.notes:

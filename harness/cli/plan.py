@@ -6,6 +6,7 @@ import argparse
 import secrets
 from collections.abc import Iterable
 
+from harness.cli.archived import refuse_unless_archived
 from harness.cli.finding import finding, no_verdict_warning, seen_so_far
 from harness.cli.plaintext import aligned, say
 from harness.cli.studychoice import RUNS, chosen
@@ -23,6 +24,7 @@ LONG_MINUTES = 180
 
 def run(arguments: argparse.Namespace) -> int:
     _, _, study = chosen(arguments)
+    refuse_unless_archived(study)
     plan = make_plan(study, study.seed if study.seed is not None else secrets.randbits(32))
     for line in conditions_table(study):
         say(line)

@@ -9,6 +9,7 @@ import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.cli.archived import refuse_unless_archived
 from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure
 from harness.cli.enough import enough_for
@@ -22,7 +23,7 @@ from harness.run.runner import run_study
 from harness.run.standing import Standing
 from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
-from sites.archive import archives_root, open_archive
+from sites.archive import archives_root
 
 REASONS_SHOWN = 3
 
@@ -40,8 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_and_report(arguments: argparse.Namespace, path: Path, text: str, study: Study) -> int:
     """Run a study in its run directory and write the report; `text` is the study file with the options noted."""
-    for page in study.every_page:
-        open_archive(archives_root(), page)  # refuses before anything is written
+    refuse_unless_archived(study)  # before anything is written
     folder = arguments.out or _folder(study, text, fresh=arguments.new)
     seed = study.seed if study.seed is not None else secrets.randbits(32)
     with open_run(folder, text, make_plan(study, seed)) as opened:

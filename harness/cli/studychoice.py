@@ -10,9 +10,10 @@ from typing import Any
 
 from harness.cli.plaintext import say
 from harness.errors import StudyError
-from harness.model.dimensions import OF_WORKLOADS, dimensions_of, of_workload
+from harness.model.dimensions import OF_WORKLOADS, SET, of_workload
 from harness.model.kind import Kind
 from harness.model.link import Link
+from harness.model.pageset import MARK
 from harness.study.claimfile import narrowed
 from harness.study.namedserver import NamedServer
 from harness.study.study import Study
@@ -76,6 +77,8 @@ def _only_factor(study: Study, choice: str, value: str) -> Study:
 def _only_of_one(study: Study, choice: str, key: str, value: str) -> Study:
     if study.kind is not Kind.LOAD and key in OF_WORKLOADS[study.kind]:
         return _only_workload(study, choice, key, value)
+    if key == SET:
+        return _of_set(study, choice, value.removeprefix(MARK))
     lists: dict[str, tuple[Any, ...]] = {
         "page": study.pages,
         "variant": study.variants,
@@ -87,7 +90,7 @@ def _only_of_one(study: Study, choice: str, key: str, value: str) -> Study:
         "server": tuple(dict.fromkeys(setup.server for setup in study.setups)),
     }
     if key not in lists:
-        raise StudyError(f"--only {choice}: the key must be one of {', '.join((*lists, 'factor'))}")
+        raise StudyError(f"--only {choice}: the key must be one of {', '.join((*lists, SET, 'factor'))}")
     names = [item.name if isinstance(item, Link) else str(item) for item in lists[key]]
     if value not in names:
         raise StudyError(f"--only {choice}: the study has no such {key}; it has: {', '.join(names)}")
@@ -96,6 +99,14 @@ def _only_of_one(study: Study, choice: str, key: str, value: str) -> Study:
         return _at_server(study, chosen)
     kept: dict[str, Any] = {f"{key}s": (chosen,)}
     return replace(study, **kept)
+
+
+def _of_set(study: Study, choice: str, name: str) -> Study:
+    """The pages of one set of a study."""
+    if name not in study.sets:
+        there = ", ".join(study.sets) or "none"
+        raise StudyError(f"--only {choice}: the study has no such {SET}; it has: {there}")
+    return replace(study, pages=tuple(page for page in study.pages if page in study.sets[name]))
 
 
 def _at_server(study: Study, server: NamedServer) -> Study:
@@ -123,7 +134,7 @@ def _only_workload(study: Study, choice: str, key: str, value: str) -> Study:
 
 def _with_claims_left(study: Study) -> Study:
     """The study with the claims that its conditions still hold; says which ones they do not."""
-    conditions = [dimensions_of(each) for each in study.conditions]
+    conditions = study.dimensions
     left = []
     for claim in study.claims:
         still = narrowed(claim, conditions)

@@ -7,10 +7,13 @@ from typing import Any
 
 from harness.model.condition import Condition
 from harness.model.kind import Kind
+from harness.model.pageset import Sets, set_of
 from harness.model.workload import Requests, Users, Workload
 
+SET = "set"  # the set of pages that a page is of, where a study names sets
 DIMENSIONS = (
     "page",
+    SET,
     "variant",
     "compression",
     "protocol",
@@ -35,6 +38,12 @@ OF_LINKS = ("link", "rtt_ms", "down_mbps", "up_mbps")
 NUMBERS = ("rtt_ms", "down_mbps", "up_mbps")
 AGAIN = "again"  # marks the baseline that is measured a second time under another name
 QUEUE_SIZES = ("queue_down_bytes", "queue_up_bytes")
+FOLLOWERS: Mapping[str, tuple[str, ...]] = {
+    "page": (SET,),
+    "engine": ("server", "driver"),
+    "driver": ("server",),
+    "protocol": ("server", "link", *QUEUE_SIZES),
+}
 
 
 def dimensions_by(kind: Kind) -> tuple[str, ...]:
@@ -42,14 +51,18 @@ def dimensions_by(kind: Kind) -> tuple[str, ...]:
     return (*DIMENSIONS, *OF_WORKLOADS[kind])
 
 
-def dimensions_of(condition: Condition) -> dict[str, Any]:
-    """The dimensions of a condition, and what else its link is, flat: `link` is the name of the link."""
+def dimensions_of(condition: Condition, sets: Sets | None = None) -> dict[str, Any]:
+    """The dimensions of a condition, and what else its link is, flat: `link` is the name of the link.
+
+    `sets`: those of its study, which a condition does not know.
+    """
     flat = condition.to_json()
     link = flat.pop("link")
     flat.pop("workload", None)
     flat |= of_workload(condition.workload)
     taken = {"name": "link", **{key: key for key in (*NUMBERS, *QUEUE_SIZES)}}
     flat |= {taken.get(key, f"link_{key}"): value for key, value in link.items()}
+    flat |= {SET: set_of(sets, condition.page)} if sets else {}
     return {key: str(each) if isinstance(each, str) else each for key, each in flat.items()}
 
 
@@ -67,16 +80,14 @@ def of_workload(workload: Workload | None) -> dict[str, Any]:
 def follows(dimension: str, named: str) -> bool:
     """Whether a dimension may differ between two conditions only because another one does.
 
-    Server and driver follow the engine. Server, name of the link and size of its queues follow the protocol, the latter
-    two also the numbers of the link. All of a link follows its name. A factor may change anything but protocol and
-    engine.
+    The set follows the page. Server and driver follow the engine. Server, name of the link and size of its queues
+    follow the protocol, the latter two also the numbers of the link. All of a link follows its name. A factor may
+    change anything but protocol and engine.
     """
     if named == "factor":
         return dimension not in ("protocol", "engine", "driver")
-    if named in ("engine", "driver"):
-        return dimension == "server" or (named, dimension) == ("engine", "driver")
-    if named == "protocol":
-        return dimension in ("server", "link", *QUEUE_SIZES)
+    if named in FOLLOWERS:
+        return dimension in FOLLOWERS[named]
     if named == "link":
         return dimension in OF_LINKS or _of_link_alone(dimension)
     if named in NUMBERS:

@@ -21,11 +21,13 @@ from harness.model.observation import Observation
 from harness.model.rate import RecordedRate
 from harness.records import Record
 from harness.run.standing import LOOKS, RECORDS, Standing
+from harness.study.pageset import FOLDER as SETS
+from harness.study.pageset import set_text
 from harness.study.plan import Plan
 from harness.system.files import append_line, drop_cut_line, write_whole
 
 # What a run that was killed before its plan was written may have left.
-BEFORE_THE_PLAN = {".lock", "study.toml", "study.toml.new", "plan.jsonl.new", "rates"}
+BEFORE_THE_PLAN = {".lock", "study.toml", "study.toml.new", "plan.jsonl.new", "rates", SETS}
 
 
 class RunDirectory:
@@ -152,6 +154,7 @@ def open_run(folder: Path, study_text: str, plan: Plan) -> Iterator[RunDirectory
             if any(path.name not in BEFORE_THE_PLAN for path in folder.iterdir()):
                 raise RecordsError(f"{folder} is not empty and holds no run; choose another --out")
             _keep_rates(folder / "rates", plan)
+            _keep_sets(folder / SETS, plan)
             write_whole(study_path, study_text)
             write_whole(plan_path, plan.to_lines())
         yield RunDirectory(folder, plan)
@@ -164,6 +167,13 @@ def _keep_rates(folder: Path, plan: Plan) -> None:
         if isinstance(rate, RecordedRate):
             folder.mkdir(exist_ok=True)
             write_whole(folder / f"{rate.sha256[:12]}-{rate.file}", rate.text)
+
+
+def _keep_sets(folder: Path, plan: Plan) -> None:
+    """The sets of pages, so that the study of the run can be run again from here."""
+    for name, pages in plan.sets.items():
+        folder.mkdir(exist_ok=True)
+        write_whole(folder / f"{name}.toml", set_text(name, pages))
 
 
 @contextlib.contextmanager

@@ -12,10 +12,11 @@ from harness.input import keys
 from harness.input.shown import shortened, shown
 from harness.model.claim import Claim, pairs, selects
 from harness.model.compression import Compression
-from harness.model.dimensions import dimensions_by, follows
+from harness.model.dimensions import SET, dimensions_by, follows
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric, numeric_metric
+from harness.model.pageset import MARK
 from harness.model.variant import parse_variant
 
 CLAIM_KEYS = (
@@ -107,6 +108,8 @@ class _ClaimReader:
         if key not in table:
             raise StudyError(f'{key} is missing; name one, as in {key} = {{protocol = "h2"}}')
         side = keys.table(key, table[key], tuple(self.values))
+        if SET in side:
+            raise StudyError(f"{key}: {SET} goes into where; pages are compared with themselves")
         return {dimension: self._known(key, dimension, each) for dimension, each in side.items()}
 
     def _where(self, table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
@@ -130,6 +133,8 @@ class _ClaimReader:
             if each == wanted:
                 return each
         there = [each for each in self.values[dimension] if each is not None]
+        if not there and dimension == SET:
+            raise StudyError(f'{key}: the study names no set; name one in pages, as in pages = ["@mobile"]')
         known = [f"{each:g}" if isinstance(each, float) else str(each) for each in there] or ["none"]
         near = keys.nearest(found, known) if isinstance(found, str) else ""
         raise StudyError(
@@ -177,6 +182,8 @@ def _written_out(dimension: str, found: Any) -> Any:
             return parse_variant(found).name
         if isinstance(found, str) and dimension == "compression":
             return str(Compression.parse(found))
+        if isinstance(found, str) and dimension == SET:
+            return found.removeprefix(MARK)
     except StudyError:
         pass  # what the study has is told then, not what it could have
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.errors import RecordsError, StudyError
@@ -15,10 +15,10 @@ from harness.input.shown import shown
 from harness.model.claim import Claim
 from harness.model.condition import Condition
 from harness.model.defaultclaims import default_claims
-from harness.model.dimensions import dimensions_of
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
+from harness.model.pageset import SETS, Sets, sets_from_json, to_json
 from harness.study.blocks import settings_of, shuffled
 from harness.study.study import MAX_PLANNED, Study
 from harness.study.trials import USUAL_ATTEMPTS, Trials
@@ -57,8 +57,8 @@ class PlannedTrial:
 class Plan:
     """The trials of a run with the seed that ordered them. The same study and seed give the same plan.
 
-    `claims` are those of the study or, where it names none, the default ones. The plan of an older version has none,
-    and its `per_condition` is None.
+    `claims` are those of the study or, where it names none, the default ones. `sets` are its sets of pages. The plan
+    of an older version has no claims, and its `per_condition` is None.
     """
 
     study: str
@@ -66,6 +66,7 @@ class Plan:
     trials: tuple[PlannedTrial, ...]
     per_condition: Trials | None = None
     claims: tuple[Claim, ...] = ()
+    sets: Sets = field(default_factory=dict)
 
     @property
     def attempts(self) -> int:
@@ -127,6 +128,7 @@ class Plan:
             "conditions": self.conditions,
             **({"per_condition": self.per_condition.to_json()} if self.per_condition else {}),
             **({"claims": [claim.to_json() for claim in self.claims]} if self.claims else {}),
+            **({SETS: to_json(self.sets)} if self.sets else {}),
         }
         rows = [header, *(trial.to_json() for trial in self.trials)]
         return "".join(json.dumps(row) + "\n" for row in rows)
@@ -142,7 +144,8 @@ class Plan:
             per_condition = None if each is None else Trials.from_json(each)
             kind = trials[0].condition.kind if trials else Kind.LOAD
             claims = tuple(Claim.from_json(claim, kind) for claim in header.get("claims", ()))
-            plan = cls(keys.text(header, "study"), int(seed), trials, per_condition, claims)
+            sets = sets_from_json(header.get(SETS, {}))
+            plan = cls(keys.text(header, "study"), int(seed), trials, per_condition, claims, sets)
             complete = header["schema"] == PLAN_SCHEMA and header["trials"] == len(trials)
         except (ValueError, KeyError, TypeError, StudyError) as error:
             raise RecordsError(
@@ -162,9 +165,9 @@ def make_plan(study: Study, seed: int) -> Plan:
         for condition in shuffled(settings, source):
             order = len(planned) + 1
             planned.append(PlannedTrial(f"{order:05d}", block, order, condition))
-    return Plan(study.name, seed, tuple(planned), study.trials, claims_of(study))
+    return Plan(study.name, seed, tuple(planned), study.trials, claims_of(study), study.every_set)
 
 
 def claims_of(study: Study) -> tuple[Claim, ...]:
     """The study's own claims, or the usual ones."""
-    return study.claims or default_claims([dimensions_of(each) for each in study.conditions], study.kind)
+    return study.claims or default_claims(study.dimensions, study.kind)

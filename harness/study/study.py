@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from harness.errors import StudyError
 from harness.model.claim import Claim
 from harness.model.compression import Compression
 from harness.model.condition import Condition
 from harness.model.device import Device
+from harness.model.dimensions import dimensions_of
 from harness.model.engine import Driver, Engine
 from harness.model.kind import Kind
 from harness.model.link import Backend, Link
+from harness.model.pageset import Sets, narrowed
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, TcpSettings
 from harness.model.variant import Variant
@@ -53,8 +56,8 @@ class Study:
     `replays` hold what each engine gets, these with each of the compressions; of several servers, a protocol is
     measured with those that speak it, a compression with those that can compress so. A depth is measured with the
     protocols that take one, where there are others. With `aa` each setting's baseline is measured twice
-    (`harness.study.blocks`). `claims` are those of the file. StudyError when that makes more trials than anybody can
-    mean.
+    (`harness.study.blocks`). `claims` are those of the file, `sets` the pages that it names by a set. StudyError when
+    that makes more trials than anybody can mean.
 
     `factors` are studies of the same run, each with something changed and called by its `factor`; a study that has any
     is itself called USUAL_FACTOR. How the run is made is told by this study alone.
@@ -84,6 +87,7 @@ class Study:
     claims: tuple[Claim, ...] = ()
     factor: str = ""
     factors: tuple[Study, ...] = ()
+    sets: Sets = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         conditions = sum(part.most_conditions for part in self.parts)
@@ -107,6 +111,12 @@ class Study:
     def every_page(self) -> tuple[str, ...]:
         """The pages of all parts, each once."""
         return tuple(dict.fromkeys(page for part in self.parts for page in part.pages))
+
+    @property
+    def every_set(self) -> Sets:
+        """The sets of all parts; one of which no page is left is not among them."""
+        named = {name: pages for part in self.parts for name, pages in part.sets.items()}
+        return narrowed(named, self.every_page)
 
     @property
     def most_conditions(self) -> int:
@@ -151,6 +161,11 @@ class Study:
             if protocol in setup.protocols and compression in setup.compressions and fits(workload, protocol)
             for driver in setup.drivers
         )
+
+    @property
+    def dimensions(self) -> list[dict[str, Any]]:
+        """The conditions as claims see them, with the set of the page where the study names sets."""
+        return [dimensions_of(each, self.every_set) for each in self.conditions]
 
     @property
     def setups(self) -> tuple[EngineSetup, ...]:

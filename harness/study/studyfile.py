@@ -16,9 +16,9 @@ from harness.input.shown import shown
 from harness.model.compression import RECORDED, Compression
 from harness.model.condition import USUAL_FACTOR, Origins
 from harness.model.device import DESKTOP, DEVICES
-from harness.model.dimensions import dimensions_of
 from harness.model.kind import Kind
 from harness.model.link import Backend, Link
+from harness.model.pageset import refuse_overlap
 from harness.model.protocol import Protocol
 from harness.model.settings import (
     LONGEST_CHAIN,
@@ -35,6 +35,7 @@ from harness.study.claimfile import claims_of
 from harness.study.enginekeys import by_engine, drivers_in, engines_in
 from harness.study.factorfile import factors_in
 from harness.study.linkfile import links_of
+from harness.study.pageset import pages_of
 from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
 from harness.study.study import Study, fits
@@ -133,6 +134,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         raise StudyError(f"name is {shown(name)}; it may hold letters, digits, '.', '_' and '-' only")
     protocols = tuple(keys.enums(data, "protocols", Protocol))
     engines = engines_in(data, kind, protocols)
+    pages, sets = pages_of(data, folder)
     device = DEVICES[keys.choice("device", data.get("device", DESKTOP.name), tuple(DEVICES))]
     replays = {
         engine: _replay(data, keys.choice("tls", value, TLS_VERSIONS))
@@ -142,7 +144,8 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         name=name,
         kind=kind,
         title=keys.text(data, "title", name),
-        pages=_names(data, "pages"),
+        pages=pages,
+        sets=sets,
         variants=_variants(data),
         compressions=_compressions(data),
         protocols=protocols,
@@ -167,7 +170,8 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     factors = tuple(_factor(name, changed, study.links, folder) for name, changed in factors_in(data))
     if factors:
         study = replace(study, factor=USUAL_FACTOR, factors=factors)
-    return replace(study, claims=claims_of(data, [dimensions_of(each) for each in study.conditions], kind))
+        refuse_overlap(study.every_set)
+    return replace(study, claims=claims_of(data, study.dimensions, kind))
 
 
 def _factor(name: str, changed: Mapping[str, Any], usual: tuple[Link, ...], folder: Path) -> Study:
@@ -276,14 +280,6 @@ def _tcp(table: Mapping[str, Any]) -> TcpSettings:
             table, "slow_start_after_idle", default=default.slow_start_after_idle
         ),
     )
-
-
-def _names(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    found = keys.entries(data, key)
-    for name in found:
-        if not isinstance(name, str) or not NAME_PATTERN.fullmatch(name):
-            raise StudyError(f"{key} holds {shown(name)}, which cannot be the name of an archive")
-    return tuple(found)
 
 
 def _variants(data: Mapping[str, Any]) -> tuple[Variant, ...]:

@@ -8,14 +8,19 @@ from pathlib import Path
 from harness.system.cache import cache_folder
 from sites.recipes.agency import AGENCY
 from sites.recipes.dummy import DUMMY
+from sites.recipes.gazetteer import GAZETTEER
 from sites.recipes.icons import ICONS
+from sites.recipes.licences import LICENCES_FILE, keep_licences
+from sites.recipes.mobilenews import MOBILE_NEWS
 from sites.recipes.noise import NOISE
 from sites.recipes.objects import OBJECTS
 from sites.recipes.recipe import Recipe
+from sites.recipes.templates import TEMPLATES
 from sites.recipes.texts import TEXTS
 
 RECIPES: Mapping[str, Recipe] = {
-    recipe.name: recipe for recipe in (DUMMY, AGENCY, ICONS, *NOISE, *TEXTS, *OBJECTS)
+    recipe.name: recipe
+    for recipe in (DUMMY, AGENCY, MOBILE_NEWS, ICONS, *NOISE, *TEXTS, *OBJECTS, *TEMPLATES, GAZETTEER)
 }
 
 
@@ -24,4 +29,4 @@ def package_cache() -> Path:
     return cache_folder() / "packages"
 
 
-__all__ = ["RECIPES", "Recipe", "package_cache"]
+__all__ = ["LICENCES_FILE", "RECIPES", "Recipe", "keep_licences", "package_cache"]

@@ -10,6 +10,7 @@ from email.utils import format_datetime
 from pathlib import Path
 
 from sites.archive import Archive, Response, write_archive
+from sites.recipes.packages import Package
 from sites.warc import About
 
 
@@ -18,7 +19,8 @@ class Recipe:
     """A page made at set-up. `responses` gets the folder where downloaded packages are kept.
 
     The responses are the same every time. `crawled` asks for the page to be archived by serving these
-    responses and crawling them, as a live site is; otherwise they are the archive.
+    responses and crawling them with that user agent (`sites.httrack`), as a live site is; otherwise they are the
+    archive. `packages` are those it takes contents from. `spare`: set-up goes on when they cannot be had.
     """
 
     name: str
@@ -26,16 +28,19 @@ class Recipe:
     summary: str
     licence: str
     responses: Callable[[Path], Iterable[Response]]
-    crawled: bool = False
+    crawled: str | None = None
+    packages: tuple[Package, ...] = ()
+    spare: bool = False
 
     def archive(self, root: Path, packages: Path) -> Archive:
         """Make the page and store it under its own name; what it downloads is kept in `packages`."""
-        return write_archive(
-            root,
-            self.name,
-            About(self.start_url, "recipe", "", (self.summary, f"Licence: {self.licence}")),
-            self.responses(packages),
-        )
+        about = About(self.start_url, "recipe", "", self.notes)
+        return write_archive(root, self.name, about, self.responses(packages))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the archive says of the page."""
+        return self.summary, f"Licence: {self.licence}"
 
 
 def static(url: str, content_type: str, body: bytes, made: datetime, *more: tuple[str, str]) -> Response:

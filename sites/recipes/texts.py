@@ -66,6 +66,7 @@ TEXTS = tuple(
         licence="State of the Union address of 1907: public domain, as dedicated by the npm package "
         f"{SPEECHES} (data PDDL 1.0, their contents CC0 1.0)",
         responses=partial(responses, size_bytes=size * 1000),
+        packages=(SPEECHES,),
     )
     for size in SIZES_KB
 )

@@ -28,6 +28,7 @@ class Synthetic:
     `aa`: the baseline of each page and link is measured twice. `claims` of the plan's header; None for a run of an
     older version, which has none. `factors` multiply the times of a page, variant, protocol or compression, by name.
     `run_noise`: how far each protocol is off in this run as a whole, as a standard deviation; depends on the seed.
+    `sets`: of pages, in the plan's header.
     """
 
     pages: tuple[str, ...] = ("dummy-2012", "news-mobile")
@@ -47,6 +48,7 @@ class Synthetic:
     claims: tuple[Claim, ...] | None = None
     factors: Mapping[str, float] = field(default_factory=dict)
     run_noise: float = 0.0
+    sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def conditions(self) -> list[dict[str, Any]]:
         every = product(
@@ -116,6 +118,8 @@ class Synthetic:
         }
         if self.claims is not None:
             header["claims"] = [claim.to_json() for claim in self.claims]
+        if self.sets:
+            header["sets"] = {name: list(pages) for name, pages in self.sets.items()}
         keys = ("trial", "block", "order", "condition")
         planned = [{key: r[key] for key in keys} for r in records if r["attempt"] == 1]
         links = {c["link"]["name"]: c["link"] for c in self.conditions()}

@@ -37,7 +37,7 @@ def dummy_page() -> list[Response]:
 @pytest.fixture(scope="module")
 def agency_page() -> list[Response]:
     try:
-        fetch(agency.PACKAGES, package_cache())
+        fetch(agency.TEMPLATE.packages, package_cache())
     except EnvironmentLacks as error:
         pytest.skip(f"the agency page needs the network once: {error}")
     return list(RECIPES["agency"].responses(package_cache()))
@@ -54,10 +54,12 @@ def decoded(responses: list[Response]) -> dict[str, Response]:
 
 def test_recipes_are_found_by_name() -> None:
     assert list(RECIPES) == [
-        *("dummy-2012", "agency", "icons-2013"),
+        *("dummy-2012", "agency", "mobile-news-2012", "icons-2013"),
         *("noise-1k", "noise-10k", "noise-100k"),
         *("text-10k", "text-25k", "text-50k", "text-75k", "text-100k"),
         *("objects-5", "objects-20", "objects-100"),
+        *("framework7", "clean-blog", "article", "resume", "freelancer"),
+        *("landing", "creative", "paper-kit", "dashboard", "datatable", "gazetteer"),
     ]
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert all(recipe.licence and recipe.summary for recipe in RECIPES.values())
@@ -152,12 +154,15 @@ class Pictures(HTMLParser):
 
 def test_the_agency_page_comes_from_five_hosts(agency_page: list[Response]) -> None:
     assert len(agency_page) == 35
-    assert {urlsplit(response.url).hostname for response in agency_page} == set(agency.HOST_HEADERS)
+    assert {urlsplit(response.url).hostname for response in agency_page} == {
+        *("agency.example", "cdn.jsdelivr.net", "use.fontawesome.com"),
+        *("fonts.googleapis.com", "fonts.gstatic.com"),
+    }
     assert {urlsplit(response.url).scheme for response in agency_page} == {"https"}
 
 
 def test_one_object_alone_is_missing(agency_page: list[Response]) -> None:
-    assert missing(decoded(agency_page), agency.START_URL) == [
+    assert missing(decoded(agency_page), agency.TEMPLATE.start_url) == [
         "https://cdn.startbootstrap.com/sb-forms-latest.js"
     ]
 

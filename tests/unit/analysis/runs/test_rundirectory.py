@@ -330,3 +330,19 @@ def test_a_plan_with_two_headers_is_refused(run: Path) -> None:
     write_lines(path, [header, *planned, header | {"claims": []}])
     with pytest.raises(RecordsError, match=r"plan\.jsonl:18: a second header"):
         load(run)
+
+
+def test_the_plan_tells_the_set_of_a_page(run: Path) -> None:
+    assert "set" not in load(run).records
+    change_plan(run, sets={"old": ["dummy-2012", "other"]})
+    seen = load(run)
+    assert seen.plan.sets == {"old": ("dummy-2012", "other")}
+    assert set(seen.records["set"]) == {"old"}
+    assert "set" in seen.condition_columns
+
+
+@pytest.mark.parametrize("sets", [7, {"old": []}, {"old": ["a/b"]}, {"a": ["x"], "b": ["x"]}])
+def test_damaged_sets_are_refused(run: Path, sets: Any) -> None:
+    change_plan(run, sets=sets)
+    with pytest.raises(RecordsError, match=r"plan\.jsonl: .*damaged"):
+        load(run)

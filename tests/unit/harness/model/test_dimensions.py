@@ -10,7 +10,7 @@ import pytest
 
 from analysis.runs.rundirectory import load
 from harness.model.condition import Condition, Origins
-from harness.model.dimensions import DIMENSIONS, dimensions_of, follows, value
+from harness.model.dimensions import DIMENSIONS, SET, dimensions_of, follows, value
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
@@ -38,7 +38,10 @@ def test_the_columns_of_the_analysis_are_the_dimensions(tmp_path: Path, factor: 
     assert set(dimensions) == set(run.condition_columns)
     assert {key: value(dimensions, key) for key in dimensions} == {key: value(row, key) for key in dimensions}
     of_studies_without_factors = set() if factor else {"factor"}
-    assert set(DIMENSIONS) - of_studies_without_factors <= set(dimensions)
+    assert set(DIMENSIONS) - of_studies_without_factors - {SET} <= set(
+        dimensions
+    )  # which knows the sets of its study
+    assert dimensions_of(CONDITION, {"mine": (CONDITION.page,)})[SET] == "mine"
 
 
 def test_what_follows_a_link() -> None:

@@ -195,3 +195,22 @@ def test_an_environment_without_an_engine_of_the_run_is_damaged(tmp_path: Path) 
         run.write_environment({**MADE_WITH, "programs": {"chromium": "Chromium 156"}})
         with pytest.raises(RecordsError, match="is damaged"):
             run.write_environment(MADE_WITH)
+
+
+def test_a_run_keeps_the_sets_of_its_study_so_that_it_can_run_again(tmp_path: Path) -> None:
+    (tmp_path / "sets").mkdir()
+    (tmp_path / "sets" / "small.toml").write_text('pages = ["one", "two"]\n')
+    text = STUDY.replace('pages = ["one"]', 'pages = ["@small"]')
+    plan = make_plan(parse_study(text, "mine.toml", tmp_path), 1)
+    with open_run(tmp_path / "run", text, plan) as run:
+        assert run.plan.sets == {"small": ("one", "two")}
+    (tmp_path / "sets" / "small.toml").unlink()
+    again = make_plan(parse_study(text, "study.toml", tmp_path / "run"), 1)
+    assert again == plan
+    with open_run(tmp_path / "run", text, again) as run:
+        assert run.plan == plan
+
+
+def test_a_run_without_sets_keeps_none(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", STUDY, PLAN):
+        assert not (tmp_path / "run" / "sets").exists()

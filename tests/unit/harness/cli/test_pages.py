@@ -1,0 +1,68 @@
+"""`coldload pages` and studies that name a set: which pages there are, and which are missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.cli.archived import refuse_unless_archived
+from harness.cli.main import main
+from harness.errors import ArchiveError
+from harness.study.studyfile import parse_study
+from sites.archive import Response, write_archive
+from sites.warc import About
+
+STUDY = """
+name = "mine"
+pages = ["@small"]
+protocols = ["h2"]
+[[links]]
+down_mbps = 10
+rtt_ms = 20
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a set of two pages, of which one is archived."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLDLOAD_ARCHIVES", raising=False)
+    (tmp_path / "sets").mkdir()
+    (tmp_path / "sets" / "small.toml").write_text('title = "small ones"\npages = ["there", "gone"]\n')
+    page = Response("http://there.example/", 200, (("Content-Type", "text/html"),), b"<p>")
+    write_archive(tmp_path / "archives", "there", About("http://there.example/", "test", "", ()), [page])
+    return tmp_path
+
+
+def test_pages_shows_the_sets_and_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pages"]) == 0
+    said = capsys.readouterr().out
+    assert "@small: small ones\n  2 pages: there, gone\n  not archived: gone\n" in said
+    assert "@mobile: " in said
+
+
+def test_a_damaged_set_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "sets" / "small.toml").write_text("pages = []\n")
+    assert main(["pages"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_page_of_a_set_that_is_not_archived_is_named_with_its_set(here: Path) -> None:
+    study = parse_study(STUDY, "mine.toml", here)
+    with pytest.raises(
+        ArchiveError, match="page 'gone' of @small is not archived in archives; `coldload archive"
+    ):
+        refuse_unless_archived(study)
+    (here / "sets" / "small.toml").write_text('pages = ["there"]\n')
+    refuse_unless_archived(parse_study(STUDY, "mine.toml", here))
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_nothing_is_written_for_a_set_with_a_missing_page(
+    command: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "mine.toml").write_text(STUDY)
+    assert main([command, "mine.toml"]) == 2
+    assert "'gone' of @small" in capsys.readouterr().err
+    assert not (here / "runs").exists()

