@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # 
 _MARKDOWN = re.compile(r"[\\`*|$~]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<!\w)_|_(?!\w)|(?<=\])[(\[]")
 
 
-LONGEST_ON_ONE_LINE = 40  # characters of a cell, where columns can be wrapped
+LONGEST_ON_ONE_LINE, WIDEST_HEAD = 40, 12  # characters of a cell and of a head, where columns can be wrapped
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -134,12 +135,17 @@ def caption(table: Table) -> str:
     return " ".join(f"{part.removesuffix('.')}." for part in (table.title, table.note) if part)
 
 
-def tabular(table: Table, *, wrapped: str = "", environment: str = "tabular", rows: int | None = None) -> str:
-    """The table alone, or its first rows. `wrapped`: the width of columns of long texts, as in `4cm`."""
+def tabular(table: Table, *, wrapped: str = "", rows: int | None = None) -> str:
+    """The table alone, or its first rows. `wrapped`: the width of columns of long texts, as in `4cm`; heads are then
+    wrapped, too.
+    """
     numbers = range(len(table.head))
+    heads = [
+        _head(table, column) if wrapped else escape_latex(text) for column, text in enumerate(table.head)
+    ]
     head = [
-        rf"\multicolumn{{2}}{{r}}{{{escape_latex(text)}}}" if table.has_aside(column) else escape_latex(text)
-        for column, text in enumerate(table.head)
+        rf"\multicolumn{{2}}{{r}}{{{text}}}" if table.has_aside(column) else text
+        for column, text in enumerate(heads)
     ]
     body: list[str] = []
     for starts, row in itertools.islice(table.grouped(), rows):
@@ -154,16 +160,22 @@ def tabular(table: Table, *, wrapped: str = "", environment: str = "tabular", ro
         body.append((f"{{}}{line}" if line.startswith(("[", "*")) else line) + r" \\")
     return "\n".join(
         [
-            rf"\begin{{{environment}}}{{{''.join(_layout(table, column, wrapped) for column in numbers)}}}",
+            rf"\begin{{tabular}}{{{''.join(_layout(table, column, wrapped) for column in numbers)}}}",
             r"\toprule",
             " & ".join(head) + r" \\",
             r"\midrule",
-            *([r"\endhead"] if environment == "longtable" else []),
             *body,
             r"\bottomrule",
-            rf"\end{{{environment}}}",
+            r"\end{tabular}",
         ]
     )
+
+
+def _head(table: Table, column: int) -> str:
+    """A head on as many lines as it needs words."""
+    lines = textwrap.wrap(table.head[column], WIDEST_HEAD, break_long_words=False, break_on_hyphens=False)
+    told = r" \\ ".join(map(escape_latex, lines))
+    return rf"\shortstack[{'l' if table.is_text(column) else 'r'}]{{{told}}}" if len(lines) > 1 else told
 
 
 def _layout(table: Table, column: int, wrapped: str) -> str:

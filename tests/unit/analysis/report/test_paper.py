@@ -39,18 +39,19 @@ RUN = Synthetic(
     outcomes={"00001": "page-timeout", "00005": "wrong-protocol"},
     claims=(CLAIM,),
 )
-HOSTILE = r"\input{/etc/passwd} \write18{id} $x_1^2$ 50% #1 & {open ~ 中😀 \end{document}"
+HOSTILE = r"\input{/etc/passwd} \write18{id} $x_1^2$ 50% #1 & {open ~ \end{document}"
+FOREIGN = f"{HOSTILE} 中😀"  # a page's name is drawn in figures, too, whose font has no such signs
 
 
 def hostile_run(folder: Path) -> Path:
     """A run whose every text is somebody else's."""
     run = replace(RUN, pages=(HOSTILE,)).write(folder)
-    (run / "study.toml").write_text(f"name = 'made-up'\ntitle = '{HOSTILE}'\n")
+    (run / "study.toml").write_text(f"name = 'made-up'\ntitle = '{FOREIGN}'\n")
     environment = json.loads((run / "environment.json").read_text())
-    environment["coldload"] = HOSTILE
-    environment["machine"]["processor"] = HOSTILE
-    environment["programs"]["chromium"] = HOSTILE
-    environment["archives"] = {HOSTILE: {"digest": "ab" * 32, "start_url": f"http://a.example/{HOSTILE}"}}
+    environment["coldload"] = FOREIGN
+    environment["machine"]["processor"] = FOREIGN
+    environment["programs"]["chromium"] = FOREIGN
+    environment["archives"] = {FOREIGN: {"digest": "ab" * 32, "start_url": f"http://a.example/{FOREIGN}"}}
     (run / "environment.json").write_text(json.dumps(environment))
     return run
 
