@@ -12,23 +12,23 @@ from analysis.labels import engines, protocols, words
 from analysis.labels.conditions import NO_LINK, is_linked
 from analysis.report import facts
 from analysis.report.kindtexts import TEXTS
-from analysis.report.statisticstexts import Said, statistics_texts
+from analysis.report.statisticstexts import Paragraph, statistics_texts
 from harness.model.kind import Kind
 
 ALWAYS = ("dnsmasq", "linkem")  # programs of every run
 RATES = ("down_mbps", "up_mbps")
 
 
-def method_texts(results: Results) -> Iterator[Said]:
+def method_texts(results: Results) -> Iterator[Paragraph]:
     """The paragraphs of a methods section, in reading order."""
     text = TEXTS[results.kind]
-    yield Said("Trials.", text.trial)
-    yield Said(f"{results.metric_label} ({results.metric})", text.metric)
-    yield Said("Conditions.", conditions(results))
-    yield Said("Set-up.", versions(results))
-    yield Said("Sample.", sample(results))
-    yield Said("Exclusions.", exclusions(results))
-    yield Said("Calibration of the links.", calibration(results))
+    yield Paragraph("Trials.", text.trial)
+    yield Paragraph(f"{results.metric_label} ({results.metric})", text.metric)
+    yield Paragraph("Conditions.", conditions(results))
+    yield Paragraph("Set-up.", versions(results))
+    yield Paragraph("Sample.", sample(results))
+    yield Paragraph("Exclusions.", exclusions(results))
+    yield Paragraph("Calibration of the links.", calibration(results))
     yield from statistics_texts(results)
 
 

@@ -18,7 +18,8 @@ _CELL = re.compile(
     r"\[(?P<shown>[^\[\]]*)\]\((?P<file>reproduction/[\w.-]+\.csv)#(?P<row>[^)\s]+)\.(?P<column>\w+)\)"
 )
 _TABLE = re.compile(
-    r"(?P<head><!-- table (?P<file>reproduction/[\w.-]+\.csv): (?P<columns>[\w, ]+) -->\n)(?P<body>.*?)(?=<!-- end -->)",
+    r"(?P<head><!-- table (?P<file>reproduction/[\w.-]+\.csv): (?P<columns>[\w, ]+) -->\n)"
+    r"(?P<body>.*?)(?=<!-- end -->)",
     re.DOTALL,
 )
 # What holds no figure: code, comments, links and pictures, headings, years, and digits within a name (HTTP/1.1, h2).

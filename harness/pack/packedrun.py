@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.errors import RecordsError
 from harness.input import jsontext, tomltext
-from harness.input.shown import one_line
+from harness.input.shown import clipped, one_line
 from harness.model.rate import RateFormat, RecordedRate
 from harness.pack.privacy import told_of_nobody
 from harness.study.plan import Plan
@@ -25,6 +25,7 @@ from harness.study.plan import Plan
 SERIES = ("buckets.jsonl", "pages.jsonl", "seconds.jsonl")  # of a crowd: figures are drawn from them
 RATES, SETS, TRIALS = "rates", "sets", "trials"
 STUDY, PLAN, ENVIRONMENT, RECORDS = "study.toml", "plan.jsonl", "environment.json", "records.jsonl"
+LONGEST_REASON = 200  # characters
 FREE_TEXT = "reason"  # of a record: what programs said
 _TRACE = re.compile(r"""((?:trace|steps)_(?:up|down)\s*=\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
 
@@ -32,7 +33,12 @@ _TRACE = re.compile(r"""((?:trace|steps)_(?:up|down)\s*=\s*)("(?:[^"\\\n]|\\.)*"
 def read_plan(run: Path) -> Plan:
     """The plan of a run directory; RecordsError when there is none."""
     try:
-        return Plan.from_lines((run / PLAN).read_text(errors="replace"), str(run / PLAN))
+        text = (run / PLAN).read_text(errors="replace")
+        try:
+            return Plan.from_lines(text, str(run / PLAN))
+        except RecordsError as error:
+            why = clipped(str(error), LONGEST_REASON)
+            raise RecordsError(f"{run} cannot be packed by this version: {why}") from error
     except OSError as error:
         raise RecordsError(
             f"{run} is not a run directory: it has no {PLAN} ({error.strerror}); give the path of a run"
