@@ -9,25 +9,24 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Collection, Iterator
+from pathlib import Path, PurePosixPath
 
 from harness.errors import RecordsError
 from harness.input import jsontext, tomltext
-from harness.input.shown import clipped, one_line
+from harness.input.shown import clipped, one_line, shown
 from harness.model.rate import RateFormat, RecordedRate
 from harness.pack.privacy import told_of_nobody
+from harness.pack.studytext import place_of, study_without_places
 from harness.study.plan import Plan
 
 SERIES = ("buckets.jsonl", "pages.jsonl", "seconds.jsonl")  # of a crowd: figures are drawn from them
 RATES, SETS, TRIALS = "rates", "sets", "trials"
 STUDY, PLAN, ENVIRONMENT, RECORDS = "study.toml", "plan.jsonl", "environment.json", "records.jsonl"
 LONGEST_REASON = 200  # characters
+DIGEST = re.compile("[0-9a-f]{64}")
 FREE_TEXT = "reason"  # of a record: what programs said
-_TRACE = re.compile(r"""((?:trace|steps)_(?:up|down)\s*=\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
 
 
 def read_plan(run: Path) -> Plan:
@@ -49,15 +48,19 @@ def copy_run(run: Path, target: Path, plan: Plan, names: Collection[str]) -> Cou
     """The run in `target`, without `names` and the machine's paths; how many files of each name were left out."""
     target.mkdir(parents=True)
     rates = _rates(plan)
-    (target / STUDY).write_text(_without_places(_study(run), rates), encoding="utf-8")
-    for path in sorted(run.glob("*.jsonl")):
+    text = study_without_places(_study(run), {name: place_of(rate) for name, rate in rates.items()})
+    (target / STUDY).write_text(text, encoding="utf-8")
+    for path in filter(_is_own, sorted(run.glob("*.jsonl"))):
         lines = _records(path, names) if path.name == RECORDS else _whole_lines(path)
         with (target / path.name).open("wb") as file:
             file.writelines(lines)
     _copy_environment(run / ENVIRONMENT, target / ENVIRONMENT, names)
     for rate in rates.values():
-        _copy(run / RATES / f"{rate.sha256[:12]}-{rate.file}", target / _place(rate))
-    for path in sorted((run / SETS).glob("*.toml")):
+        kept = run / RATES / f"{rate.sha256[:12]}-{rate.file}"
+        _copy(
+            kept if kept.exists() else run / place_of(rate), target / place_of(rate)
+        )  # of a pack that was unpacked
+    for path in filter(_is_own, sorted((run / SETS).glob("*.toml"))):
         _copy(path, target / SETS / path.name)
     return Counter(_copy_series(run / TRIALS, target / TRIALS))
 
@@ -71,57 +74,21 @@ def _study(run: Path) -> str:
 
 
 def _rates(plan: Plan) -> dict[str, RecordedRate]:
-    """The traces and step lists of the links, by the names of their files; RecordsError when two share one."""
+    """The traces and step lists of the links, by the names of their files; RecordsError for names that cannot be."""
     found: dict[str, RecordedRate] = {}
-    for link in plan.links:
-        for direction in link.directions:
-            rate = direction.rate
-            if isinstance(rate, RecordedRate) and found.setdefault(rate.file, rate).sha256 != rate.sha256:
-                raise RecordsError(
-                    f"the study has two {RateFormat.TRACE}s or step lists called {rate.file}; give them two names to "
-                    "pack a run of it"
-                )
+    for rate in (direction.rate for link in plan.links for direction in link.directions):
+        if not isinstance(rate, RecordedRate):
+            continue
+        if PurePosixPath(rate.file).name != rate.file or not DIGEST.fullmatch(rate.sha256):
+            raise RecordsError(
+                f"the plan names a trace {shown(rate.file)}; it is damaged and cannot be packed"
+            )
+        if found.setdefault(rate.file, rate).sha256 != rate.sha256:
+            raise RecordsError(
+                f"the study has two {RateFormat.TRACE}s or step lists called {rate.file}; give them two names to pack a "
+                "run of it"
+            )
     return found
-
-
-def _place(rate: RecordedRate) -> str:
-    """Where a trace lies in a pack: under its own name, which is a part of the plan."""
-    return f"{RATES}/{rate.sha256[:12]}/{rate.file}"
-
-
-def _without_places(text: str, rates: Mapping[str, RecordedRate]) -> str:
-    """A study that finds its traces in the pack. Comments lose their paths, too."""
-
-    def moved(value: str) -> str:
-        name = Path(value).name
-        return _place(rates[name]) if name in rates else name
-
-    def rewritten(found: re.Match[str]) -> str:
-        value = tomllib.loads(f"value = {found[2]}")["value"]
-        return f"{found[1]}{json.dumps(moved(value))}"
-
-    made = _TRACE.sub(rewritten, tomltext.with_comments(text, lambda comment: told_of_nobody(comment, ())))
-    try:
-        before, after = tomltext.parse(text), tomltext.parse(made)
-    except tomltext.TomlRefusedError as error:
-        raise RecordsError(
-            f"the run's {STUDY} is damaged ({one_line(str(error))}); it cannot be packed"
-        ) from error
-    if _moved(before, moved) != after:
-        raise RecordsError(
-            f'the run\'s {STUDY} names its traces in a way that cannot be packed; write each as trace_down = "FILE" on '
-            "one line"
-        )
-    return made
-
-
-def _moved(value: Any, moved: Any, key: str = "") -> Any:
-    """Parsed TOML with the places of its traces replaced."""
-    if isinstance(value, dict):
-        return {name: _moved(each, moved, name) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_moved(each, moved, key) for each in value]
-    return moved(value) if isinstance(value, str) and key.startswith(("trace_", "steps_")) else value
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
@@ -144,7 +111,7 @@ def _records(path: Path, names: Collection[str]) -> Iterator[bytes]:
 
 
 def _copy_environment(path: Path, target: Path, names: Collection[str]) -> None:
-    if not path.is_file():
+    if not _is_own(path):
         return
     try:
         environment = jsontext.parse(path.read_bytes())
@@ -159,14 +126,19 @@ def _copy_series(trials: Path, target: Path) -> Iterator[str]:
     for path in sorted(trials.glob("*/**/*")):
         if not path.is_file():
             continue
-        if path.name in SERIES and path.parent.parent == trials:
+        if path.name in SERIES and path.parent.parent == trials and _is_own(path):
             _copy(path, target / path.parent.name / path.name)
         else:
             yield path.name if path.parent.parent == trials else f"{path.parent.name}/"
 
 
+def _is_own(path: Path) -> bool:
+    """Whether a file lies in the run. A link leads to something else, which nobody meant to pass on."""
+    return path.is_file() and not path.is_symlink()
+
+
 def _copy(path: Path, target: Path) -> None:
-    if not path.is_file():
+    if not _is_own(path):
         raise RecordsError(f"the run lacks {path}, which its plan names; it cannot be packed")
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(path, target)

@@ -64,6 +64,37 @@ def test_a_packed_study_finds_its_traces_and_makes_the_same_plan(
     assert make_plan(again, 1).to_lines() == (run / "plan.jsonl").read_text()
 
 
+def test_what_was_packed_can_be_packed_again(home: Path, tmp_path: Path) -> None:
+    packed(run_of(tmp_path, "traces/lte.trace"), tmp_path / "first")
+    packed(tmp_path / "first", tmp_path / "second")
+    once, twice = (
+        {path.relative_to(top): path.read_bytes() for path in top.rglob("*.*")}
+        for top in (tmp_path / "first", tmp_path / "second")
+    )
+    assert once == twice
+
+
+def test_nothing_that_a_run_leads_to_goes_with_it(home: Path, tmp_path: Path) -> None:
+    run = run_of(tmp_path, "traces/lte.trace")
+    other = tmp_path / "other.txt"
+    other.write_text("{}\n")
+    (run / "trials" / "00001").mkdir(parents=True)
+    for name in ("records.jsonl", "environment.json", "trials/00001/buckets.jsonl", "sets/a.toml"):
+        (run / name).parent.mkdir(exist_ok=True)
+        (run / name).symlink_to(other)
+    assert packed(run, tmp_path / "packed") == {"buckets.jsonl": 1}
+    there = {path.name for path in (tmp_path / "packed").rglob("*") if path.is_file()}
+    assert there == {"study.toml", "plan.jsonl", "lte.trace"}
+
+
+def test_a_plan_whose_trace_leads_elsewhere_is_refused(home: Path, tmp_path: Path) -> None:
+    run = run_of(tmp_path, "traces/lte.trace")
+    plan = (run / "plan.jsonl").read_text().replace('"lte.trace"', '"../../home/traces/lte.trace"')
+    (run / "plan.jsonl").write_text(plan)
+    with pytest.raises(RecordsError, match="damaged and cannot be packed"):
+        packed(run, tmp_path / "packed")
+
+
 def test_a_trace_that_the_run_lacks_is_named(home: Path, tmp_path: Path) -> None:
     run = run_of(tmp_path, "traces/lte.trace")
     for path in (run / "rates").iterdir():
