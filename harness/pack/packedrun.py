@@ -85,8 +85,8 @@ def _rates(plan: Plan) -> dict[str, RecordedRate]:
             )
         if found.setdefault(rate.file, rate).sha256 != rate.sha256:
             raise RecordsError(
-                f"the study has two {RateFormat.TRACE}s or step lists called {rate.file}; give them two names to pack a "
-                "run of it"
+                f"the study has two {RateFormat.TRACE}s or step lists called {rate.file}; give them two names to pack "
+                "a run of it"
             )
     return found
 
