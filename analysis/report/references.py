@@ -73,7 +73,7 @@ def ourselves(results: Results) -> Reference:
     return Reference("coldload", "misc", tuple(fields))
 
 
-def originals(results: Results) -> Iterator[Reference]:
+def originals(results: Results) -> Iterator[Reference]:  # noqa: ARG001 - no run says so yet
     """The studies that the runs repeat, where they say so."""
     yield from ()
 

@@ -31,9 +31,10 @@ KEPT: Mapping[str, tuple[str, ...]] = {
         *("n", "verdict", "reason"),
     ),
     "claims": ("claim", "where", "metric", "ratio", "low", "high", "interval", "n", "expected", "verdict"),
+    "claims-by-run": ("claim", "where", "run", "n", "ratio", "low", "high", "interval"),
 }
 OF_FIGURES = ("series", "n", "value", "low", "high")
-NAMED_BY = ("claim", "where")
+NAMED_BY = ("claim", "where", "run")
 OF_METHODS = ("Set-up.", "Sample.", "Exclusions.", "Calibration of the links.")
 
 
@@ -56,7 +57,8 @@ def small_tables(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     for name, columns in KEPT.items():
         if name in there and not (name == "claims" and "published" in there):
             frame = _with_spans(pd.read_csv(there[name]))
-            yield name, small(frame, [column for column in columns if column in frame], NAMED_BY)
+            present = [column for column in columns if column in frame]
+            yield name, small(frame, present, [column for column in NAMED_BY if column in present])
     for name, path in there.items():
         if name.startswith(FIGURE):
             frame = pd.read_csv(path)
