@@ -62,6 +62,8 @@ def _refuse(source: Path, out: Path) -> None:
         )
     if out.is_dir():
         raise UsageError(f"--out {out} is a folder; name a file in it")
+    if not out.parent.is_dir():
+        raise UsageError(f"--out: {out.parent} is no folder; make it, or choose another place")
 
 
 def _pages(plan: Plan) -> list[str]:

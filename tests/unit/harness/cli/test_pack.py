@@ -174,6 +174,7 @@ def test_archives_go_with_a_pack_on_demand_and_come_out_as_they_were(
         (("pack", "nowhere"), "is not a run directory"),
         (("pack", "archives"), "is not a run directory"),
         (("pack", "runs/tiny-1", "--out", "runs"), "is a folder"),
+        (("pack", "runs/tiny-1", "--out", "no/it.zip"), "no is no folder"),
         (("report", "cut.zip"), "damaged or cut short"),
         (("run", "cut.zip"), "damaged or cut short"),
         (("plan", "cut.zip"), "damaged or cut short"),
