@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -48,3 +51,18 @@ def test_whatever_a_text_is_nothing_of_it_is_a_command(text: str) -> None:
     assert escaped.isprintable()
     assert MADE_OF.fullmatch(escaped)
     assert escaped.count("{") - escaped.count("\\{") == escaped.count("}") - escaped.count("\\}")
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX (texlive-latex-base) is not installed")
+def test_pdflatex_has_every_sign(tmp_path: Path) -> None:
+    signs = [*map(chr, range(0x20, 0x250)), *SIGNS, "--", ",,", "''", "?`"]
+    lines = "\n\n".join(f"x{escape_latex(sign)}x" for sign in signs)
+    text = rf"\documentclass{{article}}\begin{{document}}{lines}\end{{document}}"
+    (tmp_path / "signs.tex").write_text(text, encoding="ascii")
+    command = ("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "signs")
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Missing character" not in (tmp_path / "signs.log").read_text(errors="replace")
