@@ -7,13 +7,20 @@ NODE := $(wildcard sites/servers/gateway/package*.json)
 K6 := $(wildcard harness/capacity/k6/*.go harness/capacity/k6/*/*.go harness/capacity/k6/go.*)
 NATIVE := $(wildcard harness/linkem/src/*.rs harness/linkem/src/*/*.rs harness/linkem/Cargo.*)
 
-.PHONY: demo demo-quick test test-lengthy check setup packages clean
+.PHONY: demo demo-quick reproduction reproduction-quick test test-lengthy check setup packages clean
 
 demo: setup
 	$(BIN)/coldload demo
 
 demo-quick: setup
 	$(BIN)/coldload demo --quick
+
+# The studies of docs/reproduction.md, and the files and the document that come of them: hours, or under 15 minutes.
+reproduction: setup
+	$(BIN)/python -m benchmarks.reproduction
+
+reproduction-quick: setup
+	$(BIN)/python -m benchmarks.reproduction --quick
 
 test: setup check
 	$(BIN)/pytest tests/unit -q -n 2 -m thorough

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -15,12 +16,12 @@ from markupsafe import Markup, escape
 from analysis.charts import figures, plots
 from analysis.claims.claimresult import ClaimRow
 from analysis.evaluation.results import IDS, Results, evaluate
-from analysis.labels import metrics
-from analysis.report import facts, summary
+from analysis.report import facts, paper, summary
 from analysis.report.kindtexts import TEXTS
+from analysis.report.reportfigure import Figure
+from analysis.report.statisticstexts import statistics_texts
 from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
-from analysis.statistics.contrast import CONFIDENCE_WITH_LOOKS
 from analysis.tables import table
 from analysis.tables.tables import tables_of
 from harness.errors import RecordsError, StorageFailed
@@ -39,33 +40,25 @@ PLACED = (
 
 @dataclass(frozen=True)
 class Report:
-    """A written report: where it is, of how many trials, how many of them each rule has left out, and its claims."""
+    """A written report: where it is, of how many trials, how many of them each rule has left out, and its claims.
+
+    `paper`: where it is as a LaTeX document, if that was asked for.
+    """
 
     path: Path
     recorded: int
     left_out: Mapping[str, int]
     title: str = ""
     claims: tuple[ClaimRow, ...] = ()
+    paper: Path | None = None
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure as the report shows it; `files` are paths relative to the report, by suffix."""
+def build(run_dirs: Sequence[Path], out: Path | None = None, paper_dir: Path | None = None) -> Report:
+    """Write report.html, figures/, tables/ and records.parquet into `out`, and the paper into `paper_dir`.
 
-    name: str
-    caption: str
-    wide: bool
-    first: bool
-    of_data: bool
-    data_uri: str
-    files: Mapping[str, str]
-
-
-def build(run_dirs: Sequence[Path], out: Path | None = None) -> Report:
-    """Write report.html, figures/, tables/ and records.parquet into `out`.
-
-    `out` is the directory of the first run unless given. Works on a run that is still going. Raises RecordsError
-    when a run directory is empty, damaged or given twice, or the runs are not of one kind.
+    `out` is the directory of the first run unless given; without `paper_dir` there is no paper. Works on a run that is
+    still going. Raises RecordsError when a run directory is empty, damaged or given twice, or the runs are not of one
+    kind.
     """
     if not run_dirs:
         raise RecordsError("no run was named; give the directory of at least one run")
@@ -75,9 +68,23 @@ def build(run_dirs: Sequence[Path], out: Path | None = None) -> Report:
         )
     results = evaluate([load(path) for path in run_dirs])
     directory = out or run_dirs[0]
+    tables = tables_of(results)
+    with _writing(directory):
+        path, drawn = _write(results, tables, directory)
+    made = None
+    if paper_dir is not None:
+        with _writing(paper_dir):
+            made = paper.write(results, tables, drawn, directory, paper_dir)
+    left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}
+    return Report(path, len(results.records), left_out, facts.title(results), results.claims, made)
+
+
+@contextlib.contextmanager
+def _writing(directory: Path) -> Iterator[None]:
+    """Make the directory; what goes wrong with the disk meanwhile is told as what it is about."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        path = _write(results, directory)
+        yield
     except (FileExistsError, NotADirectoryError) as error:
         raise RecordsError(
             f"cannot write the report to {directory}: {error.filename} is in the way; choose another place"
@@ -86,19 +93,16 @@ def build(run_dirs: Sequence[Path], out: Path | None = None) -> Report:
         raise StorageFailed(
             f"cannot write the report to {directory}: {error.strerror or error}; make room or choose another place"
         ) from error
-    left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}
-    return Report(path, len(results.records), left_out, facts.title(results), results.claims)
 
 
-def _write(results: Results, directory: Path) -> Path:
-    tables = tables_of(results)
+def _write(results: Results, tables: Sequence[table.Table], directory: Path) -> tuple[Path, list[Figure]]:
     for made in tables:
         table.write(made, directory / "tables")
     write_parquet(results.records.drop(columns=list(IDS)), directory / "records.parquet")
     drawn = _draw(results, directory / "figures")
     path = directory / "report.html"
     path.write_text(render(results, tables, drawn), encoding="utf-8")
-    return path
+    return path, drawn
 
 
 def _draw(results: Results, directory: Path) -> list[Figure]:
@@ -133,7 +137,6 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         kind=TEXTS[results.kind],
         metric=results.metric,
         metric_label=results.metric_label,
-        directions=metrics.direction(results.metric),
         loads=results.kind is Kind.LOAD,
         facts=facts.facts(results),
         progress=facts.progress(results),
@@ -147,10 +150,9 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         most_figures=figures.MOST_FIGURES,
         most_rows=MOST_ROWS,
         placed=PLACED,
-        looked=f"{CONFIDENCE_WITH_LOOKS * 100:g}" if any(run.plan.looks for run in results.runs) else "",
+        statistics=tuple(statistics_texts(results)),
         tables={made.name: made for made in tables},
         recorded=len(results.records),
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
-        margin=f"{results.margin * 100:g}",
         runs=[(run, list(leaves(run.environment))) for run in results.runs],
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,26 +13,15 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from analysis.labels.words import DASH, MINUS
+from analysis.labels.latex import escape_latex, on_one_line
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - meant so
-LATEX_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    DASH: "--",
-    MINUS: "$-$",
-    "|": r"\textbar{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-}
-
 
 # A low line within a word is no stress, `<` before a digit no tag, and `&` without a semicolon no entity.
 _MARKDOWN = re.compile(r"[\\`*|$~]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<!\w)_|_(?!\w)|(?<=\])[(\[]")
 
 
+LONGEST_ON_ONE_LINE, WIDEST_HEAD = 40, 12  # characters of a cell and of a head, where columns can be wrapped
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -126,16 +117,38 @@ def to_markdown(table: Table) -> str:
 
 def to_latex(table: Table) -> str:
     """A `table` environment in the style of booktabs (it needs that package)."""
-    numbers = range(len(table.head))
-    layout = "".join(
-        "l" if table.is_text(column) else "r@{~}l" if table.has_aside(column) else "r" for column in numbers
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{escape_latex(caption(table))}}}",
+            rf"\label{{tab:{table.name}}}",
+            tabular(table),
+            r"\end{table}",
+            "",
+        ]
     )
+
+
+def caption(table: Table) -> str:
+    """Title and note as sentences."""
+    return " ".join(f"{part.removesuffix('.')}." for part in (table.title, table.note) if part)
+
+
+def tabular(table: Table, *, wrapped: str = "", rows: int | None = None) -> str:
+    """The table alone, or its first rows. `wrapped`: the width of columns of long texts, as in `4cm`; heads are then
+    wrapped, too.
+    """
+    numbers = range(len(table.head))
+    heads = [
+        _head(table, column) if wrapped else escape_latex(text) for column, text in enumerate(table.head)
+    ]
     head = [
-        rf"\multicolumn{{2}}{{r}}{{{escape_latex(text)}}}" if table.has_aside(column) else escape_latex(text)
-        for column, text in enumerate(table.head)
+        rf"\multicolumn{{2}}{{r}}{{{text}}}" if table.has_aside(column) else text
+        for column, text in enumerate(heads)
     ]
     body: list[str] = []
-    for starts, row in table.grouped():
+    for starts, row in itertools.islice(table.grouped(), rows):
         cells = [
             text
             for column, cell in enumerate(row)
@@ -145,39 +158,36 @@ def to_latex(table: Table) -> str:
         line = " & ".join(map(escape_latex, cells))
         # A bracket at the beginning would belong to the end of the row above: `\\[2mm]`.
         body.append((f"{{}}{line}" if line.startswith(("[", "*")) else line) + r" \\")
-    caption = " ".join(f"{part.removesuffix('.')}." for part in (table.title, table.note) if part)
     return "\n".join(
         [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{escape_latex(caption)}}}",
-            rf"\label{{tab:{table.name}}}",
-            rf"\begin{{tabular}}{{{layout}}}",
+            rf"\begin{{tabular}}{{{''.join(_layout(table, column, wrapped) for column in numbers)}}}",
             r"\toprule",
             " & ".join(head) + r" \\",
             r"\midrule",
             *body,
             r"\bottomrule",
             r"\end{tabular}",
-            r"\end{table}",
-            "",
         ]
     )
 
 
-def escape_latex(text: str) -> str:
-    special = rf"[\\~^{DASH}{MINUS}<>|&%$#_{{}}]"
-    return re.sub(special, lambda found: LATEX_SPECIAL[found[0]], _on_one_line(text))
+def _head(table: Table, column: int) -> str:
+    """A head on as many lines as it needs words."""
+    lines = textwrap.wrap(table.head[column], WIDEST_HEAD, break_long_words=False, break_on_hyphens=False)
+    told = r" \\ ".join(map(escape_latex, lines))
+    return rf"\shortstack[{'l' if table.is_text(column) else 'r'}]{{{told}}}" if len(lines) > 1 else told
+
+
+def _layout(table: Table, column: int, wrapped: str) -> str:
+    if not table.is_text(column):
+        return "r@{~}l" if table.has_aside(column) else "r"
+    long = max((len(row[column].text) for row in table.rows), default=0) > LONGEST_ON_ONE_LINE
+    return f"p{{{wrapped}}}" if wrapped and long and not table.has_aside(column) else "l"
 
 
 def escape_markdown(text: str) -> str:
     """What would be code, stress, a link, a formula, HTML or the end of a cell; brackets of intervals are none."""
-    return _MARKDOWN.sub(r"\\\g<0>", _on_one_line(text))
-
-
-def _on_one_line(text: str) -> str:
-    """Without control characters and ends of lines, which no format of tables has room for."""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)
+    return _MARKDOWN.sub(r"\\\g<0>", on_one_line(text))
 
 
 def write(table: Table, directory: Path) -> None:

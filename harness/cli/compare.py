@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from analysis.claims import junitxml
 from analysis.claims.junitxml import Case, Ending
@@ -18,6 +19,7 @@ from analysis.statistics.compare import Verdict
 from analysis.statistics.verdicts import direction_text
 from harness.cli.comparelines import lines, name_of, ratio_of, verdict_of
 from harness.cli.plaintext import say
+from harness.cli.runfolders import run_folders
 from harness.errors import UsageError
 from harness.input.shown import printable, shortened, shown
 
@@ -34,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
             "--junit without --fail-on: no condition could fail; say what is a failure, as in --fail-on 3"
         )
     limit = None if arguments.fail_on is None else _percent("--fail-on", arguments.fail_on)
-    pair = read_pair(arguments.run_a, arguments.run_b, arguments.metric, margin / 100)
+    pair = _read(arguments, margin)
     failed = () if limit is None else (*pair.worse_by(limit), *pair.lost)
     told = "" if limit is None else _told(pair, limit, failed)
     if arguments.junit:
@@ -53,6 +55,15 @@ def run(arguments: argparse.Namespace) -> int:
         if told:
             say(told)
     return 1 if failed else 0
+
+
+def _read(arguments: argparse.Namespace, margin: float) -> RunPair:
+    """The two runs, called as the command line calls them."""
+    given = arguments.run_a, arguments.run_b
+    with run_folders(given) as (run_a, run_b):
+        pair = read_pair(run_a, run_b, arguments.metric, margin / 100)
+    first, second = (replace(run, directory=path) for run, path in zip(pair.runs, given, strict=True))
+    return replace(pair, runs=(first, second))
 
 
 def _told(pair: RunPair, limit: float, failed: tuple[Change, ...]) -> str:

@@ -10,18 +10,24 @@ from analysis.claims import junit
 from analysis.claims.claimresult import ClaimVerdict
 from analysis.report.report import build
 from harness.cli.console import console
+from harness.cli.runfolders import place_of_report, run_folders
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return write(arguments.runs, arguments.out, arguments.junit)
+    out = arguments.out or place_of_report(arguments.runs[0])
+    with run_folders(arguments.runs) as runs:
+        return write(runs, out, arguments.junit, arguments.paper)
 
 
-def write(runs: Sequence[Path], out: Path | None = None, junit_file: Path | None = None) -> int:
+def write(
+    runs: Sequence[Path], out: Path | None = None, junit_file: Path | None = None, paper: Path | None = None
+) -> int:
     """Write the report of the runs, and say where it is, what it leaves out and which claims do not hold.
 
-    Returns the exit code: 1 when a claim fails, or one that expects something has no data.
+    `paper`: also as a LaTeX document in that folder. Returns the exit code: 1 when a claim fails, or one that expects
+    something has no data.
     """
-    report = build(runs, out)
+    report = build(runs, out, paper)
     if report.left_out:
         reasons = ", ".join(f"{count} {rule}" for rule, count in report.left_out.items())
         console().print(
@@ -32,5 +38,7 @@ def write(runs: Sequence[Path], out: Path | None = None, junit_file: Path | None
             console().print(f"claim {row.claim.name}: {row.verdict}: {row.sentence}")
     if junit_file:
         junit.write(report.claims, report.title, junit_file)
+    if report.paper:
+        console().print(f"paper: {report.paper} (pdflatex, bibtex, pdflatex, pdflatex)")
     console().print(f"report: {report.path}")
     return 1 if any(row.went_wrong for row in report.claims) else 0

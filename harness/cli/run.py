@@ -13,10 +13,12 @@ from harness.cli.archived import refuse_unless_archived
 from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure
 from harness.cli.enough import enough_for
+from harness.cli.packedpages import provide_pages
 from harness.cli.studychoice import RUNS, chosen
 from harness.errors import MeasurementRefused
 from harness.input.shown import shortened
 from harness.outcome import Outcome
+from harness.pack.packfile import is_pack
 from harness.run.directory import RunDirectory, open_run
 from harness.run.progress import progress
 from harness.run.runner import run_study
@@ -36,6 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
     warning = no_verdict_warning(study)
     if warning:
         console().print(warning)
+    if is_pack(path):
+        code = provide_pages(arguments, path, study.pages)
+        if code:
+            return code
     return run_and_report(arguments, path, text, study)
 
 

@@ -14,6 +14,8 @@ from harness.model.dimensions import OF_WORKLOADS, SET, of_workload
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import MARK
+from harness.pack.packedstudy import read_packed_study
+from harness.pack.packfile import is_pack
 from harness.study.claimfile import narrowed
 from harness.study.namedserver import NamedServer
 from harness.study.study import Study
@@ -26,8 +28,11 @@ RUNS = Path("runs")  # where run directories lie unless said otherwise
 def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
     """The study of the command line, its text with the options noted, and the study with them applied."""
     path = shipped_studies().get(arguments.study, Path(arguments.study))
-    study = read_study(path)
-    text = path.read_text(encoding="utf-8")
+    if is_pack(path):
+        arguments, text, study = _of_pack(arguments, path)
+    else:
+        study = read_study(path)
+        text = path.read_text(encoding="utf-8")
     if arguments.trials is not None:
         if not 1 <= arguments.trials <= MAX_TRIALS:
             raise StudyError(f"--trials is {arguments.trials}; it must be 1 to {MAX_TRIALS}")
@@ -48,6 +53,22 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
             f"--only {' --only '.join(arguments.only)}: nothing of the study is left; leave one out"
         )
     return path, text, _with_claims_left(study)
+
+
+def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namespace, str, Study]:
+    """The study of a pack, in the order of its run, with the options of that run beside those of the command line."""
+    packed = read_packed_study(path)
+    given = argparse.Namespace(**{**vars(arguments), "only": list(arguments.only)})
+    before = [value for option, value in packed.options if option == "--only"]
+    for option, value in packed.options:
+        if option == "--trials" and value.isdecimal():
+            given.trials = int(value) if arguments.trials is None else arguments.trials
+        elif option == "--until":
+            given.until = value if arguments.until is None else arguments.until
+        elif option != "--only":
+            raise StudyError(f"{path} is of a run with {option} {value}, which this version does not know")
+    given.only = [*before, *arguments.only]
+    return given, packed.text, replace(packed.study, seed=packed.seed)
 
 
 def _only(study: Study, choice: str) -> Study:

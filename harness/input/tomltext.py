@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,11 @@ def parse(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except ValueError as error:  # also of dates that no calendar has
         raise TomlRefusedError(f"it is not TOML: {' '.join(str(error).split())}") from error
+
+
+def with_comments(text: str, change: Callable[[str], str]) -> str:
+    """The text with each of its comments changed, and nothing else."""
+    return _TOKEN.sub(lambda found: change(found[0]) if found[0].startswith("#") else found[0], text)
 
 
 def refuse_monsters(text: str) -> None:

@@ -16,7 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Tell what changed from one run of a study to another: per condition the ratio B/A with its interval and a "
         "verdict; the settings and versions that differ; the claims with another verdict. Exit code 1: --fail-on."
     )
-    parser.add_argument("run_a", type=Path, metavar="RUN_A", help="a run directory: the reference")
+    parser.add_argument(
+        "run_a", type=Path, metavar="RUN_A", help="a run directory, or a pack of one: the reference"
+    )
     parser.add_argument("run_b", type=Path, metavar="RUN_B", help="another one: what is set against it")
     parser.add_argument(
         "--metric",

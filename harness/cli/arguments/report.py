@@ -8,8 +8,19 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The runs, and where their report goes."""
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run directory")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: the first run)")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run directory, or a pack of one")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where to write (default: the first run; of a pack PACK-report)",
+    )
+    parser.add_argument(
+        "--paper",
+        type=Path,
+        metavar="DIR",
+        help="also write a LaTeX document with figures, tables and methods",
+    )
     add_junit(parser)
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 def add_study(parser: argparse.ArgumentParser) -> None:
     """STUDY, --trials, --until and --only."""
-    parser.add_argument("study", metavar="STUDY.toml", help="a study file, or the name of a study that ships")
+    parser.add_argument(
+        "study", metavar="STUDY.toml", help="a study file, the name of a study that ships, or a pack"
+    )
     parser.add_argument(
         "--trials", type=int, metavar="N", help="trials per condition, instead of the study's"
     )

@@ -1,0 +1,181 @@
+"""The methods of a study in sentences, from what its runs hold: design, conditions, versions, trials, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.evaluation.results import Results
+from analysis.labels import engines, protocols, words
+from analysis.labels.conditions import NO_LINK, is_linked
+from analysis.report import facts
+from analysis.report.kindtexts import TEXTS
+from analysis.report.statisticstexts import Paragraph, statistics_texts
+from harness.model.kind import Kind
+
+ALWAYS = ("dnsmasq", "linkem")  # programs of every run
+RATES = ("down_mbps", "up_mbps")
+
+
+def method_texts(results: Results) -> Iterator[Paragraph]:
+    """The paragraphs of a methods section, in reading order."""
+    text = TEXTS[results.kind]
+    yield Paragraph("Trials.", text.trial)
+    yield Paragraph(f"{results.metric_label} ({results.metric})", text.metric)
+    yield Paragraph("Conditions.", conditions(results))
+    yield Paragraph("Set-up.", versions(results))
+    yield Paragraph("Sample.", sample(results))
+    yield Paragraph("Exclusions.", exclusions(results))
+    yield Paragraph("Calibration of the links.", calibration(results))
+    yield from statistics_texts(results)
+
+
+def conditions(results: Results) -> str:
+    """What was crossed with what."""
+    records = results.records
+    names = {
+        "Pages": _values(records, "page"),
+        "variants": _values(records, "variant"),
+        "compressions of text": _values(records, "compression"),
+        "protocols": [protocols.label(each) for each in results.protocols],
+        "links": _links(records),
+        "servers": _values(records, "server"),
+        "browsers" if results.kind is Kind.LOAD else "generators": [
+            engines.label(each) for each in engines.ordered(records["engine"].dropna().astype(str))
+        ],
+        "drivers": _values(records, "driver"),
+        "server addresses": _values(records, "origins"),
+    }
+    told = "; ".join(f"{name}: {', '.join(values)}" for name, values in names.items() if values)
+    return f"{told}. {words.count(len(results.cells), 'condition')} were measured."
+
+
+def _links(records: pd.DataFrame) -> list[str]:
+    """Each rate with its round-trip times."""
+    found = []
+    for (down, up), links in records.groupby(list(RATES), dropna=False, sort=True):
+        if not is_linked(links.iloc[0].to_dict()):
+            found.append(NO_LINK)
+            continue
+        times = ", ".join(words.plain(each) for each in sorted(links["rtt_ms"].unique()))
+        found.append(f"{words.rate_with_unit(down, up)} with an RTT of {times} ms")
+    return list(dict.fromkeys(found))
+
+
+def versions(results: Results) -> str:
+    """coldload, what loaded, what served, the transport and the machine."""
+    used = {*_values(results.records, "engine"), *_values(results.records, "server"), *ALWAYS}
+    programs = _each(
+        str(version)
+        for run in results.runs
+        for name, version in _mapping(run.environment.get("programs")).items()
+        if version and _is_of(name, used)
+    )
+    said = [
+        f"coldload {_each(_told(results, 'coldload'))}" if any(_told(results, "coldload")) else "coldload",
+        *([programs] if programs else []),
+    ]
+    machine = _each(facts.machine(run.environment) for run in results.runs)
+    transport = _each(_transport(run.environment) for run in results.runs)
+    return " ".join(
+        [
+            f"{'; '.join(said)}.",
+            *([f"Transport: {transport}."] if transport else []),
+            *([f"Machine: {machine}."] if machine else []),
+        ]
+    )
+
+
+def _is_of(program: str, used: Iterable[str]) -> bool:
+    """Whether a program is one of those used; the servers of a study have names of their own (`apache-2013`)."""
+    return any(name == program or name.startswith(f"{program}-") for name in used)
+
+
+def _transport(environment: Mapping[str, Any]) -> str:
+    tcp = _mapping(_mapping(environment.get("link")).get("tcp"))
+    if not tcp:
+        return ""
+    after_idle = "with" if tcp.get("slow_start_after_idle") else "without"
+    return (
+        f"TCP with {tcp.get('congestion_control')}, an initial window of {tcp.get('initial_window')} segments, "
+        f"{after_idle} slow start after idle"
+    )
+
+
+def sample(results: Results) -> str:
+    """Seeds, blocks, n, attempts."""
+    seeds = _each(str(run.plan.seed) for run in results.runs if run.plan.seed is not None)
+    blocks = _each(str(run.plan.blocks) for run in results.runs if run.plan.blocks is not None)
+    least, most = results.trials
+    planned = f" of {results.planned:,} planned trials" if results.planned is not None else ""
+    said = [
+        f"{words.count(len(results.runs), 'run')}{f' of {blocks} blocks' if blocks else ''}",
+        f"{len(results.records):,} attempts{planned} were recorded and {len(results.sifted.kept):,} of them are in "
+        "the estimates",
+        f"n is {least if least == most else f'{least} to {most}'} per condition",
+    ]
+    order = f" The order of conditions within each block is random, from seed {seeds}." if seeds else ""
+    dates = dict(facts.facts(results)).get("Measured", "")
+    return f"{'; '.join(said)}.{order}{f' Measured {dates}.' if dates else ''}"
+
+
+def exclusions(results: Results) -> str:
+    """What was left out, by which rule."""
+    counts = results.sifted.by_rule()
+    taken = [
+        f"{rule.name} ({rule.meaning}): {counts[rule.name]:,}"
+        for rule in results.sifted.rules
+        if counts[rule.name]
+    ]
+    asked = words.count(len(results.sifted.rules), "named, mechanical rule")
+    if not taken:
+        return f"None of {len(results.records):,} attempts is left out ({asked} were asked)."
+    return (
+        f"{sum(counts.values()):,} of {len(results.records):,} attempts are left out by the first of {asked} that "
+        f"applies, none because of its result: {'; '.join(taken)}."
+    )
+
+
+def calibration(results: Results) -> str:
+    """How far measured links were from configured ones, at most."""
+    readings = [reading for run in results.runs for reading in run.calibration]
+    if not readings:
+        return "The runs hold no reading of their links."
+    apart = _apart(readings, "rtt_ms", relative=False)
+    said = [f"the round-trip time was off by at most {words.number(max(apart), 2)} ms"] if apart else []
+    rates = [each for key in RATES for each in _apart(readings, key, relative=True)]
+    said += [f"the rate by at most {words.number(100 * max(rates), 2)} %"] if rates else []
+    links = words.count(len({str(_mapping(each.get("link")).get("name")) for each in readings}), "link")
+    wrong = sum(reading.get("ok") is False for reading in readings)
+    return (
+        f"{words.count(len(readings), 'reading')} of {links}, taken through the emulator before the first trial of "
+        f"each call{': ' if said else ''}{words.listed(said)}. {wrong or 'None'} was outside the tolerance."
+    )
+
+
+def _apart(readings: Sequence[Mapping[str, Any]], key: str, *, relative: bool) -> list[float]:
+    parts = [_mapping(reading.get(key)) for reading in readings]
+    found = []
+    for part in parts:
+        configured, measured = part.get("configured"), part.get("measured")
+        if words.is_number(configured) and words.is_number(measured) and (configured or not relative):
+            found.append(abs(measured - configured) / (configured if relative else 1))
+    return found
+
+
+def _told(results: Results, key: str) -> Iterator[str]:
+    yield from (str(run.environment[key]) for run in results.runs if run.environment.get(key))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _values(records: pd.DataFrame, column: str) -> list[str]:
+    return sorted(records[column].dropna().astype(str).unique()) if column in records else []
+
+
+def _each(values: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(value for value in values if value))

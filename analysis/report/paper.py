@@ -1,0 +1,142 @@
+"""A report as a LaTeX document to hand in: `paper.tex` with figures as PDF, tables, methods and a bibliography.
+
+It needs article, geometry, graphicx and booktabs alone: Debian's texlive-latex-base and texlive-latex-recommended.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jinja2
+
+from analysis.evaluation.results import Results, run_names
+from analysis.labels import words
+from analysis.labels.latex import escape_latex
+from analysis.report import facts, summary
+from analysis.report.kindtexts import TEXTS
+from analysis.report.methodtexts import method_texts
+from analysis.report.references import bibliography, originals
+from analysis.report.reportfigure import Figure
+from analysis.tables.table import Table, caption, tabular
+
+TEMPLATE = "paper.tex.j2"
+PAPER, REFERENCES = "paper.tex", "references.bib"
+MOST_ROWS = 40  # of a table on a page; the CSV has all
+WRAPPED = "5cm"
+# By the section of the paper; all others stand among the results.
+ANSWERS = ("published", "claims", "equal-baselines", "claims-by-run")
+OF_METHODS = ("calibration", "attempts", "exclusions", "claims-of-all", "loads-that-differ")
+
+
+class PaperArchive(NamedTuple):
+    """A page as it was measured."""
+
+    name: str
+    start_url: str
+    digest: str
+
+
+class Tex(str):
+    """What is TeX already: names of our own, and what the template made itself."""
+
+    __slots__ = ()
+
+
+def write(
+    results: Results, tables: Sequence[Table], figures: Sequence[Figure], report: Path, directory: Path
+) -> Path:
+    """Write the document into `directory`; `report` is the folder that holds the figures as files."""
+    for folder in ("figures", "tables"):
+        (directory / folder).mkdir(parents=True, exist_ok=True)
+    for figure in figures:
+        shutil.copyfile(report / figure.files["pdf"], directory / "figures" / f"{figure.name}.pdf")
+    for table in tables:
+        (directory / "tables" / f"{table.name}.tex").write_text(_float(table), encoding="utf-8")
+    (directory / REFERENCES).write_text(bibliography(results), encoding="utf-8")
+    path = directory / PAPER
+    path.write_text(render(results, tables, figures), encoding="utf-8")
+    return path
+
+
+def render(results: Results, tables: Sequence[Table], figures: Sequence[Figure]) -> str:
+    """The document as text. Every value that the template names is escaped."""
+    source = (resources.files("analysis.report") / TEMPLATE).read_text(encoding="utf-8")
+    # Nothing of it is HTML: `finalize` escapes for TeX instead.
+    environment = jinja2.Environment(  # noqa: S701
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_escaped,
+    )
+    environment.filters["tex"] = Tex
+    names = [table.name for table in tables]
+    return environment.from_string(source).render(
+        title=facts.title(results),
+        progress=facts.progress(results),
+        notes=facts.notes(results),
+        named=results.named,
+        claims=[said.text for said in summary.claims(results)],
+        interactions=summary.interactions(results),
+        floor=summary.floor(results) if results.claims else "",
+        of_all=summary.of_all(results),
+        methods=tuple(method_texts(results)),
+        archives=list(_archives(results)),
+        answers=[name for name in ANSWERS if name in names],
+        other_tables=[name for name in names if name not in (*ANSWERS, *OF_METHODS)],
+        tables_of_methods=[name for name in OF_METHODS if name in names],
+        first=[figure for figure in figures if figure.first],
+        estimates=[figure for figure in figures if not figure.first and not figure.of_data],
+        pictures=[figure for figure in figures if figure.of_data],
+        pictures_say=TEXTS[results.kind].pictures,
+        originals=[each.key for each in originals(results)],
+        runs=words.listed(run_names(results.runs)),
+    )
+
+
+def _escaped(value: Any) -> str:
+    return value if isinstance(value, Tex) else escape_latex(str(value))
+
+
+def _float(table: Table) -> str:
+    """A table as wide as a page at most, with a caption; of a long one the beginning."""
+    more = len(table.rows) - MOST_ROWS
+    cut = (
+        f" The first {MOST_ROWS} of {len(table.rows)} rows; {table.name}.csv of the report has all."
+        if more > 0
+        else ""
+    )
+    return "\n".join(
+        [
+            r"\begin{table}[htbp]",
+            r"\centering\footnotesize",
+            rf"\caption{{{escape_latex(caption(table) + cut)}}}",
+            rf"\label{{tab:{table.name}}}",
+            rf"\fitted{{{tabular(table, wrapped=WRAPPED, rows=MOST_ROWS)}}}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _archives(results: Results) -> Iterator[PaperArchive]:
+    """The archives of all runs, once each."""
+    seen = set()
+    for run in results.runs:
+        archives = run.environment.get("archives")
+        for name, told in archives.items() if isinstance(archives, dict) else ():
+            if isinstance(told, dict):
+                digest = str(told.get("digest") or "")[:16]
+                found = PaperArchive(str(name), str(told.get("start_url") or ""), digest)
+                if found not in seen:
+                    seen.add(found)
+                    yield found

@@ -1,0 +1,19 @@
+"""A figure as the report shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`first`: it opens the report. `files` are paths relative to the report, by suffix."""
+
+    name: str
+    caption: str
+    wide: bool
+    first: bool
+    of_data: bool
+    data_uri: str
+    files: Mapping[str, str]

@@ -1,0 +1,78 @@
+"""Run the studies again, report them, and renew docs/reproduction.md and the files that it quotes.
+
+    .venv/bin/python -m benchmarks.reproduction [--quick] [--only STUDY] [--run N] [--no-runs]
+
+Hours; `--quick` runs the short forms with few trials, in under 15 minutes. A run that was interrupted goes on with the
+same command. `--run 2` is a second run of each study, of another day: figures are then of both. To measure anew, remove
+the folder of a run below runs/reproduction. `--no-runs` makes the files from the runs that are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from analysis.evaluation.results import evaluate
+from analysis.report.report import build
+from analysis.runs.rundirectory import load
+from benchmarks.reproduction.document import renewed
+from benchmarks.reproduction.keeping import keep
+from benchmarks.reproduction.studies import STUDIES, RepeatedStudy
+from harness.errors import ColdloadError
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCUMENT, DATA = DOCS / "reproduction.md", DOCS / "reproduction"
+RUNS = Path("runs") / "reproduction"
+A_CLAIM_FAILED = 1  # of `coldload run`: the run itself is whole
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", choices=[each.study for each in STUDIES])
+    parser.add_argument("--run", type=int, default=1, metavar="N")
+    parser.add_argument("--no-runs", action="store_true")
+    arguments = parser.parse_args()
+    for study in STUDIES:
+        if arguments.only not in (None, study.study):
+            continue
+        code = 0 if arguments.no_runs else _run(study, arguments.run, quick=arguments.quick)
+        if code:
+            return code
+        try:
+            _keep(study, quick=arguments.quick)
+        except ColdloadError as error:
+            print(error, file=sys.stderr)
+            return error.exit_code
+    DOCUMENT.write_text(renewed(DOCUMENT.read_text(encoding="utf-8"), DOCS), encoding="utf-8")
+    print(f"renewed: {DOCUMENT}")
+    return 0
+
+
+def _run(study: RepeatedStudy, number: int, *, quick: bool) -> int:
+    """Run a study, or go on with its run; the exit code of a run that went wrong, else 0."""
+    folder = RUNS / f"{study.name(quick=quick)}-run{number}"
+    words = ("run", *study.command(quick=quick), "--out", str(folder))
+    print(f"coldload {' '.join(words)}", flush=True)
+    code = subprocess.run([sys.executable, "-m", "harness.cli", *words], check=False).returncode
+    return 0 if code == A_CLAIM_FAILED else code
+
+
+def _keep(study: RepeatedStudy, *, quick: bool) -> None:
+    """Report all runs of a study, and keep the small files of that report."""
+    name = study.name(quick=quick)
+    runs = sorted(RUNS.glob(f"{name}-run*"))
+    if not runs:
+        print(f"{name}: no run in {RUNS}")
+        return
+    report = RUNS / f"{name}-report"
+    build(runs, report)
+    keep(name, evaluate([load(run) for run in runs]), report, DATA, study.figures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""The small files of a study: from the tables and figures of its report to docs/reproduction.
+
+Every cell is text as a reader meets it, so that a number in the document and the cell it names are the same characters.
+The first column, `row`, names the row.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from analysis.evaluation.results import Results
+from analysis.labels.words import slug
+from analysis.report import facts
+from analysis.report.methodtexts import method_texts
+
+ROW = "row"
+FIGURE = "figure-"  # what the tables of a study's own figures begin with
+# The columns of a table that a document can quote, by the table's name; `published` holds `claims` where there is one.
+KEPT: Mapping[str, tuple[str, ...]] = {
+    "published": (
+        *("claim", "text", "stands", "where", "metric", "published", "here", "low", "high", "interval"),
+        *("n", "verdict", "reason"),
+    ),
+    "claims": ("claim", "where", "metric", "ratio", "low", "high", "interval", "n", "expected", "verdict"),
+    "claims-by-run": ("claim", "where", "run", "n", "ratio", "low", "high", "interval"),
+}
+OF_FIGURES = ("series", "n", "value", "low", "high")
+NAMED_BY = ("claim", "where", "run")
+OF_METHODS = ("Set-up.", "Sample.", "Exclusions.", "Calibration of the links.")
+
+
+def keep(name: str, results: Results, report: Path, target: Path, patterns: Sequence[str]) -> None:
+    """Write the files of a study, `NAME.*`, into `target`, in place of those that were there."""
+    target.mkdir(parents=True, exist_ok=True)
+    for old in target.glob(f"{name}.*"):
+        old.unlink()
+    for part, frame in small_tables(report / "tables"):
+        _write(frame, target / f"{name}.{part}.csv")
+    _write(said_of_the_run(results), target / f"{name}.run.csv")
+    for figure in sorted((report / "figures").glob("*.svg")):
+        if any(fnmatch.fnmatch(figure.stem, pattern) for pattern in patterns):
+            shutil.copyfile(figure, target / f"{name}.{figure.stem}.svg")
+
+
+def small_tables(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The tables that are kept, by name, with short texts for numbers."""
+    there = {path.stem: path for path in sorted(tables.glob("*.csv"))}
+    for name, columns in KEPT.items():
+        if name in there and not (name == "claims" and "published" in there):
+            frame = _with_spans(pd.read_csv(there[name]))
+            present = [column for column in columns if column in frame]
+            yield name, small(frame, present, [column for column in NAMED_BY if column in present])
+    for name, path in there.items():
+        if name.startswith(FIGURE):
+            frame = pd.read_csv(path)
+            x = str(frame.columns[0])
+            yield name, small(frame, [x, *OF_FIGURES], (x, "series"))
+
+
+def _with_spans(frame: pd.DataFrame) -> pd.DataFrame:
+    """With the interval in one cell, and what was published, too."""
+    bounds = [(text(low), text(high)) for low, high in zip(frame["low"], frame["high"], strict=True)]
+    made = frame.assign(interval=[f"[{low} to {high}]" if low and high else "" for low, high in bounds])
+    if "published_low" not in frame:
+        return made
+    ends = zip(frame["published_low"].map(text), frame["published_high"].map(text), strict=True)
+    return made.assign(published=[_range(low, high) for low, high in ends])
+
+
+def _range(low: str, high: str) -> str:
+    if low and high:
+        return low if low == high else f"{low} to {high}"
+    return f"above {low}" if low else f"below {high}" if high else ""
+
+
+def small(frame: pd.DataFrame, columns: Sequence[str], named_by: Sequence[str]) -> pd.DataFrame:
+    """Some columns as text, behind the row's name, which is made of what `named_by` says."""
+    shown = frame[list(columns)].map(text)
+    made = [slug(" ".join(filter(None, parts))) for parts in shown[list(named_by)].itertuples(index=False)]
+    counts: Counter[str] = Counter()
+    names = []
+    for each in made:
+        counts[each] += 1
+        names.append(each if counts[each] == 1 else f"{each}-{counts[each]}")
+    shown.insert(0, ROW, names)
+    return shown
+
+
+def said_of_the_run(results: Results) -> pd.DataFrame:
+    """What the report says of how it was measured: facts of its head and sentences of its methods."""
+    said = [
+        *facts.facts(results),
+        *((each.head, each.text) for each in method_texts(results) if each.head in OF_METHODS),
+    ]
+    return pd.DataFrame(
+        {
+            ROW: [*(slug(head) for head, _ in said), "attempts", "kept"],
+            "value": [
+                *(value for _, value in said),
+                str(len(results.records)),
+                str(len(results.sifted.kept)),
+            ],
+        }
+    )
+
+
+def text(value: Any) -> str:
+    """A number in as many digits as a reader needs; nothing for what is not known."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return re.sub(r"\s+", " ", str(value)).strip()
+    if float(value).is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    size = abs(value)
+    return f"{value:.{0 if size >= 100 else 1 if size >= 20 else 3}f}"
+
+
+def _write(frame: pd.DataFrame, path: Path) -> None:
+    path.write_text(frame.to_csv(index=False, lineterminator="\n"), encoding="utf-8")

@@ -1,0 +1,23 @@
+"""The arguments of `coldload pack`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A run, where its pack goes, and whether the archives go with it."""
+    parser.description = (
+        "Make one file of a run: study, plan, records, environment, calibration, report, and of the pages what they "
+        "hold by digest. `coldload report`, `compare`, `plan` and `run` take it as they take a run or a study."
+    )
+    parser.add_argument("run", type=Path, metavar="RUN", help="a run directory")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="the pack (default: RUN.zip, beside the run)"
+    )
+    parser.add_argument(
+        "--with-archives",
+        action="store_true",
+        help="also put the archives in, with the bodies of all responses: for those who may pass them on",
+    )

@@ -1,0 +1,110 @@
+"""`coldload pack`: a run as one file."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import socket
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import harness
+from analysis.report.report import build
+from harness.cli.console import console
+from harness.errors import ArchiveError, UsageError
+from harness.input.keys import NAME_PATTERN
+from harness.input.shown import shortened, shown
+from harness.pack.manifest import Manifest, PackedPage
+from harness.pack.packedpages import copy_page, describe_pages
+from harness.pack.packedrun import copy_run, read_plan
+from harness.pack.packfile import RUN, write_pack
+from harness.study.plan import Plan
+from sites.archive import Archive, archives_root
+from sites.wholefolder import temporary_folder
+
+NAMED = 6
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Pack a run. The report in the pack is made from what the pack holds."""
+    source = arguments.run.resolve()
+    out = arguments.out or arguments.run.parent / f"{source.name}.zip"
+    _refuse(source, out)
+    plan = read_plan(arguments.run)
+    pages = describe_pages(arguments.run, _pages(plan), archives_root())
+    if arguments.with_archives:
+        _refuse_without_archives(pages)
+    names = {getpass.getuser(), socket.gethostname()}
+    with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
+        made = folder / "run" / source.name  # a report tells the name of its run
+        left_out = dict(sorted(copy_run(arguments.run, made, plan, names).items()))
+        build([made])
+        packed = folder / "pack"
+        packed.mkdir()
+        made.rename(packed / RUN)
+        told = tuple(_copied(*each, packed, names, bodies=arguments.with_archives) for each in pages)
+        about = Manifest(harness.__version__, source.name, plan.study, plan.seed, told, left_out)
+        write_pack(packed, about, out)
+    for line in _not_in_it(about, [page.name for page, archive in pages if archive is None]):
+        console().print(line)
+    console().print(f"pack: {out} ({out.stat().st_size / 1e6:.1f} MB)")
+    return 0
+
+
+def _refuse(source: Path, out: Path) -> None:
+    """UsageError for a run or a place that cannot be."""
+    if not NAME_PATTERN.fullmatch(source.name):
+        raise UsageError(
+            f"the run is called {shown(source.name)}, which not every machine can have as a name; rename the folder "
+            "(letters, digits, '.', '_' and '-')"
+        )
+    if out.is_dir():
+        raise UsageError(f"--out {out} is a folder; name a file in it")
+    if not out.parent.is_dir():
+        raise UsageError(f"--out: {out.parent} is no folder; make it, or choose another place")
+
+
+def _pages(plan: Plan) -> list[str]:
+    return sorted({trial.condition.page for trial in plan.trials})
+
+
+def _refuse_without_archives(pages: Iterable[tuple[PackedPage, Archive | None]]) -> None:
+    """ArchiveError when an archive that is to go with the pack is not there as it was measured."""
+    lacking = [page.name for page, archive in pages if archive is None]
+    if lacking:
+        raise ArchiveError(
+            f"--with-archives: {', '.join(lacking)} is not in {archives_root()} as it was measured; leave the option "
+            "out, or set COLDLOAD_ARCHIVES to where it is"
+        )
+
+
+def _copied(
+    page: PackedPage, archive: Archive | None, target: Path, names: Collection[str], *, bodies: bool
+) -> PackedPage:
+    """Put what the pack holds of a page below `target`."""
+    if archive is not None:
+        copy_page(archive, target, names, bodies=bodies)
+    return replace(page, archived=archive is not None and bodies)
+
+
+def _not_in_it(about: Manifest, unknown: Collection[str]) -> Iterator[str]:
+    """What whoever gets the pack has to get elsewhere."""
+    needed = [page.name for page in about.pages if not page.recipe and not page.archived]
+    if needed:
+        yield (
+            f"not in it: the bodies of {shortened(needed, NAMED)} (of somebody else; digests are in it); with "
+            "--with-archives they are"
+        )
+    if unknown:
+        yield (
+            f"not in it: what {shortened(list(unknown), NAMED)} held, response by response; it is not in "
+            f"{archives_root()} as it was measured"
+        )
+    if about.left_out:
+        yield f"not in it: what the study had kept of trials ({_counted(about.left_out)})"
+
+
+def _counted(files: Mapping[str, int]) -> str:
+    return shortened([f"{name} {count}" for name, count in files.items()], NAMED)

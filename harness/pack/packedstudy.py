@@ -1,0 +1,51 @@
+"""The study of a pack: what it was, and the options of the command line that it was run with."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import StudyError
+from harness.input import tomltext
+from harness.pack.packedrun import STUDY
+from harness.pack.packfile import RUN, open_pack
+from harness.study.study import Study
+from harness.study.studyfile import parse_study
+from sites.wholefolder import temporary_folder
+
+# As `coldload run` notes them at the end of study.toml.
+_NOTED = re.compile(r"\n?# run with (--[a-z-]+) ([^\n]*)\n\Z")
+
+
+@dataclass(frozen=True)
+class PackedStudy:
+    """`text` is the study's file without the options that were noted below it."""
+
+    study: Study
+    text: str
+    options: tuple[tuple[str, str], ...]
+    seed: int
+
+
+def read_packed_study(path: Path) -> PackedStudy:
+    """The study of the pack at `path`; RecordsError or StudyError when it cannot be read."""
+    temporary = temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)
+    with temporary as folder, open_pack(path) as pack:
+        run = pack.unpack(RUN, folder / RUN)
+        try:
+            text, options = without_options(tomltext.read_text(run / STUDY))
+        except (OSError, tomltext.TomlRefusedError) as error:
+            raise StudyError(f"cannot read the study of the pack {path}: {error}") from error
+        return PackedStudy(parse_study(text, f"{path}: {STUDY}", run), text, options, pack.manifest.seed)
+
+
+def without_options(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """A run's study.toml as the file that the study was, and the options it was run with."""
+    options: list[tuple[str, str]] = []
+    while found := _NOTED.search(text):
+        options.insert(0, (found[1], found[2]))
+        text = text[: found.start()]
+        text += "" if text.endswith("\n") or not text else "\n"
+    return text, tuple(options)

@@ -1,0 +1,213 @@
+"""A pack as a file: a zip with a manifest (`pack.json`) and what the manifest names, each file with size and digest.
+
+The same files give the same bytes. A pack comes from somebody else, so nothing of it is trusted: names, kinds, sizes
+and digests are checked, and every file goes into a new folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import re
+import shutil
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from harness.errors import RecordsError, StorageFailed
+from harness.input import jsontext
+from harness.input.shown import one_line, shown
+from harness.pack.manifest import FORMAT, MANIFEST, SCHEMA, Manifest, PackedFile, read_manifest
+
+RUN, ARCHIVES, PAGES = "run", "archives", "pages"  # the folders of a pack
+MOST_FILES = 100_000
+MOST_BYTES = 50_000_000_000  # unpacked
+MOST_TIMES = 300  # the size of the pack, once it is unpacked
+ALWAYS_FINE_BYTES = 50_000_000  # also of a tiny pack
+LONGEST_NAME = 400
+_PART = re.compile(r"[^/\\:\x00-\x1f\x7f]{1,200}")
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_BEGINNING = b"PK\x03\x04"
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip can say
+_UNREADABLE = (
+    EOFError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def is_pack(path: Path) -> bool:
+    """Whether a path is meant as a pack: a file that begins as a zip does, or is called one."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_BEGINNING)) == _BEGINNING or path.suffix == ".zip"
+    except (OSError, ValueError):
+        return False
+
+
+class Pack:
+    """An open pack. Its manifest is checked; the files are as they are unpacked."""
+
+    def __init__(self, path: Path, packed: zipfile.ZipFile, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._packed = packed
+
+    def unpack(self, part: str, into: Path) -> Path:
+        """The files of one folder of the pack, in `into`, which is made; RecordsError when one is damaged."""
+        into.mkdir(parents=True)
+        for file in self.manifest.files:
+            if file.path.startswith(f"{part}/"):
+                target = into / PurePosixPath(file.path).relative_to(part)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                self._unpack_file(file, target)
+        return into
+
+    def _unpack_file(self, file: PackedFile, target: Path) -> None:
+        try:
+            with self._packed.open(file.path) as source, target.open("xb") as unpacked:
+                digest = _copied(source, unpacked)
+        except _UNREADABLE as error:
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                raise StorageFailed(f"cannot unpack {self.path}: {error.strerror}; make room") from error
+            raise _damaged(self.path, error) from error
+        if digest != file.sha256:
+            raise _damaged(self.path, f"{shown(file.path)} is not what the pack says (digest)")
+
+
+@contextlib.contextmanager
+def open_pack(path: Path) -> Iterator[Pack]:
+    """A pack for reading; RecordsError when it is none, is damaged, or holds what no pack of ours does."""
+    with contextlib.ExitStack() as stack:
+        try:
+            packed = stack.enter_context(zipfile.ZipFile(path))
+            entries = packed.infolist()
+            _refuse_strange(path, entries)
+            with packed.open(MANIFEST) as file:
+                manifest = read_manifest(file.read(jsontext.MAX_LINE_BYTES + 1), path)
+        except FileNotFoundError as error:
+            raise RecordsError(f"there is no pack {path}") from error
+        except KeyError as error:
+            raise RecordsError(f"{path} is a zip and no pack: it has no {MANIFEST}") from error
+        except _UNREADABLE as error:
+            raise _damaged(path, error) from error
+        _refuse_others(path, entries, manifest)
+        yield Pack(path, packed, manifest)
+
+
+def write_pack(folder: Path, about: Manifest, out: Path) -> Manifest:
+    """Write all files below `folder` as a pack, whole or not at all; the manifest with its files."""
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    files = tuple(_described(name, paths[name]) for name in sorted(paths))
+    manifest = replace(about, files=files)
+    told = {"format": FORMAT, "schema": SCHEMA, **asdict(manifest)}
+    temporary = out.with_name(f"{out.name}.new")
+    try:
+        with zipfile.ZipFile(temporary, "w") as packed:
+            packed.writestr(_entry(MANIFEST), json.dumps(told, indent=1) + "\n")
+            for file in files:
+                entry = _entry(file.path)
+                entry.file_size = file.bytes  # so that zipfile knows a large one beforehand
+                with paths[file.path].open("rb") as source, packed.open(entry, "w") as target:
+                    shutil.copyfileobj(source, target)
+        temporary.replace(out)
+    except OSError as error:
+        raise StorageFailed(
+            f"cannot write the pack {out}: {error.strerror or error}; make room, or choose another --out"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return manifest
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, _EARLIEST)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.create_system = 3  # Unix, wherever it is made
+    entry.external_attr = (stat.S_IFREG | 0o644) << 16
+    return entry
+
+
+def _described(name: str, path: Path) -> PackedFile:
+    with path.open("rb") as file:
+        return PackedFile(name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _copied(source: IO[bytes], target: IO[bytes]) -> str:
+    """Copy, and the digest of what was copied."""
+    digest = hashlib.sha256()
+    while part := source.read(1 << 20):
+        digest.update(part)
+        target.write(part)
+    return digest.hexdigest()
+
+
+def _refuse_strange(path: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
+    """RecordsError for what no pack of ours holds, before any of it is read."""
+    if len(entries) > MOST_FILES:
+        raise RecordsError(f"{path} holds {len(entries):,} files; a pack holds {MOST_FILES:,} at most")
+    seen: set[str] = set()
+    for entry in entries:
+        why = _strange(entry, seen)
+        if why:
+            raise RecordsError(
+                f"{path} holds {shown(entry.filename)}, {why}; no pack of ours does: get it from its source"
+            )
+        seen.add(entry.filename)
+    folders = {str(parent) for name in seen for parent in PurePosixPath(name).parents}
+    if both := seen & folders:
+        raise RecordsError(
+            f"{path} holds {shown(min(both))} as a file and as a folder; get it from its source"
+        )
+    unpacked, size = sum(entry.file_size for entry in entries), path.stat().st_size
+    if unpacked > min(MOST_BYTES, max(ALWAYS_FINE_BYTES, MOST_TIMES * size)):
+        raise RecordsError(
+            f"{path} has {size:,} bytes and would unpack to {unpacked:,}; nothing was unpacked: get it from its source"
+        )
+
+
+def _strange(entry: zipfile.ZipInfo, seen: set[str]) -> str:
+    """What is wrong with an entry; empty when nothing is."""
+    # Zipfile cuts names at a NUL; the name as it stands in the file is the one to judge.
+    name = entry.orig_filename
+    parts = name.split("/")
+    placed = name == MANIFEST or (len(parts) > 1 and parts[0] in (RUN, ARCHIVES, PAGES))
+    named = all(_PART.fullmatch(part) and part not in (".", "..") for part in parts)
+    wrong = {
+        "which leads out of it or belongs to no part of it": not placed,
+        "which leads out of it or is no name": not named or len(name) > LONGEST_NAME,
+        "twice": name in seen,
+        "which is a link or no file": stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG),
+        "which is encrypted": bool(entry.flag_bits & 1),
+        "which is compressed by a method that packs do not use": entry.compress_type not in METHODS,
+    }
+    return next((why for why, is_so in wrong.items() if is_so), "")
+
+
+def _refuse_others(path: Path, entries: Sequence[zipfile.ZipInfo], manifest: Manifest) -> None:
+    """RecordsError unless the files are those of the manifest, in their sizes."""
+    there = {entry.filename: entry.file_size for entry in entries if entry.filename != MANIFEST}
+    named = {file.path: file.bytes for file in manifest.files}
+    for name in sorted(there.keys() | named.keys()):
+        if there.get(name) != named.get(name):
+            missing = (
+                "lacks" if name not in there else "does not name" if name not in named else "has another"
+            )
+            raise _damaged(path, f"it {missing} {shown(name)}")
+
+
+def _damaged(path: Path, why: str | Exception) -> RecordsError:
+    text = one_line(str(why))[:200] or type(why).__name__
+    return RecordsError(f"the pack {path} is damaged or cut short ({text}); fetch it again")

@@ -1,0 +1,156 @@
+"""A report as a LaTeX document: complete, with everything escaped, and built where TeX is installed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.evaluation.results import Results, evaluate
+from analysis.report.methodtexts import method_texts
+from analysis.report.references import bibliography
+from analysis.report.report import build
+from analysis.runs.rundirectory import load
+from harness.model.claim import Claim
+from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
+
+pytestmark = pytest.mark.thorough
+
+CLAIM = Claim(
+    name="50 % less & more_of #1",
+    subject={"protocol": "h2"},
+    reference={"protocol": "http1"},
+    ratio_below=0.95,
+)
+RUN = Synthetic(
+    pages=("dummy-2012",),
+    protocols=("http1", "h2"),
+    rates_mbps=(10.0,),
+    rtts_ms=(20.0, 100.0),
+    trials=6,
+    aa=True,
+    outcomes={"00001": "page-timeout", "00005": "wrong-protocol"},
+    claims=(CLAIM,),
+)
+HOSTILE = r"\input{/etc/passwd} \write18{id} $x_1^2$ 50% #1 & {open ~ \end{document}"
+FOREIGN = f"{HOSTILE} 中😀"  # a page's name is drawn in figures, too, whose font has no such signs
+
+
+def hostile_run(folder: Path) -> Path:
+    """A run whose every text is somebody else's."""
+    run = replace(RUN, pages=(HOSTILE,)).write(folder)
+    (run / "study.toml").write_text(f"name = 'made-up'\ntitle = '{FOREIGN}'\n")
+    environment = json.loads((run / "environment.json").read_text())
+    environment["coldload"] = FOREIGN
+    environment["machine"]["processor"] = FOREIGN
+    environment["programs"]["chromium"] = FOREIGN
+    environment["archives"] = {FOREIGN: {"digest": "ab" * 32, "start_url": f"http://a.example/{FOREIGN}"}}
+    (run / "environment.json").write_text(json.dumps(environment))
+    return run
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """The folder of the paper of an ordinary run, of a hostile one, and of a crowd."""
+    folder = tmp_path_factory.mktemp("papers")
+    runs = {
+        "usual": RUN.write(folder / "usual"),
+        "hostile": hostile_run(folder / "hostile"),
+        "crowd": SyntheticCrowd(trials=3).write(folder / "crowd"),
+    }
+    for name, run in runs.items():
+        report = build([run], folder / f"{name}-report", folder / f"{name}-paper")
+        assert report.paper == folder / f"{name}-paper" / "paper.tex"
+    return {name: folder / f"{name}-paper" for name in runs}
+
+
+def text(folder: Path) -> str:
+    return (folder / "paper.tex").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["usual", "hostile", "crowd"])
+def test_every_figure_and_table_is_there_and_every_environment_closed(
+    name: str, written: Mapping[str, Path]
+) -> None:
+    folder = written[name]
+    everything = text(folder) + "".join(path.read_text() for path in (folder / "tables").iterdir())
+    shown = re.findall(r"\\includegraphics(?:\[[^]]*\])?\{([^}]*)\}", everything)
+    tables = re.findall(r"\\input\{([^}]*)\}", text(folder))
+    assert sorted(shown) == sorted(path.name for path in (folder / "figures").iterdir())
+    assert sorted(tables) == sorted(f"tables/{path.name}" for path in (folder / "tables").iterdir())
+    opened = re.findall(r"(?<!\\)\\begin\{(\w+)\}", everything)
+    assert sorted(opened) == sorted(re.findall(r"(?<!\\)\\end\{(\w+)\}", everything))
+    assert opened.count("document") == 1
+    bare = re.sub(r"\\[\\{}]", "", everything)
+    assert bare.count("{") == bare.count("}")
+
+
+def test_nothing_of_a_hostile_run_is_a_command(written: Mapping[str, Path]) -> None:
+    folder = written["hostile"]
+    everything = text(folder) + "".join(path.read_text() for path in folder.rglob("*.tex"))
+    everything += (folder / "references.bib").read_text()
+    assert r"\textbackslash{}input" in everything
+    for command in (r"\input{/etc", r"\write18", r"\end{document} "):
+        assert command not in everything.replace(r"\textbackslash{}", "")
+    assert everything.isascii()
+
+
+def results_of(folder: Path) -> Results:
+    return evaluate([load(RUN.write(folder))])
+
+
+def test_the_methods_tell_versions_seeds_n_exclusions_and_calibration(tmp_path: Path) -> None:
+    said = {each.head: each.text for each in method_texts(results_of(tmp_path / "run"))}
+    assert "HTTP/1.1, HTTP/2 (TLS)" in said["Conditions."]
+    assert "10 Mbit/s with an RTT of 20, 100 ms" in said["Conditions."]
+    assert "Chromium 999.0" in said["Set-up."]
+    assert "Made-up CPU 3000, 2 cores" in said["Set-up."]
+    assert "seed 2012" in said["Sample."]
+    assert "36 attempts of 36 planned trials were recorded and 34 of them" in said["Sample."]
+    assert "n is 5 to 6 per condition" in said["Sample."]
+    assert "2 of 36 attempts are left out" in said["Exclusions."]
+    assert "wrong-protocol (" in said["Exclusions."]
+    assert "2 readings of 2 links" in said["Calibration of the links."]
+    assert "off by at most 0.06 ms and the rate by at most 0.09 %" in said["Calibration of the links."]
+    assert "paired t test" in said["Comparisons"]
+
+
+def test_the_bibliography_names_coldload_in_its_version(tmp_path: Path) -> None:
+    run = RUN.write(tmp_path / "run")
+    environment = json.loads((run / "environment.json").read_text()) | {"coldload": "1.2.3"}
+    (run / "environment.json").write_text(json.dumps(environment))
+    entries = bibliography(evaluate([load(run)]))
+    assert "note = {Version 1.2.3}" in entries
+    assert "year = {2026}" in entries
+
+
+def test_the_same_records_give_the_same_paper(written: Mapping[str, Path], tmp_path: Path) -> None:
+    build([RUN.write(tmp_path / "usual")], tmp_path / "report", tmp_path / "paper")
+    made = {
+        path.relative_to(tmp_path / "paper"): path.read_bytes() for path in (tmp_path / "paper").rglob("*.*")
+    }
+    assert made == {name: (written["usual"] / name).read_bytes() for name in made}
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX (texlive-latex-base) is not installed")
+@pytest.mark.parametrize("name", ["usual", "hostile", "crowd"])
+def test_the_paper_builds(name: str, written: Mapping[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "paper"
+    shutil.copytree(written[name], folder)
+    latex = ("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper")
+    for command in (latex, ("bibtex", "paper"), latex, latex):
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        )
+        assert done.returncode == 0, done.stdout[-3000:]
+    log = (folder / "paper.log").read_text(errors="replace")
+    assert "undefined" not in log
+    assert "Missing character" not in log
+    assert (folder / "paper.pdf").read_bytes().startswith(b"%PDF")

@@ -1,0 +1,113 @@
+"""What is kept of a report: small files whose cells a document can quote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.evaluation.results import evaluate
+from analysis.report.report import build
+from analysis.runs.rundirectory import load
+from benchmarks.reproduction.document import read, renewed
+from benchmarks.reproduction.keeping import keep, small_tables, text
+from harness.model.claim import Claim
+from tests.unit.analysis.synthetic import Synthetic
+
+CLAIMS = tuple(
+    Claim(name=name, subject={"protocol": "h2"}, reference={"protocol": "http1"}, ratio_below=0.95)
+    for name in ("fewer trips", "100 % faster")
+)
+RUN = Synthetic(
+    pages=("dummy-2012",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0, 100.0), claims=CLAIMS
+)
+
+
+@pytest.mark.thorough
+def test_the_files_of_a_study_hold_what_its_report_says(tmp_path: Path) -> None:
+    run, docs = RUN.write(tmp_path / "run"), tmp_path / "docs"
+    build([run])
+    (docs / "reproduction").mkdir(parents=True)
+    (docs / "reproduction" / "mine.old.csv").write_text("row\n")
+    (docs / "reproduction" / "mine-quick.run.csv").write_text("row\n")
+    keep("mine", evaluate([load(run)]), run, docs / "reproduction", ("claims",))
+    kept = {path.name for path in (docs / "reproduction").iterdir()}
+    assert kept == {"mine.claims.csv", "mine.claims.svg", "mine.run.csv", "mine-quick.run.csv"}
+    claims = read(docs / "reproduction" / "mine.claims.csv")
+    assert [*claims] == [
+        *("fewer-trips-20-ms-rtt", "fewer-trips-100-ms-rtt"),
+        *("100-faster-20-ms-rtt", "100-faster-100-ms-rtt"),
+    ]
+    full = pd.read_csv(run / "tables" / "claims.csv")
+    assert claims["fewer-trips-20-ms-rtt"]["ratio"] == f"{full['ratio'][0]:.3f}"
+    assert claims["fewer-trips-20-ms-rtt"]["interval"] == f"[{full['low'][0]:.3f} to {full['high'][0]:.3f}]"
+    assert read(docs / "reproduction" / "mine.run.csv")["attempts"]["value"] == "20"
+    link = "(reproduction/mine.claims.csv#100-faster-100-ms-rtt.n)"
+    assert renewed(f"[0]{link}", docs) == f"[5]{link}"
+
+
+def test_published_values_and_figures_are_kept(tmp_path: Path) -> None:
+    published = {
+        "claim": ["a", "a", "b"],
+        "text": ["as fast"] * 3,
+        "stands": ["figure 1"] * 3,
+        "where": ["20 ms", "100 ms", None],
+        "published_low": [0.9, 0.6, None],
+        "published_high": [1.1, 0.6, 1.0],
+        "here": [1.0123456, 0.61, 0.5],
+        "low": [0.99, 0.6, None],
+        "high": [1.03, 0.62, None],
+        "verdict": ["reproduced"] * 3,
+    }
+    pd.DataFrame(published).to_csv(tmp_path / "published.csv", index=False)
+    pd.DataFrame({"claim": ["x"], "low": [1], "high": [2]}).to_csv(tmp_path / "claims.csv", index=False)
+    points = {"rtt_ms": [20.0, 20.0], "series": ["SPDY", "HTTP"], "n": [5, 5]}
+    points |= {
+        "value": [1234.567, 0.5],
+        "low": [1200.1, 0.4],
+        "high": [1300.0, 0.6],
+        "interval": ["exact"] * 2,
+    }
+    pd.DataFrame(points).to_csv(tmp_path / "figure-1.csv", index=False)
+    found = dict(small_tables(tmp_path))
+    assert [*found] == ["published", "figure-1"]
+    assert [*found["published"]["row"]] == ["a-20-ms", "a-100-ms", "b"]
+    assert [*found["published"]["published"]] == ["0.900 to 1.100", "0.600", "below 1"]
+    assert [*found["published"]["interval"]] == ["[0.990 to 1.030]", "[0.600 to 0.620]", ""]
+    assert found["figure-1"].to_dict("records") == [
+        {
+            "row": "20-spdy",
+            "rtt_ms": "20",
+            "series": "SPDY",
+            "n": "5",
+            "value": "1235",
+            "low": "1200",
+            "high": "1300",
+        },
+        {
+            "row": "20-http",
+            "rtt_ms": "20",
+            "series": "HTTP",
+            "n": "5",
+            "value": "0.500",
+            "low": "0.400",
+            "high": "0.600",
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.71344, "0.713"),
+        (1534.2, "1534"),
+        (42.06, "42.1"),
+        (3.0, "3"),
+        (float("nan"), ""),
+        (None, ""),
+        ("a\n b", "a b"),
+    ],
+)
+def test_numbers_have_the_digits_that_a_reader_needs(value: object, shown: str) -> None:
+    assert text(value) == shown

@@ -1,0 +1,217 @@
+"""`coldload pack`, and a pack where a run or a study may stand."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import shutil
+import socket
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.cli.main import main
+from harness.cli.packedpages import provide_pages
+from harness.model.engine import Driver
+from harness.outcome import Outcome
+from harness.pack.packfile import open_pack
+from harness.run.directory import RunDirectory, open_run
+from harness.study.plan import Plan, make_plan
+from harness.study.studyfile import parse_study
+from sites.archive import Archive, Response, write_archive
+from sites.warc import About
+from tests.unit.analysis.synthetic import observed
+
+pytestmark = pytest.mark.thorough
+
+STUDY = """name = "tiny"
+pages = ["one"]
+protocols = ["http1", "h2"]
+drivers = ["playwright"]
+trials = 4
+aa = false
+[[links]]
+down_mbps = 10
+rtt_ms = [20, 50]
+"""
+OPTIONS = "# run with --only link=10mbps-20ms\n"
+PRIVATE = "/home/somebody/lab"
+
+
+def archive(root: Path, body: bytes = b"<p>not ours to pass on</p>") -> Archive:
+    page = Response("http://one.example/", 200, (("Content-Type", "text/html"),), body)
+    return write_archive(root, "one", About(page.url, "test", "", (f"from {PRIVATE}/one.har",)), [page])
+
+
+def fill(run: RunDirectory, plan: Plan, digest: str) -> None:
+    """Records of all trials, as if they had been measured."""
+    for planned in plan.trials:
+        condition = planned.condition.to_json()
+        ms = (300.0 if condition["protocol"] == "h2" else 330.0) + planned.block
+        head = {"schema": 1, **planned.to_json(), "attempt": 1, "left_out": None}
+        record = head | observed(condition, ms, Outcome.OK, planned.order)
+        if planned.order == 1:
+            record |= {
+                "outcome": Outcome.TESTBED_FAILED,
+                "left_out": "testbed-failed",
+                "reason": f"{PRIVATE}/caddy died",
+            }
+        with run.records_path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+    archives = {"one": {"digest": digest, "start_url": "http://one.example/"}}
+    run.write_environment(
+        {
+            "coldload": "0.1.0",
+            "programs": {engine.value: "X 1" for engine in plan.engines}
+            | {"caddy": f"Caddy in {PRIVATE}/bin"},
+            "link": {"backend": "tun"},
+            "archives": archives,
+        }
+    )
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run of a study that was narrowed, with its archive."""
+    monkeypatch.chdir(tmp_path)
+    made = archive(tmp_path / "archives")
+    study = parse_study(STUDY.replace("[20, 50]", "20"), "tiny.toml")
+    plan = make_plan(study, 99)
+    assert study.drivers == (Driver.PLAYWRIGHT,)
+    with open_run(tmp_path / "runs" / "tiny-1", STUDY + OPTIONS, plan) as opened:
+        fill(opened, plan, made.digest)
+    (tmp_path / "runs" / "tiny-1" / "trials" / "00001").mkdir(parents=True)
+    (tmp_path / "runs" / "tiny-1" / "trials" / "00001" / "link.pcap").write_bytes(b"x")
+    return Path("runs/tiny-1")
+
+
+def test_a_pack_holds_the_run_and_nothing_of_the_machine(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pack", str(run)]) == 0
+    said = capsys.readouterr().out
+    assert "the bodies of one (of somebody else" in said
+    assert "link.pcap 1" in said
+    assert "pack: runs/tiny-1.zip" in said
+    with zipfile.ZipFile("runs/tiny-1.zip") as packed:
+        names = set(packed.namelist())
+        content = b"\n".join(packed.read(name) for name in names)
+    assert {
+        "pack.json",
+        "run/report.html",
+        "run/tables/claims.csv",
+        "run/environment.json",
+        "run/records.jsonl",
+    } <= names
+    assert {"pages/one/index.jsonl", "pages/one/archive.json"} <= names
+    assert not any(name.endswith((".warc.gz", ".pcap")) for name in names)
+    assert any(name.startswith("run/figures/") and name.endswith(".pdf") for name in names)
+    assert b"not ours to pass on" not in content
+    told = {PRIVATE, "somebody", str(Path.cwd()), str(Path.home())} - {"/"}
+    if getpass.getuser() != "root":
+        told.add(getpass.getuser())
+    if len(socket.gethostname()) > 8:
+        told.add(socket.gethostname())
+    assert {each for each in told if each.encode() in content} == set()
+
+
+def test_the_same_run_gives_the_same_pack(run: Path) -> None:
+    assert main(["pack", str(run), "--out", "a.zip"]) == 0
+    shutil.copytree(run, Path("elsewhere") / run.name)
+    assert main(["report", str(Path("elsewhere") / run.name)]) == 0  # what was made before does not matter
+    assert main(["pack", str(Path("elsewhere") / run.name), "--out", "b.zip"]) == 0
+    assert Path("a.zip").read_bytes() == Path("b.zip").read_bytes()
+
+
+def test_another_machine_reports_a_pack_as_the_run_was_reported(run: Path, tmp_path: Path) -> None:
+    assert main(["pack", str(run), "--out", str(tmp_path / "it.zip")]) == 0
+    shutil.rmtree(run.parent)
+    shutil.rmtree("archives")
+    assert main(["report", "it.zip"]) == 0
+    with open_pack(Path("it.zip")) as pack:
+        before = pack.unpack("run", tmp_path / "unpacked")
+    for part in ("report.html", "tables/claims.csv", "tables/exclusions.csv", "records.parquet"):
+        assert (Path("it-report") / part).read_bytes() == (before / part).read_bytes()
+    assert not list(Path("it-report").glob("*.jsonl"))
+
+
+def test_a_pack_is_compared_as_a_run_is(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pack", str(run)]) == 0
+    other = Path("runs/tiny-2")
+    shutil.copytree(run, other)
+    records = (other / "records.jsonl").read_text()
+    (other / "records.jsonl").write_text(records.replace('"plt_ms": 30', '"plt_ms": 60'))
+    capsys.readouterr()
+    assert main(["compare", "runs/tiny-1.zip", str(other), "--fail-on", "10"]) == 1
+    assert "runs/tiny-1.zip (study tiny" in capsys.readouterr().out
+    assert main(["compare", "runs/tiny-1.zip", "runs/tiny-1.zip"]) == 2
+
+
+def test_the_plan_of_a_pack_is_that_of_its_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pack", str(run)]) == 0
+    capsys.readouterr()
+    assert main(["plan", "runs/tiny-1.zip"]) == 0
+    assert "2 conditions x 4 trials = 8 trials in 4 blocks" in capsys.readouterr().out
+    assert main(["plan", "runs/tiny-1.zip", "--trials", "2", "--only", "protocol=h2"]) == 0
+    assert "1 condition x 2 trials" in capsys.readouterr().out.replace("1 conditions", "1 condition")
+
+
+def test_archives_go_with_a_pack_on_demand_and_come_out_as_they_were(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["pack", str(run), "--with-archives"]) == 0
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", "others")
+    assert provide_pages(argparse.Namespace(), Path("runs/tiny-1.zip"), ["one"]) == 0
+    for name in ("archive.warc.gz", "index.jsonl"):
+        assert (Path("others/one") / name).read_bytes() == (Path("archives/one") / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("pack", "nowhere"), "is not a run directory"),
+        (("pack", "archives"), "is not a run directory"),
+        (("pack", "runs/tiny-1", "--out", "runs"), "is a folder"),
+        (("pack", "runs/tiny-1", "--out", "no/it.zip"), "no is no folder"),
+        (("report", "cut.zip"), "damaged or cut short"),
+        (("run", "cut.zip"), "damaged or cut short"),
+        (("plan", "cut.zip"), "damaged or cut short"),
+        (("compare", "cut.zip", "runs/tiny-1"), "damaged or cut short"),
+        (("run", "runs/tiny-1.zip"), "holds no bodies of one (http://one.example/, digest "),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_nothing_is_left(
+    words: tuple[str, ...],
+    said: str,
+    run: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert main(["pack", str(run)]) == 0
+    whole = Path("runs/tiny-1.zip").read_bytes()
+    Path("cut.zip").write_bytes(whole[: len(whole) // 2])
+    if words[0] == "run":
+        monkeypatch.setenv("COLDLOAD_ARCHIVES", "none")
+    capsys.readouterr()
+    before = sorted(Path().rglob("*"))
+    assert main(list(words)) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert len(err.splitlines()) == 1
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_an_archive_that_has_changed_is_told_from_the_measured_one(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive(Path("archives"), b"another page")
+    assert main(["pack", str(run), "--with-archives"]) == 2
+    assert "is not in archives as it was measured" in capsys.readouterr().err
+    assert main(["pack", str(run)]) == 0
+    with zipfile.ZipFile("runs/tiny-1.zip") as packed:
+        assert not any(name.startswith("pages/") for name in packed.namelist())
+    capsys.readouterr()
+    assert main(["run", "runs/tiny-1.zip"]) == 2
+    assert "is not the one that was measured" in capsys.readouterr().err

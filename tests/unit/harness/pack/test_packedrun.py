@@ -1,0 +1,168 @@
+"""A run directory as a pack holds it: the study finds its traces, and what is not ours stays where it is."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from harness.errors import RecordsError
+from harness.pack.packedrun import copy_run, read_plan
+from harness.pack.packedstudy import without_options
+from harness.run.directory import open_run
+from harness.study.plan import make_plan
+from harness.study.studyfile import parse_study
+
+STUDY = """# as in /home/ann/notes/plan.txt
+name = "traced"
+pages = ["one"]
+protocols = ["http1", "h2"]
+trials = 1
+aa = false
+[[links]]
+rtt_ms = 20
+trace_down = "{trace}"   # of /home/ann/traces
+up_mbps = 1
+"""
+TRACE = "0\n10\n20\n"
+
+
+def run_of(folder: Path, trace: str) -> Path:
+    """A run directory of the study, before its first trial."""
+    text = STUDY.format(trace=trace)
+    run = folder / "runs" / "traced-1"
+    with open_run(run, text, make_plan(parse_study(text, "s", folder / "home"), 1)):
+        return run
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Where the user's traces are."""
+    folder = tmp_path / "home" / "traces"
+    folder.mkdir(parents=True)
+    (folder / "lte.trace").write_text(TRACE)
+    return folder
+
+
+def packed(run: Path, target: Path) -> dict[str, int]:
+    return dict(copy_run(run, target, read_plan(run), {"ann"}))
+
+
+@pytest.mark.parametrize("absolute", [True, False])
+def test_a_packed_study_finds_its_traces_and_makes_the_same_plan(
+    absolute: bool, home: Path, tmp_path: Path
+) -> None:
+    run = run_of(tmp_path, str(home / "lte.trace") if absolute else "traces/lte.trace")
+    assert packed(run, tmp_path / "packed") == {}
+    text = (tmp_path / "packed" / "study.toml").read_text()
+    assert str(tmp_path) not in text
+    assert "/home/ann" not in text
+    again = parse_study(text, "again", tmp_path / "packed")
+    assert make_plan(again, 1) == read_plan(run)
+    assert make_plan(again, 1).to_lines() == (run / "plan.jsonl").read_text()
+
+
+def test_what_was_packed_can_be_packed_again(home: Path, tmp_path: Path) -> None:
+    packed(run_of(tmp_path, "traces/lte.trace"), tmp_path / "first")
+    packed(tmp_path / "first", tmp_path / "second")
+    once, twice = (
+        {path.relative_to(top): path.read_bytes() for path in top.rglob("*.*")}
+        for top in (tmp_path / "first", tmp_path / "second")
+    )
+    assert once == twice
+
+
+def test_nothing_that_a_run_leads_to_goes_with_it(home: Path, tmp_path: Path) -> None:
+    run = run_of(tmp_path, "traces/lte.trace")
+    other = tmp_path / "other.txt"
+    other.write_text("{}\n")
+    (run / "trials" / "00001").mkdir(parents=True)
+    for name in ("records.jsonl", "environment.json", "trials/00001/buckets.jsonl", "sets/a.toml"):
+        (run / name).parent.mkdir(exist_ok=True)
+        (run / name).symlink_to(other)
+    assert packed(run, tmp_path / "packed") == {"buckets.jsonl": 1}
+    there = {path.name for path in (tmp_path / "packed").rglob("*") if path.is_file()}
+    assert there == {"study.toml", "plan.jsonl", "lte.trace"}
+
+
+def test_a_plan_whose_trace_leads_elsewhere_is_refused(home: Path, tmp_path: Path) -> None:
+    run = run_of(tmp_path, "traces/lte.trace")
+    plan = (run / "plan.jsonl").read_text().replace('"lte.trace"', '"../../home/traces/lte.trace"')
+    (run / "plan.jsonl").write_text(plan)
+    with pytest.raises(RecordsError, match="damaged and cannot be packed"):
+        packed(run, tmp_path / "packed")
+
+
+def test_a_trace_that_the_run_lacks_is_named(home: Path, tmp_path: Path) -> None:
+    run = run_of(tmp_path, "traces/lte.trace")
+    for path in (run / "rates").iterdir():
+        path.unlink()
+    with pytest.raises(RecordsError, match=r"lacks .*lte\.trace"):
+        packed(run, tmp_path / "packed")
+
+
+def test_what_trials_kept_is_counted_and_only_series_go_with_the_pack(home: Path, tmp_path: Path) -> None:
+    run = run_of(tmp_path, "traces/lte.trace")
+    kept = (
+        "00001/link.pcap",
+        "00001/load.har",
+        "00002/link.pcap",
+        "00002/buckets.jsonl",
+        "00002/filmstrip/1.png",
+    )
+    for name in kept:
+        (run / "trials" / name).parent.mkdir(parents=True, exist_ok=True)
+        (run / "trials" / name).write_text("{}\n")
+    (run / "report.html").write_text("old")
+    assert packed(run, tmp_path / "packed") == {"link.pcap": 2, "load.har": 1, "filmstrip/": 1}
+    there = {path.name for path in (tmp_path / "packed").rglob("*") if path.is_file()}
+    assert there == {"study.toml", "plan.jsonl", "buckets.jsonl", "lte.trace"}
+
+
+def test_reasons_and_the_environment_lose_their_paths_and_nothing_else_changes(
+    home: Path, tmp_path: Path
+) -> None:
+    run = run_of(tmp_path, "traces/lte.trace")
+    lines = [
+        '{"trial": "1",  "reason": null, "plt_ms": 1.50}\n',
+        '{"trial": "2", "reason": "/home/ann/caddy died", "failed": ["https://a.example/b/c"]}\n',
+        '{"trial": "3", "rea',
+    ]
+    (run / "records.jsonl").write_text("".join(lines))
+    (run / "environment.json").write_text(
+        json.dumps({"programs": {"x": "X 1, in /opt/x/bin/x", "y": "by ann"}})
+    )
+    packed(run, tmp_path / "packed")
+    first, second = (tmp_path / "packed" / "records.jsonl").read_text().splitlines(keepends=True)
+    assert first == lines[0]
+    assert json.loads(second) == {"trial": "2", "reason": "…/caddy died", "failed": ["https://a.example/b/c"]}
+    environment = json.loads((tmp_path / "packed" / "environment.json").read_text())
+    assert environment == {"programs": {"x": "X 1, in …/x", "y": "by …"}}
+
+
+@pytest.mark.parametrize("name", ["study.toml", "plan.jsonl", "environment.json", "records.jsonl"])
+def test_a_damaged_run_is_refused_with_one_line(name: str, home: Path, tmp_path: Path) -> None:
+    run = run_of(tmp_path, "traces/lte.trace")
+    (run / name).write_text("[[[\n")
+    with pytest.raises(RecordsError) as refused:
+        packed(run, tmp_path / "packed")
+    assert len(str(refused.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        (("--trials", "2"),),
+        (("--only", "page=a b"), ("--only", "figure=3")),
+        (("--trials", "2"), ("--until", "2 %"), ("--only", "link=x")),
+    ],
+)
+def test_the_options_of_a_run_are_told_from_its_study(options: tuple[tuple[str, str], ...]) -> None:
+    text = noted = 'name = "x"\n# run with care\n'
+    for option, value in options:  # as `coldload run` notes them
+        noted += f"{'' if option == '--only' else chr(10)}# run with {option} {value}\n"
+    assert without_options(noted) == (text, options)
+    assert tomllib.loads(noted) == tomllib.loads(text)
