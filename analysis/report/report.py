@@ -14,10 +14,12 @@ from markupsafe import Markup, escape
 
 from analysis.charts import figures, plots
 from analysis.claims.claimresult import ClaimRow
+from analysis.evaluation.medianloads import median_loads
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.labels import metrics
 from analysis.report import facts, summary
 from analysis.report.kindtexts import TEXTS
+from analysis.report.waterfallview import view
 from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
 from analysis.statistics.contrast import CONFIDENCE_WITH_LOOKS
@@ -153,4 +155,5 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
         margin=f"{results.margin * 100:g}",
         runs=[(run, list(leaves(run.environment))) for run in results.runs],
+        waterfalls=view(median_loads(results)) if results.kind is Kind.LOAD else None,
     )
