@@ -28,6 +28,7 @@ from analysis.charts.drawing import Drawing
 from analysis.charts.orderchart import order_of_trials
 from analysis.charts.pairchart import paired_differences
 from analysis.charts.trialchart import every_trial
+from analysis.charts.waterfall import waterfalls
 from analysis.evaluation import effects
 from analysis.evaluation.explored import JUDGED, SAYS
 from analysis.evaluation.results import PAGE_AND_RATE, Results
@@ -337,7 +338,7 @@ FIGURES: Mapping[Kind, Figures] = {
 }
 # Of the trials behind the estimates; each bounds its number by itself.
 PICTURES: Mapping[Kind, Figures] = {
-    Kind.LOAD: (paired_differences, every_trial, order_of_trials),
+    Kind.LOAD: (paired_differences, every_trial, order_of_trials, waterfalls),
     Kind.USERS: (paired_differences, order_of_trials),
     Kind.REQUESTS: (paired_differences, order_of_trials),
 }

@@ -15,11 +15,13 @@ from markupsafe import Markup, escape
 
 from analysis.charts import figures, plots
 from analysis.claims.claimresult import ClaimRow
+from analysis.evaluation.medianloads import median_loads
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.report import facts, paper, summary
 from analysis.report.kindtexts import TEXTS
 from analysis.report.reportfigure import Figure
 from analysis.report.statisticstexts import statistics_texts
+from analysis.report.waterfallview import view
 from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
 from analysis.tables import table
@@ -155,4 +157,5 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         recorded=len(results.records),
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
         runs=[(run, list(leaves(run.environment))) for run in results.runs],
+        waterfalls=view(median_loads(results)) if results.kind is Kind.LOAD else None,
     )

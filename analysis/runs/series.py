@@ -44,14 +44,19 @@ class Series(StrEnum):
     )
 
 
-def path_of(run: Run, trial: str, attempt: int, series: Series) -> Path:
-    """Where the series of an attempt is; RecordsError for a trial whose name leads somewhere else."""
+def folder_of(run: Run, trial: str, attempt: int) -> Path:
+    """Where the files of an attempt are; RecordsError for a trial whose name leads somewhere else."""
     name = trial if attempt == 1 else f"{trial}-{attempt}"
     if Path(name).name != name or name in ("", ".."):
         raise RecordsError(
             f"{run.directory}: {name!r} is no name of a trial's folder; the record is damaged or not one of ours"
         )
-    return run.directory / "trials" / name / f"{series}.jsonl"
+    return run.directory / "trials" / name
+
+
+def path_of(run: Run, trial: str, attempt: int, series: Series) -> Path:
+    """Where the series of an attempt is, see `folder_of`."""
+    return folder_of(run, trial, attempt) / f"{series}.jsonl"
 
 
 def series_of(run: Run, trial: str, attempt: int, series: Series) -> pd.DataFrame:

@@ -2,10 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 ABORTED = -3  # the page, or the browser for it, took the request back
+
+Headers = tuple[
+    tuple[str, str], ...
+]  # as they travelled, in their order; HTTP/2 and 3 have them in lower case
+
+
+@dataclass(frozen=True)
+class Span:
+    """From one instant to another, in ms by the log's clock."""
+
+    began_ms: float
+    ended_ms: float
+
+    def overlap_ms(self, began_ms: float, ended_ms: float) -> float:
+        """How much of it lies between two instants."""
+        return max(0.0, min(self.ended_ms, ended_ms) - max(self.began_ms, began_ms))
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request in detail, for those who look into one load: no metric is made from it.
+
+    None, "" and () are what the engine does not tell. `connection` is the `local` of the connection that carried it.
+    `sending_ms` and `sent_ms` are when its headers began to go out and had gone. `asked_with` and `answered_with` are
+    headers, `status_line` is as HTTP/1.1 has it. `decoded_bytes` and `decoded` are the body without its
+    Content-Encoding, the latter where the log was asked to hold bodies. `priority` is the last one, by the engine's
+    name. `initiator` is the origin that asked. `error` names what went wrong. `over_ms` is when
+    the engine was done with it, which a log that was cut off may not hold.
+    """
+
+    connection: str | None = None
+    sending_ms: float | None = None
+    sent_ms: float | None = None
+    asked_with: Headers = ()
+    answered_with: Headers = ()
+    status_line: str = ""
+    decoded_bytes: int | None = None
+    decoded: bytes | None = None
+    priority: str = ""
+    initiator: str = ""
+    error: str = ""
+    over_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +90,7 @@ class Request:
     mime: str = ""
     asked_ms: float | None = None
     sent: tuple[tuple[str, str], ...] = ()
+    exchange: Exchange = Exchange()
 
     @property
     def host(self) -> str:
@@ -64,7 +108,8 @@ class Connection:
 
     `connect_ms` is the time from the first packet sent to the first one received (Chromium counts whole ms): the
     handshake of TCP, the first flight of QUIC's. `resumed` is, for QUIC, whether requests were sent ahead of the
-    handshake (0-RTT).
+    handshake (0-RTT). `connecting` lasts until it could be used, with its handshake of TLS, which is `securing`: of
+    QUIC both are the same.
     """
 
     remote: str
@@ -73,15 +118,26 @@ class Connection:
     alpn: str | None
     resumed: bool | None
     connect_ms: float | None = None
+    connecting: Span | None = None
+    securing: Span | None = None
 
 
 @dataclass(frozen=True)
 class BrowserLog:
-    """What one browser process did on the network. `h2_windows` are those for streams that it set, by connection."""
+    """What one browser process did on the network.
+
+    `lookups` are the first look-ups of names in the DNS. `epoch_ms` added to a time of the log is ms since 1970.
+    `browser` is its name and version, where the log tells. A log that is not `whole` ends before its browser did.
+    `h2_windows` are those for streams that it set, by connection.
+    """
 
     requests: tuple[Request, ...]
     connections: tuple[Connection, ...]
     h2_windows: tuple[int, ...] = ()
+    lookups: Mapping[str, Span] = field(default_factory=dict)
+    epoch_ms: float = 0.0
+    browser: tuple[str, str] | None = None
+    whole: bool = True
 
     @property
     def page_requests(self) -> tuple[Request, ...]:

@@ -114,7 +114,7 @@ class Hop:
                     each.close()
 
     async def _connected(self, host: str, port: int) -> Streams:
-        before = time.perf_counter()
+        began_ms, before = time.time() * 1000, time.perf_counter()
         try:
             address = await self._address(host)
             looked_up = time.perf_counter()
@@ -131,6 +131,7 @@ class Hop:
                 "local": f"{local[0]}:{local[1]}",
                 "connect_ms": round(took_ms, 3),
                 "lookup_ms": round((looked_up - before) * 1000, 3),
+                "began_ms": round(began_ms, 3),
             }
         )
         return reader, writer

@@ -6,16 +6,15 @@ The format is Chromium's (net/log, `--log-net-log`): a JSON object with `constan
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from harness.browser.browserlog import BrowserLog, Connection, Request
+from harness.browser.browserlog import BrowserLog, Headers, Request
+from harness.browser.netlogconnections import carriers_of, connections_of, lookups_of
+from harness.browser.netlogevents import Event, EventLog, headers_of, read_events
+from harness.browser.netlogexchange import BODY, PLAIN_BODY, ExchangeEvents
 from harness.errors import TestbedFailed
 
 # Which event sends the request's headers tells the protocol that carried it.
@@ -40,65 +39,34 @@ def read_netlog(path: Path) -> BrowserLog:
 
 def parse_netlog(text: str) -> BrowserLog:
     """`read_netlog` on text."""
-    data = _load(text)
-    names = _Names(data["constants"])
-    sources: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
-    for event in data["events"]:
-        sources[event["source"]["id"]].append(event)
-    hops: list[_Hop] = []
-    connections: list[Connection] = []
-    windows: list[int] = []
-    for events in sources.values():
-        kind = names.source(events[0])
-        if kind == "URL_REQUEST":
-            hops.extend(_hops(events, names))
-        elif kind == "SOCKET":
-            connections.extend(_connections(events, names))
-        elif kind == "QUIC_SESSION":
-            connections.extend(_quic_connections(events, names))
-        elif kind == "HTTP2_SESSION":
-            windows.extend(_stream_windows(events, names))
+    log = read_events(text)
+    connections = connections_of(log)
+    hops = [hop for source, events in log.of("URL_REQUEST").items() for hop in _hops(source, events)]
     hops.sort(key=lambda hop: hop.started_ms)
     sites = {hop.top_site for hop in hops if hop.main_frame}
-    requests = [hop.finished(of_page=hop.top_site in sites) for hop in hops if hop.counts]
-    return BrowserLog(tuple(requests), tuple(connections), tuple(windows))
+    carriers = carriers_of(log)
+    carried = {number: made.local for number, made in connections.items()}
+    requests = [
+        hop.finished(log, carried.get(_carrier(hop.exchange, carriers)), of_page=hop.top_site in sites)
+        for hop in hops
+        if hop.counts
+    ]
+    return BrowserLog(
+        tuple(requests),
+        tuple(connections.values()),
+        tuple(window for events in log.of("HTTP2_SESSION").values() for window in _stream_windows(events)),
+        lookups_of(log),
+        log.epoch_ms,
+        log.browser,
+        log.whole,
+    )
 
 
-def _load(text: str) -> Mapping[str, Any]:
-    """Parse the log; a cut-off one is read up to its last whole event (one event stands on a line)."""
-    try:
-        data: Mapping[str, Any] = json.loads(text)
-    except ValueError:
-        head, marker, tail = text.partition('"events": [')
-        whole = tail[: tail.rfind("},\n") + 1] if marker else ""
-        try:
-            data = json.loads(f"{head}{marker}{whole}]}}")
-        except ValueError as error:
-            raise TestbedFailed(f"Chromium's NetLog cannot be read: {error}") from error
-    return data
-
-
-@dataclass
-class _Names:
-    """The names behind the numbers of this Chromium version."""
-
-    constants: Mapping[str, Any]
-    events: dict[int, str] = field(init=False)
-    sources: dict[int, str] = field(init=False)
-    begin: int = field(init=False)
-    end: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.events = {number: name for name, number in self.constants["logEventTypes"].items()}
-        self.sources = {number: name for name, number in self.constants["logSourceType"].items()}
-        self.begin = self.constants["logEventPhase"]["PHASE_BEGIN"]
-        self.end = self.constants["logEventPhase"]["PHASE_END"]
-
-    def event(self, event: Mapping[str, Any]) -> str:
-        return self.events.get(event["type"], "")
-
-    def source(self, event: Mapping[str, Any]) -> str:
-        return self.sources.get(event["source"]["type"], "")
+def _carrier(exchange: ExchangeEvents, carriers: Mapping[int, int]) -> int:
+    """The source of the connection that carried a request; one that there is not, when it is unknown."""
+    if exchange.session is not None:
+        return exchange.session
+    return -1 if exchange.job is None else carriers.get(exchange.job, -1)
 
 
 @dataclass
@@ -114,7 +82,7 @@ class _Hop:
     asked_ms: int
     answered_ms: int | None = None
     received_ms: int | None = None
-    sent: tuple[tuple[str, str], ...] = ()
+    sent: Headers = ()
     accepts: str = ""
     mime: str = ""
     ended: bool = False
@@ -123,8 +91,7 @@ class _Hop:
     net_error: int | None = None
     raw_bytes: int = 0
     filtered_bytes: int = 0
-    raw: list[str] = field(default_factory=list)
-    filtered: list[str] = field(default_factory=list)
+    exchange: ExchangeEvents = field(default_factory=ExchangeEvents)
 
     @property
     def counts(self) -> bool:
@@ -137,7 +104,7 @@ class _Hop:
         """Whether it ended well and sent nothing. A redirect that the browser makes by itself is such a one, too."""
         return self.ended and self.protocol is None and self.net_error is None
 
-    def finished(self, *, of_page: bool) -> Request:
+    def finished(self, log: EventLog, carried: str | None, *, of_page: bool) -> Request:
         return Request(
             url=self.url,
             method=self.method,
@@ -148,7 +115,7 @@ class _Hop:
             status=self.status,
             net_error=self.net_error,
             body_bytes=self.raw_bytes or self.filtered_bytes,
-            body=b"".join(map(base64.b64decode, self.raw or self.filtered)) or None,
+            body=self.exchange.body(BODY, PLAIN_BODY) or None,
             chain=self.chain,
             from_cache=self.from_cache,
             answered_ms=self.answered_ms,
@@ -157,65 +124,70 @@ class _Hop:
             asked_ms=self.asked_ms,
             ended_ms=self.answered_ms if self.received_ms is None else self.received_ms,
             sent=self.sent,
+            exchange=self.exchange.finished(carried, log.errors),
         )
 
 
-def _hops(events: Iterable[Mapping[str, Any]], names: _Names) -> list[_Hop]:
+def _hops(source: int, events: Iterable[Event]) -> list[_Hop]:
     hops: list[_Hop] = []
     asked_ms: int | None = None  # of the first; a redirect is asked for when it starts
+    priority = ""
     for event in events:
-        name = names.event(event)
-        parameters = event.get("params") or {}
-        if name == "REQUEST_ALIVE" and event["phase"] == names.begin:
-            asked_ms = int(event["time"])
-        elif name == "URL_REQUEST_START_JOB" and event["phase"] == names.begin:
-            hops.append(_hop(parameters, int(event["time"]), event["source"]["id"], asked_ms))
+        if event.name == "REQUEST_ALIVE" and event.begins:
+            asked_ms, priority = event.time_ms, event.parameters.get("priority", "")
+        elif event.name == "URL_REQUEST_START_JOB" and event.begins:
+            if hops:
+                hops[-1].exchange.end(event.time_ms)
+            hops.append(_hop(event, source, asked_ms, priority))
             asked_ms = None
         elif hops:
-            _note(hops[-1], name, parameters, int(event["time"]), ended=event["phase"] == names.end)
+            hops[-1].exchange.note(event)
+            _note(hops[-1], event)
     return hops
 
 
-def _hop(parameters: Mapping[str, Any], time_ms: int, source: int, asked_ms: int | None) -> _Hop:
+def _hop(event: Event, source: int, asked_ms: int | None, priority: str) -> _Hop:
     """A request belongs to the page whose site tops its network isolation key, also from within a frame."""
+    told = event.parameters
     return _Hop(
-        url=parameters.get("url", ""),
-        method=parameters.get("method", ""),
-        top_site=parameters.get("network_isolation_key", "").partition(" ")[0],
-        main_frame=parameters.get("request_type") == "main frame",
-        started_ms=time_ms,
+        url=told.get("url", ""),
+        method=told.get("method", ""),
+        top_site=told.get("network_isolation_key", "").partition(" ")[0],
+        main_frame=told.get("request_type") == "main frame",
+        started_ms=event.time_ms,
         chain=source,
-        asked_ms=time_ms if asked_ms is None else asked_ms,
+        asked_ms=event.time_ms if asked_ms is None else asked_ms,
+        exchange=ExchangeEvents(priority=priority, initiator=told.get("initiator", "")),
     )
 
 
-def _note(hop: _Hop, name: str, parameters: Mapping[str, Any], time_ms: int, *, ended: bool) -> None:
-    if name in SENT_BY:
-        hop.protocol = SENT_BY[name]
-        sent = _headers(parameters)
+def _note(hop: _Hop, event: Event) -> None:
+    told = event.parameters
+    if event.name in SENT_BY:
+        hop.protocol = SENT_BY[event.name]
+        sent = _by_name(event)
         hop.sent = tuple(sent.items())
         hop.accepts = sent.get("sec-fetch-dest") or sent.get("accept", "")
-    elif name == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
-        hop.status = _status(parameters.get("headers", []))
-        hop.mime = _headers(parameters).get("content-type", "").partition(";")[0].strip().lower()
-        hop.answered_ms = time_ms
-    elif name == "URL_REQUEST_JOB_BYTES_READ":
-        hop.received_ms = time_ms
-        hop.raw_bytes += parameters.get("byte_count", 0)
-        hop.raw += [parameters["bytes"]] if "bytes" in parameters else []
-    elif name == "URL_REQUEST_JOB_FILTERED_BYTES_READ":
-        hop.received_ms = time_ms
-        hop.filtered_bytes += parameters.get("byte_count", 0)
-        hop.filtered += [parameters["bytes"]] if "bytes" in parameters else []
-    elif ended and name in ("REQUEST_ALIVE", "URL_REQUEST_START_JOB"):
+    elif event.name == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
+        hop.status = _status(told.get("headers", []))
+        hop.mime = _by_name(event).get("content-type", "").partition(";")[0].strip().lower()
+        hop.answered_ms = event.time_ms
+    elif event.name == BODY:
+        hop.received_ms = event.time_ms
+        hop.raw_bytes += told.get("byte_count", 0)
+    elif event.name == PLAIN_BODY:
+        hop.received_ms = event.time_ms
+        hop.filtered_bytes += told.get("byte_count", 0)
+    elif event.ends and event.name in ("REQUEST_ALIVE", "URL_REQUEST_START_JOB"):
         hop.ended = True
-        hop.net_error = parameters.get("net_error") or hop.net_error
+        hop.net_error = told.get("net_error") or hop.net_error
+        if event.name == "REQUEST_ALIVE" or hop.net_error:
+            hop.exchange.end(event.time_ms, hop.net_error)
 
 
-def _headers(parameters: Mapping[str, Any]) -> dict[str, str]:
+def _by_name(event: Event) -> dict[str, str]:
     """The headers of an event by their names in lower case."""
-    pairs = (line.partition(": ") for line in parameters.get("headers", []) if not line.startswith(":"))
-    return {name.lower(): value for name, _, value in pairs}
+    return {name.lower(): value for name, value in headers_of(event)}
 
 
 def _status(headers: list[str]) -> int | None:
@@ -223,45 +195,9 @@ def _status(headers: list[str]) -> int | None:
     return int(words[1]) if len(words) > 1 and words[1].isdigit() else None
 
 
-def _connections(events: Iterable[Mapping[str, Any]], names: _Names) -> list[Connection]:
-    remote = local = tls = alpn = None
-    resumed = began = took = None
-    for event in events:
-        name = names.event(event)
-        parameters = event.get("params") or {}
-        if name == "TCP_CONNECT_ATTEMPT" and event["phase"] == names.begin:
-            began = int(event["time"])
-        if event["phase"] != names.end:
-            continue
-        if name == "TCP_CONNECT_ATTEMPT" and began is not None:
-            took = int(event["time"]) - began
-        elif name == "TCP_CONNECT" and "remote_address" in parameters:
-            remote, local = parameters["remote_address"], parameters.get("local_address", "")
-        elif name == "SSL_CONNECT" and "version" in parameters:
-            tls, alpn = parameters["version"], parameters.get("next_proto")
-            resumed = parameters.get("is_resumed")
-    return [Connection(remote, local or "", tls, alpn, resumed, took)] if remote else []
-
-
-def _stream_windows(events: Iterable[Mapping[str, Any]], names: _Names) -> Iterator[int]:
+def _stream_windows(events: Iterable[Event]) -> Iterator[int]:
     """What the browser's own SETTINGS say of a stream's window; it does not say what is HTTP/2's default."""
     for event in events:
-        if names.event(event) == "HTTP2_SESSION_SEND_SETTINGS":
-            said = "\n".join(map(str, (event.get("params") or {}).get("settings", [])))
+        if event.name == "HTTP2_SESSION_SEND_SETTINGS":
+            said = "\n".join(map(str, event.parameters.get("settings", [])))
             yield max(map(int, STREAM_WINDOW.findall(said)), default=USUAL_STREAM_WINDOW)
-
-
-def _quic_connections(events: Iterable[Mapping[str, Any]], names: _Names) -> list[Connection]:
-    """QUIC has TLS 1.3 built in; there is no other."""
-    began: int | None = None
-    early = False
-    for event in events:
-        name = names.event(event)
-        parameters = event.get("params") or {}
-        if name == "QUIC_SESSION_PACKET_SENT":
-            began = int(event["time"]) if began is None else began
-            early |= parameters.get("encryption_level") == "ENCRYPTION_ZERO_RTT"
-        elif name == "QUIC_SESSION_PACKET_RECEIVED" and began is not None:
-            remote, local = parameters["peer_address"], parameters["self_address"]
-            return [Connection(remote, local, "TLS 1.3", "h3", early, int(event["time"]) - began)]
-    return []

@@ -24,6 +24,7 @@ class ChromiumHome:
     relayed: bool = False
     local: Mapping[str, str] = field(default_factory=dict)
     stream_window_bytes: int | None = None
+    log_bodies: bool = False
 
     @property
     def profile(self) -> Path:
@@ -59,6 +60,7 @@ class ChromiumHome:
             self.page_hosts,
             self.secure_origins,
             self.device,
+            log_bodies=self.log_bodies,
             quic=self.quic,
             relayed=self.relayed,
             local=self.local,

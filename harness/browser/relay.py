@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness.browser.browserlog import BrowserLog, Connection, Request
+from harness.browser.browserlog import BrowserLog, Connection, Request, Span
 from harness.browser.hop import LOOPBACK, PORT, Security
 from harness.outcome import TrialFailed
 from harness.system.command import Command
@@ -93,12 +93,36 @@ def entries(text: str) -> Iterator[Mapping[str, Any]]:
             yield json.loads(line)
 
 
-def connections_made(log: str) -> tuple[Connection, ...]:
-    """The connections over the link that the hop's log tells of."""
-    made = [entry for entry in entries(log) if "connect_ms" in entry]
+def connections_made(log: str, epoch_ms: float = 0.0) -> tuple[Connection, ...]:
+    """The connections over the link that the hop's log tells of; `epoch_ms` is when the clock began to count."""
     return tuple(
-        Connection(each["remote"], each["local"], None, None, None, each["connect_ms"]) for each in made
+        Connection(
+            each["remote"],
+            each["local"],
+            None,
+            None,
+            None,
+            each["connect_ms"],
+            _took(each["began_ms"] + each["lookup_ms"] - epoch_ms, each["connect_ms"]),
+        )
+        for each in _made(log)
     )
+
+
+def lookups_made(log: str, epoch_ms: float = 0.0) -> dict[str, Span]:
+    """The first look-up of each name that the hop's log tells of."""
+    found: dict[str, Span] = {}
+    for each in _made(log):
+        found.setdefault(each["name"], _took(each["began_ms"] - epoch_ms, each["lookup_ms"]))
+    return found
+
+
+def _made(log: str) -> list[Mapping[str, Any]]:
+    return [entry for entry in entries(log) if "connect_ms" in entry]
+
+
+def _took(began_ms: float, ms: float) -> Span:
+    return Span(round(began_ms, 3), round(began_ms + ms, 3))
 
 
 def as_travelled(seen: BrowserLog, log: str) -> BrowserLog:
@@ -107,8 +131,12 @@ def as_travelled(seen: BrowserLog, log: str) -> BrowserLog:
     Their URLs become those the server got. The browser's connections to the hop give way to those the hop made.
     """
     direct = [each for each in seen.connections if each.remote != f"{LOOPBACK}:{PORT}"]
-    requests = tuple(_as_travelled(each) for each in seen.requests)
-    return replace(seen, requests=requests, connections=(*direct, *connections_made(log)))
+    return replace(
+        seen,
+        requests=tuple(_as_travelled(each) for each in seen.requests),
+        connections=(*direct, *connections_made(log, seen.epoch_ms)),
+        lookups={**lookups_made(log, seen.epoch_ms), **seen.lookups},
+    )
 
 
 def _as_travelled(request: Request) -> Request:

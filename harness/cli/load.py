@@ -24,9 +24,12 @@ from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.calibrate import check_link
 from harness.trial.bench import bench
+from harness.trial.har import BODIES, HAR
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import variant_of
+
+KEPT = (HAR, "netlog", "pcap", "screenshot")
 
 
 def _one_trial(
@@ -54,6 +57,8 @@ def _one_trial(
 def run(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.timeout_s <= 3600:
         raise UsageError(f"--timeout-s is {arguments.timeout_s:g}; it must be 1 to 3600")
+    if arguments.bodies and not arguments.keep:
+        raise UsageError("--bodies goes with --keep DIR: they are kept in the HAR there")
     variant = parse_variant(arguments.variant)
     link = link_of(arguments)
     engine, protocol = engine_and_protocol(arguments)
@@ -72,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     check(condition, replay)
     archive = variant_of(open_archive(archives_root(), arguments.name), variant, engine)
-    keep = ("netlog", "pcap", "screenshot") if arguments.keep else ()
+    keep = KEPT + (BODIES,) * arguments.bodies if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
     def command() -> int:

@@ -44,7 +44,7 @@ from harness.study.workloadfile import workloads_of
 
 # What a study can have kept of each trial; the series of a crowd are kept anyway.
 KEPT_FILES: Mapping[Kind, tuple[str, ...]] = {
-    Kind.LOAD: ("netlog", "pcap", "screenshot"),
+    Kind.LOAD: ("har", "bodies", "netlog", "pcap", "screenshot"),
     Kind.USERS: (),
     Kind.REQUESTS: ("output",),
 }
@@ -163,7 +163,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         trials=Trials.parse(data.get("trials", USUAL_TRIALS)),
         seed=int(keys.number(data, "seed", 0, 0, 2**63 - 1, whole=True)) if "seed" in data else None,
         timeout_s=keys.number(data, "timeout_s", 60, 1, 3600),
-        keep=keys.choices(data, "keep", KEPT_FILES[kind], ()),
+        keep=_kept(data, kind),
         aa=keys.truth(data, "aa", default=Study.aa),
     )
     _check(study)
@@ -191,6 +191,14 @@ def _refuse_namesakes(links: tuple[Link, ...], usual: tuple[Link, ...]) -> None:
             raise StudyError(
                 f"link: the study has another link that is called {link.name}; give this one a name"
             )
+
+
+def _kept(data: Mapping[str, Any], kind: Kind) -> tuple[str, ...]:
+    """What is kept of each trial; StudyError for bodies that nothing would hold."""
+    kept = keys.choices(data, "keep", KEPT_FILES[kind], ())
+    if "bodies" in kept and "har" not in kept:
+        raise StudyError('keep: "bodies" are kept in the HAR; name "har", too, or leave "bodies" out')
+    return kept
 
 
 def _kind(data: Mapping[str, Any]) -> Kind:

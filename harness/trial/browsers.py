@@ -59,9 +59,12 @@ class BrowserMaker(Interface):
         """Start what the trials of a condition share, so that none of them waits for it."""
 
     def fresh(
-        self, name: str, condition: Condition, testbed: Testbed, endpoint: Endpoint
+        self, name: str, condition: Condition, testbed: Testbed, endpoint: Endpoint, *, bodies: bool
     ) -> contextlib.AbstractContextManager[FreshBrowser]:
-        """The browser for a trial of the condition; whatever is left of it is gone afterwards."""
+        """The browser for a trial of the condition; whatever is left of it is gone afterwards.
+
+        With `bodies` its log holds those of all answers.
+        """
 
 
 MAKERS: Mapping[Engine, type[BrowserMaker]] = {
@@ -90,10 +93,10 @@ class Drivers:
 
     @contextlib.contextmanager
     def fresh(
-        self, name: str, condition: Condition, testbed: Testbed, endpoint: Endpoint
+        self, name: str, condition: Condition, testbed: Testbed, endpoint: Endpoint, *, bodies: bool = False
     ) -> Iterator[FreshBrowser]:
         """The browser for a trial of the condition; whatever is left of it is gone afterwards."""
-        with self.of(condition.engine).fresh(name, condition, testbed, endpoint) as made:
+        with self.of(condition.engine).fresh(name, condition, testbed, endpoint, bodies=bodies) as made:
             yield made
 
 

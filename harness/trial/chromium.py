@@ -99,11 +99,12 @@ class ChromiumMaker:
 
     @contextlib.contextmanager
     def fresh(
-        self, name: str, condition: Condition, testbed: Testbed, endpoint: Endpoint
+        self, name: str, condition: Condition, testbed: Testbed, endpoint: Endpoint, *, bodies: bool
     ) -> Iterator[Chromium]:
         driver = self.driver(condition.driver)
         with self.fresh_home(name, testbed.trust, endpoint, condition.device) as home:
-            yield Chromium(driver, home, _relay(testbed, endpoint, home))
+            made = replace(home, log_bodies=bodies)
+            yield Chromium(driver, made, _relay(testbed, endpoint, made))
 
     @contextlib.contextmanager
     def fresh_home(

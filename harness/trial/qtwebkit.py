@@ -34,7 +34,7 @@ class QtWebKitMaker:
 
     @contextlib.contextmanager
     def fresh(
-        self, name: str, _condition: Condition, testbed: Testbed, endpoint: Endpoint
+        self, name: str, _condition: Condition, testbed: Testbed, endpoint: Endpoint, *, bodies: bool
     ) -> Iterator[QtWebKitHome]:
         folder = self._folder / f"home-{name}"
         folder.mkdir()
@@ -51,6 +51,7 @@ class QtWebKitMaker:
                 scheme=protocol.scheme,
                 local=endpoint.local,
                 loopback_ports=endpoint.loopback_ports,
+                log_bodies=bodies,
             )
         finally:
             shutil.rmtree(folder, ignore_errors=True)

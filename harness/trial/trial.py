@@ -24,6 +24,7 @@ from harness.testbed.testbed import Client, Testbed
 from harness.trial.browsers import Drivers, FreshBrowser
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.gatherer import Gatherer
+from harness.trial.har import BODIES, HAR, keep_har
 from harness.trial.judge import ending
 from harness.trial.lateness import watching
 from harness.trial.observe import observe
@@ -79,8 +80,10 @@ def run_observed(
             testbed.examine(endpoint)
         except TestbedFailed as failure:
             outcome, reason = ending(evidence, failure)
-    wall_ms = (time.perf_counter() - before) * 1000
     observation = observe(evidence)
+    if HAR in options.keep:
+        keep_har(files, planned, evidence, observation, bodies=BODIES in options.keep)
+    wall_ms = (time.perf_counter() - before) * 1000
     overhead = wall_ms - observation.plt_ms if observation.plt_ms else None
     record = Record(
         planned=planned,
@@ -121,7 +124,9 @@ class _Attempt:
             testbed.client(
                 planned.condition.link, block=planned.block, pcap=pcap, tcp=endpoint.tcp
             ) as client,
-            self.drivers.fresh(planned.trial, planned.condition, testbed, endpoint) as browser,
+            self.drivers.fresh(
+                planned.trial, planned.condition, testbed, endpoint, bodies=BODIES in self.options.keep
+            ) as browser,
         ):
             testbed.resolver.use(endpoint.address)
             try:

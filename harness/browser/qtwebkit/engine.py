@@ -88,7 +88,7 @@ class EngineProgram:
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self._log = Log(Path(settings["log"]))
+        self._log = Log(Path(settings["log"]), bodies=settings["bodies"])
         _keep_within(settings["home"])
         self._network = Manager(Ways(**settings["ways"]), self._log)
         self._page = QuietPage(self._may_go_on)

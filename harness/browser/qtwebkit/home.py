@@ -33,7 +33,7 @@ class QtWebKitHome:
 
     `security` ends TLS in the hop: what travels has none. `tls` is the one version of it. Whatever a page asks for is
     asked for under `scheme`. `local` is where hosts are that are not looked up. For those at `loopback_ports`, on its
-    own loopback device, Qt takes no proxy: the hop listens there, too.
+    own loopback device, Qt takes no proxy: the hop listens there, too. `log_bodies`: the log holds those of answers.
     """
 
     folder: Path
@@ -46,6 +46,7 @@ class QtWebKitHome:
     scheme: str = "https"
     local: Mapping[str, str] = field(default_factory=dict)
     loopback_ports: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    log_bodies: bool = False
 
     @property
     def log(self) -> Path:
@@ -91,6 +92,7 @@ class QtWebKitHome:
     def engine(self) -> Command:
         settings = {
             "log": str(self.log),
+            "bodies": self.log_bodies,
             "home": str(self.folder),
             "viewport": VIEWPORT,
             "ways": {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.browser.browserlog import ABORTED, BrowserLog, Request
-from harness.browser.relay import connections_made, entries
+from harness.browser.browserlog import ABORTED, BrowserLog, Exchange, Headers, Request
+from harness.browser.relay import connections_made, entries, lookups_made
 from harness.errors import TestbedFailed
 
 # Qt's errors (QNetworkReply::NetworkError) as Chromium's numbers. An error status of HTTP is none of these.
@@ -48,6 +49,7 @@ def parse(requests: str, connections: str) -> BrowserLog:
     return BrowserLog(
         tuple(_request(number, entry) for number, entry in sorted(found.items())),
         connections_made(connections),
+        lookups=lookups_made(connections),
     )
 
 
@@ -69,8 +71,29 @@ def _request(number: int, entry: Mapping[str, Any]) -> Request:
         pipelined=entry.get("pipelined"),
         ended_ms=entry.get("ended_ms"),
         mime=entry.get("mime", "").partition(";")[0].strip().lower(),
-        sent=tuple({**ADDED_BY_QT, **entry["sent"]}.items()) if "sent" in entry else (),
+        sent=_sent(entry),
+        exchange=_exchange(entry),
     )
+
+
+def _exchange(entry: Mapping[str, Any]) -> Exchange:
+    """Qt decodes bodies by itself, and does not tell when it sends a request, nor on which connection."""
+    body = entry.get("body")
+    return Exchange(
+        asked_with=_sent(entry),
+        answered_with=tuple((name, value) for name, value in entry.get("answered_with", ())),
+        status_line=f"HTTP/1.1 {entry['status']} {entry.get('reason', '')}".strip()
+        if "status" in entry
+        else "",
+        decoded_bytes=entry.get("body_bytes"),
+        decoded=None if body is None else base64.b64decode(body),
+        error=entry.get("error_text") or "",
+        over_ms=entry.get("ended_ms"),
+    )
+
+
+def _sent(entry: Mapping[str, Any]) -> Headers:
+    return tuple({**ADDED_BY_QT, **entry["sent"]}.items()) if "sent" in entry else ()
 
 
 def _protocol(entry: Mapping[str, Any]) -> str | None:

@@ -5,6 +5,7 @@ Runs in Debian's Python with PyQt, not in ours: it imports nothing of the projec
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from dataclasses import dataclass
@@ -65,9 +66,10 @@ class Ways:
 class Log:
     """Lines of JSON, each written whole at once, so that a killed process leaves what it had seen."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, bodies: bool) -> None:
         self._file = path.open("w", encoding="utf-8")
         self._count = 0
+        self.bodies = bodies  # whether it holds those of answers, too
         self.document: list[dict[str, object]] = []  # what is known of the requests for the page itself
 
     def begin(self, url: str, method: str, sent: dict[str, str], *, document: bool) -> int:
@@ -82,6 +84,10 @@ class Log:
         """Something more is known of a request."""
         if number < len(self.document):
             self.document[number].update(found)
+        self.detail(number, **found)
+
+    def detail(self, number: int, **found: object) -> None:
+        """`note` what nobody asks for while the page loads: headers and bodies."""
         self._file.write(json.dumps({"request": number, **found}) + "\n")
         self._file.flush()
 
@@ -136,6 +142,7 @@ class Reply(QNetworkReply):
         )
         self._given_up = False
         self._body_bytes = 0
+        self._body = bytearray()
         self._answered = False
         self.setRequest(request)
         self.setOperation(inner.operation())
@@ -154,6 +161,7 @@ class Reply(QNetworkReply):
             mime = _text(self._inner.rawHeader(b"Content-Type"))
             found = {"mime": mime, **_proofs(self._inner)}
             self._log.note(self._number, answered_ms=now_ms(), status=int(status), **found)
+            self._log.detail(self._number, **_heads(self._inner))
         if not self._given_up:
             self._copy_head()
             self.metaDataChanged.emit()
@@ -172,9 +180,7 @@ class Reply(QNetworkReply):
             return
         error = self._inner.error()
         text = self._inner.errorString() if error else None
-        self._log.note(
-            self._number, ended_ms=now_ms(), error=int(error), error_text=text, body_bytes=self._body_bytes
-        )
+        self._note_end(error, text)
         self._copy_head()
         if error:
             self.setError(error, self._inner.errorString())
@@ -182,6 +188,14 @@ class Reply(QNetworkReply):
         if error:
             self.errorOccurred.emit(error)
         self.finished.emit()
+
+    def _note_end(self, error: Any, text: str | None) -> None:
+        self._log.note(
+            self._number, ended_ms=now_ms(), error=int(error), error_text=text, body_bytes=self._body_bytes
+        )
+        if self._log.bodies:
+            self._body += bytes(self._inner.peek(self._inner.bytesAvailable()))
+            self._log.detail(self._number, body=base64.b64encode(self._body).decode("ascii"))
 
     def _copy_head(self) -> None:
         for name, value in self._inner.rawHeaderPairs():
@@ -198,19 +212,16 @@ class Reply(QNetworkReply):
         return True
 
     def readData(self, most: int) -> bytes | None:  # noqa: N802
-        return None if self._given_up else self._inner.read(most) or b""
+        data = None if self._given_up else self._inner.read(most) or b""
+        if data and self._log.bodies:
+            self._body += data
+        return data
 
     def abort(self) -> None:
         if self._given_up or self.isFinished():
             return
         self._given_up = True
-        self._log.note(
-            self._number,
-            ended_ms=now_ms(),
-            error=int(QNetworkReply.OperationCanceledError),
-            error_text="the page took the request back",
-            body_bytes=self._body_bytes,
-        )
+        self._note_end(QNetworkReply.OperationCanceledError, "the page took the request back")
         self.setError(QNetworkReply.OperationCanceledError, "Operation canceled")
         self.setFinished(True)
         self.errorOccurred.emit(QNetworkReply.OperationCanceledError)
@@ -260,6 +271,15 @@ def _proofs(reply: Any) -> dict[str, object]:
         found["cipher"] = security.sessionCipher().name()
         found["alpn"] = bytes(security.nextNegotiatedProtocol()).decode("latin-1")
     return found
+
+
+def _heads(reply: Any) -> dict[str, object]:
+    """The headers of the answer, and its reason."""
+    reason = reply.attribute(QNetworkRequest.HttpReasonPhraseAttribute)
+    return {
+        "answered_with": [(_text(name), _text(value)) for name, value in reply.rawHeaderPairs()],
+        "reason": "" if reason is None else str(reason),
+    }
 
 
 TLS_NAMES = {

@@ -28,6 +28,7 @@ def test_relayed_requests_are_those_the_server_got_and_connections_those_of_the_
         ),
     )
     made = {"name": "site.example", "remote": "10.0.0.1:80", "local": "10.64.0.1:4002", "connect_ms": 20.5}
+    made |= {"began_ms": 1000.0, "lookup_ms": 10.0}
     log = "".join(json.dumps(line) + "\n" for line in ({"listening": 1080}, made)) + '{"cut off'
     travelled = as_travelled(seen, log)
     assert [(each.url, each.relayed) for each in travelled.requests] == [

@@ -116,6 +116,11 @@ def test_settings_of_the_replay() -> None:
     ]  # fmt: skip
 
 
+def test_bodies_are_kept_in_the_har() -> None:
+    assert parse_study(f'keep = ["har", "bodies"]\n{GOOD}', "mine.toml").keep == ("har", "bodies")
+    assert 'name "har", too' in broken('name = "mine"', 'name = "mine"\nkeep = ["bodies"]')
+
+
 def test_compressions_are_a_dimension() -> None:
     text = 'compression = ["none", "gzip-1", "gzip-dynamic"]\n' + GOOD
     study = parse_study(text, "mine.toml")

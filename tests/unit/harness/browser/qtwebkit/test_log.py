@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.browser.browserlog import Span
 from harness.browser.qtwebkit.log import parse
 from harness.browser.qtwebkit.timeline import timeline
 from harness.outcome import Outcome, TrialFailed
@@ -20,6 +21,7 @@ HOP = {
     "local": "10.64.0.1:4000",
     "connect_ms": 50.4,
     "lookup_ms": 50.1,
+    "began_ms": 900.0,
 }
 
 
@@ -88,6 +90,24 @@ def test_errors_have_chromiums_numbers_and_those_of_a_status_none(error: int, ne
     assert request.net_error == net_error
     assert request.protocol is None
     assert request.failed
+
+
+def test_what_is_told_of_a_request_in_detail() -> None:
+    heads = {
+        "answered_with": [["Content-Type", "text/html"]],
+        "reason": "OK",
+    }
+    first = asked(0, sent={"accept": "text/html"})
+    whole = lines(first, answered(0), {"request": 0} | heads, ended(0), {"request": 0, "body": "aGVsbG8h"})
+    log = parse(whole, lines(HOP))
+    (told,) = (each.exchange for each in log.requests)
+    assert dict(told.asked_with)["accept"] == "text/html"
+    assert dict(told.asked_with)["accept-encoding"] == "gzip, deflate"
+    assert told.answered_with == (("Content-Type", "text/html"),)
+    assert (told.status_line, told.decoded, told.decoded_bytes) == ("HTTP/1.1 200 OK", b"hello!", 7)
+    assert (told.over_ms, told.sending_ms, told.connection) == (1200.0, None, None)
+    assert log.lookups == {"site.example": Span(900.0, 950.1)}
+    assert [each.connecting for each in log.connections] == [Span(950.1, 1000.5)]
 
 
 def test_a_log_cut_off_by_a_kill_is_read_up_to_there() -> None:

@@ -1,0 +1,281 @@
+"""Waterfalls: the requests of a load one below the other, each divided into what it waited for.
+
+A figure for the trial nearest to the median of each condition, and two loads on top of each other. The names are those
+that pages give: they are drawn clipped, as plain text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from analysis.charts import plots
+from analysis.charts.drawing import Drawing
+from analysis.charts.plots import TimeUnit
+from analysis.evaluation.loadchanges import changes
+from analysis.evaluation.medianloads import MedianLoad, median_loads
+from analysis.evaluation.results import Results
+from analysis.labels import words
+from analysis.runs.harfile import PHASES, HarLoad, HarRequest
+from harness.input.shown import clipped
+
+MOST_FIGURES = 6  # of single loads; a figure takes about a second to store
+MOST_COMPARISONS = 2
+MOST_ROWS = 60  # of one load; the others are folded into a row
+PAIRED_ROWS = 40  # of each of two
+MOST_CONNECTIONS = 16
+NAME_CHARACTERS = 34
+ROW_INCHES = 0.115
+# The classic colours of waterfalls.
+COLOURS = dict(zip(PHASES, ("#DADADA", "#1F7C83", "#E58226", "#C141CD", "#2DB333", "#1977DD"), strict=True))
+MARK_COLOURS = {
+    "first byte": "#7A7A7A",
+    "first paint": "#28BC00",
+    "largest paint": "#006B00",
+    "DOM ready": "#D888DF",
+    "load event": "#0000C0",
+}
+FAILED, FOLDED, BLOCKS = "#B3261E", "#F0C36D", "#D00000"
+START = "start"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a load: its first requests, and how many later ones are folded into the last row."""
+
+    shown: tuple[HarRequest, ...]
+    folded: tuple[HarRequest, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.shown) + bool(self.folded)
+
+
+def waterfalls(results: Results) -> Iterator[Drawing]:
+    """Of runs that kept HARs; nothing of others."""
+    found = median_loads(results)
+    for number, each in enumerate(found.loads[:MOST_FIGURES]):
+        more = found.conditions - MOST_FIGURES
+        told = f" {more:,} more conditions kept HARs, which are not drawn." if more > 0 else ""
+        refused = f" Not drawn: {'; '.join(found.refused[:3])}." if found.refused and not number else ""
+        caption = f"{_caption(each)}{told if not number else ''}{refused}"
+        yield Drawing(
+            f"waterfall_{words.slug(each.label)}", caption, chart(each.load, each.label), of_data=True
+        )
+    for first, second in _pairs(found.loads)[:MOST_COMPARISONS]:
+        caption = (
+            f"Two loads from the same start, on one axis: {first.label} above, {second.label} below. "
+            f"{changes(first.load, second.load).text}."
+        )
+        name = f"waterfalls_{words.slug(first.label)}_{words.slug(second.label)}"
+        yield Drawing(name, caption, comparison(first, second), of_data=True)
+
+
+def _pairs(loads: Sequence[MedianLoad]) -> list[tuple[MedianLoad, MedianLoad]]:
+    """The slowest and the fastest of each place; of all loads, where no place has two."""
+    places: dict[int, list[MedianLoad]] = {}
+    for each in loads:
+        places.setdefault(each.place, []).append(each)
+    groups = [group for group in places.values() if len(group) > 1] or [list(loads)]
+    sorted_by_time = [sorted(group, key=lambda each: each.plt_ms) for group in groups if len(group) > 1]
+    return [(group[-1], group[0]) for group in sorted_by_time]
+
+
+def _caption(median: MedianLoad) -> str:
+    load = median.load
+    made = [
+        f"Waterfall: {median.label}. Trial {median.trial} of {median.run}, {words.duration(median.plt_ms)}, is the "
+        f"nearest to the median of {words.count(median.trials, 'trial')} ({words.duration(median.median_ms)}).",
+        f"{words.count(len(load.requests), 'request')}, bodies of {words.kilobytes(load.body_bytes)} kB on the wire"
+        + (f", {words.count(load.connections, 'connection')}." if load.connections is not None else "."),
+    ]
+    rows = rows_of(load)
+    if rows.folded:
+        made.append(
+            f"The first {len(rows.shown)} requests have a row each; the other {len(rows.folded):,} share the last one."
+        )
+    if any(each.blocks is not None for each in load.requests):
+        made.append("Red triangles: what the page could not be painted without.")
+    if not load.whole:
+        made.append("The browser's log was cut off: what came later is not known.")
+    if load.left_out:
+        made.append(f"{words.count(load.left_out, 'entry', 'entries')} of the file could not be read.")
+    return " ".join(made)
+
+
+def rows_of(load: HarLoad, most: int = MOST_ROWS) -> Rows:
+    """At most so many rows."""
+    if len(load.requests) <= most:
+        return Rows(load.requests, ())
+    return Rows(load.requests[: most - 1], load.requests[most - 1 :])
+
+
+def chart(load: HarLoad, title: str) -> Figure:
+    """A load by itself, and below it its connections."""
+    rows = rows_of(load)
+    connections = _connections(load)
+    heights = [max(3, rows.count), max(2, len(connections))]
+    figure = plots.new(plots.PAGE_INCHES, ROW_INCHES * sum(heights) + 1.25)
+    axes, below = figure.subplots(2, 1, sharex=True, height_ratios=heights)
+    unit = _unit([load])
+    _requests(axes, rows, unit, 0.0)
+    _of_connections(below, connections, unit)
+    for each in (axes, below):
+        _marks(each, load, unit, 0.0)
+    _time_axis(below, unit, [(load, 0.0)], START)
+    _legend(figure, [load])
+    plots.title(figure, clipped(title, 2 * plots.TITLE_CHARACTERS))
+    return figure
+
+
+def comparison(first: MedianLoad, second: MedianLoad, align: str = START) -> Figure:
+    """Two loads on one axis of times, aligned at their start or at a mark that both have."""
+    rows = [rows_of(each.load, PAIRED_ROWS) for each in (first, second)]
+    heights = [max(3, each.count) for each in rows]
+    figure = plots.new(plots.PAGE_INCHES, ROW_INCHES * sum(heights) + 1.5)
+    grid = figure.subplots(2, 1, sharex=True, height_ratios=heights)
+    unit = _unit([first.load, second.load])
+    shifts = [each.load.marks_ms.get(align, 0.0) for each in (first, second)]
+    for axes, median, of_load, shift in zip(grid, (first, second), rows, shifts, strict=True):
+        _requests(axes, of_load, unit, shift)
+        _marks(axes, median.load, unit, shift)
+        axes.set_title(clipped(median.label, 2 * plots.TITLE_CHARACTERS))
+    loads = [first.load, second.load]
+    _time_axis(grid[-1], unit, list(zip(loads, shifts, strict=True)), align)
+    _legend(figure, loads)
+    return figure
+
+
+def _requests(axes: Axes, rows: Rows, unit: TimeUnit, shift_ms: float) -> None:
+    """Bars of a load; `shift_ms` is what stands at 0 of the axis."""
+    _bars(axes, rows.shown, list(range(len(rows.shown))), unit, shift_ms)
+    home = rows.shown[0].host if rows.shown else ""
+    labels = [_label(number, each, home) for number, each in enumerate(rows.shown, start=1)]
+    if rows.folded:
+        begin, end = min(each.start_ms for each in rows.folded), max(each.end_ms for each in rows.folded)
+        at = len(rows.shown)
+        axes.barh(
+            [at], [(end - begin) / unit.ms], left=[(begin - shift_ms) / unit.ms], height=0.6, color=FOLDED
+        )
+        labels.append(f"{len(rows.folded):,} more requests")
+    axes.set_ylim(max(rows.count, 1) - 0.4, -0.6)
+    axes.set_yticks(range(len(labels)), labels, fontsize=5)
+    for text, each in zip(axes.get_yticklabels(), rows.shown, strict=False):
+        text.set_color(FAILED if each.failed and not each.cached else "black")
+    for at, each in enumerate(rows.shown):
+        if each.blocks:
+            left = (each.start_ms - shift_ms) / unit.ms
+            axes.plot([left], [at], marker=">", color=BLOCKS, markersize=2.5, clip_on=False, zorder=4)
+    _plain(axes)
+
+
+def _bars(
+    axes: Axes, requests: Sequence[HarRequest], places: Sequence[int], unit: TimeUnit, shift_ms: float
+) -> None:
+    """The phases of requests at their places; a wait is thinner than what is on the wire."""
+    if not requests:
+        return
+    lengths = np.array([each.phases_ms for each in requests]) / unit.ms
+    starts = (np.array([each.start_ms for each in requests]) - shift_ms) / unit.ms
+    edges = starts[:, None] + np.concatenate([np.zeros((len(requests), 1)), lengths.cumsum(axis=1)], axis=1)
+    for number, phase in enumerate(PHASES):
+        some = lengths[:, number] > 0
+        axes.barh(
+            np.asarray(places)[some],
+            lengths[some, number],
+            left=edges[some, number],
+            height=0.35 if phase == "blocked" else 0.75,
+            color=COLOURS[phase],
+            linewidth=0,
+            zorder=2,
+        )
+
+
+def _connections(load: HarLoad) -> Mapping[str, list[HarRequest]]:
+    """The requests of each connection, the first ones that were used."""
+    found: dict[str, list[HarRequest]] = {}
+    for each in load.requests:
+        if each.connection and (each.connection in found or len(found) < MOST_CONNECTIONS):
+            found.setdefault(each.connection, []).append(each)
+    return found
+
+
+def _of_connections(axes: Axes, connections: Mapping[str, Sequence[HarRequest]], unit: TimeUnit) -> None:
+    """A row per connection with all that travelled on it; a time in the queue is not on it."""
+    for place, requests in enumerate(connections.values()):
+        on_it = [
+            replace(each, start_ms=each.start_ms + each.blocked_ms, blocked_ms=0.0)
+            for each in requests[:MOST_ROWS]
+        ]
+        _bars(axes, on_it, [place] * len(on_it), unit, 0.0)
+    labels = [
+        f"{clipped(_ascii(requests[0].host), NAME_CHARACTERS - 8)} ({len(requests):,})"
+        for requests in connections.values()
+    ]
+    axes.set_ylim(max(len(labels), 1) - 0.4, -0.6)
+    axes.set_yticks(range(len(labels)), labels, fontsize=5)
+    axes.set_ylabel("connections", fontsize="small")
+    _plain(axes)
+
+
+def _plain(axes: Axes) -> None:
+    axes.tick_params(axis="y", length=0, pad=1)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", color=plots.GUIDE, linewidth=0.4)
+
+
+def _marks(axes: Axes, load: HarLoad, unit: TimeUnit, shift_ms: float) -> None:
+    for name, at in load.marks_ms.items():
+        axes.axvline((at - shift_ms) / unit.ms, color=MARK_COLOURS[name], linewidth=0.8, zorder=3)
+
+
+def _time_axis(axes: Axes, unit: TimeUnit, loads: Sequence[tuple[HarLoad, float]], align: str) -> None:
+    ends = [_end(load) - shift for load, shift in loads]
+    begins = [min((each.start_ms for each in load.requests), default=0.0) - shift for load, shift in loads]
+    least, most = min([0.0, *begins]), max([*ends, 1.0])
+    axes.set_xlim(least / unit.ms, (most + 0.02 * (most - least)) / unit.ms)
+    plots.ticks(axes.xaxis)
+    since = "the navigation began" if align == START else f"the {align}"
+    axes.set_xlabel(f"Time since {since} ({unit.name})")
+
+
+def _unit(loads: Sequence[HarLoad]) -> TimeUnit:
+    return TimeUnit("s", 1e3) if max(map(_end, loads), default=0.0) >= 1e3 else TimeUnit("ms", 1.0)
+
+
+def _end(load: HarLoad) -> float:
+    return max([*(each.end_ms for each in load.requests), *load.marks_ms.values()], default=0.0)
+
+
+def _legend(figure: Figure, loads: Sequence[HarLoad]) -> None:
+    phases = [Patch(color=COLOURS[name], label=name) for name in PHASES]
+    named = [name for name in MARK_COLOURS if any(name in load.marks_ms for load in loads)]
+    marks = [Line2D([], [], color=MARK_COLOURS[name], linewidth=0.8, label=name) for name in named]
+    figure.legend(
+        handles=[*phases, *marks], loc="outside lower left", ncols=len(phases) + len(marks), handlelength=1.2
+    )
+
+
+def _label(number: int, request: HarRequest, home: str) -> str:
+    """`12 app.js`, with the host where it is not the page's own."""
+    try:
+        target = urlsplit(request.url)
+        path = target.path.rstrip("/").rpartition("/")[2] or target.path or "/"
+        query = f"?{target.query}" if target.query else ""
+    except ValueError:
+        path, query = request.url, ""
+    host = "" if request.host == home else f"{request.host} "
+    return f"{clipped(_ascii(f'{host}{path}{query}'), NAME_CHARACTERS)}  {number}"
+
+
+def _ascii(text: str) -> str:
+    """Without anything that a viewer acts on or a font lacks; addresses are in ASCII anyway."""
+    shown = text[:500].encode("ascii", "backslashreplace").decode("ascii")
+    return "".join(character if character.isprintable() else "?" for character in shown)

@@ -1,0 +1,172 @@
+"""A trial as a HAR 1.2, the log of a load that browsers' tools and waterfall viewers open. Pure but for `keep_har`.
+
+It is made from what the browser's log tells, after the load. It is for people to look into: no metric comes from it.
+Names that begin with `_` are additions, as HAR 1.2 allows; docs/record-format.md tells what they mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.browser.browserlog import BrowserLog, Connection, Request
+from harness.model.observation import Observation
+from harness.study.plan import PlannedTrial
+from harness.system.files import write_whole
+from harness.trial.evidence import Evidence
+from harness.trial.harentry import PAGE, Around, date_text, entry
+from harness.trial.hartimings import asked_ms
+from sites.servedrequest import ServedRequest
+
+HAR = "har"
+BODIES = "bodies"
+FILE = "load.har"
+CUT = "the browser's log ends before its browser did: what came later is not known"
+# What a record calls them, and what others' HARs do.
+PAGE_TIMES = {
+    "onContentLoad": "dcl_ms",
+    "onLoad": "plt_ms",
+    "_ttfb": "ttfb_ms",
+    "_firstContentfulPaint": "fcp_ms",
+    "_largestContentfulPaint": "lcp_ms",
+    "_totalBlockingTime": "tbt_ms",
+}
+
+
+def keep_har(
+    files: Path, planned: PlannedTrial, evidence: Evidence, observation: Observation, *, bodies: bool
+) -> None:
+    """Write the HAR of a trial into `files`, if its browser left a log; StorageFailed when that cannot be."""
+    if evidence.browser_log is None:
+        return
+    made = har(planned, evidence, evidence.browser_log, observation, bodies=bodies)
+    files.mkdir(parents=True, exist_ok=True)
+    write_whole(files / FILE, json.dumps(made, separators=(",", ":")))
+
+
+def har(
+    planned: PlannedTrial,
+    evidence: Evidence,
+    log: BrowserLog,
+    observation: Observation,
+    *,
+    bodies: bool = False,
+) -> dict[str, Any]:
+    """The HAR of a load: everything that the page asked for, also what it had in its cache."""
+    requests = [each for each in log.requests if each.of_page]
+    begin = evidence.times.get("navigation_start_ms")
+    if begin is None:
+        begin = min((asked_ms(each) for each in requests), default=0.0)
+    found: dict[str, Any] = {
+        "version": "1.2",
+        "creator": {"name": "coldload", "version": harness.__version__},
+        "pages": [_page(evidence, observation, log.epoch_ms + begin)],
+        "entries": [
+            entry(request, around, log.epoch_ms, bodies=bodies)
+            for request, around in _in_context(requests, evidence, log)
+        ],
+        "comment": f"trial {planned.trial}: {planned.condition}",
+        "_connections": [_connection(each, begin) for each in log.connections],
+    }
+    if log.browser is not None:
+        found["browser"] = dict(zip(("name", "version"), log.browser, strict=True))
+    if not log.whole:
+        found |= {"_incomplete": True, "comment": f"{found['comment']}; {CUT}"}
+    return {"log": found}
+
+
+def _page(evidence: Evidence, observation: Observation, began: float) -> dict[str, Any]:
+    times = {name: getattr(observation, key) for name, key in PAGE_TIMES.items()}
+    found: dict[str, Any] = {
+        "startedDateTime": date_text(began),
+        "id": PAGE,
+        "title": evidence.start_url,
+        "pageTimings": {name: value for name, value in times.items() if value is not None},
+    }
+    if observation.cls is not None:
+        found["_cumulativeLayoutShift"] = observation.cls
+    return found
+
+
+def _connection(made: Connection, begin: float) -> dict[str, Any]:
+    """A connection, also one that no request used; times are ms since the page began."""
+    times = {
+        "connectStart": None if made.connecting is None else made.connecting.began_ms,
+        "secureConnectionStart": None if made.securing is None else made.securing.began_ms,
+        "connectEnd": None if made.connecting is None else made.connecting.ended_ms,
+    }
+    return {
+        "connection": made.local.rpartition(":")[2],
+        "remoteAddress": made.remote,
+        "protocol": made.alpn,
+        "tls": made.tls,
+        "tlsResumed": made.resumed,
+        **{name: None if at is None else round(at - begin, 3) for name, at in times.items()},
+    }
+
+
+def _in_context(
+    requests: list[Request], evidence: Evidence, log: BrowserLog
+) -> Iterator[tuple[Request, Around]]:
+    """The requests, each with what is known of it beside its own events."""
+    served = _ServedTo(evidence)
+    connections = {each.local: each for each in log.connections}
+    carried: dict[int, Connection | None] = {}
+    travelled: dict[int, int | None] = {}
+    for number, request in enumerate(requests):
+        answer = served.take(request)
+        travelled[number] = request.body_bytes
+        if answer is not None and request.body_bytes is None:
+            travelled[number] = answer.body_bytes
+        carried[number] = connections.get(request.exchange.connection or "")
+        if carried[number] is None and answer is not None:
+            carried[number] = connections.get(f"{answer.client_address}:{answer.client_port}")
+    first = _first_of(requests, carried)
+    before: dict[str, Request] = {}
+    of_chain: dict[int, Request] = {}
+    for number, request in enumerate(requests):
+        made = carried[number]
+        from_cache = bool(request.from_cache) and not request.exchange.status_line
+        yield (
+            request,
+            Around(
+                connection=made,
+                first=made is not None and first[made.local] == number,
+                lookup=log.lookups.get(request.host),
+                body_bytes=travelled[number],
+                cached=before.get(request.url, request) if from_cache else None,
+                redirected=of_chain.get(request.chain) if request.chain or request.main_frame else None,
+            ),
+        )
+        of_chain[request.chain] = request
+        if request.status is not None:
+            before.setdefault(request.url, request)
+
+
+def _first_of(requests: list[Request], carried: Mapping[int, Connection | None]) -> dict[str, int]:
+    """The first request of each connection, by the order in which they were sent or, where that is unknown, asked."""
+    found: dict[str, tuple[float, int]] = {}
+    for number, request in enumerate(requests):
+        made, sending = carried[number], request.exchange.sending_ms
+        if made is not None:
+            order = (asked_ms(request) if sending is None else sending, number)
+            found[made.local] = min(found.get(made.local, order), order)
+    return {local: number for local, (_, number) in found.items()}
+
+
+class _ServedTo:
+    """What the server logged, for a browser that does not tell of connections and sizes: URL by URL, in its order."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._left: defaultdict[tuple[str, str], deque[ServedRequest]] = defaultdict(deque)
+        for each in sorted(evidence.served_by_protocol, key=lambda served: served.started_us):
+            self._left[each.method, each.url].append(each)
+
+    def take(self, request: Request) -> ServedRequest | None:
+        """The answer to a request that travelled; None when the server knows of none."""
+        left = self._left.get((request.method, request.url.partition("#")[0]))
+        return left.popleft() if left and request.protocol is not None else None
