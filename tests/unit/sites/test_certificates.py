@@ -63,6 +63,7 @@ def test_a_certificate_is_for_its_host_alone(tmp_path: Path) -> None:
     assert accepted(authority, tmp_path, "a" * 60 + ".long.example", "a" * 60 + ".long.example")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", CertificateKey)
 @pytest.mark.parametrize("length", [1, 3])
 def test_a_chain_is_sent_from_the_host_up_and_accepted(
@@ -81,6 +82,7 @@ def test_a_chain_is_sent_from_the_host_up_and_accepted(
     assert shaken(authority, file, issuer.key_file, "site.example")
 
 
+@pytest.mark.thorough
 def test_a_longer_chain_and_larger_keys_are_more_bytes(tmp_path: Path) -> None:
     authority = Authority.create(tmp_path)
     sizes = [

@@ -143,6 +143,7 @@ def test_hosts_that_texts_mention() -> None:
     assert mentioned_hosts(body) == ["cdn.example", "api.example", "img.example"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "unit",
     [

@@ -16,6 +16,8 @@ from harness.model.claim import Claim
 from harness.model.condition import USUAL_FACTOR
 from tests.unit.analysis.synthetic import Synthetic
 
+pytestmark = pytest.mark.thorough
+
 H2 = Claim(name="HTTP/2", subject={"protocol": "h2"}, reference={"protocol": "http1"})
 MADE = Synthetic(
     pages=("a", "b", "c"),

@@ -15,6 +15,8 @@ from analysis.statistics.contrast import Method
 from harness.model.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
 
+pytestmark = pytest.mark.thorough
+
 SMALL, LARGE = ("a", "b", "c", "d"), ("e", "f", "g")
 SETS = {"small": SMALL, "large": LARGE}
 MADE = Synthetic(

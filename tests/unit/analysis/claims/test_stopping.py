@@ -18,6 +18,8 @@ from analysis.statistics.contrast import CONFIDENCE_WITH_LOOKS, Method
 from harness.model.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
 
+pytestmark = pytest.mark.thorough
+
 STUDY = Synthetic(
     pages=("dummy-2012",), protocols=("http1-close", "http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0, 200.0)
 )

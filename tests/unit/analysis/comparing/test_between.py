@@ -20,6 +20,8 @@ from analysis.statistics.compare import Certainty, Verdict
 from harness.errors import RecordsError
 from tests.unit.analysis.runpairs import STUDY, edit, measured_twice, slower, two_runs, unchanged
 
+pytestmark = pytest.mark.thorough
+
 DIRECTED = (Verdict.FASTER, Verdict.SLOWER)
 PROTOCOLS = ("http1-close", "http1", "https1", "h2")
 

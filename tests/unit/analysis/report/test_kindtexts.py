@@ -26,6 +26,8 @@ from harness.model.metrics import metrics_of
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
+pytestmark = pytest.mark.thorough
+
 CROWD = SyntheticCrowd(protocols=("http1", "h2"), seconds=600.0, trials=5)
 RATE = SyntheticRate(connections=(16,), made_by={"wrk": ("http1",), "h2load": ("http1", "h2")})
 LOADS = Synthetic(pages=("p",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0,))

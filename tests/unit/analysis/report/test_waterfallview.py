@@ -20,6 +20,8 @@ from analysis.tables.tables import tables_of
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_har import HOSTILE_URLS, entry, har_of, keep_hars, load
 
+pytestmark = pytest.mark.thorough
+
 ONE = Synthetic(pages=("p",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=1)
 
 

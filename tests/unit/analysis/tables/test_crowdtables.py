@@ -17,6 +17,8 @@ from analysis.tables.ratetables import rates
 from analysis.tables.table import Table, to_latex, to_markdown, write
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
+pytestmark = pytest.mark.thorough
+
 CROWD = SyntheticCrowd(protocols=("http1", "h2"), trials=3)
 RATE = SyntheticRate(connections=(16, 64), made_by={"wrk": ("http1",), "h2load": ("http1", "h2")}, trials=3)
 

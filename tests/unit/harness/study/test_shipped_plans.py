@@ -23,6 +23,7 @@ def test_the_plan_is_what_it_has_been(name: str) -> None:
     assert planned.encode() == gzip.decompress((PLANS / f"{name}.jsonl.gz").read_bytes())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(shipped_studies()))
 def test_a_stored_plan_is_read_as_what_it_says(name: str) -> None:
     text = gzip.decompress((PLANS / f"{name}.jsonl.gz").read_bytes()).decode()

@@ -134,6 +134,7 @@ def test_the_page_has_the_times_of_the_record() -> None:
     assert page["_cumulativeLayoutShift"] == 0.05
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["h2", "http1"])
 def test_a_log_that_was_cut_off_anywhere_gives_what_is_known_and_says_so(name: str) -> None:
     text = text_of(name)
@@ -273,6 +274,7 @@ def test_what_qtwebkit_does_not_tell_comes_from_the_servers_log() -> None:
     assert "browser" not in found["log"]
 
 
+@pytest.mark.thorough
 def test_a_page_of_5000_requests_with_hostile_names_is_written_whole(tmp_path: Path) -> None:
     name = "<script>alert(1)</script>\u202e%00" + "x" * 500
     halves = Exchange(answered_with=(("X-\ud800", "\udfff"),))  # of characters: no file can hold them
