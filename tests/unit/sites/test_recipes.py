@@ -55,7 +55,7 @@ def decoded(responses: list[Response]) -> dict[str, Response]:
 def test_recipes_are_found_by_name() -> None:
     assert list(RECIPES) == [
         *("dummy-2012", "agency", "mobile-news-2012", "icons-2013"),
-        *("noise-1k", "noise-10k", "noise-100k"),
+        *("noise-200", "noise-1k", "noise-10k", "noise-100k"),
         *("text-10k", "text-25k", "text-50k", "text-75k", "text-100k"),
         *("objects-5", "objects-20", "objects-100"),
         *("framework7", "clean-blog", "article", "resume", "freelancer"),

@@ -1,0 +1,103 @@
+"""The factors of a study, from its file to what is loaded: each part has the settings it asks for, and no other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from harness.link.emulated import DEVICE
+from harness.model.condition import Served
+from harness.model.engine import Engine
+from harness.model.protocol import Protocol
+from harness.study.studyfile import parse_study
+from harness.system.command import Command
+from harness.system.program import run
+from harness.testbed.studybed import ServedPart
+from harness.trial.bench import Bench, opened
+from tests.system.conftest import Coldload, inside, small_site
+
+STUDY = """
+name = "tiny"
+pages = ["small"]
+protocols = ["http1", "h2"]
+server = "nginx"
+trials = {least = 1, attempts = 1}
+aa = false
+seed = 1
+timeout_s = 20
+[[links]]
+down_mbps = 20
+rtt_ms = 10
+[[factors]]
+name = "initial window 3"
+tcp = {initial_window = 3, slow_start_after_idle = false}
+[[factors]]
+name = "chain of 3"
+certificate_chain = 3
+[[factors]]
+name = "small windows"
+protocols = ["h2"]
+h2_stream_window_bytes = 65_535
+[[factors]]
+name = "lossy"
+link = {name = "lossy", loss_down_percent = 0.5}
+"""
+
+
+def test_what_is_served_alike_has_one_server_and_each_part_its_own_tcp(tmp_path: Path) -> None:
+    archive = small_site(tmp_path)
+    study = parse_study(STUDY, "tiny.toml")
+
+    def place(factor: str, protocol: Protocol = Protocol.H2) -> Served:
+        return Served("small", protocol, Engine.CHROMIUM, factor=factor)
+
+    def seen() -> tuple[set[str], list[str], list[str]]:
+        parts = [ServedPart.of(each) for each in study.parts]
+        archives = {Engine.CHROMIUM: {"small": archive}}
+        with opened(Bench(archives, study.setups, study.tcp, None, parts)) as bed:
+            there = bed.testbed.endpoints
+            alike = {
+                each.factor
+                for each in study.parts
+                if there[place(each.factor)].server is there[place("usual")].server
+            }
+            routes, sysctls = [], []
+            for factor in ("usual", "initial window 3", "usual"):
+                with bed.testbed.client(study.links[0], tcp=there[place(factor)].tcp) as client:
+                    for host in (client.host, bed.testbed.server):
+                        routes.append(run(Command.of("ip", "route", "show", "dev", DEVICE).on(host.path)))
+                    idle = Command.of("cat", "/proc/sys/net/ipv4/tcp_slow_start_after_idle")
+                    sysctls.append(run(idle.on(bed.testbed.server.path)).strip())
+        return alike, routes, sysctls
+
+    alike, routes, sysctls = inside(seen)
+    assert alike == {"usual", "initial window 3", "lossy"}
+    assert [("initcwnd 10" in each, "initcwnd 3 " in each) for each in routes] == [
+        *[(True, False)] * 2,
+        *[(False, True)] * 2,
+        *[(True, False)] * 2,
+    ]
+    assert sysctls == ["1", "0", "1"]
+
+
+def test_a_run_records_which_factor_was_changed_and_to_what(coldload: Coldload) -> None:
+    small_site(coldload.folder / "archives")
+    (coldload.folder / "tiny.toml").write_text(STUDY)
+    code, out, error = coldload.run("run", "tiny.toml", "--out", "run")
+    assert (code, error) == (0, ""), out
+    folder = coldload.folder / "run"
+    found = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    assert {each["outcome"] for each in found} == {"ok"}
+    windows = {
+        (each["condition"]["factor"], each["h2_stream_window_bytes"])
+        for each in found
+        if each["condition"]["protocol"] == "h2"
+    }
+    assert ("small windows", 65_535) in windows
+    assert len({window for _, window in windows}) == 2
+    told = json.loads((folder / "environment.json").read_text())["factors"]
+    assert told["initial window 3"]["tcp"]["initial_window"] == 3
+    (chain,) = told["chain of 3"]["servers"]["chromium"]["settings"].values()
+    assert chain["certificate_chain"] == 3
+    (usual,) = told["lossy"]["servers"]["chromium"]["settings"].values()
+    assert usual["certificate_bytes"] < chain["certificate_bytes"]
