@@ -22,19 +22,19 @@ from analysis.charts import (
     effectchart,
     plots,
     ratecharts,
+    reading,
     variantchart,
 )
 from analysis.charts.drawing import Drawing
 from analysis.charts.orderchart import order_of_trials
 from analysis.charts.pairchart import paired_differences
+from analysis.charts.studyfigures import study_figures
 from analysis.charts.trialchart import every_trial
 from analysis.charts.waterfall import waterfalls
 from analysis.evaluation import effects
 from analysis.evaluation.explored import JUDGED, SAYS
 from analysis.evaluation.results import PAGE_AND_RATE, Results
 from analysis.labels import conditions, engines, protocols, words
-from analysis.statistics.contrast import LEAST_PAIRS
-from analysis.statistics.estimate import LEAST_TRIALS, IntervalKind
 from harness.model.kind import Kind
 
 CLAIMS = "claims"
@@ -46,14 +46,16 @@ TITLE_CHARACTERS = 46  # of bold text across one column of a paper
 
 
 def draw(results: Results) -> Iterator[Drawing]:
-    """At most `MOST_FIGURES` of estimates, then the pictures of the data; names are unique.
+    """What the study asks for, at most `MOST_FIGURES` of estimates, then the pictures of the data; names are unique.
 
     Use each inside `plots.look()`.
     """
     seen: dict[str, int] = {}
     estimates = (drawing for function in FIGURES[results.kind] for drawing in function(results))
     pictures = (drawing for function in PICTURES[results.kind] for drawing in function(results))
-    for drawing in itertools.chain(itertools.islice(estimates, MOST_FIGURES), pictures):
+    for drawing in itertools.chain(
+        study_figures(results), itertools.islice(estimates, MOST_FIGURES), pictures
+    ):
         seen[drawing.name] = number = seen.get(drawing.name, 0) + 1
         name = drawing.name if number == 1 else f"{drawing.name}_{number}"
         yield replace(drawing, name=name)
@@ -84,7 +86,7 @@ def panels(results: Results) -> Iterator[Drawing]:
                 f"{plots.MEDIAN} at {words.plain(place['rtt_ms'])} ms RTT",
                 _at_one_rtt(cells, at),
             )
-        yield Drawing(name, f"{what}: {title}. {_reading(cells)}", figure)
+        yield Drawing(name, f"{what}: {title}. {reading.of_trials(cells)}", figure)
 
 
 def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
@@ -138,7 +140,7 @@ def overviews(results: Results) -> Iterator[Drawing]:
                 ["overview", *(words.slug(text) for text in rest), *([str(part)] if part > 1 else [])]
             )
             about = f" ({', '.join(rest)})" if rest else ""
-            caption = f"{plots.MEDIAN} of every page and rate{about}. {_reading(cells)}"
+            caption = f"{plots.MEDIAN} of every page and rate{about}. {reading.of_trials(cells)}"
             yield Drawing(name, caption, figure)
 
 
@@ -225,7 +227,7 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
         caption = (
             f"What the filters of {where['whole']} do to the page-load time: {title}. Left of 0 a filter makes "
             "the page faster. Grey signs: it changes nothing of this page, so they show the noise. "
-            f"Band: {results.margin * 100:g} % either way. {_pairs(found)}"
+            f"Band: {results.margin * 100:g} % either way. {reading.of_pairs(found)}"
         )
         yield Drawing(
             f"effects_{words.slug(title)}", caption, effectchart.chart(found, title, results.margin)
@@ -243,7 +245,7 @@ def variants(results: Results) -> Iterator[Drawing]:
         apart_text = f" From left to right: {', '.join(map(engines.label, names))}. {engines.NOT_COMPARED}"
         caption = (
             f"{plots.MEDIAN} against RTT with the page as it is and optimised: {title}. Colour and marker: "
-            f"protocol; dash: variant.{apart_text if len(names) > 1 else ''} {_reading(known)}"
+            f"protocol; dash: variant.{apart_text if len(names) > 1 else ''} {reading.of_trials(known)}"
         )
         yield Drawing(f"variants_{words.slug(title)}", caption, variantchart.chart(known, title))
 
@@ -286,7 +288,7 @@ def compressions(results: Results) -> Iterator[Drawing]:
         axes.set_xlabel(unit.axis)
         axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
         plots.legend(figure, styles, columns=2)
-        caption = f"{plots.MEDIAN} by compression of the text: {title}. {_reading(known)}"
+        caption = f"{plots.MEDIAN} by compression of the text: {title}. {reading.of_trials(known)}"
         yield Drawing(f"compressions_{words.slug(title)}", caption, figure)
 
 
@@ -301,27 +303,6 @@ def _with_rates(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[str]
     named = cells.assign(rate=list(map(words.rate_with_unit, cells["down_mbps"], cells["up_mbps"])))
     pages = sorted(str(page) for page in named["page"].unique())
     return named, pages, [str(rate) for rate in named["rate"].unique()]
-
-
-def _reading(cells: pd.DataFrame) -> str:
-    """How many trials a point stands for and what its bar is."""
-    known = cells[cells["n"] > 0]
-    least, most = known["n"].min(), known["n"].max()
-    size = f"n = {least} per point" if least == most else f"n = {least} to {most} per point"
-    if (known["interval"] == IntervalKind.EXACT).all():
-        return f"{size}; bars: 95 % intervals."
-    if most < LEAST_TRIALS:
-        return f"{size}, too few for an interval; bars: range of the trials."
-    return f"{size}; bars: 95 % intervals, at hollow markers (fewer than five trials) the range."
-
-
-def _pairs(effects: pd.DataFrame) -> str:
-    """How many pairs a point stands for, and what its bar is."""
-    least, most = effects["n"].min(), effects["n"].max()
-    few = "" if least >= LEAST_PAIRS else f", hollow without (fewer than {LEAST_PAIRS} pairs)"
-    return (
-        f"n = {least if least == most else f'{least} to {most}'} pairs of blocks; bars: 95 % intervals{few}."
-    )
 
 
 Figures = tuple[Callable[[Results], Iterator[Drawing]], ...]

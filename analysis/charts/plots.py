@@ -101,7 +101,7 @@ def lines(
             continue
         axes.plot(times, mine["median"] / unit.ms, color=style.colour, linestyle=style.dash, linewidth=1.1)
         for _, part in mine.groupby(mine["interval"] != IntervalKind.EXACT):
-            _points(axes, part.index.to_numpy(), part, style, unit, vertical=True)
+            points(axes, part.index.to_numpy(), part, style, unit, vertical=True)
     axes.grid(axis="y", color=GUIDE, linewidth=0.5)
     axes.set_xlim(0, max(rtts) * 1.04)
     axes.set_ylim(0, _top(cells) / unit.ms * 1.05)
@@ -127,7 +127,7 @@ def dots(
             mine = cells[(cells[column] == value) & (cells["protocol"] == protocol)].head(1)
             y = row + place * step
             axes.axhline(y, color=GUIDE, linewidth=0.5)
-            _points(axes, np.full(len(mine), y), mine, style, unit, vertical=False)
+            points(axes, np.full(len(mine), y), mine, style, unit, vertical=False)
     axes.set_ylim(len(rows), 0)
     axes.set_xlim(0, _top(cells) / unit.ms * 1.05)
     ticks(axes.xaxis)
@@ -141,7 +141,7 @@ def ticks(axis: Axis) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: words.number(value, digits)))
 
 
-def _points(
+def points(
     axes: Axes,
     along: np.ndarray,
     cells: pd.DataFrame,

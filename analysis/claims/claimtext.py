@@ -86,7 +86,6 @@ def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> 
         expected = " and ".join(expectations(claim))
         told += f"; expected {expected}: {verdict}" if expected else ""
         told += f"; {floor_text(outcome.floor)}" if seen.below(outcome.floor) else ""
-    told += f"; {paper_text(claim, seen)}" if claim.paper is not None else ""
     told += f"; {'; '.join(outcome.missing)}" if outcome.missing else ""
     return f"{told}."
 
@@ -105,19 +104,6 @@ def told_text(claim: Claim, seen: Comparison, judgement: Judgement, margin: floa
 def floor_text(floor: float | None) -> str:
     """That a difference is no larger than that of two equal baselines."""
     return f"below the floor of this study ({signed(floor or math.nan)} % between two equal baselines)"
-
-
-def paper_text(claim: Claim, seen: Comparison) -> str:
-    """What others published, and whether our interval holds it or touches it."""
-    low, high = claim.paper if isinstance(claim.paper, tuple) else (claim.paper, claim.paper)
-    if low is None or high is None:
-        return ""
-    published = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-    if math.isnan(seen.low):
-        return f"published {published}"
-    scale = claim.at_most or 1.0  # a budget's figures stand as shares of its limit
-    inside = seen.low * scale <= high and low <= seen.high * scale
-    return f"published {published}: {'inside' if inside else 'outside'} our interval"
 
 
 def _budget_text(claim: Claim, seen: Comparison) -> str:

@@ -13,7 +13,10 @@ from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries,
 from analysis.claims.claimtext import Wording
 from analysis.claims.factoreffects import FactorEffect, factor_effects
 from analysis.claims.interactions import Interaction, interactions
+from analysis.claims.published import PublishedRow
 from analysis.evaluation.explored import explore
+from analysis.evaluation.repeated import publications_of, repeated
+from analysis.evaluation.studyfigures import FigurePoints, points_of
 from analysis.evaluation.twins import floors, twins
 from analysis.labels import engines, metrics, protocols
 from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns, varying
@@ -26,8 +29,10 @@ from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.defaultclaims import default_claims
 from harness.model.dimensions import AGAIN, SET
 from harness.model.factors import single_filters
+from harness.model.figure import StudyFigure
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
+from harness.model.published import Publication
 
 IDS = ("panel", "place", "cell")
 PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
@@ -44,6 +49,8 @@ class Results:
     the study change of them. `comparisons`, `effects` and `compressions` are exploration
     (`analysis.evaluation.explored`). `twins` has a row per baseline that was measured twice. `wording` is what texts
     have to say of a setting.
+
+    `published` is what others found of the study, held against ours; `figures` are those that the study asks for.
 
     `kind` is what the runs measured; estimates, comparisons and twins are of its main metric.
 
@@ -72,6 +79,9 @@ class Results:
     wording: Wording
     named: bool
     margin: float
+    publications: tuple[Publication, ...] = ()
+    published: tuple[PublishedRow, ...] = ()
+    figures: tuple[FigurePoints, ...] = ()
 
     @property
     def metric(self) -> str:
@@ -85,8 +95,7 @@ class Results:
     @cached_property
     def buckets(self) -> pd.DataFrame:
         """The buckets of all trials that count, with run, trial and cell; those of a crowd alone have any."""
-        runs = dict(zip(run_names(self.runs), self.runs, strict=True))
-        return series_of_all(runs, self.sifted.kept, Series.BUCKETS)
+        return _buckets(self.runs, self.sifted.kept)
 
     @property
     def otherwise(self) -> list[tuple[ClaimRow, ClaimRow]]:
@@ -157,6 +166,7 @@ def evaluate(
         if measured.observed(each)
     }
     claims = evaluated(asked, measured, apart)
+    publications = publications_of(runs)
     all_of_them = Measured(conditions, records[records[metric] > 0], certainty)
     return Results(
         kind=kind,
@@ -180,7 +190,27 @@ def evaluate(
         wording=measured.wording,
         named=not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions, kind))),
         margin=margin,
+        publications=publications,
+        published=repeated(
+            publications, conditions, sifted.kept, lambda: _buckets(runs, sifted.kept), certainty
+        ),
+        figures=points_of(
+            _figures_of(runs), measured.conditions, list(measured.numbers.values()), sifted.kept, certainty
+        ),
     )
+
+
+def _buckets(runs: Sequence[Run], kept: pd.DataFrame) -> pd.DataFrame:
+    return series_of_all(dict(zip(run_names(runs), runs, strict=True)), kept, Series.BUCKETS)
+
+
+def _figures_of(runs: Sequence[Run]) -> list[StudyFigure]:
+    """The figures of the runs' studies; of several with one name the first."""
+    found: dict[str, StudyFigure] = {}
+    for run in runs:
+        for figure in run.plan.figures:
+            found.setdefault(figure.name, figure)
+    return list(found.values())
 
 
 def _missing(cells: pd.DataFrame, panel: Sequence[str], sifted: Sifted) -> dict[int, str]:

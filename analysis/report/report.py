@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 
 from analysis.charts import figures, plots
 from analysis.claims.claimresult import ClaimRow
+from analysis.claims.published import PublishedRow
 from analysis.evaluation.medianloads import median_loads
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.report import facts, paper, summary
@@ -25,6 +26,7 @@ from analysis.report.waterfallview import view
 from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
 from analysis.tables import table
+from analysis.tables.figuretables import PREFIX
 from analysis.tables.tables import tables_of
 from harness.errors import RecordsError, StorageFailed
 from harness.model.kind import Kind
@@ -33,6 +35,7 @@ TEMPLATE = "report.html.j2"
 MOST_ROWS = 30  # of a table that is not folded
 # Tables that have a place of their own in the page.
 PLACED = (
+    "published",
     *("claims", "equal-baselines", "claims-by-run", "claims-of-all", "attempts", "exclusions", "calibration"),
     "factors",
     *("comparisons", "effects", "compressions", "loads-that-differ"),
@@ -53,6 +56,7 @@ class Report:
     title: str = ""
     claims: tuple[ClaimRow, ...] = ()
     paper: Path | None = None
+    published: tuple[PublishedRow, ...] = ()
 
 
 def build(run_dirs: Sequence[Path], out: Path | None = None, paper_dir: Path | None = None) -> Report:
@@ -78,7 +82,9 @@ def build(run_dirs: Sequence[Path], out: Path | None = None, paper_dir: Path | N
         with _writing(paper_dir):
             made = paper.write(results, tables, drawn, directory, paper_dir)
     left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}
-    return Report(path, len(results.records), left_out, facts.title(results), results.claims, made)
+    return Report(
+        path, len(results.records), left_out, facts.title(results), results.claims, made, results.published
+    )
 
 
 @contextlib.contextmanager
@@ -117,7 +123,10 @@ def _draw(results: Results, directory: Path) -> list[Figure]:
             wide = drawing.figure.get_figwidth() > plots.COLUMN_INCHES
             uri = f"data:image/svg+xml;base64,{svg}"
             first = drawing.name.partition("_")[0] == figures.CLAIMS
-            drawn.append(Figure(drawing.name, drawing.caption, wide, first, drawing.of_data, uri, links))
+            if drawing.asked:
+                links["csv"] = f"tables/{PREFIX}{drawing.asked}.csv"
+            shown = (drawing.name, drawing.caption, wide, first, drawing.of_data, uri, links)
+            drawn.append(Figure(*shown, asked=drawing.asked, title=drawing.title))
     return drawn
 
 
@@ -148,10 +157,14 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         floor=summary.floor(results) if results.claims else "",
         interactions=summary.interactions(results),
         of_all=summary.of_all(results),
-        figures=drawn,
+        publications=results.publications,
+        asked=[figure for figure in drawn if figure.asked],
+        of_figures=[made for made in tables if made.name.startswith(PREFIX)],
+        drawn_tables={f"{PREFIX}{figure.asked}" for figure in drawn if figure.asked},
+        figures=[figure for figure in drawn if not figure.asked],
         most_figures=figures.MOST_FIGURES,
         most_rows=MOST_ROWS,
-        placed=PLACED,
+        placed=(*PLACED, *(made.name for made in tables if made.name.startswith(PREFIX))),
         statistics=tuple(statistics_texts(results)),
         tables={made.name: made for made in tables},
         recorded=len(results.records),

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """`first`: it opens the report. `files` are paths relative to the report, by suffix."""
+    """`first`: it opens the report. `files` are paths relative to the report, by suffix.
+
+    `asked`: the name of the study's own figure that it is, `title` that figure's.
+    """
 
     name: str
     caption: str
@@ -17,3 +20,5 @@ class Figure:
     of_data: bool
     data_uri: str
     files: Mapping[str, str]
+    asked: str = ""
+    title: str = ""

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from analysis.runs.runfields import canonical, lines_if_there, optional, required, workload_in
 from harness.errors import RecordsError, StudyError
 from harness.input.shown import shown
 from harness.model.claim import Claim
 from harness.model.condition import Condition
+from harness.model.figure import StudyFigure
 from harness.model.kind import Kind
 from harness.model.pageset import SETS, Sets, sets_from_json
+from harness.model.published import Publication
 from harness.model.workload import Workload
 
+Told = TypeVar("Told")
 PLAN_NUMBERS = ("seed", "blocks", "conditions")
 OF_EVERY_PLANNED = (("block", int), ("condition", dict))
 
@@ -38,6 +41,8 @@ class PlanHeader:
     stopped: frozenset[str] = frozenset()
     looks: tuple[int, ...] = ()
     claims: tuple[Claim, ...] | None = None
+    figures: tuple[StudyFigure, ...] = ()
+    published: Publication | None = None
     sets: Sets = field(default_factory=dict)
 
 
@@ -84,6 +89,13 @@ def read_plan(directory: Path, notes: list[str]) -> PlanHeader:
                 optional(header, key, int, where)
     planned_looks = _looks(header, str(path))
     stopped = _stopped(looks, planned_looks, trials, str(path))
+    kind = workload.kind if workload else Kind.LOAD
+    claims = _told(
+        header, "claims", list, path, lambda found: [Claim.from_json(each, kind) for each in found]
+    )
+    figures = _told(
+        header, "figures", list, path, lambda found: [StudyFigure.from_json(each, kind) for each in found]
+    )
     return PlanHeader(
         study=header.get("study"),
         seed=header.get("seed"),
@@ -93,7 +105,9 @@ def read_plan(directory: Path, notes: list[str]) -> PlanHeader:
         planned=frozenset(trials.keys() - stopped),
         stopped=stopped,
         looks=planned_looks,
-        claims=_claims(header, workload.kind if workload else Kind.LOAD, path),
+        claims=None if claims is None else tuple(claims),
+        figures=tuple(figures or ()),
+        published=_told(header, "published", dict, path, lambda found: Publication.from_json(found, kind)),
         sets=_sets(header, path),
     )
 
@@ -137,10 +151,13 @@ def _looks(header: Mapping[str, Any], where: str) -> tuple[int, ...]:
     return tuple(required({"looks": look}, "looks", int, where) for look in looks)
 
 
-def _claims(header: Mapping[str, Any], kind: Kind, path: Path) -> tuple[Claim, ...] | None:
-    claims = optional(header, "claims", list, str(path))
+def _told(
+    header: Mapping[str, Any], key: str, kind: type, path: Path, read: Callable[[Any], Told]
+) -> Told | None:
+    """What a header says of the study; None where it says nothing, RecordsError when it is damaged."""
+    found = optional(header, key, kind, str(path))
     try:
-        return None if claims is None else tuple(Claim.from_json(claim, kind) for claim in claims)
+        return None if found is None else read(found)
     except StudyError as error:
         raise RecordsError(f"{path}: the plan is damaged, or not one of ours: {error}") from error
 

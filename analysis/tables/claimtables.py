@@ -9,7 +9,7 @@ from itertools import compress
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow
-from analysis.claims.claimtext import expectations, paper_text, subject_text, told_text, value_text
+from analysis.claims.claimtext import expectations, subject_text, told_text, value_text
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.statistics.compare import Comparison, Verdict
@@ -26,11 +26,10 @@ def claims(results: Results) -> Table | None:
     if not rows:
         return None
     expecting = any(row.expects for row in rows)
-    published = any(row.claim.paper is not None for row in rows)
     floor = any(row.floor is not None for row in rows)
     where = any(row.where for row in rows)
-    head = ["Claim", "Where", "Ratio", "n", "q", "Known", "Expected", "Verdict", "Published", "A/A floor"]
-    wanted = [True, where, True, True, True, True, expecting, expecting, published, floor]
+    head = ["Claim", "Where", "Ratio", "n", "q", "Known", "Expected", "Verdict", "A/A floor"]
+    wanted = [True, where, True, True, True, True, expecting, expecting, floor]
     return Table(
         name="claims",
         title="Claims",
@@ -63,7 +62,6 @@ def _row(row: ClaimRow, margin: float) -> list[Shown]:
         known,
         Shown(" and ".join(expectations(row.claim)) or words.DASH),
         Shown(str(row.verdict) if row.expects or seen is None else words.DASH),
-        Shown(paper_text(row.claim, seen).removeprefix("published ") if seen else words.DASH),
         floor,
     ]
 

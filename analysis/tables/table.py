@@ -26,10 +26,11 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 class Shown(NamedTuple):
-    """What stands in a cell, and beside it in small."""
+    """What stands in a cell, and beside it in small. `link`: what of the page it leads to, as `#figure-claims`."""
 
     text: str
     aside: str = ""
+    link: str = ""
 
     def __str__(self) -> str:
         return f"{self.text} {self.aside}".strip()

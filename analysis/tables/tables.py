@@ -22,6 +22,8 @@ from analysis.tables.claimtables import claims, claims_by_run, claims_of_all, eq
 from analysis.tables.crowdtables import crowds
 from analysis.tables.differing import loads_that_differ
 from analysis.tables.factortable import factors
+from analysis.tables.figuretables import figure_tables
+from analysis.tables.publishedtable import published
 from analysis.tables.ratetables import rates
 from analysis.tables.table import Shown, Table
 from analysis.tables.trialtables import attempts, exclusions
@@ -233,7 +235,7 @@ def _medians(results: Results, name: MetricTable, title: str, note: str) -> Tabl
 
 
 Tables = tuple[Callable[[Results], Table | None], ...]
-ABOUT_CLAIMS: Tables = (claims, factors, equal_baselines, claims_by_run, claims_of_all)
+ABOUT_CLAIMS: Tables = (published, claims, factors, equal_baselines, claims_by_run, claims_of_all)
 EXPLORED: Tables = (against_baseline, variant_effects, compression_effects)
 ABOUT_TRIALS: Tables = (attempts, exclusions, calibration)
 TABLES: Mapping[Kind, Tables] = {
@@ -253,5 +255,6 @@ TABLES: Mapping[Kind, Tables] = {
 
 
 def tables_of(results: Results) -> list[Table]:
-    """Those of the kind that have something to show, in their order."""
-    return [made for function in TABLES[results.kind] if (made := function(results))]
+    """Those of the kind that have something to show, in their order, and those of the study's own figures."""
+    made = [table for function in TABLES[results.kind] if (table := function(results))]
+    return [*made, *figure_tables(results)]

@@ -9,6 +9,7 @@ from pathlib import Path
 from analysis.claims import junit
 from analysis.claims.claimresult import ClaimVerdict
 from analysis.report.report import build
+from analysis.tables.publishedtable import summary
 from harness.cli.console import console
 from harness.cli.runfolders import place_of_report, run_folders
 
@@ -36,6 +37,8 @@ def write(
     for row in report.claims:
         if row.expects and row.verdict is not ClaimVerdict.HOLDS:
             console().print(f"claim {row.claim.name}: {row.verdict}: {row.sentence}")
+    if report.published:
+        console().print(summary(report.published))
     if junit_file:
         junit.write(report.claims, report.title, junit_file)
     if report.paper:

@@ -18,6 +18,8 @@ from harness.pack.packedstudy import read_packed_study
 from harness.pack.packfile import is_pack
 from harness.study.claimfile import narrowed
 from harness.study.namedserver import NamedServer
+from harness.study.onlyfigures import figures_left, of_one_figure, trimmed
+from harness.study.publishedfile import left_of
 from harness.study.study import Study
 from harness.study.studyfile import read_study, shipped_studies
 from harness.study.trials import MAX_TRIALS, USUAL_MOST, parse_until
@@ -45,14 +47,14 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
         most = trials.most if trials.until else max(trials.most, USUAL_MOST)
         study = replace(study, trials=replace(trials, most=most, until=until))
         text += f"\n# run with --until {arguments.until}\n"
-    for condition in arguments.only:
-        study = _only(study, condition)
-        text += f"# run with --only {condition}\n"
+    for choice in arguments.only:
+        study = _only(study, choice)
+        text += f"# run with --only {choice}\n"
     if not study.conditions:
         raise StudyError(
             f"--only {' --only '.join(arguments.only)}: nothing of the study is left; leave one out"
         )
-    return path, text, _with_claims_left(study)
+    return path, text, _with_what_is_left(study) if arguments.only else study
 
 
 def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namespace, str, Study]:
@@ -74,6 +76,11 @@ def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namesp
 def _only(study: Study, choice: str) -> Study:
     """The study with what is chosen alone, in each of its factors that have it."""
     key, _, value = choice.partition("=")
+    if key == "figure":
+        try:
+            return of_one_figure(study, value)
+        except StudyError as error:
+            raise StudyError(f"--only {choice}: {error}") from error
     if key == "factor":
         return _only_factor(study, choice, value)
     kept = []
@@ -111,7 +118,9 @@ def _only_of_one(study: Study, choice: str, key: str, value: str) -> Study:
         "server": tuple(dict.fromkeys(setup.server for setup in study.setups)),
     }
     if key not in lists:
-        raise StudyError(f"--only {choice}: the key must be one of {', '.join((*lists, SET, 'factor'))}")
+        raise StudyError(
+            f"--only {choice}: the key must be one of {', '.join((*lists, SET, 'factor', 'figure'))}"
+        )
     names = [item.name if isinstance(item, Link) else str(item) for item in lists[key]]
     if value not in names:
         raise StudyError(f"--only {choice}: the study has no such {key}; it has: {', '.join(names)}")
@@ -153,8 +162,11 @@ def _only_workload(study: Study, choice: str, key: str, value: str) -> Study:
     return replace(study, workloads=kept)
 
 
-def _with_claims_left(study: Study) -> Study:
-    """The study with the claims that its conditions still hold; says which ones they do not."""
+def _with_what_is_left(study: Study) -> Study:
+    """The study with the figures and claims that its conditions still hold; says which of its claims they do not."""
+    if study.only_figures:
+        study = trimmed(study)
+    figures = figures_left(study)
     conditions = study.dimensions
     left = []
     for claim in study.claims:
@@ -163,4 +175,7 @@ def _with_claims_left(study: Study) -> Study:
             say(f"claim left out, nothing of it is measured: {claim.name}")
         else:
             left.append(still)
-    return replace(study, claims=tuple(left))
+    published = study.published
+    if published is not None:
+        published = left_of(published, conditions, [figure.name for figure in figures])
+    return replace(study, claims=tuple(left), figures=figures, published=published)

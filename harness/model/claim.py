@@ -28,8 +28,7 @@ class Claim:
     """`subject` against `reference` in a metric, wherever `where` holds; or a budget, `at_most`, of the subject alone.
 
     `subject` and `reference` hold one value for some dimensions, `where` several. A ratio is subject / reference:
-    `ratio_below` and `ratio_within` are what is expected of it. `paper` is a value that others published, or its range,
-    for readers alone. StudyError when these contradict each other.
+    `ratio_below` and `ratio_within` are what is expected of it. StudyError when these contradict each other.
     """
 
     name: str
@@ -40,7 +39,6 @@ class Claim:
     ratio_below: float | None = None
     ratio_within: tuple[float, float] | None = None
     at_most: float | None = None
-    paper: tuple[float, float] | float | None = None
 
     def __post_init__(self) -> None:
         if self.is_budget:
@@ -96,9 +94,8 @@ class Claim:
             "where": {dimension: list(values) for dimension, values in self.where.items()},
             "metric": self.metric,
             "ratio_below": self.ratio_below,
-            "ratio_within": _listed(self.ratio_within),
+            "ratio_within": None if self.ratio_within is None else list(self.ratio_within),
             "at_most": self.at_most,
-            "paper": _listed(self.paper),
         }
         return {key: each for key, each in said.items() if each is not None}
 
@@ -108,7 +105,7 @@ class Claim:
         try:
             values: dict[str, Any] = {
                 key: _range(data[key]) if isinstance(data[key], list) else _number(data[key])
-                for key in ("ratio_below", "ratio_within", "at_most", "paper")
+                for key in ("ratio_below", "ratio_within", "at_most")
                 if data.get(key) is not None
             }
             return cls(
@@ -282,7 +279,3 @@ def _number(found: Any) -> float:
 def _range(found: list[Any]) -> tuple[float, float]:
     low, high = map(_number, found)
     return low, high
-
-
-def _listed(found: tuple[float, float] | float | None) -> Any:
-    return list(found) if isinstance(found, tuple) else found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -88,14 +87,12 @@ def _archives(study: Study, root: Path, listener: Listener) -> dict[Engine, dict
     """For each engine the archive of every page and variant, by the name it is served under; variants are made if
     missing, for the engine that will load them.
     """
-    wanted = [
-        (setup.engine, page, variant)
-        for part in study.parts
-        for setup in part.setups
-        for page, variant in itertools.product(part.pages, part.variants)
-    ]
-    archives: dict[Engine, dict[str, Archive]] = {engine: {} for engine, *_ in wanted}
-    for engine, page, variant in dict.fromkeys(wanted):
+    archives: dict[Engine, dict[str, Archive]] = {
+        setup.engine: {} for part in study.parts for setup in part.setups
+    }
+    for engine, page, variant in dict.fromkeys(
+        (each.engine, each.page, each.variant) for each in study.conditions
+    ):
         listener.preparing(f"{variant} of {page}")
         served = variant.served_name(page)
         if served in archives[engine]:

@@ -9,15 +9,13 @@ from typing import Any
 
 from harness.errors import StudyError
 from harness.input import keys
-from harness.input.shown import shortened, shown
+from harness.input.shown import shown
 from harness.model.claim import Claim, pairs, selects
-from harness.model.compression import Compression
-from harness.model.dimensions import SET, dimensions_by, follows
+from harness.model.dimensions import SET, follows
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric, numeric_metric
-from harness.model.pageset import MARK
-from harness.model.variant import parse_variant
+from harness.study.selectors import Selectors, values_of
 
 CLAIM_KEYS = (
     "name",
@@ -28,13 +26,11 @@ CLAIM_KEYS = (
     "ratio_below",
     "ratio_within",
     "at_most",
-    "paper",
 )
 MAX_CLAIMS = 100
 MAX_RATIO = 1000
 LEAST, MOST = 1e-6, 1e12  # of a budget
 PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
-SHOWN_VALUES = 12
 
 
 def claims_of(
@@ -44,9 +40,7 @@ def claims_of(
     tables = keys.entries(data, "claims", [])
     if len(tables) > MAX_CLAIMS:
         raise StudyError(f"claims holds {len(tables)} claims; it may hold {MAX_CLAIMS}")
-    reader = _ClaimReader(
-        conditions, {dimension: _values(conditions, dimension) for dimension in dimensions_by(kind)}, kind
-    )
+    reader = ClaimReader.of(conditions, kind)
     claims: list[Claim] = []
     for number, table in enumerate(tables, start=1):
         which = f"claim {number}"
@@ -64,39 +58,46 @@ def claims_of(
 def narrowed(claim: Claim, conditions: Sequence[Mapping[str, Any]]) -> Claim | None:
     """What is left of a claim when only some conditions of its study are measured; None when that is nothing."""
     where = {
-        dimension: tuple(each for each in values if each in _values(conditions, dimension))
+        dimension: tuple(each for each in values if each in values_of(conditions, dimension))
         for dimension, values in claim.where.items()
     }
     left = replace(claim, where=where)
     return left if pairs(left, conditions) else None
 
 
+class NothingMeasured(StudyError):
+    """No condition of the study is what a claim is about."""
+
+
 @dataclass(frozen=True)
-class _ClaimReader:
-    """Reads claims of a study with these conditions; `values` holds what they have of every dimension."""
+class ClaimReader:
+    """Reads claims of a study with these conditions."""
 
     conditions: Sequence[Mapping[str, Any]]
-    values: Mapping[str, Sequence[Any]]
+    selectors: Selectors
     kind: Kind
 
+    @classmethod
+    def of(cls, conditions: Sequence[Mapping[str, Any]], kind: Kind) -> ClaimReader:
+        return cls(conditions, Selectors.of(conditions, kind), kind)
+
     def claim(self, table: Any) -> Claim:
+        """A `[[claims]]` table as a claim; StudyError when it is none, or is about nothing of the study."""
+        if isinstance(table, dict) and "paper" in table:
+            raise StudyError(
+                "paper: what others published stands in a file of its own now: published = NAME or FILE"
+            )
         table = keys.table("claims", table, CLAIM_KEYS)
         budget = "at_most" in table
-        paper = table.get("paper")
         claim = Claim(
             name="",
             subject=self._side(table, "subject", needed=not budget),
             reference=self._side(table, "reference", needed=not budget),
-            where=self._where(table),
+            where=self.selectors.several("where", table["where"]) if "where" in table else {},
             metric=numeric_metric(keys.text(table, "metric", main_metric(self.kind)), self.kind),
             ratio_below=_ratio("ratio_below", table["ratio_below"]) if "ratio_below" in table else None,
             ratio_within=_ratio_within(table["ratio_within"]) if "ratio_within" in table else None,
             at_most=keys.positive("at_most", table["at_most"], LEAST, MOST) if budget else None,
-            paper=_range("paper", paper, LEAST, MOST)
-            if isinstance(paper, list)
-            else keys.positive("paper", paper, LEAST, MOST)
-            if paper is not None
-            else None,
         )
         claim = replace(claim, name=keys.text(table, "name", claim.title))
         self._check(claim)
@@ -107,39 +108,10 @@ class _ClaimReader:
             return {}
         if key not in table:
             raise StudyError(f'{key} is missing; name one, as in {key} = {{protocol = "h2"}}')
-        side = keys.table(key, table[key], tuple(self.values))
+        side = self.selectors.one_each(key, table[key])
         if SET in side:
             raise StudyError(f"{key}: {SET} goes into where; pages are compared with themselves")
-        return {dimension: self._known(key, dimension, each) for dimension, each in side.items()}
-
-    def _where(self, table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-        if "where" not in table:
-            return {}
-        where = keys.table("where", table["where"], tuple(self.values))
-        return {
-            dimension: tuple(
-                self._known("where", dimension, value)
-                for value in (keys.entries(where, dimension) if isinstance(each, list) else [each])
-            )
-            for dimension, each in where.items()
-        }
-
-    def _known(self, key: str, dimension: str, found: Any) -> Any:
-        """The study's own value of a dimension; StudyError with those it has when this is none of them."""
-        if isinstance(found, bool) or not isinstance(found, str | int | float):
-            raise StudyError(f"{key}: {dimension} is {shown(found)}; it must be one value of the study")
-        wanted = _written_out(dimension, found)
-        for each in self.values[dimension]:
-            if each == wanted:
-                return each
-        there = [each for each in self.values[dimension] if each is not None]
-        if not there and dimension == SET:
-            raise StudyError(f'{key}: the study names no set; name one in pages, as in pages = ["@mobile"]')
-        known = [f"{each:g}" if isinstance(each, float) else str(each) for each in there] or ["none"]
-        near = keys.nearest(found, known) if isinstance(found, str) else ""
-        raise StudyError(
-            f"{key}: the study has no {dimension} {shown(found)}{near}; it has: {shortened(known, SHOWN_VALUES)}"
-        )
+        return side
 
     def _check(self, claim: Claim) -> None:
         """StudyError when the claim is about no condition, or about a metric that an engine does not tell."""
@@ -150,7 +122,7 @@ class _ClaimReader:
             )
         found = pairs(claim, self.conditions)
         if not found:
-            raise StudyError(self._why_nothing(claim))
+            raise NothingMeasured(self._why_nothing(claim))
         engines = dict.fromkeys(str(side["engine"]) for pair in found for side in pair if side)
         for engine in map(Engine, engines):
             if claim.metric in engine.traits.unseen:
@@ -167,31 +139,12 @@ class _ClaimReader:
             sides.append([each for each in there if selects(selector, each)])
             if not sides[-1]:
                 return f"{key}: no condition of the study has all of this{' and where' * bool(claim.where)}"
-        free = [each for each in self.values if each not in claim.named]
-        apart = [each for each in free if not set(_values(sides[0], each)) & set(_values(sides[1], each))]
+        free = [each for each in self.selectors.values if each not in claim.named]
+        apart = [each for each in free if not set(values_of(sides[0], each)) & set(values_of(sides[1], each))]
         apart = [each for each in apart if not any(follows(each, other) for other in apart)]
         if not apart:
             return "no condition of the subject has a reference that is like it in all that is not named"
         return f"subject and reference have no {' and no '.join(apart)} in common; name it on both sides"
-
-
-def _written_out(dimension: str, found: Any) -> Any:
-    """A value as conditions have it: `gzip` is `gzip-6` there. What cannot be read stays as it is."""
-    try:
-        if isinstance(found, str) and dimension == "variant":
-            return parse_variant(found).name
-        if isinstance(found, str) and dimension == "compression":
-            return str(Compression.parse(found))
-        if isinstance(found, str) and dimension == SET:
-            return found.removeprefix(MARK)
-    except StudyError:
-        pass  # what the study has is told then, not what it could have
-    return found
-
-
-def _values(conditions: Sequence[Mapping[str, Any]], dimension: str) -> list[Any]:
-    """None of a dimension that the study does not have."""
-    return list(dict.fromkeys(each.get(dimension) for each in conditions))
 
 
 def _ratio(key: str, found: Any) -> float:

@@ -28,8 +28,12 @@ OF_THE_RUN = (
     "keep",
     "link_backend",
     "claims",
+    "figures",
+    "only_figures",
+    "published",
     "factors",
 )
+OF_ITSELF = ("claims", "figures", "only_figures", "published", "factors")  # of a study with all its factors
 BY_ENGINE = ("server", "tls")  # may be a table with a value for each engine
 LINK = "link"  # keys that every link of the study gets
 TCP = "tcp"
@@ -72,7 +76,7 @@ def _changed(data: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any
     for key in table:
         if key in OF_THE_RUN:
             raise StudyError(f"{key} is the same for the whole run; leave it out")
-    own = {key: each for key, each in data.items() if key not in ("claims", "factors")}
+    own = {key: each for key, each in data.items() if key not in OF_ITSELF}
     changed = {**own, **{key: each for key, each in table.items() if key not in (TCP, LINK)}}
     if {"engine", "engines"} & table.keys():
         changed = _of_engines(changed, table)

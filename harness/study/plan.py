@@ -16,9 +16,11 @@ from harness.model.claim import Claim
 from harness.model.condition import Condition
 from harness.model.defaultclaims import default_claims
 from harness.model.engine import Engine
+from harness.model.figure import StudyFigure
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import SETS, Sets, sets_from_json, to_json
+from harness.model.published import Publication
 from harness.study.blocks import settings_of, shuffled
 from harness.study.study import MAX_PLANNED, Study
 from harness.study.trials import USUAL_ATTEMPTS, Trials
@@ -57,8 +59,9 @@ class PlannedTrial:
 class Plan:
     """The trials of a run with the seed that ordered them. The same study and seed give the same plan.
 
-    `claims` are those of the study or, where it names none, the default ones. `sets` are its sets of pages. The plan
-    of an older version has no claims, and its `per_condition` is None.
+    `claims` are those of the study or, where it names none, the default ones; `sets`, `figures` and `published` are
+    what the report needs of the study beside them. The plan of an older version has no claims, and its `per_condition`
+    is None.
     """
 
     study: str
@@ -67,6 +70,8 @@ class Plan:
     per_condition: Trials | None = None
     claims: tuple[Claim, ...] = ()
     sets: Sets = field(default_factory=dict)
+    figures: tuple[StudyFigure, ...] = ()
+    published: Publication | None = None
 
     @property
     def attempts(self) -> int:
@@ -129,6 +134,8 @@ class Plan:
             **({"per_condition": self.per_condition.to_json()} if self.per_condition else {}),
             **({"claims": [claim.to_json() for claim in self.claims]} if self.claims else {}),
             **({SETS: to_json(self.sets)} if self.sets else {}),
+            **({"figures": [figure.to_json() for figure in self.figures]} if self.figures else {}),
+            **({"published": self.published.to_json()} if self.published else {}),
         }
         rows = [header, *(trial.to_json() for trial in self.trials)]
         return "".join(json.dumps(row) + "\n" for row in rows)
@@ -144,8 +151,19 @@ class Plan:
             per_condition = None if each is None else Trials.from_json(each)
             kind = trials[0].condition.kind if trials else Kind.LOAD
             claims = tuple(Claim.from_json(claim, kind) for claim in header.get("claims", ()))
+            figures = tuple(StudyFigure.from_json(each, kind) for each in header.get("figures", ()))
+            published = header.get("published")
             sets = sets_from_json(header.get(SETS, {}))
-            plan = cls(keys.text(header, "study"), int(seed), trials, per_condition, claims, sets)
+            plan = cls(
+                keys.text(header, "study"),
+                int(seed),
+                trials,
+                per_condition,
+                claims,
+                sets,
+                figures,
+                None if published is None else Publication.from_json(published, kind),
+            )
             complete = header["schema"] == PLAN_SCHEMA and header["trials"] == len(trials)
         except (ValueError, KeyError, TypeError, StudyError) as error:
             raise RecordsError(
@@ -165,7 +183,16 @@ def make_plan(study: Study, seed: int) -> Plan:
         for condition in shuffled(settings, source):
             order = len(planned) + 1
             planned.append(PlannedTrial(f"{order:05d}", block, order, condition))
-    return Plan(study.name, seed, tuple(planned), study.trials, claims_of(study), study.every_set)
+    return Plan(
+        study=study.name,
+        seed=seed,
+        trials=tuple(planned),
+        per_condition=study.trials,
+        claims=claims_of(study),
+        sets=study.every_set,
+        figures=study.figures,
+        published=study.published,
+    )
 
 
 def claims_of(study: Study) -> tuple[Claim, ...]:

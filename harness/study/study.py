@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from harness.errors import StudyError
@@ -14,10 +15,12 @@ from harness.model.condition import Condition
 from harness.model.device import Device
 from harness.model.dimensions import dimensions_of
 from harness.model.engine import Driver, Engine
+from harness.model.figure import StudyFigure
 from harness.model.kind import Kind
 from harness.model.link import Backend, Link
 from harness.model.pageset import Sets, narrowed
 from harness.model.protocol import Protocol
+from harness.model.published import Publication
 from harness.model.settings import Replay, TcpSettings
 from harness.model.variant import Variant
 from harness.model.workload import Requests, Workload
@@ -55,12 +58,13 @@ class Study:
     A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
     `replays` hold what each engine gets, these with each of the compressions; of several servers, a protocol is
     measured with those that speak it, a compression with those that can compress so. A depth is measured with the
-    protocols that take one, where there are others. With `aa` each setting's baseline is measured twice
-    (`harness.study.blocks`). `claims` are those of the file, `sets` the pages that it names by a set. StudyError when
-    that makes more trials than anybody can mean.
+    protocols that take one, where there are others. With `only_figures` the conditions are those that a figure holds,
+    and no others. With `aa` each setting's baseline is measured twice (`harness.study.blocks`). `claims` are those of
+    the file, `published` what others found, `sets` the pages that it names by a set. StudyError when that makes more
+    trials than anybody can mean.
 
     `factors` are studies of the same run, each with something changed and called by its `factor`; a study that has any
-    is itself called USUAL_FACTOR. How the run is made is told by this study alone.
+    is itself called USUAL_FACTOR. How the run is made, and what its figures are, is told by this study alone.
     """
 
     name: str
@@ -88,6 +92,9 @@ class Study:
     factor: str = ""
     factors: tuple[Study, ...] = ()
     sets: Sets = field(default_factory=dict)
+    figures: tuple[StudyFigure, ...] = ()
+    only_figures: bool = False
+    published: Publication | None = None
 
     def __post_init__(self) -> None:
         conditions = sum(part.most_conditions for part in self.parts)
@@ -125,14 +132,20 @@ class Study:
         places = len(self.pages) * len(self.links) * len(self.workloads)
         return places * len(self.variants) * len(self.compressions) * each
 
-    @property
+    @cached_property
     def conditions(self) -> tuple[Condition, ...]:
         """Every cell of all parts, in the order of the file."""
-        return tuple(cell for part in self.parts for cell in part.own_conditions)
+        every = tuple(cell for part in self.parts for cell in part.own_conditions)
+        if not self.only_figures:
+            return every
+        told = zip(every, self._told(every), strict=True)
+        return tuple(
+            cell for cell, dimensions in told if any(each.holds(dimensions) for each in self.figures)
+        )
 
     @property
     def own_conditions(self) -> tuple[Condition, ...]:
-        """Every cell of the study without its factors."""
+        """Every cell of the product of the study without its factors."""
         cells = itertools.product(
             self.pages,
             self.variants,
@@ -164,8 +177,12 @@ class Study:
 
     @property
     def dimensions(self) -> list[dict[str, Any]]:
-        """The conditions as claims see them, with the set of the page where the study names sets."""
-        return [dimensions_of(each, self.every_set) for each in self.conditions]
+        """The conditions as claims and figures see them, with the set of the page where the study names sets."""
+        return self._told(self.conditions)
+
+    def _told(self, cells: Iterable[Condition]) -> list[dict[str, Any]]:
+        sets = self.every_set
+        return [dimensions_of(each, sets) for each in cells]
 
     @property
     def setups(self) -> tuple[EngineSetup, ...]:

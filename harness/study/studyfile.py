@@ -35,7 +35,9 @@ from harness.study.claimfile import claims_of
 from harness.study.enginekeys import by_engine, drivers_in, engines_in
 from harness.study.factorfile import factors_in
 from harness.study.linkfile import links_of
+from harness.study.onlyfigures import with_figures
 from harness.study.pageset import pages_of
+from harness.study.publishedfile import publication_of
 from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
 from harness.study.study import Study, fits
@@ -71,6 +73,9 @@ COMMON_KEYS = (
     "seed",
     "aa",
     "claims",
+    "figures",
+    "only_figures",
+    "published",
 )  # of every kind
 OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.LOAD: (
@@ -166,12 +171,17 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         keep=_kept(data, kind),
         aa=keys.truth(data, "aa", default=Study.aa),
     )
-    _check(study)
     factors = tuple(_factor(name, changed, study.links, folder) for name, changed in factors_in(data))
     if factors:
         study = replace(study, factor=USUAL_FACTOR, factors=factors)
         refuse_overlap(study.every_set)
-    return replace(study, claims=claims_of(data, study.dimensions, kind))
+    study = with_figures(study, data)
+    _check(study)
+    return replace(
+        study,
+        claims=claims_of(data, study.dimensions, kind),
+        published=publication_of(data, folder, study.dimensions, study.figures, kind),
+    )
 
 
 def _factor(name: str, changed: Mapping[str, Any], usual: tuple[Link, ...], folder: Path) -> Study:
@@ -217,6 +227,8 @@ def _check(study: Study) -> None:
     """StudyError when a condition cannot be measured, or something that the study names has nothing to do."""
     programs = {server.name: server for servers in study.servers.values() for server in servers}
     for condition in study.conditions:
+        if condition.factor != study.factor:
+            continue  # of another part, which was checked by itself
         replay = replace(study.replays[condition.engine], compression=condition.compression)
         server = programs[condition.server]
         check(condition, replay, server.program)

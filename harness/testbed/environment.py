@@ -140,7 +140,7 @@ def _distinct(archives: Mapping[Engine, Mapping[str, Archive]]) -> dict[str, Arc
     found: dict[str, Archive] = {}
     for engine, made in archives.items():
         for name, archive in made.items():
-            others = {each[name].digest for each in archives.values()}
+            others = {each[name].digest for each in archives.values() if name in each}
             found.setdefault(name if len(others) == 1 else f"{name}, {engine}", archive)
     return found
 

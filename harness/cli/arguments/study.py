@@ -26,7 +26,8 @@ def add_study(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         default=[],
         help="keep the conditions with page=, variant=, compression=, protocol=, link=, engine=, driver= or server= "
-        "this value, of crowds and closed loops also users=, connections= or depth= (may be repeated)",
+        "this value, of crowds and closed loops also users=, connections= or depth=; figure= those that a figure of "
+        "the study needs (may be repeated)",
     )
 
 

@@ -14,6 +14,8 @@ import numpy as np
 
 from harness.model import protocol
 from harness.model.claim import Claim
+from harness.model.figure import StudyFigure
+from harness.model.published import Publication
 
 ROUND_TRIPS = {"http1-close": 13.0, "http1": 7.5, "https1": 9.5, "spdy": 6.0, "h2": 6.0, "h3": 5.0}
 CONNECTIONS = {"http1-close": 24, "http1": 6, "https1": 6, "spdy": 1, "h2": 1, "h3": 1}
@@ -28,6 +30,7 @@ class Synthetic:
     `aa`: the baseline of each page and link is measured twice. `claims` of the plan's header; None for a run of an
     older version, which has none. `factors` multiply the times of a page, variant, protocol or compression, by name.
     `run_noise`: how far each protocol is off in this run as a whole, as a standard deviation; depends on the seed.
+    `figures` and `published` of the plan's header.
     `sets`: of pages, in the plan's header.
     """
 
@@ -48,6 +51,8 @@ class Synthetic:
     claims: tuple[Claim, ...] | None = None
     factors: Mapping[str, float] = field(default_factory=dict)
     run_noise: float = 0.0
+    figures: tuple[StudyFigure, ...] = ()
+    published: Publication | None = None
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def conditions(self) -> list[dict[str, Any]]:
@@ -118,6 +123,10 @@ class Synthetic:
         }
         if self.claims is not None:
             header["claims"] = [claim.to_json() for claim in self.claims]
+        if self.figures:
+            header["figures"] = [figure.to_json() for figure in self.figures]
+        if self.published is not None:
+            header["published"] = self.published.to_json()
         if self.sets:
             header["sets"] = {name: list(pages) for name, pages in self.sets.items()}
         keys = ("trial", "block", "order", "condition")

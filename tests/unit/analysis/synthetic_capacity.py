@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from harness.model.claim import Claim
+from harness.model.figure import StudyFigure
+from harness.model.published import Publication
 from tests.unit.analysis.synthetic import ENVIRONMENT, calibration, link, write_lines
 
 WIRES = {"h2": "h2", "h3": "h3", "spdy": "spdy/3", "spdy-plain": "spdy/3"}
@@ -52,6 +54,8 @@ class SyntheticCrowd:
     seed: int = 2013
     outcomes: Mapping[str, str] = field(default_factory=dict)
     claims: tuple[Claim, ...] | None = None
+    figures: tuple[StudyFigure, ...] = ()
+    published: Publication | None = None
 
     def conditions(self) -> list[dict[str, Any]]:
         workload: dict[str, Any] = {"think_s": THINK_S, "page_timeout_s": 90.0, "bucket_s": self.bucket_s}
@@ -144,6 +148,8 @@ class SyntheticRate:
     seed: int = 2012
     outcomes: Mapping[str, str] = field(default_factory=dict)
     claims: tuple[Claim, ...] | None = None
+    figures: tuple[StudyFigure, ...] = ()
+    published: Publication | None = None
 
     def conditions(self) -> list[dict[str, Any]]:
         spoken = [(engine, each) for engine, names in self.made_by.items() for each in names]
@@ -326,6 +332,10 @@ def _write(
     }
     if made.claims is not None:
         header["claims"] = [claim.to_json() for claim in made.claims]
+    if made.figures:
+        header["figures"] = [figure.to_json() for figure in made.figures]
+    if made.published is not None:
+        header["published"] = made.published.to_json()
     planned = [{key: each[key] for key in ("trial", "block", "order", "condition")} for each in records]
     links = {each["condition"]["link"]["name"]: each["condition"]["link"] for each in records}
     write_lines(directory / "plan.jsonl", [header, *planned])

@@ -174,16 +174,6 @@ def test_a_budget_of_several_pages_is_judged_page_by_page() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("paper", "says"),
-    [(0.9, "published 0.9: inside our interval"), ((0.5, 0.6), "published 0.5 to 0.6: outside our interval")],
-)
-def test_what_others_published_is_set_against_the_interval(
-    paper: tuple[float, float] | float, says: str
-) -> None:
-    assert says in one(replace(FASTER, paper=paper), 0.9, noise=0.02).sentence
-
-
 MADE = Synthetic(
     pages=("dummy-2012",),
     protocols=("http1", "https1", "h2"),

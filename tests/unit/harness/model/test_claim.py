@@ -184,8 +184,8 @@ def test_what_is_claimed_in_words() -> None:
     "said",
     [
         {},
-        {"ratio_below": 0.95, "paper": 1.25},
-        {"ratio_within": (0.97, 1.03), "paper": (1.2, 1.3), "where": {"rtt_ms": (20.0, 50.0)}},
+        {"ratio_below": 0.95},
+        {"ratio_within": (0.97, 1.03), "where": {"rtt_ms": (20.0, 50.0)}},
     ],
 )
 def test_json_holds_a_whole_claim(said: dict[str, Any]) -> None:
@@ -210,7 +210,7 @@ def test_json_holds_a_whole_budget() -> None:
         CLOSE.to_json() | {"ratio_below": [0.9, 1.0]},
         CLOSE.to_json() | {"ratio_within": 0.9},
         CLOSE.to_json() | {"ratio_below": True},
-        CLOSE.to_json() | {"paper": [None, 1]},
+        CLOSE.to_json() | {"ratio_within": [None, 1]},
         CLOSE.to_json() | {"name": ""},
         CLOSE.to_json() | {"metric": "pltms"},
         CLOSE.to_json() | {"metric": "protocols"},

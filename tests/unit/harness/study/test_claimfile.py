@@ -50,7 +50,7 @@ def test_a_claim_is_read_with_all_that_it_says() -> None:
         'name = "h2 wins"\nsubject = {protocol = "h2", variant = "inline_css, combine_css"}\n'
         'reference = {protocol = "http1", variant = "plain"}\n'
         'where = {page = "one", rtt_ms = [20, 50], compression = "gzip"}\n'
-        'metric = "ttfb_ms"\nratio_below = 0.95\nratio_within = [0.5, 0.97]\npaper = [1.2, 1.3]\n'
+        'metric = "ttfb_ms"\nratio_below = 0.95\nratio_within = [0.5, 0.97]\n'
     )
     assert claim == Claim(
         name="h2 wins",
@@ -60,7 +60,6 @@ def test_a_claim_is_read_with_all_that_it_says() -> None:
         metric="ttfb_ms",
         ratio_below=0.95,
         ratio_within=(0.5, 0.97),
-        paper=(1.2, 1.3),
     )
 
 
@@ -77,8 +76,8 @@ def test_a_margin_is_the_same_in_both_directions() -> None:
 
 
 def test_a_budget_needs_no_reference_and_no_subject() -> None:
-    (budget,) = claims("at_most = 2500\npaper = 2000")
-    assert (budget.at_most, budget.paper, budget.subject) == (2500, 2000, {})
+    (budget,) = claims("at_most = 2500")
+    assert (budget.at_most, budget.subject) == (2500, {})
     assert budget.name == "every condition: plt_ms"
 
 
@@ -156,8 +155,10 @@ def test_a_budget_needs_no_reference_and_no_subject() -> None:
         (H2 + "ratio_within = [1]", "ratio_within must be two numbers"),
         (H2 + 'ratio_within = "3"', "ratio_within is '3'; it must be a margin as in \"3 %\""),
         (H2 + 'ratio_within = "0 %"', "ratio_within is '0 %'"),
-        (H2 + "paper = [1.3, 1.2]", "paper is 1.3 to 1.2"),
-        (H2 + "paper = 0", "paper is 0"),
+        (
+            H2 + "paper = 1.2",
+            "paper: what others published stands in a file of its own now: published = NAME",
+        ),
     ],
 )
 def test_each_mistake_is_one_line(text: str, says: str) -> None:

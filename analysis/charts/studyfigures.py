@@ -1,0 +1,288 @@
+"""The figures that a study asks for (`[[figures]]`), in the house style: lines, bars, or rows of points.
+
+A series that names a protocol has its colour. A protocol's further series, as its other variants, have another marker
+and dash, and bars a hatching.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from analysis.charts import lines, plots, reading
+from analysis.charts.drawing import Drawing
+from analysis.charts.lines import CODING_STYLES
+from analysis.charts.variantchart import DASHES
+from analysis.evaluation.results import Results
+from analysis.evaluation.studyfigures import FigurePoints
+from analysis.labels import engines, protocols, words
+from analysis.labels.conditions import value_text
+from analysis.labels.metrics import IN_SENTENCES
+from analysis.labels.protocols import FURTHER, Style
+from analysis.statistics.estimate import IntervalKind
+from harness.model.figure import FigureKind
+from harness.model.metric import Unit
+from harness.model.metrics import metric_named
+from harness.model.observation import MAIN_METRIC
+
+AXES = {
+    "rtt_ms": plots.RTT_AXIS,
+    "down_mbps": "Rate (Mbit/s)",
+    "up_mbps": "Rate up (Mbit/s)",
+    "connections": "Connections",
+    "depth": "Requests under way on a connection",
+}
+LOGARITHMIC = ("connections", "depth")
+HATCHES = ("", "////", "....", "xxxx")
+WIDE_BARS = 14  # more of them need the width of a page
+LINE_OF_ONE = "#8A8A8A"
+TITLE_OF_A_PAGE = 100  # characters of bold text across both columns
+LEGEND_CHARACTERS = 24  # of a name with another one beside it
+MOST_ALONG = 60  # values along the axis of a drawing; with more of them a figure is a table
+GROUP = 0.8  # of the room between two groups of bars
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What values are drawn in, and how the axis is called."""
+
+    axis: str
+    unit: plots.TimeUnit
+
+
+def study_figures(results: Results) -> Iterator[Drawing]:
+    """A drawing per figure of the study; none of a table, of nothing to show, and of what no page has room for."""
+    for points in results.figures:
+        if points.figure.kind is FigureKind.TABLE or points.is_empty or len(points.xs) > MOST_ALONG:
+            continue
+        known = points.points[points.points["value"].notna()].rename(columns={"value": "median"})
+        draw = DRAWN[points.figure.kind]
+        scale = _scale(points, known)
+        yield Drawing(
+            f"study-{points.figure.name}",
+            caption(points),
+            draw(points, known, scale),
+            asked=points.figure.name,
+            title=points.figure.title,
+        )
+
+
+def caption(points: FigurePoints) -> str:
+    """What is drawn, by which engine, and of how many trials."""
+    known = points.points[points.points["value"].notna()]
+    label = _label(points.figure.metric)
+    by = (
+        f" by {', '.join(map(engines.label, points.engines))}" if engines.worth_saying(points.engines) else ""
+    )
+    if known.empty:
+        return f"{label}{by}: no trial of it counts."
+    if points.figure.reference is not None:
+        return f"{label}{by} relative to {reference_label(points)}, inside blocks. {reading.of_pairs(known)}"
+    return f"{label}{by}, medians. {reading.of_trials(known)}"
+
+
+def reference_label(points: FigurePoints) -> str:
+    """The name of the series that others are divided by."""
+    reference = points.figure.reference
+    return "" if reference is None else points.labels[points.figure.series.index(reference)]
+
+
+def _lines(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
+    styles = _styles(points)
+    figure = plots.new(plots.COLUMN_INCHES, 2.45 + 0.16 * math.ceil(len(styles) / _columns(points, styles)))
+    axes = figure.subplots()
+    xs = points.xs
+    for number, style in styles.items():
+        mine = known[known["series"] == number].set_index("x").reindex(xs)
+        axes.plot(xs, mine["median"] / scale.unit.ms, color=style.colour, linestyle=style.dash, linewidth=1.1)
+        for _, part in mine.dropna(subset=["median"]).groupby(mine["interval"] != IntervalKind.EXACT):
+            plots.points(axes, part.index.to_numpy(), part, style, scale.unit, vertical=True)
+    axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
+    if points.figure.x in LOGARITHMIC:
+        lines.log_steps(axes, xs)
+    else:
+        axes.set_xlim(0, max(xs) * 1.04 or 1)
+        axes.set_xticks(xs, [words.plain(x) for x in xs])
+    axes.set_xlabel(AXES.get(points.figure.x, points.figure.x))
+    _value_axis(axes, points, known, scale, vertical=True)
+    _title(figure, points, plots.TITLE_CHARACTERS)
+    shown = [(points.labels[number], style) for number, style in styles.items()]
+    lines.legend(figure, shown, _columns(points, styles), markers=True)
+    return figure
+
+
+def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
+    styles, xs = _styles(points), points.xs
+    wide = len(xs) * len(styles) > WIDE_BARS
+    figure = plots.new(
+        plots.PAGE_INCHES if wide else plots.COLUMN_INCHES, 2.6 + 0.16 * len(styles) / (1 + wide)
+    )
+    axes = figure.subplots()
+    width, hatches = GROUP / len(styles), _hatches(points)
+    for place, (number, style) in enumerate(styles.items()):
+        mine = known[known["series"] == number].set_index("x").reindex(xs)
+        middle = np.arange(len(xs)) + (place - (len(styles) - 1) / 2) * width
+        medians = mine["median"].to_numpy(dtype=float) / scale.unit.ms
+        ends = [mine[name].to_numpy(dtype=float) / scale.unit.ms for name in ("low", "high")]
+        axes.bar(
+            middle,
+            np.nan_to_num(medians),
+            width,
+            color=style.colour,
+            hatch=hatches[number],
+            edgecolor="white",
+            linewidth=0.3,
+            yerr=np.nan_to_num([medians - ends[0], ends[1] - medians]),
+            error_kw={"elinewidth": 0.8, "capsize": 1.5, "capthick": 0.8},
+        )
+    axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
+    axes.set_xticks(range(len(xs)), [_x_text(points, x) for x in xs])
+    if max(len(_x_text(points, x)) for x in xs) * len(xs) > (90 if wide else 44):
+        axes.tick_params(axis="x", labelrotation=30)
+        for text in axes.get_xticklabels():
+            text.set_horizontalalignment("right")
+    axes.tick_params(axis="x", length=0)
+    _value_axis(axes, points, known, scale, vertical=True)
+    _title(figure, points, TITLE_OF_A_PAGE if wide else plots.TITLE_CHARACTERS)
+    handles = [
+        Patch(facecolor=style.colour, hatch=hatches[n], edgecolor="white", label=points.labels[n])
+        for n, style in styles.items()
+    ]
+    figure.legend(handles=handles, loc="outside lower left", ncols=(1 + wide) * _columns(points, styles))
+    return figure
+
+
+def _rows(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
+    """A row per value of x, in each the series below each other."""
+    styles, xs = _styles(points), points.xs
+    height = (
+        1.1 + len(xs) * (0.11 * len(styles) + 0.1) + 0.16 * math.ceil(len(styles) / _columns(points, styles))
+    )
+    figure = plots.new(plots.COLUMN_INCHES, height)
+    axes = figure.subplots()
+    step = 1 / (len(styles) + 1)
+    for row, x in enumerate(xs):
+        for place, (number, style) in enumerate(styles.items(), start=1):
+            mine = known[(known["x"] == x) & (known["series"] == number)]
+            y = row + place * step
+            axes.axhline(y, color=plots.GUIDE, linewidth=0.5)
+            if not mine.empty:
+                plots.points(axes, np.full(len(mine), y), mine, style, scale.unit, vertical=False)
+    axes.set_ylim(len(xs), 0)
+    axes.set_yticks([row + 0.5 for row in range(len(xs))], [_x_text(points, x) for x in xs])
+    axes.tick_params(axis="y", length=0)
+    _value_axis(axes, points, known, scale, vertical=False)
+    _title(figure, points, plots.TITLE_CHARACTERS)
+    shown = [(points.labels[number], style) for number, style in styles.items()]
+    lines.legend(figure, shown, _columns(points, styles), markers=True)
+    return figure
+
+
+DRAWN: Mapping[FigureKind, Callable[[FigurePoints, pd.DataFrame, Scale], Figure]] = {
+    FigureKind.LINES: _lines,
+    FigureKind.BARS: _bars,
+    FigureKind.POINTS: _rows,
+}
+
+
+def _styles(points: FigurePoints) -> dict[int, Style]:
+    """The look of each series that has points, by its number."""
+    found: dict[int, Style] = {}
+    used: Counter[str] = Counter()
+    for number in _drawn(points):
+        protocol = points.figure.series[number].values.get("protocol")
+        if protocol is None:
+            found[number] = CODING_STYLES[number % len(CODING_STYLES)]
+            continue
+        style, before = protocols.styles([str(protocol)])[str(protocol)], used[str(protocol)]
+        if before:
+            marker = FURTHER[(before - 1) % len(FURTHER)].marker
+            style = replace(style, dash=DASHES[before % len(DASHES)], marker=marker)
+        found[number] = style
+        used[str(protocol)] += 1
+    return found
+
+
+def _hatches(points: FigurePoints) -> dict[int, str]:
+    """No hatching at the first series of a protocol, another one at each further."""
+    found: dict[int, str] = {}
+    used: Counter[Any] = Counter()
+    for number in _drawn(points):
+        protocol = points.figure.series[number].values.get("protocol", number)
+        found[number] = HATCHES[used[protocol] % len(HATCHES)]
+        used[protocol] += 1
+    return found
+
+
+def _columns(points: FigurePoints, numbers: Iterable[int]) -> int:
+    """Two names beside each other in a column of a paper, where they fit."""
+    return 2 if max(len(points.labels[number]) for number in numbers) <= LEGEND_CHARACTERS else 1
+
+
+def _drawn(points: FigurePoints) -> list[int]:
+    there = set(points.points.loc[points.points["value"].notna(), "series"])
+    return [number for number in range(len(points.figure.series)) if number in there]
+
+
+def _scale(points: FigurePoints, known: pd.DataFrame) -> Scale:
+    if points.figure.reference is not None:
+        axis = f"{_label(points.figure.metric)} / {reference_label(points)}"
+        return Scale(axis, plots.TimeUnit("", 1.0))
+    metric = metric_named(points.figure.metric)
+    unit = metric.unit if metric else Unit.COUNT
+    if unit is Unit.MS:
+        time = plots.unit_of(known["median"])
+        label = plots.MEDIAN if points.figure.metric == MAIN_METRIC else _label(points.figure.metric)
+        return Scale(f"{label} ({time.name})", time)
+    if unit is Unit.BYTES:
+        size = plots.TimeUnit("MB", 1e6) if known["median"].max() >= 1e6 else plots.TimeUnit("kB", 1e3)
+        return Scale(f"{_label(points.figure.metric)} ({size.name})", size)
+    named = f" ({IN_SENTENCES[unit]})" if unit in IN_SENTENCES else ""
+    return Scale(f"{_label(points.figure.metric)}{named}", plots.TimeUnit("", 1.0))
+
+
+def _label(metric: str) -> str:
+    known = metric_named(metric)
+    return known.label if known else metric
+
+
+def _value_axis(
+    axes: Axes, points: FigurePoints, known: pd.DataFrame, scale: Scale, *, vertical: bool
+) -> None:
+    """From 0 for values; around 1 for ratios, with a line there."""
+    ends = known[["median", "low", "high"]].to_numpy(dtype=float) / scale.unit.ms
+    low, high = (float(np.nanmin(ends)), float(np.nanmax(ends)))
+    if points.figure.reference is None:
+        limits = (0.0, (high if high > 0 else 1.0) * 1.05)
+    else:
+        low, high = min(low, 1.0), max(high, 1.0)
+        room = 0.08 * (high - low or 1.0)
+        limits = (0.0 if points.figure.kind is FigureKind.BARS else low - room, high + room)
+        (axes.axhline if vertical else axes.axvline)(1.0, color=LINE_OF_ONE, linewidth=0.8, zorder=1.8)
+    (axes.set_ylim if vertical else axes.set_xlim)(*limits)
+    plots.ticks(axes.yaxis if vertical else axes.xaxis)
+    label = textwrap.fill(scale.axis, plots.TITLE_CHARACTERS)
+    (axes.set_ylabel if vertical else axes.set_xlabel)(label)
+
+
+def _x_text(points: FigurePoints, x: Any) -> str:
+    if points.figure.x in AXES:
+        unit = {"rtt_ms": " ms", "down_mbps": " Mbit/s", "up_mbps": " Mbit/s"}.get(points.figure.x, "")
+        return f"{words.plain(x)}{unit}"
+    return value_text(points.figure.x, x)
+
+
+def _title(figure: Figure, points: FigurePoints, characters: int) -> None:
+    figure.suptitle(
+        textwrap.fill(points.figure.title, characters), x=0.01, ha="left", fontsize="medium", weight="bold"
+    )

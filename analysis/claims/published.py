@@ -1,0 +1,150 @@
+"""What others published against what was measured here: a verdict for each published claim in each of its settings.
+
+Estimate, interval and direction are those of the study's own claims (`analysis.claims.claims`), over the published
+claims as a family of their own. The rules, in their order:
+
+  not comparable    the claims' file says why; or this study, or this run, measured nothing of it
+  not known yet     there are fewer than three pairs of blocks, so there is no interval; or a bound is not decided
+  reproduced        our interval meets the published range, both ends included; a bound alone ("below 1") is shown at
+                    5 %, as an expectation that holds
+  same direction    the published range lies on one side of 1, and our ratio is on the same side by its verdict
+  not reproduced    anything else
+
+A value with no reference, as a number of bytes, has no direction: it is reproduced or not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict
+from analysis.claims.claims import Measured, evaluated
+from analysis.statistics.compare import Verdict
+from analysis.statistics.contrast import ROUNDING
+from harness.model.published import PublishedClaim
+
+
+class PublishedVerdict(StrEnum):
+    """What became of a published claim, the best first."""
+
+    REPRODUCED = "reproduced"
+    SAME_DIRECTION = "same direction"
+    UNKNOWN = "not known yet"
+    NOT_REPRODUCED = "not reproduced"
+    NOT_COMPARABLE = "not comparable"
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """A published claim in one setting. `row` is what was measured of it, None where nothing was; `reason` is why it
+    cannot be compared, or what is not known.
+    """
+
+    published: PublishedClaim
+    verdict: PublishedVerdict
+    reason: str = ""
+    row: ClaimRow | None = None
+
+    @property
+    def interval(self) -> tuple[float, float, float] | None:
+        """Estimate, low and high in the unit of what was published; None without data."""
+        if self.row is None or self.row.comparison is None:
+            return None
+        seen, scale = self.row.comparison, self.row.claim.at_most or 1.0
+        return scale * seen.ratio, scale * seen.low, scale * seen.high
+
+    @property
+    def direction_open(self) -> bool:
+        """Whether it is reproduced although our interval also holds 1, and the published range does not."""
+        seen = self.row.comparison if self.row and not self.row.claim.is_budget else None
+        if seen is None or self.verdict is not PublishedVerdict.REPRODUCED or self.published.is_bound:
+            return False
+        return seen.low <= 1 <= seen.high and _side(self.published) is not None
+
+
+def against_published(
+    claims: Sequence[PublishedClaim],
+    measured: Measured,
+    floors: Mapping[str, Mapping[int, float]] | None = None,
+) -> tuple[PublishedRow, ...]:
+    """A row per published claim and setting, in the order of the claims; every claim has one."""
+    asked = [None if each.claim is None else replace(each.claim) for each in claims]  # equal ones told apart
+    rows: dict[int, list[ClaimRow]] = {}
+    for row in evaluated([each for each in asked if each is not None], measured, floors):
+        rows.setdefault(id(row.claim), []).append(row)
+    found: list[PublishedRow] = []
+    for each, claim in zip(claims, asked, strict=True):
+        found += [judged(each, row) for row in rows.get(id(claim), [])] or [_without(each)]
+    return tuple(found)
+
+
+def judged(published: PublishedClaim, row: ClaimRow) -> PublishedRow:
+    """The verdict on a claim in a setting that was measured."""
+    if published.not_comparable:
+        return PublishedRow(published, PublishedVerdict.NOT_COMPARABLE, published.not_comparable, row)
+    if row.comparison is None:
+        reason = "; ".join(row.notes) or "no block holds what it needs"
+        return PublishedRow(published, PublishedVerdict.NOT_COMPARABLE, reason, row)
+    if math.isnan(row.comparison.low):
+        return PublishedRow(published, PublishedVerdict.UNKNOWN, "too few blocks for an interval", row)
+    if published.is_bound:
+        return PublishedRow(published, _of_bound(published, row), row=row)
+    made = PublishedRow(published, PublishedVerdict.REPRODUCED, row=row)
+    _, low, high = made.interval or (math.nan,) * 3
+    least, most = published.bounds
+    if low <= most * (1 + ROUNDING) and least * (1 - ROUNDING) <= high:
+        return made
+    same = _side(published) is not None and _side(published) == _measured_side(row)
+    verdict = PublishedVerdict.SAME_DIRECTION if same else PublishedVerdict.NOT_REPRODUCED
+    return PublishedRow(published, verdict, row=row)
+
+
+def overall(rows: Sequence[PublishedRow]) -> dict[str, PublishedVerdict]:
+    """One verdict per claim, by its name: the worst of its settings, of those that can be compared where some can."""
+    order = list(PublishedVerdict)
+    found: dict[str, PublishedVerdict] = {}
+    for row in rows:
+        before = found.get(row.published.name)
+        if before is None or before is PublishedVerdict.NOT_COMPARABLE:
+            found[row.published.name] = row.verdict
+        elif row.verdict is not PublishedVerdict.NOT_COMPARABLE:
+            found[row.published.name] = max(before, row.verdict, key=order.index)
+    return found
+
+
+def _without(published: PublishedClaim) -> PublishedRow:
+    reason = published.not_comparable or "nothing of it was measured"
+    return PublishedRow(published, PublishedVerdict.NOT_COMPARABLE, reason)
+
+
+def _of_bound(published: PublishedClaim, row: ClaimRow) -> PublishedVerdict:
+    """A bound is what the claim expects; of a value that was published to be above one, the opposite of a budget."""
+    holds, fails = ClaimVerdict.HOLDS, ClaimVerdict.FAILS
+    if row.claim.is_budget and published.high is None:
+        holds, fails = fails, holds
+    if row.verdict is holds:
+        return PublishedVerdict.REPRODUCED
+    if row.verdict is not fails:
+        return PublishedVerdict.UNKNOWN
+    if not row.claim.is_budget and _side(published) == _measured_side(row) is not None:
+        return PublishedVerdict.SAME_DIRECTION
+    return PublishedVerdict.NOT_REPRODUCED
+
+
+def _side(published: PublishedClaim) -> Verdict | None:
+    """The direction that was published of a ratio; None of a value, and of a range that holds 1."""
+    if published.claim is None or published.claim.is_budget:
+        return None
+    low, high = published.bounds
+    if high <= 1:
+        return Verdict.FASTER
+    return Verdict.SLOWER if low >= 1 else None
+
+
+def _measured_side(row: ClaimRow) -> Verdict | None:
+    """The direction that our verdict tells, if it tells one."""
+    verdict = row.judgement.verdict if row.judgement else None
+    return verdict if verdict in (Verdict.FASTER, Verdict.SLOWER) else None

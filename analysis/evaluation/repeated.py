@@ -1,0 +1,78 @@
+"""What the studies of some runs repeat: the publications, and their claims against what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from analysis.claims.claims import Measured
+from analysis.claims.published import PublishedRow, against_published
+from analysis.evaluation.curves import TRIAL, at_users
+from analysis.runs.rundirectory import Run
+from analysis.statistics.compare import Certainty
+from harness.model.published import Publication, PublishedClaim
+
+
+def publications_of(runs: Sequence[Run]) -> tuple[Publication, ...]:
+    """What the runs' studies repeat, each publication once with all claims that some run holds."""
+    found: dict[str, Publication] = {}
+    for run in runs:
+        mine = run.plan.published
+        if mine is None:
+            continue
+        known = found.setdefault(mine.title, mine)
+        names = {claim.name for claim in known.claims}
+        more = [claim for claim in mine.claims if claim.name not in names]
+        found[mine.title] = known.with_claims([*known.claims, *more])
+    return tuple(found.values())
+
+
+def repeated(
+    publications: Sequence[Publication],
+    cells: pd.DataFrame,
+    kept: pd.DataFrame,
+    buckets: Callable[[], pd.DataFrame],
+    certainty: Certainty,
+) -> tuple[PublishedRow, ...]:
+    """A row per published claim and setting. `buckets`: those of a crowd's trials that count, read when needed."""
+    claims = [claim for publication in publications for claim in publication.claims]
+    if not claims:
+        return ()
+    crowded = [each for each in claims if each.at_users is not None and each.claim is not None]
+    if crowded:
+        kept = _with_crowds(kept, crowded, buckets())
+    asked = [_by_column(each) for each in claims]
+    original = dict(zip(map(id, asked), claims, strict=True))
+    rows = against_published(asked, Measured(cells, kept, certainty))
+    return tuple(replace(row, published=original[id(row.published)]) for row in rows)
+
+
+def _column(published: PublishedClaim) -> str:
+    metric = published.claim.metric if published.claim else ""
+    return f"{metric} at {published.at_users} users"
+
+
+def _by_column(published: PublishedClaim) -> PublishedClaim:
+    """The claim about the column that holds its metric at a number of users."""
+    if published.at_users is None or published.claim is None:
+        return published
+    return replace(published, claim=replace(published.claim, metric=_column(published)))
+
+
+def _with_crowds(
+    kept: pd.DataFrame, crowded: Sequence[PublishedClaim], buckets: pd.DataFrame
+) -> pd.DataFrame:
+    """The trials with what their buckets say at the users of these claims, a column each."""
+    trials = {tuple(key): trial for key, trial in buckets.groupby(TRIAL, sort=False)}
+    columns = {}
+    for each in crowded:
+        if each.claim is None or each.at_users is None:
+            continue
+        metric, users = each.claim.metric, each.at_users
+        columns[_column(each)] = [
+            at_users(trials[key], metric, users) if key in trials else float("nan")
+            for key in zip(kept["run"], kept["trial"], strict=True)
+        ]
+    return kept.assign(**columns)

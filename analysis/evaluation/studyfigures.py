@@ -1,0 +1,131 @@
+"""The figures that a study asks for, as points: medians of conditions with their intervals, or ratios to a series."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from analysis.labels.conditions import value_text
+from analysis.statistics.compare import Blocks, Certainty, compare
+from analysis.statistics.contrast import LEAST_PAIRS
+from analysis.statistics.estimate import IntervalKind, estimate
+from harness.model.dimensions import value
+from harness.model.figure import FigureSeries, StudyFigure
+from harness.model.variant import PLAIN
+
+POINT = ("x", "series", "cell", "n", "value", "low", "high", "interval")
+
+
+@dataclass(frozen=True)
+class FigurePoints:
+    """A figure with its points: a row of `POINT` for each, `series` being the number of its series.
+
+    `labels` names the series. Points without a trial that counts have no value.
+    """
+
+    figure: StudyFigure
+    labels: tuple[str, ...]
+    points: pd.DataFrame
+    engines: tuple[str, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return bool(self.points["value"].isna().all())
+
+    @property
+    def xs(self) -> list[Any]:
+        """The values along the axis: numbers by size, names in their order."""
+        found = list(dict.fromkeys(self.points["x"]))
+        return sorted(found) if all(isinstance(each, int | float) for each in found) else found
+
+
+def points_of(
+    figures: Sequence[StudyFigure],
+    conditions: Sequence[Mapping[str, Any]],
+    cells: Sequence[int],
+    kept: pd.DataFrame,
+    certainty: Certainty,
+) -> tuple[FigurePoints, ...]:
+    """The figures of a study that measured these conditions, each with the number of its cell; `kept` are the trials
+    that count.
+    """
+    return tuple(
+        _points(figure, list(zip(conditions, cells, strict=True)), kept, certainty) for figure in figures
+    )
+
+
+def _points(
+    figure: StudyFigure,
+    conditions: Sequence[tuple[Mapping[str, Any], int]],
+    kept: pd.DataFrame,
+    certainty: Certainty,
+) -> FigurePoints:
+    held = [
+        (each, figure.series.index(series), cell)
+        for each, cell in conditions
+        if (series := figure.series_of(each)) is not None and value(each, figure.x) is not None
+    ]
+    there = kept if figure.metric in kept else kept.assign(**{figure.metric: math.nan})
+    rows = _medians(figure, held, there)
+    if figure.reference is not None:
+        rows = _ratios(figure, held, Blocks(there, figure.metric), certainty)
+    return FigurePoints(
+        figure,
+        labels=tuple(_label(each, _telling(figure.series)) for each in figure.series),
+        points=pd.DataFrame(rows, columns=list(POINT)),
+        engines=tuple(dict.fromkeys(str(each["engine"]) for each, _, _ in held)),
+    )
+
+
+Held = Sequence[tuple[Mapping[str, Any], int, int]]
+
+
+def _medians(figure: StudyFigure, held: Held, kept: pd.DataFrame) -> list[tuple[Any, ...]]:
+    values = {
+        cell: trials.dropna().to_numpy(dtype=float) for cell, trials in kept.groupby("cell")[figure.metric]
+    }
+    rows = []
+    for each, series, cell in held:
+        found = estimate(values.get(cell, []))
+        bounds = (found.low, found.high, found.interval)
+        rows.append((value(each, figure.x), series, cell, found.n, found.median, *bounds))
+    return rows
+
+
+def _ratios(figure: StudyFigure, held: Held, blocks: Blocks, certainty: Certainty) -> list[tuple[Any, ...]]:
+    """Each condition in units of that of the reference at the same place."""
+    of_reference = figure.series.index(figure.reference) if figure.reference else None
+    references = {value(each, figure.x): cell for each, series, cell in held if series == of_reference}
+    rows = []
+    for each, series, cell in held:
+        reference = references.get(value(each, figure.x))
+        if series == of_reference or reference is None:
+            continue
+        found = compare(blocks, cell, reference, certainty)
+        kind = IntervalKind.EXACT if found.n >= LEAST_PAIRS else IntervalKind.NONE
+        rows.append((value(each, figure.x), series, cell, found.n, found.ratio, found.low, found.high, kind))
+    return rows
+
+
+def _label(series: FigureSeries, telling: Collection[str]) -> str:
+    """The study's own word, or the values that tell the series apart as readers know them; plain goes without saying
+    beside another one.
+    """
+    if series.label:
+        return series.label
+    said = {name: each for name, each in series.values.items() if name in telling} or series.values
+    if len(said) > 1 and said.get("variant") == PLAIN:
+        said = {name: each for name, each in said.items() if name != "variant"}
+    return ", ".join(value_text(dimension, each) for dimension, each in said.items())
+
+
+def _telling(series: Sequence[FigureSeries]) -> set[str]:
+    """The dimensions in which some series differ."""
+    names = {name for each in series for name in each.values}
+    return {
+        name for name in names if any(each.values.get(name) != series[0].values.get(name) for each in series)
+    }

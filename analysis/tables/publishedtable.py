@@ -1,0 +1,159 @@
+"""The table of what others published: each claim beside our estimate, with a verdict and the figure that shows it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from analysis.claims.claimtext import side_text
+from analysis.claims.published import PublishedRow, PublishedVerdict, overall
+from analysis.evaluation.results import Results
+from analysis.labels import metrics, words
+from analysis.tables.table import Shown, Table
+from harness.model.metric import Unit
+from harness.model.metrics import metric_named
+from harness.model.published import PublishedClaim
+
+NOT_KNOWN = Shown(words.DASH)
+OPEN = "direction open"
+
+
+def published(results: Results) -> Table | None:
+    """Every published claim in every setting, in the order of the claims' file."""
+    rows = results.published
+    if not rows:
+        return None
+    shown = {points.figure.name for points in results.figures if not points.is_empty}
+    return Table(
+        name="published",
+        title="Published and here",
+        note=f"{summary(rows)} A ratio is subject / reference [95 % interval], over pages their geometric mean; other "
+        "values are means. n: pairs of blocks, of other values trials. Reproduced: our interval meets the published "
+        "range. Same direction: it does not, and both are on the same side of 1. A claim with several settings counts "
+        "by its worst.",
+        data=pd.DataFrame(_data(row) for row in rows),
+        head=("Claim", "Stands in", "Where", "Published", "Here", "n", "Verdict", "Figure", "Differs here"),
+        rows=tuple(_row(row, shown) for row in rows),
+        keys=3,
+    )
+
+
+def summary(rows: Sequence[PublishedRow]) -> str:
+    """How many claims came out how."""
+    found = list(overall(rows).values())
+    counts = [(verdict, found.count(verdict)) for verdict in PublishedVerdict]
+    said = ", ".join(f"{count} {verdict}" for verdict, count in counts if count)
+    return f"{words.count(len(found), 'published claim')}: {said}."
+
+
+def _row(row: PublishedRow, shown: set[str]) -> tuple[Shown, ...]:
+    claim, seen = row.published, row.row.comparison if row.row else None
+    here = NOT_KNOWN
+    if row.interval is not None:
+        value, low, high = row.interval
+        here = Shown(value_text(claim, value), span_text(claim, low, high))
+    reason = OPEN if row.direction_open else row.reason
+    figure = NOT_KNOWN
+    if claim.figure:
+        anchor = f"#figure-study-{claim.figure}" if claim.figure in shown else ""
+        figure = Shown(claim.figure, link=anchor)
+    return (
+        Shown(claim.text),
+        Shown(claim.stands),
+        Shown(_where(row) or words.DASH),
+        Shown(published_text(claim)),
+        here,
+        Shown(words.number(seen.n)) if seen else NOT_KNOWN,
+        Shown(str(row.verdict), reason),
+        figure,
+        Shown(claim.differs or words.DASH),
+    )
+
+
+def _where(row: PublishedRow) -> str:
+    """The setting; of a value also whose it is."""
+    parts = []
+    if row.row is not None:
+        subject = side_text(row.row.claim.subject) if row.row.claim.is_budget else ""
+        parts = [part for part in (subject, row.row.where) if part]
+    if row.published.at_users is not None:
+        parts.append(words.count(row.published.at_users, "user"))
+    return ", ".join(parts)
+
+
+def published_text(claim: PublishedClaim) -> str:
+    """`0.61`, `below 1`, `1,222 kB, 5 % either way`."""
+    if claim.low is None and claim.high is None:
+        return words.DASH
+    tolerated = f", {claim.tolerance * 100:g} % either way" if claim.tolerance else ""
+    if claim.low is None:
+        return f"below {_as_published(claim, claim.high or math.nan)}{tolerated}"
+    if claim.high is None:
+        return f"above {_as_published(claim, claim.low)}{tolerated}"
+    ends = list(dict.fromkeys((_as_published(claim, claim.low), _as_published(claim, claim.high))))
+    return f"{' to '.join(ends)}{tolerated}"
+
+
+def _as_published(claim: PublishedClaim, value: float) -> str:
+    """With the digits that the claims' file gives a ratio."""
+    return words.plain(value) if _unit(claim) is None else value_text(claim, value)
+
+
+def value_text(claim: PublishedClaim, value: float) -> str:
+    """A ratio, or a value with its unit."""
+    unit = _unit(claim)
+    if unit is None:
+        return words.number(value, 3)
+    named = metrics.UNITS.get(unit, "per second" if unit is Unit.PER_S else "")
+    return f"{_number(unit, value)} {named}".rstrip()
+
+
+def span_text(claim: PublishedClaim, low: float, high: float) -> str:
+    """The interval in brackets; nothing where there is none."""
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    unit = _unit(claim)
+    if unit is None:
+        return words.span(low, high, 3)
+    return f"[{_number(unit, low)}{words.DASH}{_number(unit, high)}]"
+
+
+def _unit(claim: PublishedClaim) -> Unit | None:
+    """The unit of a value; None of a ratio, and of what has no metric."""
+    if claim.claim is None or not claim.claim.is_budget:
+        return None
+    metric = metric_named(claim.claim.metric)
+    return metric.unit if metric else Unit.COUNT
+
+
+def _number(unit: Unit, value: float) -> str:
+    return words.number(value, 3) if unit is Unit.SHARE else metrics.MetricColumn("", "", unit).text(value)
+
+
+def _data(row: PublishedRow) -> dict[str, object]:
+    claim, seen = row.published, row.row.comparison if row.row else None
+    value, low, high = row.interval or (math.nan,) * 3
+    compared = claim.claim
+    return {
+        "claim": claim.name,
+        "text": claim.text,
+        "stands": claim.stands,
+        "figure": claim.figure,
+        "subject": side_text(compared.subject) if compared else "",
+        "reference": side_text(compared.reference) if compared else "",
+        "where": _where(row),
+        "metric": compared.metric if compared else "",
+        "published_low": claim.low,
+        "published_high": claim.high,
+        "tolerance": claim.tolerance,
+        "n": seen.n if seen else 0,
+        "here": value,
+        "low": low,
+        "high": high,
+        "method": str(seen.method) if seen else "",
+        "verdict": str(row.verdict),
+        "reason": OPEN if row.direction_open else row.reason,
+        "differs": claim.differs,
+    }

@@ -1,0 +1,144 @@
+"""A figure that a study asks for: which conditions it holds, what stands along its axis and what its series are. Pure.
+
+Like claims (`harness.model.claim`), figures work on plain mappings of dimension to value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from harness.errors import StudyError
+from harness.input import keys
+from harness.input.shown import shown
+from harness.model.claim import selects
+from harness.model.dimensions import NUMBERS, dimensions_by, is_again
+from harness.model.kind import Kind
+from harness.model.metrics import numeric_metric
+
+AXES = (*NUMBERS, "connections", "depth")  # dimensions along which a line can be drawn
+FIGURE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")  # it names files
+
+
+class FigureKind(StrEnum):
+    """How a figure shows its points."""
+
+    LINES = "lines"  # over a dimension that is a number
+    BARS = "bars"  # in groups, upright
+    POINTS = "points"  # in rows, along the metric
+    TABLE = "table"
+
+
+@dataclass(frozen=True)
+class FigureSeries:
+    """One line, or one colour of bars: the conditions with these values. `label` is the study's word for it, if any."""
+
+    values: Mapping[str, Any]
+    label: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"values": dict(self.values), **({"label": self.label} if self.label else {})}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyFigure:
+    """`series` over the values of the dimension `x`, of the conditions that `where` selects.
+
+    With a `reference`, one of the series, points are ratios to it; otherwise medians of the metric.
+    """
+
+    name: str
+    title: str
+    kind: FigureKind
+    x: str
+    series: tuple[FigureSeries, ...]
+    metric: str
+    where: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    reference: FigureSeries | None = None
+
+    def __post_init__(self) -> None:
+        if not FIGURE_NAME.fullmatch(self.name):
+            raise StudyError(
+                f"name is {shown(self.name)}; it may hold small letters, digits and '-', 40 characters at most"
+            )
+        if self.kind is FigureKind.LINES and self.x not in AXES:
+            raise StudyError(
+                f"x is {self.x}, which is no number, and lines need one ({', '.join(AXES)}); choose kind = "
+                f'"{FigureKind.BARS}" or "{FigureKind.POINTS}"'
+            )
+        if not self.series:
+            raise StudyError("a figure needs at least one series")
+        if self.reference is not None and self.reference not in self.series:
+            raise StudyError("reference is none of the series")
+
+    def series_of(self, dimensions: Mapping[str, Any]) -> FigureSeries | None:
+        """The series that a condition belongs to; None when the figure does not hold it."""
+        if is_again(dimensions) or not selects(self.where, dimensions):
+            return None
+        return next((each for each in self.series if selects(each.values, dimensions)), None)
+
+    def holds(self, dimensions: Mapping[str, Any]) -> bool:
+        """Whether a condition is a point of the figure."""
+        return self.series_of(dimensions) is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the header of a plan."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "kind": self.kind.value,
+            "x": self.x,
+            "series": [each.to_json() for each in self.series],
+            "where": {dimension: list(values) for dimension, values in self.where.items()},
+            "metric": self.metric,
+            **({"reference": self.series.index(self.reference)} if self.reference else {}),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], kind: Kind = Kind.LOAD) -> StudyFigure:
+        """Inverse of `to_json`; StudyError when this is no figure about the metrics and dimensions of the kind."""
+        known = dimensions_by(kind)
+        try:
+            series = tuple(_series(each, known) for each in data["series"])
+            keys.refuse_unknown(data["where"], known, "a figure")
+            reference = data.get("reference")
+            return cls(
+                name=keys.text(data, "name"),
+                title=keys.text(data, "title"),
+                kind=keys.enum("kind", data["kind"], FigureKind),
+                x=keys.choice("x", data["x"], known),
+                series=series,
+                metric=numeric_metric(keys.text(data, "metric"), kind),
+                where={name: tuple(map(_value, values)) for name, values in data["where"].items()},
+                reference=None if reference is None else series[reference],
+            )
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+            raise StudyError(f"not a figure ({error}): {shown(data)}") from error
+
+
+def narrowed(figure: StudyFigure, conditions: Sequence[Mapping[str, Any]]) -> StudyFigure | None:
+    """What is left of a figure when only some conditions of its study are measured; None when that is nothing.
+
+    Without the conditions of its reference it shows the metric itself.
+    """
+    there = {id(found) for each in conditions if (found := figure.series_of(each)) is not None}
+    left = tuple(each for each in figure.series if id(each) in there)
+    if not left:
+        return None
+    return replace(figure, series=left, reference=figure.reference if figure.reference in left else None)
+
+
+def _series(data: Mapping[str, Any], known: tuple[str, ...]) -> FigureSeries:
+    keys.refuse_unknown(data["values"], known, "a figure's series")
+    values = {name: _value(each) for name, each in data["values"].items()}
+    return FigureSeries(values, keys.text(data, "label") if "label" in data else "")
+
+
+def _value(found: Any) -> Any:
+    """A value of a dimension, as JSON holds it."""
+    if found is not None and not isinstance(found, str | int | float):
+        raise TypeError(f"{shown(found)} is no value of a dimension")
+    return found

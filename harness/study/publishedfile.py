@@ -1,0 +1,300 @@
+"""What others published of a study: `published = NAME` (configs/claims), or a file of the user's.
+
+A claim is written as those of a study are (`[[claims]]`: subject, reference, where, metric), with the published value
+in place of an expectation. One that names a figure of the study keeps to the conditions of that figure. Figures and
+values must be those of the study. Of a shorter form of it (`published = {claims = NAME, short = true}`), claims on what
+it does not have are not comparable; with `ratios_only` nor are values without a reference, as its settings are others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from harness.errors import StudyError
+from harness.input import keys, tomltext
+from harness.input.shown import shown
+from harness.model.claim import Claim
+from harness.model.figure import StudyFigure
+from harness.model.kind import Kind
+from harness.model.metrics import main_metric
+from harness.model.published import MOST_TOLERATED, MOST_USERS, Publication, PublishedClaim
+from harness.study.claimfile import LEAST, MAX_CLAIMS, MAX_RATIO, MOST, ClaimReader, NothingMeasured, narrowed
+from harness.study.selectors import ValueLacking
+
+STUDY_KEYS = ("claims", "short", "ratios_only")
+FILE_KEYS = ("title", "source", "differs", "claims")
+COMPARED = ("subject", "reference", "where", "metric")
+PUBLISHED_KEYS = (
+    *("name", "text", "stands", "figure", *COMPARED, "published", "tolerance"),
+    *("at_users", "differs", "not_comparable"),
+)
+AT_USERS = ("page_ms", "pages_per_s", "cpu_idle_share", "workers_busy")  # what each bucket of a crowd has
+BOUND = re.compile(r"(below|above) (\d{1,15}(?:\.\d{1,9})?)")
+PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
+
+
+def publication_of(
+    data: Mapping[str, Any],
+    folder: Path,
+    conditions: Sequence[Mapping[str, Any]],
+    figures: Sequence[StudyFigure],
+    kind: Kind,
+) -> Publication | None:
+    """What a study says that others published; None when it says nothing. Files are looked for in `folder`."""
+    if "published" not in data:
+        return None
+    said = data["published"]
+    table = keys.table("published", said, STUDY_KEYS) if isinstance(said, dict) else {"claims": said}
+    name = _name(table, said)
+    path = _path(name, folder)
+    reader = _PublishedReader(
+        ClaimReader.of(conditions, kind),
+        {figure.name: figure for figure in figures},
+        kind,
+        short=keys.truth(table, "short", default=False),
+        ratios_only=keys.truth(table, "ratios_only", default=False),
+    )
+    try:
+        return _read(tomltext.parse(tomltext.read_text(path)), reader)
+    except FileNotFoundError as error:
+        raise StudyError(
+            f"published: no file {path}; those that ship: {', '.join(shipped_claims())}"
+        ) from error
+    except OSError as error:
+        raise StudyError(f"published: cannot read {path}: {error.strerror or error}") from error
+    except tomltext.TomlRefusedError as error:
+        raise StudyError(f"published {name}: {error}") from error
+    except StudyError as error:
+        raise StudyError(f"published {name}: {error}") from error
+
+
+def shipped_claims() -> dict[str, Path]:
+    """The published claims that ship with the project, by name."""
+    folder = Path(str(resources.files("configs"))) / "claims"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def left_of(
+    publication: Publication, conditions: Sequence[Mapping[str, Any]], figures: Sequence[str]
+) -> Publication:
+    """Those claims that some measured condition holds, and of those that cannot be compared the ones of these figures.
+
+    `figures`: those that are left of the study, by name; a claim that names none is kept.
+    """
+    left = []
+    for each in publication.claims:
+        if each.figure and each.figure not in figures:
+            continue
+        claim = None if each.claim is None else narrowed(each.claim, conditions)
+        if claim is not None or each.claim is None:
+            left.append(replace(each, claim=claim))
+    return publication.with_claims(left)
+
+
+def _name(table: Mapping[str, Any], said: Any) -> str:
+    if not isinstance(table.get("claims"), str):
+        raise StudyError(f'published must name claims, as in "spdy-2012" or "FILE.toml", found {shown(said)}')
+    return keys.text(table, "claims")
+
+
+def _path(name: str, folder: Path) -> Path:
+    shipped = shipped_claims()
+    if name in shipped:
+        return shipped[name]
+    if not name.endswith(".toml"):
+        raise StudyError(
+            f"published: no claims are named {shown(name)}{keys.nearest(name, shipped)}; there are: "
+            f"{', '.join(shipped)}, or name a file (FILE.toml)"
+        )
+    return folder / name
+
+
+def _read(data: Mapping[str, Any], reader: _PublishedReader) -> Publication:
+    keys.refuse_unknown(data, FILE_KEYS, "published claims")
+    tables = keys.entries(data, "claims")
+    if len(tables) > MAX_CLAIMS:
+        raise StudyError(f"claims holds {len(tables)} claims; it may hold {MAX_CLAIMS}")
+    claims: list[PublishedClaim] = []
+    for number, table in enumerate(tables, start=1):
+        named = isinstance(table, dict) and isinstance(table.get("name"), str)
+        try:
+            claims.append(reader.claim(table))
+        except StudyError as error:
+            raise StudyError(f"claim {shown(table['name']) if named else number}: {error}") from error
+        if any(claims[-1].name == each.name for each in claims[:-1]):
+            raise StudyError(f"two claims have the name {shown(claims[-1].name)}; change one of them")
+    return Publication(
+        title=keys.text(data, "title"),
+        source=keys.text(data, "source"),
+        differs=tuple(keys.text({"differs": each}, "differs") for each in keys.entries(data, "differs", [])),
+        claims=tuple(claims),
+    )
+
+
+@dataclass(frozen=True)
+class _PublishedReader:
+    """Reads published claims for a study with these figures."""
+
+    claims: ClaimReader
+    figures: Mapping[str, StudyFigure]
+    kind: Kind
+    short: bool
+    ratios_only: bool
+
+    def claim(self, table: Any) -> PublishedClaim:
+        table = keys.table("claims", table, PUBLISHED_KEYS)
+        figure, lacking = self._figure(table)
+        low, high = _value(table)
+        reason = keys.text(table, "not_comparable") if "not_comparable" in table else ""
+        claim = None
+        if any(key in table for key in COMPARED):
+            if low is None and high is None:
+                raise StudyError(
+                    'published is missing: a number, two as in [0.9, 1.1], or a bound as in "below 1"'
+                )
+            lacking = lacking or self._lacking(table)
+            if not lacking:
+                claim, lacking = self._compared(table, figure, low, high)
+            reason = reason or lacking or self._other_settings(claim)
+        tolerance = _tolerance(table)
+        if tolerance and (low is None or high is None):
+            raise StudyError("tolerance goes with a published value or range, not with a bound; leave it out")
+        return PublishedClaim(
+            name=keys.text(table, "name"),
+            text=keys.text(table, "text"),
+            stands=keys.text(table, "stands"),
+            claim=claim,
+            low=low,
+            high=high,
+            tolerance=tolerance,
+            at_users=self._at_users(table),
+            figure=figure.name if figure else "",
+            differs=keys.text(table, "differs") if "differs" in table else "",
+            not_comparable=reason,
+        )
+
+    def _figure(self, table: Mapping[str, Any]) -> tuple[StudyFigure | None, str]:
+        """The figure of a claim; or none, and why nothing is compared."""
+        if "figure" not in table:
+            return None, ""
+        name = keys.text(table, "figure")
+        if name in self.figures:
+            return self.figures[name], ""
+        if self.short:
+            return None, f"this form of the study makes no figure {name}"
+        has = f"it makes: {', '.join(self.figures)}" if self.figures else "it has no [[figures]]"
+        raise StudyError(f"figure: the study makes no figure {shown(name)}; {has}")
+
+    def _compared(
+        self, table: Mapping[str, Any], figure: StudyFigure | None, low: float | None, high: float | None
+    ) -> tuple[Claim | None, str]:
+        """What a claim compares; or nothing, and why, of a short form."""
+        asked = {key: table[key] for key in ("subject", "reference", "metric") if key in table}
+        of_figure = {} if figure is None else {key: list(each) for key, each in figure.where.items()}
+        where = {**of_figure, **self._where(table)}
+        expected: dict[str, Any] = {}
+        if "reference" not in table:
+            expected = {"at_most": high if high is not None else low}
+        elif low is None:
+            expected = {"ratio_below": high}
+        elif high is None:
+            expected = {"ratio_within": [low, MAX_RATIO]}
+        try:
+            return self.claims.claim({**asked, **expected, **({"where": where} if where else {})}), ""
+        except NothingMeasured:
+            if not self.short:
+                raise
+            return None, "this form of the study measures nothing of it"
+
+    def _where(self, table: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """The selector; of a short form without the values that it does not have."""
+        where = keys.table("where", table["where"], tuple(self._known)) if "where" in table else {}
+        return {
+            dimension: [
+                value
+                for value in (keys.entries(where, dimension) if isinstance(each, list) else [each])
+                if not self._is_lacking(dimension, value)
+            ]
+            for dimension, each in where.items()
+        }
+
+    def _lacking(self, table: Mapping[str, Any]) -> str:
+        """Why nothing is compared: the first value without which a claim is about nothing of a short form."""
+        for dimension, values in self._where(table).items():
+            if not values:
+                return f"this form of the study measures no {dimension} {_text(table['where'][dimension])}"
+        for key in ("subject", "reference"):
+            side = keys.table(key, table[key], tuple(self._known)) if key in table else {}
+            for dimension, value in side.items():
+                if self._is_lacking(dimension, value):
+                    return f"this form of the study measures no {dimension} {_text(value)}"
+        return ""
+
+    def _is_lacking(self, dimension: str, value: Any) -> bool:
+        """Whether a short form does not have a value; of another study that is a mistake, which is told later."""
+        try:
+            self.claims.selectors.known("", dimension, value)
+        except ValueLacking:
+            return self.short
+        except StudyError:
+            pass  # no value at all: told where claims are read
+        return False
+
+    @property
+    def _known(self) -> Mapping[str, Sequence[Any]]:
+        return self.claims.selectors.values
+
+    def _other_settings(self, claim: Claim | None) -> str:
+        if claim is None or not claim.is_budget or not self.ratios_only:
+            return ""
+        return "this form of the study has other settings, and compares ratios alone"
+
+    def _at_users(self, table: Mapping[str, Any]) -> int | None:
+        if "at_users" not in table:
+            return None
+        metric = keys.text(table, "metric", main_metric(self.kind))
+        if self.kind is not Kind.USERS or metric not in AT_USERS:
+            raise StudyError(f"at_users goes with studies of users and the metrics {', '.join(AT_USERS)}")
+        return int(keys.number(table, "at_users", None, 1, MOST_USERS, whole=True))
+
+
+def _value(table: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Both ends of what was published, or one of them; neither where the claim has no number."""
+    found = table.get("published")
+    if found is None:
+        return None, None
+    if isinstance(found, str):
+        bound = BOUND.fullmatch(found.strip())
+        if bound is None:
+            raise StudyError(
+                f'published is {shown(found)}; a bound is written as in "below 1" or "above 2.5"'
+            )
+        number = keys.checked_number("published", float(bound[2]), LEAST, MOST)
+        return (None, number) if bound[1] == "below" else (number, None)
+    if isinstance(found, list):
+        if len(found) != 2:
+            raise StudyError(f"published must be two numbers, as in [0.97, 1.03], found {shown(found)}")
+        low, high = (keys.checked_number("published", each, LEAST, MOST) for each in found)
+        return low, high
+    number = keys.checked_number("published", found, LEAST, MOST)
+    return number, number
+
+
+def _tolerance(table: Mapping[str, Any]) -> float:
+    if "tolerance" not in table:
+        return 0.0
+    found = table["tolerance"]
+    percent = PERCENT.fullmatch(found) if isinstance(found, str) else None
+    if percent is None or not 0 < float(percent[1]) / 100 <= MOST_TOLERATED:
+        raise StudyError(f'tolerance must be a text such as "5 %", at most 100 %, found {shown(found)}')
+    return float(percent[1]) / 100
+
+
+def _text(found: Any) -> str:
+    every = found if isinstance(found, list) else [found]
+    return " or ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in every)

@@ -1,0 +1,190 @@
+"""The figures that a study asks for: their points, what is drawn of them, and their data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.charts import plots
+from analysis.charts.drawing import Drawing
+from analysis.charts.figures import draw
+from analysis.charts.studyfigures import study_figures
+from analysis.evaluation.results import Results, evaluate
+from analysis.runs.rundirectory import load
+from analysis.statistics.estimate import estimate
+from analysis.tables.figuretables import figure_tables
+from harness.model.figure import FigureKind, FigureSeries, StudyFigure
+from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic_capacity import SyntheticRate
+
+HTTP1, H2 = FigureSeries({"protocol": "http1"}), FigureSeries({"protocol": "h2"}, "the new one")
+LINES = StudyFigure(
+    name="1",
+    title="Figure 1: pages against RTT",
+    kind=FigureKind.LINES,
+    x="rtt_ms",
+    series=(HTTP1, H2),
+    metric="plt_ms",
+    where={"page": ("dummy-2012",)},
+)
+RATIOS = replace(LINES, name="ratios", reference=HTTP1)
+BARS = StudyFigure(
+    name="bars",
+    title="Bytes",
+    kind=FigureKind.BARS,
+    x="page",
+    series=(HTTP1, H2),
+    metric="bytes_down",
+    where={"rtt_ms": (20.0,)},
+)
+POINTS = replace(BARS, name="points", kind=FigureKind.POINTS)
+TABLE = replace(BARS, name="table", kind=FigureKind.TABLE)
+NOTHING = replace(LINES, name="nothing", series=(FigureSeries({"protocol": "h3"}),))
+MADE = Synthetic(protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0, 100.0), aa=True)
+
+
+def results_of(folder: Path, *figures: StudyFigure, made: Synthetic = MADE) -> Results:
+    return evaluate([load(replace(made, figures=figures).write(folder / "run"))])
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return results_of(tmp_path_factory.mktemp("runs"), LINES, RATIOS, BARS, POINTS, TABLE, NOTHING)
+
+
+@pytest.fixture(scope="module")
+def drawn(results: Results, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Drawing]:
+    folder = tmp_path_factory.mktemp("figures")
+    with plots.look():
+        made = {each.asked: each for each in draw(results) if each.asked}
+        for each in made.values():
+            plots.save(each.figure, folder, each.name)
+    return made
+
+
+def points(results: Results, name: str) -> pd.DataFrame:
+    return next(each.points for each in results.figures if each.figure.name == name)
+
+
+def test_points_are_the_medians_of_the_conditions(results: Results) -> None:
+    found = points(results, "1")
+    kept = results.sifted.kept
+    assert len(found) == 4
+    for row in found.to_dict("records"):
+        mine = kept[
+            (kept["page"] == "dummy-2012")
+            & (kept["rtt_ms"] == row["x"])
+            & (kept["protocol"] == ("http1", "h2")[int(row["series"])])
+            & ~kept["again"].astype(bool)
+        ]
+        wanted = estimate(mine["plt_ms"].to_numpy())
+        assert (row["n"], row["value"], row["low"], row["high"]) == (
+            wanted.n,
+            wanted.median,
+            wanted.low,
+            wanted.high,
+        )
+
+
+def test_ratios_are_those_inside_blocks(results: Results) -> None:
+    found = points(results, "ratios")
+    kept = results.sifted.kept
+    kept = kept[(kept["page"] == "dummy-2012") & (kept["rtt_ms"] == 20) & ~kept["again"].astype(bool)]
+    times = kept.pivot_table(index="block", columns="protocol", values="plt_ms")
+    (row,) = found[found["x"] == 20].to_dict("records")
+    ratios = times["h2"] / times["http1"]
+    assert (row["n"], row["series"]) == (5, 1)
+    assert row["value"] == pytest.approx(math.prod(ratios) ** (1 / len(ratios)))
+    assert row["low"] < row["value"] < row["high"]
+
+
+@pytest.mark.thorough
+def test_each_figure_is_drawn_by_its_kind(drawn: dict[str, Drawing]) -> None:
+    assert set(drawn) == {"1", "ratios", "bars", "points"}  # a table, and one without points, are not drawn
+    assert {name: each.name for name, each in drawn.items()} == {name: f"study-{name}" for name in drawn}
+    lines, ratios, bars, rows = (drawn[name].figure.axes[0] for name in ("1", "ratios", "bars", "points"))
+    assert (lines.get_xlabel(), lines.get_ylabel()) == (
+        "Round-trip time (ms)",
+        "Median page-load time (s)",
+    )
+    assert lines.get_ylim()[0] == 0
+    assert ratios.get_ylabel() == "Page-load time / HTTP/1.1"
+    assert ratios.get_ylim()[0] > 0
+    assert len(bars.patches) == 4
+    assert [text.get_text() for text in bars.get_xticklabels()] == ["dummy-2012", "news-mobile"]
+    assert bars.get_ylabel() == rows.get_xlabel() == "Down (MB)"
+    legend = drawn["1"].figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["HTTP/1.1", "the new one"]
+
+
+@pytest.mark.thorough
+def test_captions_say_what_points_are(drawn: dict[str, Drawing]) -> None:
+    assert drawn["1"].title == "Figure 1: pages against RTT"
+    assert drawn["1"].caption == "Page-load time, medians. n = 5 per point; bars: 95 % intervals."
+    assert drawn["ratios"].caption.startswith(
+        "Page-load time relative to HTTP/1.1, inside blocks. n = 5 pairs"
+    )
+
+
+def test_the_data_of_each_figure_is_a_table(results: Results) -> None:
+    tables = {each.name: each for each in figure_tables(results)}
+    assert set(tables) == {"figure-1", "figure-ratios", "figure-bars", "figure-points", "figure-table"}
+    data = tables["figure-1"].data
+    assert list(data.columns) == [
+        "rtt_ms",
+        "series",
+        "metric",
+        "relative_to",
+        *("n", "value", "low", "high"),
+        "interval",
+    ]
+    assert list(data["rtt_ms"]) == [20, 20, 100, 100]
+    assert list(data["series"]) == ["HTTP/1.1", "the new one"] * 2
+    assert list(data["value"]) == list(points(results, "1").sort_values(["x", "series"])["value"])
+
+
+def test_a_condition_of_which_nothing_counts_is_no_point(tmp_path: Path) -> None:
+    lost = replace(MADE, outcomes={f"{trial:05d}": "page-timeout" for trial in range(1, 100)})
+    (found,) = results_of(tmp_path, LINES, made=lost).figures
+    assert found.is_empty
+    assert len(found.points) == 4
+
+
+def test_a_series_that_was_not_measured_breaks_nothing(tmp_path: Path) -> None:
+    partly = replace(LINES, series=(HTTP1, H2, FigureSeries({"protocol": "h3"})), reference=None)
+    (found,) = results_of(tmp_path, partly).figures
+    assert sorted(set(found.points["series"])) == [0, 1]
+
+
+@pytest.mark.thorough
+def test_figures_of_closed_loops_have_their_axis(tmp_path: Path) -> None:
+    figure = StudyFigure(
+        name="rates",
+        title="Rates",
+        kind=FigureKind.LINES,
+        x="connections",
+        series=(FigureSeries({"depth": 1}), FigureSeries({"depth": 8})),
+        metric="requests_per_s",
+        where={"protocol": ("http1",), "engine": ("wrk",)},
+    )
+    rate = SyntheticRate(connections=(16, 64), made_by={"wrk": ("http1",)}, trials=3, figures=(figure,))
+    made = evaluate([load(rate.write(tmp_path / "run"))])
+    with plots.look():
+        (drawing,) = (each for each in draw(made) if each.asked)
+        plots.save(drawing.figure, tmp_path / "figures", drawing.name)
+    axes = drawing.figure.axes[0]
+    assert (axes.get_xlabel(), axes.get_xscale()) == ("Connections", "log")
+    assert axes.get_ylabel() == "Request rate (per second)"
+
+
+def test_more_values_than_a_page_has_room_for_are_a_table(tmp_path: Path) -> None:
+    pages = tuple(f"page-{number}" for number in range(61))
+    many = Synthetic(pages=pages, protocols=("http1",), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=1)
+    made = results_of(tmp_path, replace(BARS, series=(HTTP1,)), made=many)
+    assert list(study_figures(made)) == []
+    (table,) = figure_tables(made)
+    assert len(table.rows) == 61

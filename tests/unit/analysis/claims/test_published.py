@@ -1,0 +1,201 @@
+"""Published claims against made-up records: when one is reproduced, of the same direction, or neither."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.claims.claims import Measured
+from analysis.claims.published import PublishedRow, PublishedVerdict, against_published, overall
+from analysis.statistics.compare import Certainty
+from harness.model.claim import Claim
+from harness.model.published import PublishedClaim
+
+H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}
+RATIO = Claim(name="ratio", subject=H2, reference=HTTP1)
+R, S, U, N, X = (
+    PublishedVerdict.REPRODUCED,
+    PublishedVerdict.SAME_DIRECTION,
+    PublishedVerdict.UNKNOWN,
+    PublishedVerdict.NOT_REPRODUCED,
+    PublishedVerdict.NOT_COMPARABLE,
+)
+
+
+def published(
+    low: float | None, high: float | None, claim: Claim | None = RATIO, **more: Any
+) -> PublishedClaim:
+    return PublishedClaim(
+        name="it", text="It is so", stands="figure 1", claim=claim, low=low, high=high, **more
+    )
+
+
+def bound(low: float | None, high: float | None) -> PublishedClaim:
+    """As the reader makes one: the bound is what the claim expects."""
+    expected = {"ratio_below": high} if low is None else {"ratio_within": (low, 1000.0)}
+    return published(low, high, replace(RATIO, **expected))
+
+
+def measured(
+    ratios: Mapping[float, float], *, blocks: int = 10, noise: float = 0.01, rtts: tuple[float, ...] = ()
+) -> Measured:
+    """h2 takes `ratios` (by RTT) of the 1000 ms of http1; `rtts`: measured, and nothing counts there."""
+    random = np.random.default_rng(7)
+    cells = [{"rtt_ms": rtt, "protocol": name} for rtt in (*ratios, *rtts) for name in ("http1", "h2")]
+    fixed = {
+        "page": "p",
+        "variant": "plain",
+        "compression": "none",
+        "engine": "chromium",
+        "driver": "playwright",
+        "server": "apache",
+        "down_mbps": 10.0,
+        "up_mbps": 10.0,
+    }
+    conditions = pd.DataFrame([fixed | each | {"link": f"l{each['rtt_ms']}"} for each in cells])
+    records = [
+        {
+            "run": "r",
+            "block": block,
+            "cell": cell,
+            "plt_ms": 1000
+            * (ratios[float(each["rtt_ms"])] if each["protocol"] == "h2" else 1.0)
+            * math.exp(random.normal(0, noise)),
+        }
+        for block in range(blocks)
+        for cell, each in enumerate(cells)
+        if each["rtt_ms"] in ratios
+    ]
+    return Measured(conditions.assign(cell=range(len(cells))), pd.DataFrame(records), Certainty())
+
+
+def one(claim: PublishedClaim, ratio: float, **settings: Any) -> PublishedRow:
+    (row,) = against_published([claim], measured({50.0: ratio}, **settings))
+    return row
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ratio", "verdict"),
+    [
+        (0.6, 0.62, 0.61, R),  # inside
+        (0.6, 0.624, 0.625, R),  # the interval reaches into it
+        (0.6, 0.62, 0.7, S),
+        (0.6, 0.62, 0.5, S),
+        (0.6, 0.62, 1.0, N),  # no direction
+        (0.6, 0.62, 1.3, N),
+        (1.2, 1.47, 1.1, S),
+        (1.2, 1.47, 0.9, N),
+        (0.97, 1.03, 1.0, R),
+        (0.97, 1.03, 0.9, N),  # a range that holds 1 has no direction
+    ],
+)
+def test_a_published_range_is_met_or_not(
+    low: float, high: float, ratio: float, verdict: PublishedVerdict
+) -> None:
+    row = one(published(low, high), ratio)
+    assert row.verdict is verdict
+    assert row.interval is not None
+    assert row.interval[0] == pytest.approx(ratio, rel=0.02)
+    _, least, most = row.interval
+    assert (least <= high and low <= most) is (verdict is R)
+
+
+def test_both_ends_of_a_range_belong_to_it() -> None:
+    seen = one(published(0.5, 0.9), 0.8)
+    assert seen.interval is not None
+    _, low, high = seen.interval
+    assert one(published(high, 0.99), 0.8).verdict is R
+    assert one(published(0.1, low), 0.8).verdict is R
+    assert one(published(high + 1e-6, 0.99), 0.8).verdict is S
+    assert one(published(0.1, low - 1e-6), 0.8).verdict is S
+
+
+def test_a_tolerance_widens_the_range_on_either_side() -> None:
+    assert one(published(0.61, 0.61), 0.7).verdict is S
+    assert one(published(0.61, 0.61, tolerance=0.2), 0.7).verdict is R
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ratio", "verdict"),
+    [
+        (None, 1.0, 0.9, R),
+        (None, 1.0, 1.1, N),
+        (None, 1.0, 1.0, U),
+        (None, 0.8, 0.9, S),
+        (1.0, None, 1.1, R),
+        (1.0, None, 0.9, N),
+        (2.0, None, 1.5, S),
+        (2.0, None, 2.5, R),
+    ],
+)
+def test_a_bound_has_to_be_shown(
+    low: float | None, high: float | None, ratio: float, verdict: PublishedVerdict
+) -> None:
+    assert one(bound(low, high), ratio).verdict is verdict
+
+
+def test_a_value_is_reproduced_or_not_and_has_no_direction() -> None:
+    def value(at: float) -> PublishedVerdict:
+        claim = Claim(name="value", subject=H2, at_most=at)
+        return one(published(at, at, claim, tolerance=0.05), 0.9).verdict
+
+    assert [value(at) for at in (900.0, 940.0, 1000.0, 700.0)] == [R, R, N, N]
+    row = one(published(700.0, 700.0, Claim(name="value", subject=H2, at_most=700.0)), 0.9)
+    assert row.interval is not None
+    assert row.interval[0] == pytest.approx(900, rel=0.02)
+
+
+def test_a_value_above_a_bound_has_to_be_shown() -> None:
+    def value(low: float) -> PublishedVerdict:
+        return one(published(low, None, Claim(name="value", subject=H2, at_most=low)), 0.9).verdict
+
+    assert [value(low) for low in (800.0, 900.0, 1000.0)] == [R, U, N]
+
+
+def test_too_few_blocks_have_no_verdict() -> None:
+    row = one(published(0.6, 0.62), 0.61, blocks=2)
+    assert (row.verdict, row.reason) == (U, "too few blocks for an interval")
+
+
+def test_what_is_reproduced_without_a_direction_says_so() -> None:
+    row = one(published(0.9, 0.97), 0.98, noise=0.1)
+    assert (row.verdict, row.direction_open) == (R, True)
+    assert not one(published(0.9, 0.97), 0.95).direction_open
+    assert not one(published(0.97, 1.03), 1.0).direction_open
+
+
+def test_what_cannot_be_compared_tells_why_and_what_was_measured() -> None:
+    row = one(published(0.6, 0.62, not_comparable="another machine"), 0.61)
+    assert (row.verdict, row.reason) == (X, "another machine")
+    assert row.interval is not None
+    (alone,) = against_published(
+        [published(None, None, None, not_comparable="not told")], measured({50.0: 1.0})
+    )
+    assert (alone.verdict, alone.row) == (X, None)
+    elsewhere = replace(RATIO, where={"rtt_ms": (70.0,)})
+    (lacking,) = against_published([published(0.6, 0.62, elsewhere)], measured({50.0: 1.0}))
+    assert (lacking.verdict, lacking.reason) == (X, "nothing of it was measured")
+    (empty,) = against_published([published(0.6, 0.62, elsewhere)], measured({50.0: 1.0}, rtts=(70.0,)))
+    assert (empty.verdict, empty.reason) == (X, "no block holds what it needs")
+
+
+def test_a_claim_of_several_settings_counts_by_its_worst() -> None:
+    claim = published(0.6, 0.62)
+    rows = against_published([claim], measured({20.0: 0.61, 50.0: 0.8, 100.0: 1.2}, rtts=(70.0,)))
+    assert sorted(row.verdict for row in rows) == sorted([R, S, N, X])
+    assert overall(rows) == {"it": N}
+    assert overall([row for row in rows if row.verdict in (R, X)]) == {"it": R}
+    assert overall([row for row in rows if row.verdict is X]) == {"it": X}
+
+
+def test_claims_with_one_expectation_do_not_share_their_rows() -> None:
+    """Two claims that are equal but for what was published."""
+    low, high = replace(published(0.6, 0.62), name="low"), replace(published(1.2, 1.3), name="high")
+    rows = against_published([low, high], measured({50.0: 0.61}))
+    assert [(row.published.name, row.verdict) for row in rows] == [("low", R), ("high", N)]

@@ -1,0 +1,159 @@
+"""The table of published claims: what stands in its cells, and its place in a report."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.evaluation.results import Results, evaluate
+from analysis.report.report import build
+from analysis.runs.rundirectory import load
+from analysis.tables.publishedtable import published, published_text, summary, value_text
+from harness.model.claim import Claim
+from harness.model.figure import FigureKind, FigureSeries, StudyFigure
+from harness.model.published import Publication, PublishedClaim
+from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
+
+RATIO = Claim(
+    name="ratio", subject={"protocol": "h2"}, reference={"protocol": "http1"}, where={"rtt_ms": (20.0,)}
+)
+BYTES = Claim(
+    name="bytes", subject={"protocol": "h2"}, metric="bytes_down", where={"rtt_ms": (20.0,)}, at_most=2e6
+)
+
+
+def claim(name: str, **said: object) -> PublishedClaim:
+    return PublishedClaim(**({"name": name, "text": f"<b>{name}</b>", "stands": "figure 1"} | said))  # type: ignore[arg-type]  # by name
+
+
+PAPER = Publication(
+    title="A paper",
+    source="Somebody & others, 2012",
+    differs=("another browser",),
+    claims=(
+        claim("half", claim=RATIO, low=0.01, high=2.0, figure="1", differs="no TLS"),
+        claim("bytes", claim=BYTES, low=1e6, high=2e6, tolerance=0.05),
+        claim("memory", not_comparable="not told"),
+    ),
+)
+FIGURE = StudyFigure(
+    name="1",
+    title="Figure 1: <i>pages</i>",
+    kind=FigureKind.LINES,
+    x="rtt_ms",
+    series=(FigureSeries({"protocol": "http1"}), FigureSeries({"protocol": "h2"})),
+    metric="plt_ms",
+)
+MADE = Synthetic(
+    pages=("dummy-2012",),
+    protocols=("http1", "h2"),
+    rates_mbps=(10.0,),
+    rtts_ms=(20.0, 100.0),
+    claims=(RATIO,),
+    figures=(FIGURE,),
+    published=PAPER,
+)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return evaluate([load(MADE.write(tmp_path_factory.mktemp("runs") / "run"))])
+
+
+def test_a_row_says_what_was_published_and_what_came_out(results: Results) -> None:
+    table = published(results)
+    assert table is not None
+    ratio, size, memory = table.rows
+    assert [cell.text for cell in ratio[:4]] == ["<b>half</b>", "figure 1", "20 ms RTT", "0.01 to 2"]
+    assert re.fullmatch(r"0\.\d{3}", ratio[4].text)
+    assert re.fullmatch(r"\[0\.\d{3}–0\.\d{3}\]", ratio[4].aside)  # noqa: RUF001 - as it is printed
+    assert [cell.text for cell in ratio[5:]] == ["5", "reproduced", "1", "no TLS"]
+    assert ratio[7].link == "#figure-study-1"
+    assert [size[2].text, size[3].text] == ["HTTP/2 (TLS), 20 ms RTT", "1,000 kB to 2,000 kB, 5 % either way"]
+    assert [memory[column].text for column in (4, 6)] == ["–", "not comparable"]  # noqa: RUF001
+    assert memory[6].aside == "not told"
+    assert table.note.startswith("3 published claims: 2 reproduced, 1 not comparable. ")
+
+
+def test_the_estimate_is_that_of_the_studys_own_claim(results: Results) -> None:
+    (own,), (row, *_) = results.claims, results.published
+    assert own.comparison is not None
+    assert row.interval == (own.comparison.ratio, own.comparison.low, own.comparison.high)
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({"low": 0.61, "high": 0.61}, "0.61"),
+        ({"low": None, "high": 1.0}, "below 1"),
+        ({"low": 2.0, "high": None}, "above 2"),
+        ({"claim": BYTES, "low": 13_450.0, "high": 13_550.0}, "13.4 kB to 13.6 kB"),
+        ({"claim": replace(BYTES, metric="connections"), "low": 4.0, "high": 6.0}, "4 to 6"),
+        ({"claim": replace(BYTES, metric="plt_ms"), "low": 1100.0, "high": 1100.0}, "1,100 ms"),
+    ],
+)
+def test_published_values_have_their_unit(said: dict[str, object], text: str) -> None:
+    assert published_text(claim("x", **({"claim": RATIO} | said))) == text
+
+
+def test_rates_say_that_they_are_rates() -> None:
+    rate = claim("x", claim=replace(BYTES, metric="pages_per_s"), low=16.3, high=16.3)
+    assert value_text(rate, 16.34) == "16.3 per second"
+
+
+@pytest.mark.thorough
+def test_the_report_opens_with_the_table_and_links_to_the_figure(tmp_path: Path) -> None:
+    run = MADE.write(tmp_path / "run")
+    report = build([run])
+    assert summary(report.published).startswith("3 published claims")
+    text = report.path.read_text()
+    places = [text.index(f'id="{name}"') for name in ("table-published", "in-short", "figure-study-1", "run")]
+    assert places == sorted(places)
+    assert '<a href="#figure-study-1">1</a>' in text
+    assert "Figure 1: &lt;i&gt;pages&lt;/i&gt;" in text
+    assert "<b>half</b>" not in text
+    assert "Somebody &amp; others, 2012" in text
+    assert 'href="tables/figure-1.csv"' in text
+    for suffix in ("svg", "pdf", "png"):
+        assert (run / "figures" / f"study-1.{suffix}").is_file()
+    for name in ("published", "figure-1"):
+        for suffix in ("csv", "md", "tex"):
+            assert (run / "tables" / f"{name}.{suffix}").is_file()
+    with (run / "tables" / "published.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["verdict"] for row in rows] == ["reproduced", "reproduced", "not comparable"]
+    assert text.count("<b>Figure 1.</b>") == 1  # the report's own figures keep their numbers
+
+
+@pytest.mark.thorough
+def test_two_runs_of_a_study_have_one_table(tmp_path: Path) -> None:
+    runs = [load(replace(MADE, seed=seed).write(tmp_path / f"run{seed}")) for seed in (1, 2)]
+    both = evaluate(runs)
+    assert [row.published.name for row in both.published] == ["half", "bytes", "memory"]
+    seen = both.published[0].row
+    assert seen is not None
+    assert seen.comparison is not None
+    assert seen.comparison.n == 10
+
+
+def test_a_run_without_published_claims_has_no_such_table(tmp_path: Path) -> None:
+    assert published(evaluate([load(replace(MADE, published=None).write(tmp_path / "run"))])) is None
+
+
+def test_a_value_at_a_number_of_users_is_read_off_the_buckets(tmp_path: Path) -> None:
+    value = Claim(name="page", subject={"protocol": "http1"}, metric="page_ms", at_most=1100.0)
+    asked = [
+        claim(f"at {users}", claim=value, low=1000.0, high=1200.0, at_users=users) for users in (100, 5000)
+    ]
+    crowd = SyntheticCrowd(published=Publication(title="Users", source="2013", claims=tuple(asked)))
+    reached, beyond = evaluate([load(crowd.write(tmp_path / "run"))]).published
+    assert reached.published is not None
+    assert reached.published.claim == value
+    assert reached.interval is not None
+    assert 900 < reached.interval[0] < 2000
+    assert beyond.reason == "page_ms at 5000 users was not observed in any trial"

@@ -1,0 +1,247 @@
+"""The figures of a study file: what is read, what is measured for them, and one line for each that cannot be."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.cli.studychoice import chosen
+from harness.errors import StudyError
+from harness.model.figure import FigureKind, FigureSeries, StudyFigure
+from harness.study.figurefile import FIGURE_KEYS
+from harness.study.plan import Plan, make_plan
+from harness.study.study import Study
+from harness.study.studyfile import parse_study
+from tests.unit.harness.study.kindstudies import REQUESTS
+
+ROOT = Path(__file__).parents[4]
+STUDY = """
+name = "mine"
+pages = ["one", "two"]
+variants = ["plain", "inline_css"]
+engines = ["qtwebkit", "chromium"]
+protocols = ["http1", "spdy", "h2"]
+trials = 2
+{only}
+[[links]]
+down_mbps = 10
+rtt_ms = [20, 50]
+"""
+LINES = """
+[[figures]]
+name = "1"
+title = "Figure 1"
+x = "rtt_ms"
+series = [{protocol = "http1"}, {protocol = "spdy", label = "the new one"}]
+reference = {protocol = "http1"}
+where = {page = "one", variant = "plain", engine = "qtwebkit"}
+"""
+BARS = """
+[[figures]]
+name = "2"
+title = "Figure 2"
+kind = "bars"
+x = "page"
+series = ["variant"]
+where = {rtt_ms = 20, engine = "chromium", protocol = "h2"}
+metric = "bytes_down"
+"""
+
+
+def study(figures: str, only: str = "") -> Study:
+    return parse_study(STUDY.format(only=only) + figures, "mine.toml")
+
+
+def refused(figures: str, only: str = "") -> str:
+    with pytest.raises(StudyError) as caught:
+        study(figures, only)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message.removeprefix("mine.toml: ")
+
+
+def test_figures_are_read_with_all_that_they_say() -> None:
+    first, second = study(LINES + BARS).figures
+    http1 = FigureSeries({"protocol": "http1"})
+    assert first == StudyFigure(
+        name="1",
+        title="Figure 1",
+        kind=FigureKind.LINES,
+        x="rtt_ms",
+        series=(http1, FigureSeries({"protocol": "spdy"}, "the new one")),
+        metric="plt_ms",
+        where={"page": ("one",), "variant": ("plain",), "engine": ("qtwebkit",)},
+        reference=http1,
+    )
+    assert (second.kind, second.metric) == (FigureKind.BARS, "bytes_down")
+    assert [each.values for each in second.series] == [{"variant": "plain"}, {"variant": "inline_css"}]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            'name = "1"',
+            'name = "Figure 1"',
+            "figure 'Figure 1': name is 'Figure 1'; it may hold small letters",
+        ),
+        ('title = "Figure 1"\n', "", "figure '1': title must be a text"),
+        ('x = "rtt_ms"', 'x = "rtt"', "figure '1': x: unknown 'rtt'; known: page, "),
+        ('x = "rtt_ms"', 'x = "page"', "x is page, which is no number, and lines need one"),
+        (
+            'x = "rtt_ms"',
+            'x = "rtt_ms"\nkind = "pie"',
+            "kind: unknown 'pie'",
+        ),
+        ('x = "rtt_ms"', 'x = "rtt_ms"\ncolour = 1', "unknown key 'colour' in [figures]"),
+        ('x = "rtt_ms"', 'x = "rtt_ms"\nmetric = "pltms"', "metric: unknown 'pltms' (did you mean plt_ms?)"),
+        ('x = "rtt_ms"', 'x = "rtt_ms"\nmetric = "tls"', "metric: tls is no number"),
+        ('x = "rtt_ms"', 'x = "rtt_ms"\nmetric = "lcp_ms"', "metric: qtwebkit does not tell lcp_ms"),
+        ('page = "one"', 'page = "three"', "where: the study has no page 'three'"),
+        ('page = "one", ', "", "one point would hold several conditions, as they differ in page"),
+        ('protocol = "spdy"', 'protocol = "h3"', "series: the study has no protocol 'h3' (did you mean h2?)"),
+        (
+            'protocol = "spdy"',
+            'protocol = "h2"',
+            "series protocol h2: no condition of the study has all of this",
+        ),
+        ('protocol = "spdy"', "rtt_ms = 50", "series names rtt_ms, which is the figure's x"),
+        ('reference = {protocol = "http1"}', 'reference = {protocol = "h2"}', "is none of the series"),
+        ('engine = "qtwebkit"}', 'engine = "qtwebkit", protocol = "h2"}', "where: no condition of the study"),
+        ("series = [", 'series = ["rtt_ms"]\nxs = [', "unknown key 'xs'"),
+    ],
+)
+def test_a_figure_that_cannot_be_is_one_line(old: str, new: str, says: str) -> None:
+    assert old in LINES
+    assert says in refused(LINES.replace(old, new))
+
+
+def test_other_figures_that_cannot_be() -> None:
+    assert "series holds page, which is the figure's x" in refused(BARS.replace('["variant"]', '["page"]'))
+    assert "series must be a list with at least one entry" in refused(BARS.replace('["variant"]', "[]"))
+    assert "series holds 3; it is a list of tables" in refused(BARS.replace('["variant"]', "[3]"))
+    assert "two figures have the name '1'" in refused(LINES + LINES.replace('title = "', 'title = "The '))
+    assert refused(LINES.replace('name = "1"\n', "")).startswith("figure 1: name must be a text")
+
+
+def test_a_study_without_figures_has_the_plan_that_it_had() -> None:
+    plain = make_plan(study(""), 1)
+    with_figures = make_plan(study(LINES), 1)
+    assert "figures" not in json.loads(plain.to_lines().splitlines()[0])
+    assert plain.to_lines().splitlines()[1:] == with_figures.to_lines().splitlines()[1:]
+    assert Plan.from_lines(with_figures.to_lines(), "plan.jsonl") == with_figures
+
+
+def test_only_figures_measures_what_the_figures_hold() -> None:
+    whole = study(LINES + BARS.replace("Figure 2", "x"))
+    # Both figures use every page, variant, engine, protocol and link.
+    only = study(LINES + BARS, "only_figures = true")
+    wanted = [
+        cell
+        for cell, told in zip(whole.conditions, whole.dimensions, strict=True)
+        if any(figure.holds(told) for figure in whole.figures)
+    ]
+    assert list(only.conditions) == wanted
+    assert len(wanted) == 2 * 2 + 2 * 2 < len(whole.conditions)
+
+
+def test_only_figures_refuses_what_no_figure_has() -> None:
+    assert refused("", "only_figures = true").startswith(
+        "only_figures is true and the study has no [[figures]]"
+    )
+    assert refused(LINES, "only_figures = true").startswith("pages: two is in no figure")
+
+
+def options(folder: Path, text: str, *only: str) -> argparse.Namespace:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return argparse.Namespace(study=str(path), trials=None, until=None, only=list(only))
+
+
+def test_a_command_line_keeps_to_what_one_figure_needs(tmp_path: Path) -> None:
+    whole = study(LINES + BARS)
+    path, text, left = chosen(options(tmp_path, STUDY.format(only="") + LINES + BARS, "figure=1"))
+    assert {(cell.page, cell.protocol.value, cell.engine.value) for cell in left.conditions} == {
+        ("one", "http1", "qtwebkit"),
+        ("one", "spdy", "qtwebkit"),
+    }
+    assert left.figures == whole.figures[:1]
+    assert (left.pages, [each.value for each in left.engines]) == (("one",), ["qtwebkit"])
+    assert text == path.read_text() + "# run with --only figure=1\n"
+    assert set(left.conditions) < set(whole.conditions)
+
+
+def test_other_choices_leave_of_a_figure_what_is_measured(tmp_path: Path) -> None:
+    file = STUDY.format(only="only_figures = true") + LINES + BARS
+    _, _, left = chosen(options(tmp_path, file, "protocol=spdy"))
+    (figure,) = left.figures
+    assert ([each.label for each in figure.series], figure.reference) == (["the new one"], None)
+    assert (left.pages, left.variants[0].name) == (("one",), "plain")
+
+
+def test_a_figure_that_the_study_does_not_make_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"^--only figure=3: the study makes no figure '3'; it makes: 1, 2$"):
+        chosen(options(tmp_path, STUDY.format(only="") + LINES + BARS, "figure=3"))
+    with pytest.raises(StudyError, match=r"^--only figure=3: the study makes no figure '3'; it has none$"):
+        chosen(options(tmp_path, STUDY.format(only=""), "figure=3"))
+
+
+def test_other_kinds_have_figures_too() -> None:
+    made = parse_study(
+        f"""{REQUESTS}
+[[figures]]
+name = "rates"
+title = "Rates"
+x = "connections"
+series = ["depth"]
+where = {{engine = "wrk", protocol = "http1"}}
+""",
+        "rates.toml",
+    )
+    assert [each.values for each in made.figures[0].series] == [{"depth": 1}, {"depth": 8}]
+    assert made.figures[0].metric == "requests_per_s"
+
+
+@pytest.mark.parametrize("key", [*FIGURE_KEYS, "only_figures"])
+def test_every_key_is_documented(key: str) -> None:
+    text = (ROOT / "docs" / "methodology.md").read_text()
+    table = text.partition("## Figures of a study")[2].partition("\n## ")[0]
+    assert re.search(rf"^\|.*`{key}`.*\|.*\|$", table, re.MULTILINE)
+
+
+FACTORS = """
+[[factors]]
+name = "lossy"
+link = {loss_down_percent = 1, name = "lossy"}
+[[factors]]
+name = "small window"
+tcp = {initial_window = 3}
+[[figures]]
+name = "loss"
+title = "Loss"
+kind = "bars"
+x = "factor"
+series = ["protocol"]
+where = {factor = ["usual", "lossy"], page = "one", rtt_ms = 20, variant = "plain", engine = "qtwebkit"}
+"""
+
+
+def test_figures_hold_factors_and_leave_others_out(tmp_path: Path) -> None:
+    _, _, left = chosen(options(tmp_path, STUDY.format(only="") + FACTORS, "figure=loss"))
+    assert {(cell.factor, cell.protocol.value) for cell in left.conditions} == {
+        (factor, protocol) for factor in ("usual", "lossy") for protocol in ("http1", "spdy")
+    }
+    assert [part.factor for part in left.parts] == ["usual", "lossy"]
+    assert all(part.pages == ("one",) for part in left.parts)
+    assert "they differ in factor" in refused(
+        FACTORS.replace('factor = ["usual", "lossy"], ', "").replace('x = "factor"', 'x = "page"')
+    )
+
+
+def test_a_factor_has_no_figures_of_its_own() -> None:
+    said = refused(FACTORS.replace("tcp = {initial_window = 3}", "only_figures = true"))
+    assert "only_figures is the same for the whole run" in said

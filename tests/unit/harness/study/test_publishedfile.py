@@ -1,0 +1,209 @@
+"""Published claims: what is read of their files, how they follow the figures of a study, and one line for mistakes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.cli.studychoice import chosen
+from harness.errors import StudyError
+from harness.model.published import Publication
+from harness.study.plan import Plan, make_plan
+from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS, shipped_claims
+from harness.study.studyfile import parse_study, read_study, shipped_studies
+from tests.unit.harness.study.kindstudies import USERS
+
+ROOT = Path(__file__).parents[4]
+STUDY = """
+name = "mine"
+pages = ["one", "two"]
+protocols = ["http1", "h2"]
+trials = 2
+published = {published}
+[[links]]
+down_mbps = 10
+rtt_ms = [20, 50]
+[[figures]]
+name = "1"
+title = "Figure 1"
+x = "rtt_ms"
+series = ["protocol"]
+where = {{page = "one"}}
+"""
+HEAD = 'title = "A paper"\nsource = "Somebody, 2012"\n'
+CLAIM = """
+[[claims]]
+name = "half"
+text = "Half the time"
+stands = "figure 1"
+figure = "1"
+subject = {protocol = "h2"}
+reference = {protocol = "http1"}
+where = {rtt_ms = [20, 50]}
+published = [0.45, 0.55]
+"""
+
+
+def publication(folder: Path, claims: str, published: str = '"its.toml"', study: str = STUDY) -> Publication:
+    (folder / "its.toml").write_text(HEAD + claims)
+    found = parse_study(study.format(published=published), "mine.toml", folder).published
+    assert found is not None
+    return found
+
+
+def refused(folder: Path, claims: str, published: str = '"its.toml"') -> str:
+    with pytest.raises(StudyError) as caught:
+        publication(folder, claims, published)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message.removeprefix("mine.toml: ")
+
+
+def test_a_claim_keeps_to_the_conditions_of_its_figure(tmp_path: Path) -> None:
+    made = publication(tmp_path, CLAIM)
+    (claim,) = made.claims
+    assert (made.title, made.source) == ("A paper", "Somebody, 2012")
+    assert (claim.low, claim.high, claim.figure, claim.not_comparable) == (0.45, 0.55, "1", "")
+    assert claim.claim is not None
+    assert claim.claim.where == {"page": ("one",), "rtt_ms": (20.0, 50.0)}
+    assert not claim.claim.expects
+
+
+@pytest.mark.parametrize(
+    ("published", "bounds", "expects"),
+    [
+        ("0.5", (0.5, 0.5), {}),
+        ('"below 0.9"', (None, 0.9), {"ratio_below": 0.9}),
+        ('"above 1.5"', (1.5, None), {"ratio_within": (1.5, 1000)}),
+    ],
+)
+def test_a_value_is_a_number_or_a_bound(
+    tmp_path: Path, published: str, bounds: tuple[float | None, float | None], expects: dict[str, object]
+) -> None:
+    (claim,) = publication(tmp_path, CLAIM.replace("[0.45, 0.55]", published)).claims
+    assert (claim.low, claim.high) == bounds
+    assert claim.claim is not None
+    assert {key: getattr(claim.claim, key) for key in ("ratio_below", "ratio_within")} == {
+        "ratio_below": None,
+        "ratio_within": None,
+    } | expects
+
+
+def test_a_value_without_a_reference_is_of_the_metric_itself(tmp_path: Path) -> None:
+    text = CLAIM.replace('reference = {protocol = "http1"}\n', 'metric = "bytes_down"\ntolerance = "5 %"\n')
+    (claim,) = publication(tmp_path, text.replace("[0.45, 0.55]", "1_222_000")).claims
+    assert claim.claim is not None
+    assert (claim.claim.at_most, claim.claim.metric) == (1_222_000, "bytes_down")
+    assert claim.bounds == pytest.approx((1_160_900, 1_283_100))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('figure = "1"', 'figure = "7"', "claim 'half': figure: the study makes no figure '7'; it makes: 1"),
+        ('"h2"', '"h4"', "claim 'half': subject: the study has no protocol 'h4' (did you mean h2?)"),
+        ("[20, 50]", "[20, 70]", "where: the study has no rtt_ms 70; it has: 20, 50"),
+        ("rtt_ms =", "rtt =", "unknown key 'rtt' in [where]"),
+        ("published = [0.45, 0.55]", "", "published is missing"),
+        ("[0.45, 0.55]", "[0.55, 0.45]", "published is 0.55 to 0.45; the first must not be above"),
+        ("[0.45, 0.55]", "[1]", "published must be two numbers"),
+        ("[0.45, 0.55]", '"about 1"', "published is 'about 1'; a bound is written as in"),
+        ("[0.45, 0.55]", '"below 1"\ntolerance = "5 %"', "tolerance goes with a published value or range"),
+        ("[0.45, 0.55]", "1\ntolerance = 5", "tolerance must be a text such as"),
+        ("[0.45, 0.55]", "1\nmetric = 'tls'", "metric: tls is no number"),
+        ("[0.45, 0.55]", "1\nat_users = 5", "at_users goes with studies of users"),
+        ("text =", "txt =", "unknown key 'txt' in [claims] (did you mean text?)"),
+        ('text = "Half the time"', 'text = "Half\\nthe time"', "text must be a text of one line"),
+        ('stands = "figure 1"\n', "", "stands must be a text"),
+    ],
+)
+def test_a_claim_that_cannot_be_is_one_line(tmp_path: Path, old: str, new: str, says: str) -> None:
+    assert old in CLAIM
+    found = refused(tmp_path, CLAIM.replace(old, new))
+    assert found.startswith("published its.toml: claim 'half': ")
+    assert says in found
+
+
+def test_files_that_cannot_be_are_one_line(tmp_path: Path) -> None:
+    assert "two claims have the name 'half'" in refused(
+        tmp_path, CLAIM + CLAIM.replace('text = "', 'text = "Not ')
+    )
+    assert "it has neither conditions" in refused(tmp_path, CLAIM[: CLAIM.index("subject")])
+    assert "claims must be a list" in refused(tmp_path, "")
+    assert "it is not TOML" in refused(tmp_path, "[[")
+    assert "unknown key 'author' in published claims" in refused(tmp_path, f'author = "x"\n{CLAIM}')
+    assert refused(tmp_path, CLAIM, '"none.toml"').startswith("published: no file ")
+    named = refused(tmp_path, CLAIM, '"users-2031"')
+    assert named.startswith("published: no claims are named 'users-2031' (did you mean users-2013?)")
+    assert "published must name claims" in refused(tmp_path, CLAIM, "3")
+    assert "published must name claims" in refused(tmp_path, CLAIM, "{short = true}")
+    assert "unknown key 'shorter'" in refused(tmp_path, CLAIM, '{claims = "its.toml", shorter = true}')
+
+
+def test_of_a_short_form_what_it_lacks_is_not_comparable(tmp_path: Path) -> None:
+    text = (
+        CLAIM.replace("[20, 50]", "[20, 70]")
+        + CLAIM.replace("half", "seventy").replace("[20, 50]", "70")
+        + CLAIM.replace("half", "seven").replace('figure = "1"', 'figure = "7"')
+        + CLAIM.replace("half", "spdy").replace('"h2"', '"spdy"')
+    )
+    narrowed, seventy, seven, spdy = publication(tmp_path, text, '{claims = "its.toml", short = true}').claims
+    assert narrowed.claim is not None
+    assert narrowed.claim.where["rtt_ms"] == (20.0,)
+    assert [each.claim for each in (seventy, seven, spdy)] == [None] * 3
+    assert seventy.not_comparable == "this form of the study measures no rtt_ms 70"
+    assert seven.not_comparable == "this form of the study makes no figure 7"
+    assert spdy.not_comparable == "this form of the study measures no protocol spdy"
+
+
+def test_ratios_only_tells_values_without_a_verdict(tmp_path: Path) -> None:
+    text = CLAIM + CLAIM.replace("half", "ms").replace('reference = {protocol = "http1"}\n', "")
+    ratio, value = publication(tmp_path, text, '{claims = "its.toml", ratios_only = true}').claims
+    assert (ratio.not_comparable, value.claim is None) == ("", False)
+    assert "compares ratios alone" in value.not_comparable
+
+
+def test_a_plan_carries_what_was_published(tmp_path: Path) -> None:
+    (tmp_path / "its.toml").write_text(HEAD + CLAIM)
+    plan = make_plan(parse_study(STUDY.format(published='"its.toml"'), "mine.toml", tmp_path), 1)
+    assert plan.published is not None
+    assert Plan.from_lines(plan.to_lines(), "plan.jsonl") == plan
+
+
+def test_a_command_line_keeps_to_the_claims_of_what_is_left(tmp_path: Path) -> None:
+    whole = CLAIM + CLAIM.replace("half", "all").replace('figure = "1"\n', "")
+    study = STUDY.replace("[[figures]]", "[[figures]]", 1)
+    (tmp_path / "its.toml").write_text(HEAD + whole)
+    (tmp_path / "mine.toml").write_text(study.format(published='"its.toml"'))
+    arguments = argparse.Namespace(
+        study=str(tmp_path / "mine.toml"), trials=None, until=None, only=["page=two"]
+    )
+    _, _, left = chosen(arguments)
+    assert left.published is not None
+    assert [each.name for each in left.published.claims] == ["all"]
+
+
+def test_a_number_of_users_goes_with_crowds(tmp_path: Path) -> None:
+    text = CLAIM[: CLAIM.index("figure =")] + (
+        'subject = {protocol = "h2"}\nmetric = "page_ms"\nat_users = 100\npublished = 1100\n'
+    )
+    study = "published = {published}\n" + USERS.replace("{", "{{").replace("}", "}}")
+    (claim,) = publication(tmp_path, text, study=study).claims
+    assert claim.at_users == 100
+
+
+@pytest.mark.parametrize("name", shipped_claims())
+def test_the_claims_that_ship_are_those_of_a_study_that_ships(name: str) -> None:
+    made = read_study(shipped_studies()[name]).published
+    assert made is not None
+    assert len(made.claims) > 4
+
+
+@pytest.mark.parametrize("key", [*PUBLISHED_KEYS, *FILE_KEYS, "short", "ratios_only"])
+def test_every_key_is_documented(key: str) -> None:
+    text = (ROOT / "docs" / "methodology.md").read_text()
+    table = text.partition("## Published claims")[2].partition("\n## ")[0]
+    assert re.search(rf"`{key}`", table)
