@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+CLOCK_MS = 1.0  # logs count whole ms
 ABORTED = -3  # the page, or the browser for it, took the request back
 
 Headers = tuple[
@@ -126,7 +127,7 @@ class Connection:
 class BrowserLog:
     """What one browser process did on the network.
 
-    `lookups` are the first look-ups of names in the DNS. `epoch_ms` added to a time of the log is ms since 1970.
+    `lookups` are the look-ups of each name in the DNS. `epoch_ms` added to a time of the log is ms since 1970.
     `browser` is its name and version, where the log tells. A log that is not `whole` ends before its browser did.
     `h2_windows` are those for streams that it set, by connection.
     """
@@ -134,10 +135,16 @@ class BrowserLog:
     requests: tuple[Request, ...]
     connections: tuple[Connection, ...]
     h2_windows: tuple[int, ...] = ()
-    lookups: Mapping[str, Span] = field(default_factory=dict)
+    lookups: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
     epoch_ms: float = 0.0
     browser: tuple[str, str] | None = None
     whole: bool = True
+
+    def lookup_for(self, made: Connection, name: str) -> Span | None:
+        """The last look-up of a name that was over when the connection began; a frame has its own cache of names."""
+        began = made.connecting.began_ms if made.connecting is not None else 0.0
+        before = [each for each in self.lookups.get(name, ()) if each.ended_ms <= began + CLOCK_MS]
+        return max(before, key=lambda each: each.ended_ms, default=None)
 
     @property
     def page_requests(self) -> tuple[Request, ...]:

@@ -34,14 +34,14 @@ def carriers_of(log: EventLog) -> dict[int, int]:
     return found
 
 
-def lookups_of(log: EventLog) -> dict[str, Span]:
-    """The first look-up of each name."""
-    found: dict[str, Span] = {}
+def lookups_of(log: EventLog) -> dict[str, tuple[Span, ...]]:
+    """The look-ups of each name."""
+    found: dict[str, tuple[Span, ...]] = {}
     for events in log.of("HOST_RESOLVER_IMPL_JOB").values():
         asked = next((each.parameters["host"] for each in events if "host" in each.parameters), "")
         name = urlsplit(asked).hostname or asked
         for took, _ in spans(events, "HOST_RESOLVER_MANAGER_JOB"):
-            found.setdefault(name, took)
+            found[name] = (*found.get(name, ()), took)
     return found
 
 

@@ -109,11 +109,11 @@ def connections_made(log: str, epoch_ms: float = 0.0) -> tuple[Connection, ...]:
     )
 
 
-def lookups_made(log: str, epoch_ms: float = 0.0) -> dict[str, Span]:
-    """The first look-up of each name that the hop's log tells of."""
-    found: dict[str, Span] = {}
+def lookups_made(log: str, epoch_ms: float = 0.0) -> dict[str, tuple[Span, ...]]:
+    """The first look-up of each name that the hop's log tells of: it remembers them."""
+    found: dict[str, tuple[Span, ...]] = {}
     for each in _made(log):
-        found.setdefault(each["name"], _took(each["began_ms"] - epoch_ms, each["lookup_ms"]))
+        found.setdefault(each["name"], (_took(each["began_ms"] - epoch_ms, each["lookup_ms"]),))
     return found
 
 

@@ -136,7 +136,7 @@ def _in_context(
             Around(
                 connection=made,
                 first=made is not None and first[made.local] == number,
-                lookup=log.lookups.get(request.host),
+                lookup=None if made is None else log.lookup_for(made, request.host),
                 body_bytes=travelled[number],
                 cached=before.get(request.url, request) if from_cache else None,
                 redirected=of_chain.get(request.chain) if request.chain or request.main_frame else None,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.browser.browserlog import ABORTED, BrowserLog, Exchange, Span
+from harness.browser.browserlog import ABORTED, BrowserLog, Connection, Exchange, Span
 from harness.browser.netlog import parse_netlog
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
@@ -253,7 +253,7 @@ def test_what_qtwebkit_does_not_tell_comes_from_the_servers_log() -> None:
     log = replace(
         seen.browser_log,
         connections=(replace(made, connecting=Span(1010, 1060)),),
-        lookups={"site.example": Span(1000, 1010)},
+        lookups={"site.example": (Span(1000, 1010),)},
     )
     found = har(planned(), replace(seen, browser_log=log), log, observe(seen))
     assert faults(found) == []
@@ -272,6 +272,24 @@ def test_what_qtwebkit_does_not_tell_comes_from_the_servers_log() -> None:
     }
     assert {(each["timings"]["connect"], each["timings"]["wait"]) for each in others} == {(-1, 150)}
     assert "browser" not in found["log"]
+
+
+def test_a_name_that_is_looked_up_again_for_a_frame_counts_for_its_own_connection() -> None:
+    made = [
+        Connection("10.0.0.1:443", f"10.64.0.1:{port}", None, None, None, None, Span(began, began + 50))
+        for port, began in ((4000, 1020), (4001, 1120))
+    ]
+    requests = tuple(
+        request(
+            f"{START}{number}",
+            started_ms=at,
+            answered_ms=at + 120,
+            exchange=Exchange(connection=each.local, sending_ms=at + 75, over_ms=at + 130),
+        )
+        for number, (each, at) in enumerate(zip(made, (1000, 1095), strict=True))
+    )
+    log = BrowserLog(requests, tuple(made), lookups={"site.example": (Span(1001, 1020), Span(1100, 1120))})
+    assert [each["timings"]["dns"] for each in har_of(log)["log"]["entries"]] == [19, 20]
 
 
 @pytest.mark.thorough

@@ -106,7 +106,7 @@ def test_what_is_told_of_a_request_in_detail() -> None:
     assert told.answered_with == (("Content-Type", "text/html"),)
     assert (told.status_line, told.decoded, told.decoded_bytes) == ("HTTP/1.1 200 OK", b"hello!", 7)
     assert (told.over_ms, told.sending_ms, told.connection) == (1200.0, None, None)
-    assert log.lookups == {"site.example": Span(900.0, 950.1)}
+    assert log.lookups == {"site.example": (Span(900.0, 950.1),)}
     assert [each.connecting for each in log.connections] == [Span(950.1, 1000.5)]
 
 
