@@ -64,6 +64,17 @@ def test_a_packed_study_finds_its_traces_and_makes_the_same_plan(
     assert make_plan(again, 1).to_lines() == (run / "plan.jsonl").read_text()
 
 
+def test_a_packed_study_finds_its_sets_of_pages(home: Path, tmp_path: Path) -> None:
+    sets = tmp_path / "home" / "sets"
+    sets.mkdir()
+    (sets / "mine.toml").write_text('pages = ["one", "two"]\n')
+    text = STUDY.format(trace="traces/lte.trace").replace('["one"]', '["@mine"]')
+    with open_run(tmp_path / "run", text, make_plan(parse_study(text, "s", tmp_path / "home"), 1)):
+        packed(tmp_path / "run", tmp_path / "packed")
+    again = parse_study((tmp_path / "packed" / "study.toml").read_text(), "again", tmp_path / "packed")
+    assert make_plan(again, 1) == read_plan(tmp_path / "run")
+
+
 def test_what_was_packed_can_be_packed_again(home: Path, tmp_path: Path) -> None:
     packed(run_of(tmp_path, "traces/lte.trace"), tmp_path / "first")
     packed(tmp_path / "first", tmp_path / "second")
