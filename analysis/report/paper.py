@@ -21,6 +21,7 @@ from analysis.report.kindtexts import TEXTS
 from analysis.report.methodtexts import method_texts
 from analysis.report.references import bibliography, originals
 from analysis.report.reportfigure import Figure
+from analysis.tables.figuretables import PREFIX
 from analysis.tables.table import Table, caption, tabular
 
 TEMPLATE = "paper.tex.j2"
@@ -54,7 +55,7 @@ def write(
         (directory / folder).mkdir(parents=True, exist_ok=True)
     for figure in figures:
         shutil.copyfile(report / figure.files["pdf"], directory / "figures" / f"{figure.name}.pdf")
-    for table in tables:
+    for table in _shown(tables):
         (directory / "tables" / f"{table.name}.tex").write_text(_float(table), encoding="utf-8")
     (directory / REFERENCES).write_text(bibliography(results), encoding="utf-8")
     path = directory / PAPER
@@ -79,7 +80,7 @@ def render(results: Results, tables: Sequence[Table], figures: Sequence[Figure])
         finalize=_escaped,
     )
     environment.filters["tex"] = Tex
-    names = [table.name for table in tables]
+    names = [table.name for table in _shown(tables)]
     return environment.from_string(source).render(
         title=facts.title(results),
         progress=facts.progress(results),
@@ -95,12 +96,21 @@ def render(results: Results, tables: Sequence[Table], figures: Sequence[Figure])
         other_tables=[name for name in names if name not in (*ANSWERS, *OF_METHODS)],
         tables_of_methods=[name for name in OF_METHODS if name in names],
         first=[figure for figure in figures if figure.first],
-        estimates=[figure for figure in figures if not figure.first and not figure.of_data],
+        asked=[figure for figure in figures if figure.asked],
+        estimates=[
+            figure for figure in figures if not figure.first and not figure.of_data and not figure.asked
+        ],
+        publications=results.publications,
         pictures=[figure for figure in figures if figure.of_data],
         pictures_say=TEXTS[results.kind].pictures,
         originals=[each.key for each in originals(results)],
         runs=words.listed(run_names(results.runs)),
     )
+
+
+def _shown(tables: Sequence[Table]) -> list[Table]:
+    """Those of the paper: the data of the study's own figures are drawn, and in the report's CSV files."""
+    return [table for table in tables if not table.name.startswith(PREFIX)]
 
 
 def _escaped(value: Any) -> str:

@@ -73,9 +73,10 @@ def ourselves(results: Results) -> Reference:
     return Reference("coldload", "misc", tuple(fields))
 
 
-def originals(results: Results) -> Iterator[Reference]:  # noqa: ARG001 - no run says so yet
+def originals(results: Results) -> Iterator[Reference]:
     """The studies that the runs repeat, where they say so."""
-    yield from ()
+    for number, each in enumerate(results.publications, start=1):
+        yield Reference(f"original{number}", "misc", (("title", each.title), ("howpublished", each.source)))
 
 
 def _year(results: Results) -> str:

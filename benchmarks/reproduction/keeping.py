@@ -46,6 +46,7 @@ def keep(name: str, results: Results, report: Path, target: Path, patterns: Sequ
     for part, frame in small_tables(report / "tables"):
         _write(frame, target / f"{name}.{part}.csv")
     _write(said_of_the_run(results), target / f"{name}.run.csv")
+    _write(deviations(results), target / f"{name}.differs.csv")
     for figure in sorted((report / "figures").glob("*.svg")):
         if any(fnmatch.fnmatch(figure.stem, pattern) for pattern in patterns):
             shutil.copyfile(figure, target / f"{name}.{figure.stem}.svg")
@@ -111,6 +112,12 @@ def said_of_the_run(results: Results) -> pd.DataFrame:
             ],
         }
     )
+
+
+def deviations(results: Results) -> pd.DataFrame:
+    """What of the set-up is not as it was published."""
+    differs = [each for publication in results.publications for each in publication.differs]
+    return pd.DataFrame({ROW: [str(number) for number, _ in enumerate(differs, start=1)], "differs": differs})
 
 
 def text(value: Any) -> str:

@@ -27,7 +27,13 @@ class RepeatedStudy:
 
 
 STUDIES = (
+    RepeatedStudy("spdy-2012", "spdy-2012-quick", ("--trials", "1"), ("claims", "study-*")),
     RepeatedStudy("requests-2012", "requests-2012-quick", ("--trials", "1"), ("claims", "study-*")),
-    RepeatedStudy("compression-2008", "compression-2008-quick", ("--trials", "1"), ("claims", "study-*")),
+    RepeatedStudy(
+        "compression-2008",
+        "compression-2008-quick",
+        ("--trials", "1", "--only", "page=text-50k"),
+        ("claims", "study-*"),
+    ),
     RepeatedStudy("users-2013", "users-2013-quick", ("--trials", "1"), ("claims", "study-*")),
 )

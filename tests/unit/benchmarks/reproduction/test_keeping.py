@@ -33,7 +33,13 @@ def test_the_files_of_a_study_hold_what_its_report_says(tmp_path: Path) -> None:
     (docs / "reproduction" / "mine-quick.run.csv").write_text("row\n")
     keep("mine", evaluate([load(run)]), run, docs / "reproduction", ("claims",))
     kept = {path.name for path in (docs / "reproduction").iterdir()}
-    assert kept == {"mine.claims.csv", "mine.claims.svg", "mine.run.csv", "mine-quick.run.csv"}
+    assert kept == {
+        "mine.claims.csv",
+        "mine.claims.svg",
+        "mine.run.csv",
+        "mine.differs.csv",
+        "mine-quick.run.csv",
+    }
     claims = read(docs / "reproduction" / "mine.claims.csv")
     assert [*claims] == [
         *("fewer-trips-20-ms-rtt", "fewer-trips-100-ms-rtt"),
