@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import ArchiveError
-from harness.model.device import MOBILE
+from harness.model.device import DESKTOP, MOBILE
 from harness.system.command import Command
 from harness.system.process import running
 from sites.archive import Archive, Response, write_archive
@@ -35,10 +35,7 @@ from sites.requisites import missing, walk
 from sites.urls import canonical_url, resolve
 from sites.warc import About
 
-USER_AGENTS: Mapping[str, str] = {
-    "desktop": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36",
-    "mobile": MOBILE.user_agent or "",
-}
+USER_AGENTS: Mapping[str, str] = {each.name: each.user_agent or "" for each in (DESKTOP, MOBILE)}
 LONGEST_USER_AGENT = 125  # HTTrack refuses more
 LONGEST_URL = 1000  # HTTrack's buffers hold 1024
 MAX_ROUNDS = 8

@@ -1,7 +1,7 @@
 """How Chromium is made to look like another device: flags for its start, commands for its tab. For both drivers.
 
 The user agent goes by flags, so that frames of other sites and workers have it, too; what no flag does goes by
-commands of the Chrome DevTools Protocol, before the page is loaded. A desktop needs neither.
+commands of the Chrome DevTools Protocol, before the page is loaded. A desktop needs none of these.
 """
 
 from __future__ import annotations

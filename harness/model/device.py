@@ -17,7 +17,9 @@ class Screen:
 
 @dataclass(frozen=True)
 class Device:
-    """What the browser says it runs on. Without screen and user agent: the browser as it is, in a window."""
+    """What the browser says it runs on. Without a screen: a window. Without a user agent: its own, which says that
+    it is headless, and to which some pages show something else.
+    """
 
     name: str
     user_agent: str | None = None
@@ -27,10 +29,13 @@ class Device:
         return self.name
 
 
-DESKTOP = Device("desktop")
+# Chrome's reduced user agents, the same on all desktops with Linux, and on all Android phones, of a major version.
+DESKTOP = Device(
+    "desktop",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36",
+)
 MOBILE = Device(
     "mobile",
-    # Chrome's reduced user agent, the same on all Android phones of a major version.
     "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) "
     "Chrome/156.0.0.0 Mobile Safari/537.36",
     Screen(412, 915, 2.625),  # Google Pixel 6 and 7

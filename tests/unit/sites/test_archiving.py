@@ -32,15 +32,16 @@ def test_the_load_comes_first_and_the_mirror_fills_in(tmp_path: Path) -> None:
 
 def test_a_user_agent_makes_a_device() -> None:
     assert device_of("mobile") is MOBILE
-    assert "Headless" not in (device_of("desktop").user_agent or "Headless")
+    assert device_of("desktop") == DESKTOP
+    assert "Headless" not in (DESKTOP.user_agent or "Headless")
     assert device_of("My agent/1.0").user_agent == "My agent/1.0"
     for bad in ("", " ", "two\nlines", "caf\xe9"):
         with pytest.raises(ArchiveError, match="no browser can send"):
             device_of(bad)
 
 
-def test_a_desktop_is_left_alone_and_a_phone_is_one_in_all() -> None:
-    assert (device.flags(DESKTOP), device.commands(DESKTOP)) == ((), ())
+def test_a_desktop_is_what_it_says_and_a_phone_is_one_in_all() -> None:
+    assert (device.flags(DESKTOP), device.commands(DESKTOP)) == ((f"--user-agent={DESKTOP.user_agent}",), ())
     assert f"--user-agent={MOBILE.user_agent}" in device.flags(MOBILE)
     commands = dict(device.commands(MOBILE))
     metrics = commands["Emulation.setDeviceMetricsOverride"]
