@@ -226,11 +226,10 @@ class CaddySettings(ServerSettings):
 
 @dataclass(frozen=True)
 class GatewaySettings(ServerSettings):
-    """The gateway's, all of SPDY: how many streams a browser may have open, and whether its windows limit what is sent.
-    It is one process with one thread, and nginx behind it.
+    """The gateway's: whether the browser's windows of SPDY limit what is sent. It is one process with one thread, and
+    nginx behind it.
     """
 
-    spdy_streams: int = _number("spdy_streams", 100, 1, 10_000)
     spdy_flow_control: bool = _truth("spdy_flow_control", default=True)
 
     @property

@@ -38,6 +38,7 @@ class GatewayFixed:
     header_bytes: int = 131072
     # What browsers and servers of the time had in common and is safe; which of the two is decided by the key.
     ciphers: str = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"
+    spdy_streams: int = 100
     spdy_chunk_bytes: int = 8192
 
 
