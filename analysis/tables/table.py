@@ -145,7 +145,7 @@ def tabular(table: Table, *, wrapped: str = "", rows: int | None = None) -> str:
         _head(table, column) if wrapped else escape_latex(text) for column, text in enumerate(table.head)
     ]
     head = [
-        rf"\multicolumn{{2}}{{r}}{{{text}}}" if table.has_aside(column) else text
+        rf"\multicolumn{{2}}{{r}}{{{text}}}" if _stands_apart(table, column) else text
         for column, text in enumerate(heads)
     ]
     body: list[str] = []
@@ -153,7 +153,7 @@ def tabular(table: Table, *, wrapped: str = "", rows: int | None = None) -> str:
         cells = [
             text
             for column, cell in enumerate(row)
-            for text in ((cell.text, cell.aside) if table.has_aside(column) else (cell.text,))
+            for text in ((cell.text, cell.aside) if _stands_apart(table, column) else (str(cell),))
         ]
         body += [r"\addlinespace"] if starts else []
         line = " & ".join(map(escape_latex, cells))
@@ -179,11 +179,16 @@ def _head(table: Table, column: int) -> str:
     return rf"\shortstack[{'l' if table.is_text(column) else 'r'}]{{{told}}}" if len(lines) > 1 else told
 
 
+def _stands_apart(table: Table, column: int) -> bool:
+    """Whether the small text beside a number has a column of its own; behind words it goes on with them."""
+    return table.has_aside(column) and not table.is_text(column)
+
+
 def _layout(table: Table, column: int, wrapped: str) -> str:
     if not table.is_text(column):
         return "r@{~}l" if table.has_aside(column) else "r"
-    long = max((len(row[column].text) for row in table.rows), default=0) > LONGEST_ON_ONE_LINE
-    return f"p{{{wrapped}}}" if wrapped and long and not table.has_aside(column) else "l"
+    long = max((len(str(row[column])) for row in table.rows), default=0) > LONGEST_ON_ONE_LINE
+    return f"p{{{wrapped}}}" if wrapped and long else "l"
 
 
 def escape_markdown(text: str) -> str:

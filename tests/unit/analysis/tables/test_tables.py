@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +15,7 @@ from analysis.labels.latex import escape_latex
 from analysis.runs.rundirectory import load
 from analysis.tables import tables
 from analysis.tables.calibration import calibration
-from analysis.tables.table import Shown, Table, to_csv, to_latex, to_markdown
+from analysis.tables.table import Shown, Table, tabular, to_csv, to_latex, to_markdown
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 
@@ -67,6 +68,16 @@ def test_latex_is_booktabs_with_everything_escaped() -> None:
     assert escape_latex("\\~^<>{}#$") == (
         r"\textbackslash{}\textasciitilde{}\textasciicircum{}\textless{}\textgreater{}\{\}\#\$"
     )
+
+
+@pytest.mark.parametrize("wrapped", ["", "4cm"])
+def test_a_row_of_latex_has_as_many_cells_as_columns_also_with_words_beside_words(wrapped: str) -> None:
+    verdict = (Shown("reproduced", "direction open"), Shown("not comparable"))
+    rows = tuple((*row, each) for row, each in zip(TABLE.rows, verdict, strict=True))
+    lines = tabular(replace(TABLE, head=(*TABLE.head, "Verdict"), rows=rows), wrapped=wrapped).splitlines()
+    assert lines[0] == r"\begin{tabular}{lrr@{~}ll}"
+    assert r"1,235 & [1,200--1,260] & reproduced direction open \\" in lines[4]
+    assert [line.count(" & ") for line in lines if line.endswith(r"\\")] == [3, 4, 4]
 
 
 def test_protocols_stand_side_by_side_as_long_as_they_fit(results: Results, tmp_path: Path) -> None:
