@@ -159,9 +159,7 @@ class BrowserLog:
         """What the log would hold if the browser had been closed at that time, by the log's clock."""
         requests = tuple(each.cut(clock_ms) for each in self.requests if each.started_ms <= clock_ms)
         made = tuple(
-            each
-            for each in self.connections
-            if each.connecting is None or each.connecting.ended_ms <= clock_ms
+            each for each in self.connections if each.connecting is None or each.connecting.ended_ms <= clock_ms
         )
         return replace(self, requests=requests, connections=made)
 

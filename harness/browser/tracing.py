@@ -44,8 +44,7 @@ def read(send: Send, stream: str, path: Path) -> bool:
     """Write what a stream holds to a file; whether that is a whole trace, which it is not before the browser has ended
     it. TrialFailed when it is too large.
     """
-    unpacking, size = zlib.decompressobj(GZIP), 0
-    told: dict[str, Any] = {"eof": False}
+    unpacking, size, told = zlib.decompressobj(GZIP), 0, {"eof": False}
     with path.open("wb") as file:
         while not told["eof"]:
             told = dict(send("IO.read", {"handle": stream, "offset": size}))
