@@ -18,6 +18,7 @@ import pytest
 from harness.model.engine import Driver
 from harness.model.link import Link
 from harness.model.protocol import Protocol
+from harness.model.settings import TcpSettings
 from harness.model.soundness import FOREIGN_CPU_LIMIT, MACHINE, unsound
 from harness.outcome import Outcome
 from harness.records import Record
@@ -150,9 +151,9 @@ def test_another_link_than_the_conditions_is_noticed(tmp_path: Path) -> None:
             right = opened.testbed.client
 
             def wrong(
-                _link: Link, *, block: int = 0, pcap: Path | None = None
+                _link: Link, *, block: int = 0, pcap: Path | None = None, tcp: TcpSettings | None = None
             ) -> AbstractContextManager[Client]:
-                return right(Link.of(50, 10), block=block, pcap=pcap)
+                return right(Link.of(50, 10), block=block, pcap=pcap, tcp=tcp)
 
             opened.testbed.client = wrong  # type: ignore[method-assign,assignment]  # the sabotage
             return trial(opened, 1, condition("small", Protocol.HTTP1, link=Link.of(50, 100)))

@@ -224,7 +224,7 @@ def test_a_run_on_a_full_disk_goes_on_once_there_is_room(study: Coldload) -> Non
     """The disk has room for the plan and a record or two; then for all."""
     (study.folder / "disk").mkdir()
     script = (
-        'mount -t tmpfs -o size=32k none disk && "$@"; echo "ended with $?"; wc -l < disk/out/records.jsonl; '
+        'mount -t tmpfs -o size=44k none disk && "$@"; echo "ended with $?"; wc -l < disk/out/records.jsonl; '
         'mount -o remount,size=100m disk && "$@" && cp -r disk/out kept'
     )
     prefix = ("unshare", "--mount", "sh", "-c", script, "sh")
