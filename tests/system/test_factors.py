@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from harness.link.emulated import DEVICE
 from harness.model.condition import Served
 from harness.model.engine import Engine
@@ -15,6 +17,8 @@ from harness.system.program import run
 from harness.testbed.studybed import ServedPart
 from harness.trial.bench import Bench, opened
 from tests.system.conftest import Coldload, inside, small_site
+
+pytestmark = pytest.mark.lengthy
 
 STUDY = """
 name = "tiny"

@@ -87,6 +87,7 @@ def test_a_variant_is_served_beside_its_original_and_asks_for_less(tmp_path: Pat
     assert core.planned.condition.variant.name == "core"
 
 
+@pytest.mark.lengthy
 def test_a_filter_that_breaks_the_page_is_found_and_switched_off(tmp_path: Path) -> None:
     poem = "body { font: 60px monospace } #poem { white-space: pre }"
     body = (
@@ -113,6 +114,7 @@ def test_a_filter_that_breaks_the_page_is_found_and_switched_off(tmp_path: Path)
     assert (code, "is switched off already" in said, "DIFFERS" in said) == (0, True, False), said
 
 
+@pytest.mark.lengthy
 def test_a_page_that_differs_by_itself_is_blamed_on_no_filter(tmp_path: Path) -> None:
     body = """<p>a  b</p><script>
     let mixed = 0;
