@@ -29,7 +29,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
     found = [
         ("Study", _each(run.study for run in runs)),
         ("Design", ", ".join(_design(results))),
-        ("Load", _load(records)),
+        ("Load", _load(results)),
         ("Trials", f"{len(records):,} recorded, {len(results.sifted.kept):,} of them in the estimates"),
         ("Measured", _dates(records)),
         ("Seed", _each(str(run.plan.seed) for run in runs if run.plan.seed is not None)),
@@ -64,13 +64,14 @@ def _design(results: Results) -> list[str]:
     ]
 
 
-def _load(records: pd.DataFrame) -> str:
+def _load(results: Results) -> str:
     """What the generators put on the server; empty for page loads."""
-    said = (
-        [f"users {each}" for each in sorted(records["users"].dropna().unique())] if "users" in records else []
-    )
-    for name in ("connections", "depth"):
-        if name in records and "users" not in records:
+    records = results.records
+    if results.kind is Kind.USERS:
+        return "; ".join(f"users {each}" for each in sorted(records["users"].dropna().unique()))
+    said = []
+    for name in ("connections", "depth") if results.kind is Kind.REQUESTS else ():
+        if name in records:
             values = sorted(records[name].dropna().unique())
             said.append(f"{name} {', '.join(words.number(value) for value in values)}")
     return "; ".join(said)

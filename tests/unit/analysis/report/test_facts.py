@@ -57,3 +57,9 @@ def test_many_differences_are_counted(tmp_path: Path) -> None:
     second = {"programs": {str(number): "2" for number in range(9)}}
     (said,) = notes(tmp_path, first, second)
     assert said.endswith("programs.5 is 1 or 2; and 3 more settings.")
+
+
+def test_the_connections_of_page_loads_are_no_load_on_the_server(tmp_path: Path) -> None:
+    results = evaluate([load(MADE.write(tmp_path / "run"))])
+    assert "connections" in results.records
+    assert "Load" not in dict(facts.facts(results))
