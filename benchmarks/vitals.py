@@ -53,7 +53,6 @@ CACHE = cache_folder() / "benchmark-vitals"
 NPM = Path(sys.executable).parent / "npm"
 NODE = Path(sys.executable).parent / "node"
 NPM_SECONDS, LIGHTHOUSE_SECONDS = 600, 120
-PORT = 9222  # in the client's own network namespace
 
 PARTS = ("web-vitals", "lighthouse", "trace")
 PAGES = ("agency", "dummy-2012", "icons-2013", "text-100k")
@@ -161,6 +160,23 @@ def own_loads(opened: Bench, page: str, loads: int) -> Iterator[Observation]:
             print(f"  not counted: {page}: {record.outcome}: {record.reason}")
 
 
+def lighthouse(modules: Path, url: str, port: str) -> Command:
+    """Lighthouse on the client's host, whose browser listens at this port of the loopback device there."""
+    return Command.of(
+        NODE,
+        modules / "lighthouse" / "cli" / "index.js",
+        url,
+        f"--port={port}",
+        "--output=json",
+        "--quiet",
+        "--throttling-method=provided",
+        "--form-factor=desktop",
+        "--screenEmulation.disabled",
+        "--no-emulatedUserAgent",
+        f"--only-audits={','.join(OF_LIGHTHOUSE.values())}",
+    ).on(client_network_path())
+
+
 def by_lighthouse(opened: Bench, page: str, loads: int, modules: Path) -> Iterator[Figures]:
     """Lighthouse's figures, observed and not simulated, in Chromiums of the same policy on the client's host."""
     cell = condition(page)
@@ -174,22 +190,14 @@ def by_lighthouse(opened: Bench, page: str, loads: int, modules: Path) -> Iterat
         ):
             opened.testbed.resolver.use(endpoint.address)
             flags = (*home.launch().flags, f"--user-data-dir={home.profile}")
-            browser = Command.of(maker.launcher, *flags, f"--remote-debugging-port={PORT}", "about:blank")
-            asked = Command.of(
-                NODE,
-                modules / "lighthouse" / "cli" / "index.js",
-                endpoint.start_url,
-                f"--port={PORT}",
-                "--output=json",
-                "--quiet",
-                "--throttling-method=provided",
-                "--form-factor=desktop",
-                "--screenEmulation.disabled",
-                "--no-emulatedUserAgent",
-                f"--only-audits={','.join(OF_LIGHTHOUSE.values())}",
-            ).on(client_network_path())
-            ready = home.profile / "DevToolsActivePort"
-            with running(browser, home.folder / "browser.log", ready=ready.exists):
+            browser = Command.of(maker.launcher, *flags, "--remote-debugging-port=0", "about:blank")
+            port = home.profile / "DevToolsActivePort"
+            with running(
+                browser,
+                home.folder / "browser.log",
+                ready=lambda port=port: port.exists() and port.read_text(),
+            ):
+                asked = lighthouse(modules, endpoint.start_url, port.read_text().split()[0])
                 told = json.loads(run(asked, timeout_s=LIGHTHOUSE_SECONDS))
             audits = {
                 name: told["audits"][audit].get("numericValue") for name, audit in OF_LIGHTHOUSE.items()
