@@ -14,7 +14,7 @@ from harness.outcome import Outcome
 from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
 
-RECORD_SCHEMA = 1
+RECORD_SCHEMA = 2  # 1: lcp_ms, cls and tbt_ms ended two frames after the load event
 
 Seen = TypeVar("Seen", bound=AnyObservation, default=Any)
 

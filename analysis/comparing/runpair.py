@@ -13,6 +13,7 @@ from analysis.comparing.claimchanges import ClaimChanges, claim_changes
 from analysis.comparing.matching import Matched, Side, matched
 from analysis.labels import metrics
 from analysis.runs.alike import Difference, differences, kind_of
+from analysis.runs.meanings import of_one_meaning
 from analysis.runs.rundirectory import RECORDS, Run, load
 from analysis.statistics.compare import Certainty
 from harness.errors import RecordsError
@@ -59,12 +60,14 @@ def read_pair(a: Path, b: Path, metric: str | None, margin: float) -> RunPair:
     RecordsError when one is none, both are the same, they are of different kinds, or nothing can be compared;
     StudyError when the kind has no such metric that is a number.
     """
-    runs = load(a), load(b)
+    first, second = load(a), load(b)
     if a.resolve() == b.resolve():
         raise RecordsError(f"the same run is given twice: {a} and {b}; name two runs")
     if filecmp.cmp(a / RECORDS, b / RECORDS, shallow=False):
         raise RecordsError(f"{b} holds the very records of {a}: it is a copy; name two runs")
-    kind = kind_of(runs)
+    kind = kind_of([first, second])
+    first, second = of_one_meaning([first, second])
+    runs = first, second
     metric = numeric_metric(metric or main_metric(kind), kind)
     sides = Side.of(runs[0]), Side.of(runs[1])
     found = matched(*sides)

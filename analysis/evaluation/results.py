@@ -22,6 +22,7 @@ from analysis.labels import engines, metrics, protocols
 from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns, varying
 from analysis.runs.alike import kind_of
 from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift
+from analysis.runs.meanings import of_one_meaning
 from analysis.runs.rundirectory import Run
 from analysis.runs.series import Series, series_of_all
 from analysis.statistics.compare import MARGIN, Certainty
@@ -131,10 +132,12 @@ def evaluate(
 ) -> Results:
     """Sift the records of the runs, estimate every condition, judge the claims and compare what else there is.
 
-    RecordsError when the runs did not measure the same kind. `rules` are those of the kind unless given.
-    Blocks pair within their own run only. `margin` (> 0) is the difference that is declared not to matter.
+    RecordsError when the runs did not measure the same kind, or only some were traced. `rules` are those of
+    the kind unless given. Blocks pair within their own run only. `margin` (> 0) is the difference that is declared not
+    to matter.
     """
     kind = kind_of(runs)
+    runs = of_one_meaning(runs)
     metric = main_metric(kind)
     condition = tuple(dict.fromkeys(column for run in runs for column in run.condition_columns))
     condition = tuple(column for column in condition if column != AGAIN)

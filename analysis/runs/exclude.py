@@ -65,13 +65,19 @@ def little_of_the_page(records: pd.DataFrame) -> pd.Series[bool]:
     return requests < LEAST_OF_THE_PAGE * _usual_requests(records)
 
 
+def _painted(records: pd.DataFrame) -> pd.Series[bool]:
+    """Whether anything was painted with the load; a first paint may also come later, of a page observed until then."""
+    told = _column(records, "painted")
+    return told.eq(True) | (told.isna() & _column(records, "fcp_ms").notna())
+
+
 def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
     """Loads that showed nothing, of a page that other loads showed.
 
     Chromium tells of a first paint, or of none: then it must also have asked for less than usual, since a small page
     may have its load event before its first paint. QtWebKit tells whether its viewport is of one colour.
     """
-    blank, painted = _column(records, "blank"), _column(records, "fcp_ms").notna()
+    blank, painted = _column(records, "blank"), _painted(records)
     shown = (painted | blank.eq(False)).groupby(_by_page(records), dropna=False).transform("any")
     telling = [engine.value for engine in BROWSERS if engine.traits.tells_of_paints]
     unpainted = ~painted & _column(records, "engine").isin(telling)

@@ -13,7 +13,7 @@ from harness.model.kind import Kind
 from harness.model.metrics import metrics_of
 from harness.model.workload import Users
 
-SCHEMA = 1
+SCHEMAS = (1, 2)
 LINK_COLUMNS = {
     "name": "link",
     "down_mbps": "down_mbps",
@@ -81,8 +81,9 @@ def check_keys(data: Mapping[str, Any], where: str) -> None:
     ]
     if missing:
         raise RecordsError(
-            f"{where}: a record of schema {shown(data.get('schema'))} without {', '.join(missing)}; this version reads "
-            f"schema {SCHEMA}: read the run with the version that wrote it, or run its study again"
+            f"{where}: a record of schema {shown(data.get('schema'))} without {', '.join(missing)}; this version "
+            f"reads schema {' and '.join(map(str, SCHEMAS))}: read the run with the version that wrote it, or run its "
+            "study again"
         )
 
 

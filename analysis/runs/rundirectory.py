@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.runs.flatrecord import SCHEMA, check_keys, flat_condition, flat_record, kind_of, numbers_of
+from analysis.runs.flatrecord import SCHEMAS, check_keys, flat_condition, flat_record, kind_of, numbers_of
 from analysis.runs.planheader import PlanHeader, read_plan
 from analysis.runs.runfields import canonical, lines_if_there, optional, required
 from harness.errors import RecordsError
@@ -135,8 +135,8 @@ def _read_records(
 
 def _oddities(record: Mapping[str, Any], plan: PlanHeader, *, counts: bool, again: bool) -> Iterator[str]:
     """What a report says of a record that it takes as it is. `again`: it counts, and so did one of its trial before."""
-    if record.get("schema") != SCHEMA:
-        yield f"do not say schema {SCHEMA}; they are read as if they did"
+    if record.get("schema") not in SCHEMAS:
+        yield f"do not say schema {' or '.join(map(str, SCHEMAS))}; they are read as if they did"
     if "left_out" in record and (record["left_out"] is None) is not counts:
         yield "count by left_out and not by the rules of this version, or the other way round; the rules decide"
     if again:

@@ -100,7 +100,7 @@ class _Loader:
                 self.bench.testbed,
                 self.bench.drivers,
                 planned,
-                TrialOptions(TIMEOUT_S, answer_s=ANSWER_S),
+                TrialOptions(TIMEOUT_S, answer_s=ANSWER_S, vitals=True),
                 WORKSPACE / "kept",
             )
         except Exception:

@@ -15,8 +15,8 @@ from harness.outcome import Outcome
 
 TIMEOUT_S = 8.0
 ANSWER_S = 4.0
-SLACK_S = 26.0  # for what a trial is beside its load: the browser's start, its answers, its end
-TIMES = ("navigate_ms", "plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "tbt_ms")
+SLACK_S = 40.0  # for what a trial is beside its load: the browser's start, its answers, its rest, its end
+TIMES = ("navigate_ms", "plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "tbt_ms", "observed_ms")
 # How much longer than the honest page one may take on a busy machine.
 LONGER_SHARE, LONGER_MS = 1.4, 500.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 CLOCK_MS = 1.0  # logs count whole ms
@@ -97,6 +97,15 @@ class Request:
     def host(self) -> str:
         return urlsplit(self.url).hostname or ""
 
+    def cut(self, clock_ms: float) -> Request:
+        """The request as it is when the browser is closed at that time."""
+        over_ms = self.exchange.over_ms
+        if self.net_error is not None and over_ms is not None and over_ms <= clock_ms:
+            return self
+        if self.answered_ms is not None and self.answered_ms <= clock_ms:
+            return replace(self, net_error=None)
+        return replace(self, net_error=ABORTED, status=None)
+
     @property
     def failed(self) -> bool:
         """No response, or one of an error status."""
@@ -145,6 +154,16 @@ class BrowserLog:
         began = made.connecting.began_ms if made.connecting is not None else 0.0
         before = [each for each in self.lookups.get(name, ()) if each.ended_ms <= began + CLOCK_MS]
         return max(before, key=lambda each: each.ended_ms, default=None)
+
+    def until(self, clock_ms: float) -> BrowserLog:
+        """What the log would hold if the browser had been closed at that time, by the log's clock."""
+        requests = tuple(each.cut(clock_ms) for each in self.requests if each.started_ms <= clock_ms)
+        made = tuple(
+            each
+            for each in self.connections
+            if each.connecting is None or each.connecting.ended_ms <= clock_ms
+        )
+        return replace(self, requests=requests, connections=made)
 
     @property
     def page_requests(self) -> tuple[Request, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,6 +50,20 @@ class Browser(Protocol):
         Its keys are those of timeline.js and `navigation_start_ms`, on the clock of the browser's log. None of them
         comes from what the page's scripts can change.
         """
+
+    def since_a_long_task_ms(self) -> float:
+        """How long ago the page's last long task (over 50 ms) ended; raises TrialFailed like `load`."""
+
+    def entries(self) -> Sequence[Mapping[str, Any]]:
+        """What the timelines of the page hold, see entries.js: of its document first, then of the frames that can be
+        read. None of it comes from what the page's scripts can change. Raises TrialFailed like `load`.
+        """
+
+    def start_trace(self) -> None:
+        """Record what the threads of the page do from now on; raises TrialFailed like `load`."""
+
+    def end_trace(self, path: Path) -> None:
+        """Write what was recorded as gzipped JSON in Chromium's trace format; raises TrialFailed like `load`."""
 
     def linger(self, seconds: float) -> None:
         """Let the loaded page go on for that long; raises TrialFailed like `load`."""

@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,7 +22,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from harness.browser import device, fonts, world
+from harness.browser import device, fonts, tracing, world
 from harness.browser.driver import (
     CONSOLE_LIMIT,
     HOLD_TIMERS_SCRIPT,
@@ -37,6 +37,7 @@ from harness.system.processtree import children
 
 START_TIMEOUT_MS = 60_000
 COLLECT_TIMEOUT_MS = 10_000
+TRACE_LOOK_MS = 50
 CRASH_NEWS_MS = 500
 
 
@@ -92,6 +93,43 @@ class PlaywrightBrowser:
             failed = _page_error(error)
             raise TrialFailed(failed.outcome, f"{world.UNREADABLE}: {failed.reason}") from error
 
+    def since_a_long_task_ms(self) -> float:
+        try:
+            return world.since_a_long_task_ms(self._send)
+        except Error as error:
+            raise _page_error(error) from error
+
+    def entries(self) -> Sequence[Mapping[str, Any]]:
+        """Of frames of other sites, too, which have sessions of their own."""
+        try:
+            found = [*world.entries(self._send, (Error,))]
+        except Error as error:
+            raise _page_error(error) from error
+        for frame in self._page.frames:
+            with contextlib.suppress(Error):  # one of the same site is part of its parent's session
+                if frame is not self._page.main_frame:
+                    found += world.entries(_sender(self._context.new_cdp_session(frame)), (Error,))
+        return found
+
+    def start_trace(self) -> None:
+        try:
+            tracing.start(self._send)
+        except Error as error:
+            raise _page_error(error) from error
+
+    def end_trace(self, path: Path) -> None:
+        whole: list[str] = []
+        self._session.once("Tracing.tracingComplete", lambda told: whole.append(told["stream"]))
+        try:
+            self._send("Tracing.end", {})
+            until = time.monotonic() + COLLECT_TIMEOUT_MS / 1000
+            while not whole and time.monotonic() < until:
+                self._page.wait_for_timeout(TRACE_LOOK_MS)  # events arrive meanwhile
+            if not whole or not tracing.read(self._send, whole[0], path):
+                raise TrialFailed(Outcome.PAGE_ERROR, "the browser does not end its trace")
+        except Error as error:
+            raise _page_error(error) from error
+
     def linger(self, seconds: float) -> None:
         try:
             self._page.wait_for_timeout(seconds * 1000)
@@ -135,8 +173,7 @@ class PlaywrightBrowser:
             raise TestbedFailed(f"Chromium cannot be {launch.device}: {_first_line(error)}") from error
 
     def _send(self, name: str, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        answer: Mapping[str, Any] = self._session.send(name, parameters)
-        return answer
+        return _sender(self._session)(name, parameters)
 
     def screenshot(self, path: Path) -> None:
         try:
@@ -219,6 +256,14 @@ def _started(starting: contextlib.AbstractContextManager[Playwright], said: IO[s
         raise TestbedFailed(
             f"Playwright did not start: {one_line(why)}; are memory, processes or open files at a limit (`ulimit -a`)?"
         ) from error
+
+
+def _sender(session: CDPSession) -> world.Send:
+    def send(name: str, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = session.send(name, parameters)
+        return answer
+
+    return send
 
 
 def _page_error(error: Error) -> TrialFailed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver import ChromeOptions, Remote
 from selenium.webdriver.remote.command import Command as RemoteCommand
 
-from harness.browser import device, fonts, world
+from harness.browser import device, fonts, tracing, world
 from harness.browser.driver import (
     CONSOLE_LIMIT,
     HOLD_TIMERS_SCRIPT,
@@ -32,6 +32,7 @@ from harness.system.program import find_program
 # The enclosure has a network namespace of its own: nobody else can have this port.
 PORT = 9515
 COLLECT_TIMEOUT_S = 10
+TRACE_LOOK_S = 0.05
 
 # chromedriver's default switches, dropped so that the launch policy alone decides.
 DRIVER_SWITCHES = (
@@ -93,6 +94,48 @@ class SeleniumBrowser:
         except DRIVER_FAILURES as error:
             failed = _page_error(error)
             raise TrialFailed(failed.outcome, f"{world.UNREADABLE}: {failed.reason}") from error
+
+    def since_a_long_task_ms(self) -> float:
+        try:
+            return world.since_a_long_task_ms(self._send)
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
+
+    def entries(self) -> Sequence[Mapping[str, Any]]:
+        """Not of frames of other sites: chromedriver reaches the page's own session alone."""
+        try:
+            return tuple(world.entries(self._send, DRIVER_FAILURES))
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
+
+    def start_trace(self) -> None:
+        try:
+            tracing.start(self._send)
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
+
+    def end_trace(self, path: Path) -> None:
+        """When the trace is whole, chromedriver does not tell: it is asked for until it is there."""
+        try:
+            self._send("Tracing.end", {})
+            until = time.monotonic() + COLLECT_TIMEOUT_S
+            while not self._read_trace(path, until):
+                time.sleep(TRACE_LOOK_S)
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
+
+    def _read_trace(self, path: Path, until: float) -> bool:
+        """Whether the trace was whole; raises TrialFailed, or what chromedriver says, when it is not by then."""
+        late = time.monotonic() > until
+        try:
+            whole = tracing.read(self._send, tracing.FIRST_STREAM, path)
+        except WebDriverException:  # there is nothing of it yet
+            if late:
+                raise
+            return False
+        if late and not whole:
+            raise TrialFailed(Outcome.PAGE_ERROR, "the browser does not end its trace")
+        return whole
 
     def linger(self, seconds: float) -> None:
         time.sleep(seconds)  # the browser works on by itself

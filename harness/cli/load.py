@@ -15,10 +15,12 @@ from harness.model.condition import Condition
 from harness.model.device import DEVICES
 from harness.model.engine import Driver
 from harness.model.link import Backend
+from harness.model.observation import Observation
 from harness.model.settings import Replay
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
+from harness.study.observing import TRACE
 from harness.study.plan import PlannedTrial
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
@@ -29,7 +31,7 @@ from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import variant_of
 
-KEPT = (HAR, "netlog", "pcap", "screenshot")
+KEPT = (HAR, "netlog", "pcap", "screenshot", TRACE)
 
 
 def _one_trial(
@@ -81,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
     def command() -> int:
-        options = TrialOptions(arguments.timeout_s, keep)
+        options = TrialOptions(arguments.timeout_s, keep, vitals=arguments.vitals)
         record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
         print(json.dumps(record.to_json()) if arguments.json else one_line(_line(record)))
         return _exit_code(record.outcome)
@@ -101,10 +103,22 @@ def _line(record: Record) -> str:
         return f"{record.planned.condition}: {record.outcome}: {record.reason}"
     spoken = ", ".join(f"{count} by {name}" for name, count in seen.protocols.items())
     return (
-        f"{record.planned.condition}: {seen.plt_ms:,.0f} ms load, {_ms(seen.fcp_ms)} first paint, "
+        f"{record.planned.condition}: {seen.plt_ms:,.0f} ms load, {_ms(seen.fcp_ms)} first paint, {_vitals(seen)}"
         f"{seen.requests} requests ({spoken}; {seen.missed_requests} not archived), "
         f"{seen.connections} connections, {_kb(seen.bytes_down)} down, {_kb(seen.bytes_up)} up"
     )
+
+
+def _vitals(seen: Observation) -> str:
+    """Those that were waited for."""
+    if seen.settled is None:
+        return ""
+    found = f"{_ms(seen.lcp_ms)} largest paint, {_score(seen.cls)} layout shift, {_ms(seen.tbt_ms)} blocked, "
+    return found if seen.settled else f"{found}not settled, "
+
+
+def _score(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _ms(value: float | None) -> str:

@@ -19,6 +19,7 @@ from sites.archive import archives_root, open_archive
 
 # A rough guess: the round trips a load waits for.
 TYPICAL_ROUND_TRIPS = 12
+TYPICAL_REST_S = 2.5  # of a page that is observed until it comes to rest
 LONG_MINUTES = 180
 
 
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     say("")
     for line in size(study, plan):
         say(line)
-    say(f"estimated time: {_estimate(plan)}")
+    say(f"estimated time: {_estimate(plan, study)}")
     for line in finding(study, seen_so_far(study, RUNS)):
         say(line)
     warning = no_verdict_warning(study)
@@ -103,13 +104,14 @@ def _words(condition: Condition) -> dict[str, str]:
     return {**common, **own, **changed, "": "again" if condition.again else ""}
 
 
-def _estimate(plan: Plan) -> str:
+def _estimate(plan: Plan, study: Study) -> str:
     """A rough time from the workloads, of loads from the archives' bytes; says so when a page is not archived yet."""
     sizes: dict[str, int] = {}
     for page in {trial.condition.page for trial in plan.trials}:
         archive = open_archive(archives_root(), page)
         sizes[page] = sum(entry.body_bytes for entry in archive.entries)
     seconds = sum(seconds_of(trial.condition, sizes[trial.condition.page]) for trial in plan.trials)
+    seconds += len(plan.trials) * TYPICAL_REST_S * study.vitals
     if plan.per_condition is None or plan.per_condition.until is None:
         return f"about {_time(seconds)}"
     least = seconds * plan.per_condition.least / plan.per_condition.most

@@ -17,6 +17,10 @@ OF_CHROMIUM = frozenset({WEBP, AVIF, LAZY_IMAGES, PRELOAD})
 CODINGS_OF_TODAY = frozenset({"gzip", "deflate", "br", "zstd"})
 CODINGS_OF_2012 = frozenset({"gzip", "deflate"})
 
+# Metrics that only an engine tells which tells of paints and tasks, and has a trace.
+OF_PAINTS = ("fcp_ms", "lcp_ms", "cls", "tbt_ms", "observed_ms", "dropped_entries", "unread_frames")
+OF_THE_TRACE = ("main_thread_ms", "script_ms", "style_layout_ms", "paint_ms", "parse_ms", "gc_ms")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
@@ -92,13 +96,11 @@ class Engine(StrEnum):
             unseen=frozenset(
                 {
                     "speed_index_ms",
-                    "fcp_ms",
-                    "lcp_ms",
-                    "cls",
-                    "tbt_ms",
                     "cache_hits",
                     "tls_resumed",
                     "h2_stream_window_bytes",
+                    *OF_PAINTS,
+                    *OF_THE_TRACE,
                 }
             ),
         ),

@@ -52,6 +52,8 @@ class Source(StrEnum):
 
     DRIVER = "driver"
     TIMELINE = "page's timeline"
+    VITALS = "vitals"  # the page's timelines, until the page has come to rest
+    TRACE = "trace"
     CONSOLE = "page's console"
     VIEWPORT = "viewport"
     BROWSER_LOG = "browser's log"  # Chromium's NetLog; QtWebKit's network and its hop

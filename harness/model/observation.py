@@ -13,6 +13,7 @@ from harness.model.metric import Column, MetricTable, Source, Unit, metric, metr
 
 MS, S, BYTES, COUNT = Unit.MS, Unit.S, Unit.BYTES, Unit.COUNT
 TIMELINE, BROWSER_LOG, SERVER_LOG = Source.TIMELINE, Source.BROWSER_LOG, Source.SERVER_LOG
+VITALS = Source.VITALS
 BOTH_LOGS, EMULATOR, PROC = Source.BOTH_LOGS, Source.EMULATOR, Source.PROC
 TRAFFIC, SERVER, OTHER_TIMES = MetricTable.TRAFFIC, MetricTable.SERVER, MetricTable.OTHER_TIMES
 
@@ -44,30 +45,75 @@ class Observation:
     fcp_ms: float | None = metric(
         "First paint",
         MS,
-        TIMELINE,
-        "first contentful paint, seen until two frames after the load event",
+        VITALS,
+        "first contentful paint, seen until two frames after the load event or, with vitals, until `observed_ms`",
         Column(OTHER_TIMES, 4),
     )
     lcp_ms: float | None = metric(
         "Largest paint",
         MS,
-        TIMELINE,
-        "largest contentful paint, seen until two frames after the load event",
+        VITALS,
+        "largest contentful paint until `observed_ms`, frames included",
         Column(OTHER_TIMES, 5),
+    )
+    lcp_element: str | None = metric(
+        "Largest element",
+        Unit.TEXT,
+        VITALS,
+        "what was painted at `lcp_ms`: name, id and classes of the element",
+    )
+    lcp_url: str | None = metric(
+        "Largest element's URL",
+        Unit.TEXT,
+        VITALS,
+        "the address of the picture painted at `lcp_ms`; of text none",
     )
     cls: float | None = metric(
         "Layout shift",
         Unit.SCORE,
-        TIMELINE,
-        "cumulative layout shift until then: the largest session window",
+        VITALS,
+        "cumulative layout shift until `observed_ms`, frames included: the largest session window",
         Column(OTHER_TIMES, 8),
     )
     tbt_ms: float | None = metric(
         "Blocked",
         MS,
-        TIMELINE,
-        "sum of long tasks' time beyond 50 ms, from first contentful paint until then",
+        VITALS,
+        "sum of long tasks' time beyond 50 ms, of the parts between `fcp_ms` and `observed_ms`",
         Column(OTHER_TIMES, 7),
+    )
+    settled: bool | None = metric(
+        "Settled", Unit.FLAG, VITALS, "whether the page had come to rest within 10 s; null: not waited for"
+    )
+    observed_ms: float | None = metric("Observed", MS, VITALS, "until when the page was observed")
+    dropped_entries: int | None = metric(
+        "Entries dropped", COUNT, VITALS, "paints, shifts and tasks that the browser dropped unseen"
+    )
+    unread_frames: int | None = metric(
+        "Frames not read", COUNT, VITALS, "frames of the page whose paints and shifts could not be read"
+    )
+    painted: bool | None = metric(
+        "Painted", Unit.FLAG, TIMELINE, "whether there was a contentful paint two frames after the load event"
+    )
+    traced: bool | None = metric(
+        "Traced", Unit.FLAG, Source.TRACE, "true when a trace was recorded while the page loaded, else null"
+    )
+    main_thread_ms: float | None = metric(
+        "Main thread",
+        MS,
+        Source.TRACE,
+        "time of the tasks of the page's main thread until the end of the load event",
+    )
+    script_ms: float | None = metric("Scripts", MS, Source.TRACE, "of it: compiling and running scripts")
+    style_layout_ms: float | None = metric("Style and layout", MS, Source.TRACE, "of it: style and layout")
+    paint_ms: float | None = metric("Painting", MS, Source.TRACE, "of it: painting and layers")
+    parse_ms: float | None = metric("Parsing", MS, Source.TRACE, "of it: parsing HTML and style sheets")
+    gc_ms: float | None = metric("Garbage collection", MS, Source.TRACE, "of it: garbage collection")
+    longest_tasks: tuple[str, ...] | None = metric(
+        "Longest tasks",
+        Unit.TEXTS,
+        Source.TRACE,
+        "the ten longest tasks of the whole trace, with the script that ran longest in each",
     )
     speed_index_ms: float | None = metric(
         "Speed index", MS, Source.NOWHERE, "null: not measured yet", Column(OTHER_TIMES, 6)
@@ -297,3 +343,4 @@ class Observation:
 METRICS = metrics_declared(Observation)
 MAIN_METRIC = "plt_ms"  # what a report is about, unless it says otherwise
 TIMELINE_METRICS = tuple(key for key, each in METRICS.items() if each.source is TIMELINE)
+VITALS_METRICS = tuple(key for key, each in METRICS.items() if each.source is VITALS)

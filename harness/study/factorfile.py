@@ -26,6 +26,7 @@ OF_THE_RUN = (
     "aa",
     "timeout_s",
     "keep",
+    "vitals",
     "link_backend",
     "claims",
     "figures",

@@ -60,8 +60,8 @@ class Study:
     measured with those that speak it, a compression with those that can compress so. A depth is measured with the
     protocols that take one, where there are others. With `only_figures` the conditions are those that a figure holds,
     and no others. With `aa` each setting's baseline is measured twice (`harness.study.blocks`). `claims` are those of
-    the file, `published` what others found, `sets` the pages that it names by a set. StudyError when that makes more
-    trials than anybody can mean.
+    the file, `vitals` whether pages are observed until they come to rest, `published` what others found, `sets` the
+    pages that it names by a set. StudyError when that makes more trials than anybody can mean.
 
     `factors` are studies of the same run, each with something changed and called by its `factor`; a study that has any
     is itself called USUAL_FACTOR. How the run is made, and what its figures are, is told by this study alone.
@@ -94,6 +94,7 @@ class Study:
     sets: Sets = field(default_factory=dict)
     figures: tuple[StudyFigure, ...] = ()
     only_figures: bool = False
+    vitals: bool = False
     published: Publication | None = None
 
     def __post_init__(self) -> None:

@@ -35,6 +35,7 @@ from harness.study.claimfile import claims_of
 from harness.study.enginekeys import by_engine, drivers_in, engines_in
 from harness.study.factorfile import factors_in
 from harness.study.linkfile import links_of
+from harness.study.observing import TRACE, vitals_in
 from harness.study.onlyfigures import with_figures
 from harness.study.pageset import pages_of
 from harness.study.publishedfile import publication_of
@@ -46,7 +47,7 @@ from harness.study.workloadfile import workloads_of
 
 # What a study can have kept of each trial; the series of a crowd are kept anyway.
 KEPT_FILES: Mapping[Kind, tuple[str, ...]] = {
-    Kind.LOAD: ("har", "bodies", "netlog", "pcap", "screenshot"),
+    Kind.LOAD: ("har", "bodies", "netlog", "pcap", "screenshot", TRACE),
     Kind.USERS: (),
     Kind.REQUESTS: ("output",),
 }
@@ -86,6 +87,7 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
         "h2_stream_window_bytes",
         "timeout_s",
         "keep",
+        "vitals",
         "factors",
     ),
     Kind.USERS: ("generator", "users"),
@@ -177,11 +179,12 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         refuse_overlap(study.every_set)
     study = with_figures(study, data)
     _check(study)
-    return replace(
-        study,
-        claims=claims_of(data, study.dimensions, kind),
-        published=publication_of(data, folder, study.dimensions, study.figures, kind),
-    )
+    claims = claims_of(data, study.dimensions, kind)
+    published = publication_of(data, folder, study.dimensions, study.figures, kind)
+    compared = [each.claim for each in published.claims if each.claim] if published else []
+    about = [*(each.metric for each in (*claims, *compared)), *(each.metric for each in study.figures)]
+    vitals = kind is Kind.LOAD and vitals_in(data, study.keep, about)
+    return replace(study, claims=claims, vitals=vitals, published=published)
 
 
 def _factor(name: str, changed: Mapping[str, Any], usual: tuple[Link, ...], folder: Path) -> Study:

@@ -73,7 +73,7 @@ class ChromiumMaker:
         self._stack = stack
         self._started: dict[Driver, BrowserDriver] = {}
         self._current_home = folder / "home"
-        self._launcher = write_launcher(folder / "chromium", client_network_path(), self._current_home)
+        self.launcher = write_launcher(folder / "chromium", client_network_path(), self._current_home)
 
     @staticmethod
     def programs() -> Mapping[str, Callable[[], str]]:
@@ -91,8 +91,8 @@ class ChromiumMaker:
 
     def _opened(self, driver: Driver) -> contextlib.AbstractContextManager[BrowserDriver]:
         if driver is Driver.PLAYWRIGHT:
-            return playwright_driver(self._launcher)
-        return selenium_driver(self._launcher, self._folder / "chromedriver.log")
+            return playwright_driver(self.launcher)
+        return selenium_driver(self.launcher, self._folder / "chromedriver.log")
 
     def prepare(self, condition: Condition) -> None:
         self.driver(condition.driver)

@@ -10,7 +10,9 @@ from typing import Any
 from harness.browser.browserlog import BrowserLog, Request
 from harness.model.protocol import Protocol
 from harness.trial.lateness import Lateness
+from harness.trial.mainthread import MainThread
 from harness.trial.timeline import Timeline, misfit
+from harness.trial.vitals import Vitals
 from sites.servedrequest import ServedRequest
 
 BROWSER = "the browser"  # in `Evidence.lateness`; its processes come and go
@@ -40,6 +42,9 @@ class Evidence:
     without_glyph: Mapping[str, int] | None = None
     console_errors: tuple[str, ...] | None = None
     console_error_count: int | None = None
+    vitals: Vitals | None = None
+    traced: bool = False
+    main_thread: MainThread | None = None
 
     @property
     def served_by_protocol(self) -> tuple[ServedRequest, ...]:

@@ -11,8 +11,13 @@ from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client
 from harness.trial.evidence import Evidence
 from harness.trial.lateness import Lateness
+from harness.trial.mainthread import MainThread
+from harness.trial.settling import Instant
 from harness.trial.timeline import Timeline
+from harness.trial.vitals import Vitals
 from sites.servedrequest import ServedRequest, served_to
+
+LOG_STEP_US = 2000  # nginx tells times in whole ms
 
 
 class Gatherer:
@@ -39,6 +44,10 @@ class Gatherer:
         self.without_glyph: Mapping[str, int] | None = None
         self.console_errors: tuple[str, ...] | None = None
         self.console_error_count: int | None = None
+        self.vitals: Vitals | None = None
+        self.traced = False
+        self.main_thread: MainThread | None = None
+        self._end: Instant | None = None
 
     def load_event(self, navigate_ms: float, client: Client, foreign: ForeignCpu) -> None:
         """What is read at once after the load event: the counters of the link go on with the page."""
@@ -46,16 +55,22 @@ class Gatherer:
         self.foreign_cpu_share, self.steal_share = foreign.share(), foreign.steal_share()
         self.navigate_ms = navigate_ms
 
+    def end(self) -> None:
+        """The load ends here: what the page does from now on, while it is observed, is no evidence of the load."""
+        self._end = Instant.now()
+        self.server_cpu_s = _since(self._cpu_before, self._endpoint.server.cpu_seconds())
+
     def after_the_browser(self, client: Client) -> None:
         """What server and link tell when the browser has gone, also of a load that failed."""
         server = self._endpoint.server
-        self.server_cpu_s = _since(self._cpu_before, server.cpu_seconds())
+        if self._end is None:
+            self.server_cpu_s = _since(self._cpu_before, server.cpu_seconds())
         self.served = served_to(server.requests(self._log_offset), client.address)
         self.link_reading = self.link_reading or client.link.reading()
 
     def evidence(self) -> Evidence:
         """All that was seen."""
-        endpoint, replay = self._endpoint, self._endpoint.replay
+        endpoint, replay, end = self._endpoint, self._endpoint.replay, self._end
         return Evidence(
             protocol=endpoint.protocol,
             start_url=endpoint.start_url,
@@ -66,8 +81,10 @@ class Gatherer:
             h2_stream_window_bytes=replay.h2_stream_window_bytes,
             navigate_ms=self.navigate_ms,
             timeline=self.timeline,
-            browser_log=self.browser_log,
-            served=self.served,
+            browser_log=self.browser_log.until(end.browser_ms)
+            if self.browser_log and end
+            else self.browser_log,
+            served=_until(self.served, end),
             link_reading=self.link_reading,
             client_cpu_s=self.client_cpu_s,
             server_cpu_s=self.server_cpu_s,
@@ -77,7 +94,17 @@ class Gatherer:
             without_glyph=self.without_glyph,
             console_errors=self.console_errors,
             console_error_count=self.console_error_count,
+            vitals=self.vitals,
+            traced=self.traced,
+            main_thread=self.main_thread,
         )
+
+
+def _until(served: tuple[ServedRequest, ...] | None, end: Instant | None) -> tuple[ServedRequest, ...] | None:
+    """What the server had been asked for at that time."""
+    if served is None or end is None:
+        return served
+    return tuple(each for each in served if each.started_us <= end.server_us + LOG_STEP_US)
 
 
 def _since(before: float | None, now: float | None) -> float | None:

@@ -55,4 +55,4 @@ def load_room(opening: Opening) -> Iterator[LoadRoom]:
     study = opening.study
     parts = [ServedPart.of(each) for each in study.parts]
     with opened(Bench(opening.archives, study.setups, study.tcp, study.link_backend, parts)) as bench:
-        yield LoadRoom(bench, TrialOptions(study.timeout_s, study.keep))
+        yield LoadRoom(bench, TrialOptions(study.timeout_s, study.keep, vitals=study.vitals))

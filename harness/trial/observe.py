@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from harness.browser.browserlog import ABORTED, Connection
 from harness.input.shown import clipped
-from harness.model.observation import TIMELINE_METRICS, Observation
+from harness.model.observation import TIMELINE_METRICS, VITALS_METRICS, Observation
 from harness.model.protocol import Protocol
 from harness.trial.evidence import BROWSER, Evidence
+from harness.trial.mainthread import MainThread
 from harness.trial.timeline import BLANK
 from sites.asked import normalised
 from sites.kinds import fits
@@ -32,7 +34,9 @@ def observe(evidence: Evidence) -> Observation:
     seen = evidence.browser_log is not None
     return Observation(
         navigate_ms=evidence.navigate_ms,
-        **{key: timeline.get(key) for key in TIMELINE_METRICS},
+        **({key: timeline.get(key) for key in TIMELINE_METRICS} | _vitals(evidence)),
+        traced=evidence.traced or None,
+        **_main_thread(evidence.main_thread),
         requests=len(requests) if seen else None,
         requests_after_load=len(evidence.page_requests) - len(requests) if seen else None,
         failed_requests=len(failed) if seen else None,
@@ -79,7 +83,7 @@ def observe(evidence: Evidence) -> Observation:
     )
 
 
-def _lateness(evidence: Evidence) -> dict[str, float | None]:
+def _lateness(evidence: Evidence) -> dict[str, Any]:
     """Of what serves: the longest stop of a program, the waits of all threads, and the longest wait of a thread."""
     if evidence.lateness is None:
         return {}
@@ -96,6 +100,30 @@ def _lateness(evidence: Evidence) -> dict[str, float | None]:
         "client_stopped_ms": browser.stopped_ms if browser else None,
         "client_late_ms": browser.waiting_ms if browser else None,
         "client_thread_late_ms": browser.thread_waiting_ms if browser else None,
+    }
+
+
+def _vitals(evidence: Evidence) -> dict[str, Any]:
+    """Those of a page that is the one asked for; the first paint is also told where nobody waited for more."""
+    times, found = evidence.times, evidence.vitals
+    painted = times["fcp_ms"] is not None if "fcp_ms" in times else None
+    if found is None or not times:
+        return {"painted": painted, "fcp_ms": times.get("fcp_ms")}
+    return {
+        "painted": painted,
+        **{key: getattr(found, key) for key in VITALS_METRICS},
+        "fcp_ms": found.fcp_ms if times.get("fcp_ms") is None else times["fcp_ms"],
+        "lcp_url": None if found.lcp_url is None else _clipped(found.lcp_url),
+    }
+
+
+def _main_thread(found: MainThread | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    return {
+        "main_thread_ms": found.busy_ms,
+        **{f"{group.name.lower()}_ms": took for group, took in found.groups.items()},
+        "longest_tasks": tuple(map(str, found.longest)),
     }
 
 

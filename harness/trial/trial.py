@@ -16,6 +16,7 @@ from harness.errors import TestbedFailed
 from harness.model.observation import Observation
 from harness.outcome import Outcome, TrialFailed
 from harness.records import Record, not_run
+from harness.study.observing import TRACE
 from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
 from harness.system.processtree import ForeignCpu, cpu_seconds, kill_family
@@ -27,8 +28,11 @@ from harness.trial.gatherer import Gatherer
 from harness.trial.har import BODIES, HAR, keep_har
 from harness.trial.judge import ending
 from harness.trial.lateness import watching
+from harness.trial.mainthread import read_main_thread
 from harness.trial.observe import observe
+from harness.trial.settling import LIMIT_S, settles
 from harness.trial.timeline import parsed
+from harness.trial.vitals import NOT_SETTLED, Vitals, vitals
 from harness.trial.watchdog import Watchdog
 
 # The longest that a trial waits for each of its steps beside the load itself, whose limit is the study's.
@@ -36,6 +40,7 @@ START_S = 70.0  # the drivers' own limit is 60
 RETURN_S = 3.0  # after the limit of the load, for the driver to tell of it
 SCREENS_S = 300.0
 END_S = 15.0
+TRACE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -44,13 +49,14 @@ class TrialOptions:
 
     `timeout_s`: how long the load may take. `linger_s`: how long the page goes on after its load; only then can `keep`
     name `screens`, too, for which the page's timers are held. `answer_s`: how long the page may take after its load
-    event for each thing that it is asked.
+    event for each thing that it is asked. `vitals`: the page is observed until it has come to rest.
     """
 
     timeout_s: float = 60.0
     keep: tuple[str, ...] = ()
     linger_s: float = 0.0
     answer_s: float = 10.0
+    vitals: bool = False
 
 
 def run_trial(
@@ -148,8 +154,10 @@ class _Attempt:
                 browser = opened.enter_context(fresh.start())
             try:
                 screens = self._hold_timers(browser, watch)
+                trace = self._start_trace(browser, watch)
                 self._navigate(browser, fresh, client, watch)
                 self._ask(browser, fresh, screens, watch)
+                self._observe_on(browser, client, trace, watch)
             except BaseException as error:
                 if fresh.pid is not None:
                     kill_family(fresh.pid)  # a hanging or half-dead browser cannot be asked to close
@@ -200,6 +208,42 @@ class _Attempt:
             with watch.limit(options.answer_s, "picture of the page"):
                 browser.screenshot(screenshot)
 
+    def _start_trace(self, browser: Browser, watch: Watchdog) -> Path | None:
+        """The file of the trace, which has begun; None without any."""
+        trace = self._kept(TRACE, "trace.json.gz") if self._observable else None
+        if trace is not None:
+            with watch.limit(self.options.answer_s, "start of the trace"):
+                browser.start_trace()
+            self.seen.traced = True
+        return trace
+
+    def _observe_on(self, browser: Browser, client: Client, trace: Path | None, watch: Watchdog) -> None:
+        """What the page does after its load. Nothing of it makes the load count, or not count: a page that hangs,
+        crashes or goes elsewhere now has no vitals, and no trace.
+        """
+        wanted = self.options.vitals and self._observable
+        if not wanted and trace is None:
+            return
+        self.seen.end()
+        with contextlib.suppress(TrialFailed):
+            if wanted:
+                self.seen.vitals = NOT_SETTLED
+                with watch.limit(LIMIT_S + self.options.answer_s, "rest of the page"):
+                    self.seen.vitals = self._vitals(browser, client)
+            if trace is not None:
+                with watch.limit(TRACE_S, "trace of the page"):
+                    browser.end_trace(trace)
+
+    def _vitals(self, browser: Browser, client: Client) -> Vitals:
+        rest = settles(browser, client.link, self.planned.condition.link.rtt_ms)
+        times = self.seen.timeline or {}
+        return vitals(browser.entries(), times.get("time_origin_ms"), settled=rest)
+
+    @property
+    def _observable(self) -> bool:
+        """Whether the engine tells of paints and tasks at all."""
+        return self.planned.condition.engine.traits.tells_of_paints
+
     def _linger(self, browser: Browser, screens: Path | None, watch: Watchdog) -> None:
         with watch.limit(self.options.linger_s + self.options.answer_s, "answer of the page that goes on"):
             browser.linger(self.options.linger_s)
@@ -216,6 +260,14 @@ class _Attempt:
                 with fresh.log.open("rb") as source, gzip.open(kept, "wb", compresslevel=4) as target:
                     shutil.copyfileobj(source, target)
             self.seen.browser_log = fresh.read_log()
+        self._read_trace()
+
+    def _read_trace(self) -> None:
+        """What the main thread did, from the trace that was kept; that costs no trial its time."""
+        trace, times = self.files / "trace.json.gz", self.seen.timeline or {}
+        begin, took = times.get("navigation_start_ms"), times.get("plt_ms")
+        if self.seen.traced and trace.exists() and begin is not None and took is not None:
+            self.seen.main_thread = read_main_thread(trace, begin, took)
 
     def _kept(self, kind: str, name: str) -> Path | None:
         """The path of a file the study wants kept, its folder made; None when it does not want it."""

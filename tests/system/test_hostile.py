@@ -72,7 +72,7 @@ def archives(root: Path) -> dict[str, Archive]:
 def loaded(driver: Driver, root: Path) -> dict[str, Record]:
     made = archives(root)
     with bench(made, [Protocol.HTTPS1]) as opened:
-        options = TrialOptions(timeout_s=6, answer_s=2)
+        options = TrialOptions(timeout_s=6, answer_s=2, vitals=True)
         return {
             name: run_trial(
                 opened.testbed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,20 @@ class QtWebKitBrowser:
 
     def timeline(self) -> Mapping[str, Any]:
         return self._timeline
+
+    def since_a_long_task_ms(self) -> float:
+        raise TrialFailed(Outcome.PAGE_ERROR, "this engine does not tell of long tasks; that takes Chromium")
+
+    def entries(self) -> Sequence[Mapping[str, Any]]:
+        raise TrialFailed(Outcome.PAGE_ERROR, "this engine does not tell of paints; that takes Chromium")
+
+    def start_trace(self) -> None:
+        raise TrialFailed(Outcome.PAGE_ERROR, "this engine has no trace; that takes Chromium")
+
+    def end_trace(self, path: Path) -> None:
+        raise TrialFailed(
+            Outcome.PAGE_ERROR, f"this engine has no trace for {path.name}; that takes Chromium"
+        )
 
     def linger(self, seconds: float) -> None:
         self._asked_after_load({"linger_s": seconds}, f"after {seconds:g} s of waiting", seconds)

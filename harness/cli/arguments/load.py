@@ -51,8 +51,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout-s", type=float, default=60.0, metavar="S", help="the longest a load may take (default 60)"
     )
     parser.add_argument(
-        "--keep", type=Path, metavar="DIR", help="store HAR, NetLog, packet capture and screenshot here"
+        "--keep",
+        type=Path,
+        metavar="DIR",
+        help="store HAR, NetLog, packet capture, screenshot and trace here",
     )
     parser.add_argument("--bodies", action="store_true", help="with --keep: the HAR holds all bodies")
+    parser.add_argument(
+        "--vitals",
+        action="store_true",
+        help="observe the page until it comes to rest (2 to 10 s more): largest paint, layout shift, blocked time",
+    )
     parser.add_argument("--json", action="store_true", help="print the whole record")
     add_link_options(parser)

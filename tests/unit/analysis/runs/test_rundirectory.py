@@ -301,7 +301,7 @@ def test_attempts_are_numbered_from_one(run: Path, attempt: Any) -> None:
             "1 of 16 records have another block or condition than their trial has in plan.jsonl.",
         ),
         ({"trial": "x"}, "1 of 16 records are of trials that plan.jsonl does not hold."),
-        ({"schema": 2}, "1 of 16 records do not say schema 1; they are read as if they did."),
+        ({"schema": 3}, "1 of 16 records do not say schema 1 or 2; they are read as if they did."),
         (
             {"left_out": "busy-machine"},
             "1 of 16 records count by left_out and not by the rules of this version, or the other way round; the rules "

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from harness.browser.browserlog import BrowserLog
+from harness.browser.browserlog import ABORTED, BrowserLog, Connection, Exchange, Span
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.judge import verdict
 from harness.trial.lateness import Lateness
+from harness.trial.mainthread import MainThread, Task, ThreadWork
 from harness.trial.observe import observe
+from harness.trial.vitals import NOT_SETTLED, Vitals
 from sites.servedrequest import Match
 from tests.unit.harness.trial.goodload import (
     PICTURE,
     START,
+    TIMELINE,
     evidence,
     request,
     served,
@@ -50,6 +54,60 @@ def test_lateness_is_told_of_servers_and_browser_apart() -> None:
     assert (unknown.server_stopped_ms, unknown.server_late_ms, unknown.client_stopped_ms) == (0, None, None)
     assert (unknown.server_thread_late_ms, unknown.client_late_ms) == (None, None)
     assert observe(evidence()).server_stopped_ms is None
+
+
+def test_vitals_are_those_of_the_page_and_the_first_paint_is_the_earlier_one() -> None:
+    found = Vitals(
+        settled=True, observed_ms=3000, fcp_ms=90, lcp_ms=120, lcp_url="https://a.example/" + "x" * 9000
+    )
+    seen = observe(evidence(vitals=found, timeline=TIMELINE | {"fcp_ms": 80.0}))
+    assert (seen.fcp_ms, seen.painted, seen.lcp_ms, seen.settled, seen.observed_ms) == (
+        80,
+        True,
+        120,
+        True,
+        3000,
+    )
+    assert len(seen.lcp_url or "") < 2100
+    late = observe(evidence(vitals=found))
+    assert (late.fcp_ms, late.painted) == (90, False)
+    assert observe(evidence(vitals=NOT_SETTLED)).settled is False
+    without = observe(evidence())
+    assert (without.lcp_ms, without.settled, without.painted) == (None, None, False)
+    elsewhere = observe(evidence(vitals=found, timeline=None))
+    assert (elsewhere.lcp_ms, elsewhere.settled, elsewhere.painted) == (None, None, None)
+
+
+def test_what_comes_after_the_end_of_a_load_is_no_evidence() -> None:
+    """As if the browser had been closed then: requests and connections begun later, and errors that came later."""
+    over = Exchange(over_ms=1900)
+    requests = (
+        request(START, answered_ms=1050),
+        request(PICTURE, answered_ms=1200, net_error=-101, exchange=over),
+        request(PICTURE, net_error=-101, exchange=over, status=200, answered_ms=1800),
+        request(PICTURE, net_error=-105, exchange=Exchange(over_ms=1400), status=None),
+        request("https://site.example/beacon", started_ms=1600),
+    )
+    early = Connection("a", "b", None, None, resumed=False, connecting=Span(1000, 1050))
+    late = replace(early, connecting=Span(1400, 1550))
+    log = BrowserLog(requests, (early, late)).until(1500)
+    assert [(each.status, each.net_error) for each in log.requests] == [
+        (200, None),
+        (200, None),
+        (None, ABORTED),
+        (None, -105),
+    ]
+    assert log.connections == (early,)
+
+
+def test_a_trace_that_was_read_is_told_with_its_longest_tasks() -> None:
+    work = dict.fromkeys(ThreadWork, 1.0) | {ThreadWork.STYLE_LAYOUT: 7.5}
+    found = MainThread(50.0, work, (Task(10, 60, "https://a.example/x.js"),))
+    seen = observe(evidence(traced=True, main_thread=found))
+    assert (seen.traced, seen.main_thread_ms, seen.style_layout_ms, seen.gc_ms) == (True, 50, 7.5, 1)
+    assert seen.longest_tasks == ("60.0 ms at 10 ms: https://a.example/x.js",)
+    assert observe(evidence(traced=True)).longest_tasks is None
+    assert observe(evidence()).traced is None
 
 
 def test_an_answer_out_of_the_cache_is_no_request() -> None:

@@ -1,0 +1,303 @@
+"""The vitals of a record beside those of Google's web-vitals and of Lighthouse, and what a trace costs. Half an hour.
+
+    .venv/bin/python -m benchmarks.vitals [--loads 5] [--only web-vitals lighthouse trace]
+
+`web-vitals` runs inside the very loads that our own figures are of, in the page's own world, and is asked when the page
+has come to rest. Lighthouse makes loads of its own, in a Chromium with the same flags over the same link, and is held
+against the median. `trace` loads a page in blocks of three (nothing, nothing again, traced) in a random order.
+Figures are medians with their range; differences are ours minus theirs. npm fetches both packages into a cache of this
+benchmark, in the versions below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import random
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from harness.browser.playwright_driver import PlaywrightBrowser
+from harness.model.condition import Condition, Origins
+from harness.model.device import DESKTOP
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.observation import Observation
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
+from harness.study.observing import TRACE
+from harness.study.plan import PlannedTrial
+from harness.system.cache import cache_folder
+from harness.system.command import Command
+from harness.system.enclosure import WORKSPACE, enclosed
+from harness.system.process import running
+from harness.system.program import run
+from harness.testbed.environment import describe_machine
+from harness.testbed.testbed import client_network_path
+from harness.trial.bench import Bench, bench
+from harness.trial.chromium import ChromiumMaker
+from harness.trial.settling import settles
+from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.vitals import Vitals, vitals
+from sites.archive import Archive, Response, archives_root, open_archive, write_archive
+from sites.warc import About
+
+PACKAGES = ("web-vitals@6.2.3", "lighthouse@13.5.0")
+CACHE = cache_folder() / "benchmark-vitals"
+NPM = Path(sys.executable).parent / "npm"
+NODE = Path(sys.executable).parent / "node"
+NPM_SECONDS, LIGHTHOUSE_SECONDS = 600, 120
+
+PARTS = ("web-vitals", "lighthouse", "trace")
+PAGES = ("agency", "dummy-2012", "icons-2013", "text-100k")
+LATE = "late"
+LINK = Link.of(20, 40)
+LIBRARY = (
+    "{source};\n(() => {{ const found = window.__vitals = {{}};"
+    "for (const name of ['FCP', 'LCP', 'CLS', 'TTFB'])"
+    "webVitals['on' + name]((told) => {{ found[name] = told.value; }}, {{reportAllChanges: true}}); }})();"
+)
+OF_LIGHTHOUSE = {
+    "FCP": "first-contentful-paint",
+    "LCP": "largest-contentful-paint",
+    "CLS": "cumulative-layout-shift",
+    "TBT": "total-blocking-time",
+}
+# Known for nothing but what comes late: a task of 300 ms, a shift, and the largest paint.
+LATE_PAGE = b"""<!doctype html><title>late</title><style>p { font-size: 20px }</style>
+<h1>A page that builds itself</h1><div id="room"></div><p>text below</p><script>
+const after = (ms, what) => addEventListener("load", () => setTimeout(what, ms));
+after(300, () => { const begun = performance.now(); while (performance.now() - begun < 300); });
+after(800, () => { document.getElementById("room").style.height = "200px"; });
+after(1200, () => { const big = document.createElement("p"); big.style.fontSize = "90px";
+  big.textContent = "the largest text of this page, which comes late"; document.body.append(big); });
+</script>"""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One load by somebody: FCP, LCP, CLS, TTFB and TBT, as far as told."""
+
+    told: Mapping[str, float]
+
+    @classmethod
+    def ours(cls, found: Vitals, ttfb_ms: float | None) -> Figures:
+        values = {
+            "FCP": found.fcp_ms,
+            "LCP": found.lcp_ms,
+            "CLS": found.cls,
+            "TBT": found.tbt_ms,
+            "TTFB": ttfb_ms,
+        }
+        return cls({name: value for name, value in values.items() if value is not None})
+
+
+def fetch_packages() -> None:
+    """Have both packages in the cache."""
+    if not all((CACHE / "node_modules" / each.partition("@")[0]).is_dir() for each in PACKAGES):
+        CACHE.mkdir(parents=True, exist_ok=True)
+        fetch = Command.of(NPM, "install", "--prefix", CACHE, "--no-save", "--ignore-scripts", *PACKAGES)
+        run(fetch, timeout_s=NPM_SECONDS, cwd=CACHE)
+
+
+def archives(root: Path) -> dict[str, Archive]:
+    """Pages that ship, and one that is known to change after its load."""
+    url = "https://late.example/"
+    page = Response(url=url, status=200, headers=(("Content-Type", "text/html"),), body=LATE_PAGE)
+    made = write_archive(root, LATE, About(url, "benchmark", "", ()), [page])
+    return {**{name: open_archive(archives_root(), name) for name in PAGES}, LATE: made}
+
+
+def condition(page: str) -> Condition:
+    return Condition(
+        page=page,
+        protocol=Protocol.H2,
+        link=LINK,
+        engine=Engine.CHROMIUM,
+        driver=Driver.PLAYWRIGHT,
+        origins=Origins.SINGLE,
+        server="caddy",
+    )
+
+
+def side_by_side(opened: Bench, page: str, loads: int, library: str) -> Iterator[tuple[Figures, Figures]]:
+    """Our figures and those of the library, of the same loads."""
+    cell = condition(page)
+    endpoint = opened.testbed.endpoint(cell)
+    for number in range(loads):
+        with (
+            opened.testbed.client(cell.link, block=number) as client,
+            opened.drivers.fresh(f"{page}-{number}", cell, opened.testbed, endpoint) as fresh,
+        ):
+            opened.testbed.resolver.use(endpoint.address)
+            with fresh.start() as browser:
+                assert isinstance(browser, PlaywrightBrowser)
+                context = browser._context
+                context.add_init_script(library)
+                browser.load(endpoint.start_url, 60)
+                times = browser.timeline()
+                rest = settles(browser, client.link, cell.link.rtt_ms)
+                theirs = context.pages[0].evaluate("window.__vitals")
+                found = vitals(browser.entries(), times["time_origin_ms"], settled=rest)
+                yield Figures.ours(found, times["ttfb_ms"]), Figures(theirs)
+
+
+def own_loads(opened: Bench, page: str, loads: int) -> Iterator[Observation]:
+    """The records' own figures, of loads that count."""
+    for number in range(1, loads + 1):
+        planned = PlannedTrial(f"{number:05d}", number, number, condition(page))
+        options = TrialOptions(vitals=True)
+        record = run_trial(opened.testbed, opened.drivers, planned, options, WORKSPACE / "kept")
+        if record.outcome is Outcome.OK:
+            yield record.observation
+        else:
+            print(f"  not counted: {page}: {record.outcome}: {record.reason}")
+
+
+def lighthouse(modules: Path, url: str, port: str) -> Command:
+    """Lighthouse on the client's host, whose browser listens at this port of the loopback device there."""
+    return Command.of(
+        NODE,
+        modules / "lighthouse" / "cli" / "index.js",
+        url,
+        f"--port={port}",
+        "--output=json",
+        "--quiet",
+        "--throttling-method=provided",
+        "--form-factor=desktop",
+        "--screenEmulation.disabled",
+        "--no-emulatedUserAgent",
+        f"--only-audits={','.join(OF_LIGHTHOUSE.values())}",
+    ).on(client_network_path())
+
+
+def by_lighthouse(opened: Bench, page: str, loads: int, modules: Path) -> Iterator[Figures]:
+    """Lighthouse's figures, observed and not simulated, in Chromiums of the same policy on the client's host."""
+    cell = condition(page)
+    endpoint = opened.testbed.endpoint(cell)
+    maker = opened.drivers.of(Engine.CHROMIUM)
+    assert isinstance(maker, ChromiumMaker)
+    for number in range(loads):
+        with (
+            opened.testbed.client(cell.link, block=number),
+            maker.fresh_home(f"lighthouse-{page}-{number}", opened.testbed.trust, endpoint, DESKTOP) as home,
+        ):
+            opened.testbed.resolver.use(endpoint.address)
+            flags = (*home.launch().flags, f"--user-data-dir={home.profile}")
+            browser = Command.of(maker.launcher, *flags, "--remote-debugging-port=0", "about:blank")
+            port = home.profile / "DevToolsActivePort"
+            with running(
+                browser,
+                home.folder / "browser.log",
+                ready=lambda port=port: port.exists() and port.read_text(),
+            ):
+                asked = lighthouse(modules, endpoint.start_url, port.read_text().split()[0])
+                told = json.loads(run(asked, timeout_s=LIGHTHOUSE_SECONDS))
+            audits = {
+                name: told["audits"][audit].get("numericValue") for name, audit in OF_LIGHTHOUSE.items()
+            }
+            yield Figures({name: value for name, value in audits.items() if value is not None})
+
+
+def trace_cost(opened: Bench, page: str, blocks: int) -> Iterator[tuple[str, list[float]]]:
+    """The ratio to nothing of nothing again and of a traced load, in blocks."""
+    kinds: Mapping[str, tuple[str, ...]] = {"nothing": (), "nothing again": (), "traced": (TRACE,)}
+    source = random.Random(1)  # noqa: S311  # an order, not a secret
+    ratios: dict[str, list[float]] = {name: [] for name in kinds if name != "nothing"}
+    for block in range(1, blocks + 1):
+        took: dict[str, float] = {}
+        for name in source.sample(list(kinds), len(kinds)):
+            planned = PlannedTrial(f"{block:05d}", block, block, condition(page))
+            with TemporaryDirectory() as kept:
+                options = TrialOptions(keep=kinds[name])
+                record = run_trial(opened.testbed, opened.drivers, planned, options, Path(kept))
+            if record.outcome is Outcome.OK and record.observation.plt_ms:
+                took[name] = record.observation.plt_ms
+        for name, values in ratios.items():
+            if name in took and "nothing" in took:
+                values.append(took[name] / took["nothing"])
+    yield from ratios.items()
+
+
+def spread(values: Sequence[float], name: str = "") -> str:
+    """Median and range; a layout shift is no time."""
+    digits = 4 if name == "CLS" else 1
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def compared(page: str, pairs: Sequence[tuple[Figures, Figures]], who: str) -> None:
+    """A line per figure that both tell; `pairs` are of the same loads."""
+    for name in ("TTFB", "FCP", "LCP", "CLS", "TBT"):
+        told = ((one.told.get(name), other.told.get(name)) for one, other in pairs)
+        both = [(one, other) for one, other in told if one is not None and other is not None]
+        if both:
+            ours, theirs = zip(*both, strict=True)
+            apart = [one - other for one, other in both]
+            print(
+                f"| {page} | {name} | {spread(ours, name)} | {spread(theirs, name)} | {spread(apart, name)} | {who} |"
+            )
+
+
+def measure(loads: int, only: Sequence[str]) -> int:
+    modules = CACHE / "node_modules"
+    with contextlib.ExitStack() as stack:
+        made = archives(Path(stack.enter_context(TemporaryDirectory())))
+        opened = stack.enter_context(bench(made, [Protocol.H2]))
+        if "trace" in only:
+            for name, ratios in trace_cost(opened, PAGES[0], 4 * loads):
+                quartiles = statistics.quantiles(ratios, n=4)
+                print(
+                    f"{name}: {quartiles[1]:.3f} ({quartiles[0]:.3f} to {quartiles[2]:.3f}), n = {len(ratios)}"
+                )
+        if {"web-vitals", "lighthouse"} & set(only):
+            print(
+                "| page | metric | ours | theirs | difference | who |\n| --- | --- | --- | --- | --- | --- |"
+            )
+        if "web-vitals" in only:
+            source = (modules / "web-vitals" / "dist" / "web-vitals.iife.js").read_text()
+            library = LIBRARY.format(source=source)
+            for page in made:
+                compared(page, list(side_by_side(opened, page, loads, library)), "web-vitals")
+        if "lighthouse" in only:
+            for page in made:
+                ours = list(own_loads(opened, page, loads))
+                theirs = list(by_lighthouse(opened, page, loads, modules))
+                apart(page, ours, theirs)
+    return 0
+
+
+def apart(page: str, ours: Sequence[Observation], theirs: Sequence[Figures]) -> None:
+    """A line per figure, of loads that have nothing to do with each other: the difference is that of the medians."""
+    of_ours: Mapping[str, Any] = {"FCP": "fcp_ms", "LCP": "lcp_ms", "CLS": "cls", "TBT": "tbt_ms"}
+    for name, key in of_ours.items():
+        mine = [getattr(each, key) for each in ours if getattr(each, key) is not None]
+        others = [each.told[name] for each in theirs if name in each.told]
+        if mine and others:
+            difference = statistics.median(mine) - statistics.median(others)
+            shown = f"{difference:.4f}" if name == "CLS" else f"{difference:.1f}"
+            print(
+                f"| {page} | {name} | {spread(mine, name)} | {spread(others, name)} | {shown} | Lighthouse |"
+            )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--loads", type=int, default=5)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    arguments = parser.parse_args()
+    if set(arguments.only) != {"trace"}:
+        fetch_packages()  # before the enclosure, which has no network
+    machine = describe_machine()
+    print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
+    return enclosed(lambda: measure(arguments.loads, arguments.only))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
