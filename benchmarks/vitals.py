@@ -19,6 +19,7 @@ import statistics
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -177,6 +178,10 @@ def lighthouse(modules: Path, url: str, port: str) -> Command:
     ).on(client_network_path())
 
 
+def _written(path: Path) -> bool:
+    return path.exists() and path.read_text() != ""
+
+
 def by_lighthouse(opened: Bench, page: str, loads: int, modules: Path) -> Iterator[Figures]:
     """Lighthouse's figures, observed and not simulated, in Chromiums of the same policy on the client's host."""
     cell = condition(page)
@@ -192,11 +197,7 @@ def by_lighthouse(opened: Bench, page: str, loads: int, modules: Path) -> Iterat
             flags = (*home.launch().flags, f"--user-data-dir={home.profile}")
             browser = Command.of(maker.launcher, *flags, "--remote-debugging-port=0", "about:blank")
             port = home.profile / "DevToolsActivePort"
-            with running(
-                browser,
-                home.folder / "browser.log",
-                ready=lambda port=port: port.exists() and port.read_text(),
-            ):
+            with running(browser, home.folder / "browser.log", ready=partial(_written, port)):
                 asked = lighthouse(modules, endpoint.start_url, port.read_text().split()[0])
                 told = json.loads(run(asked, timeout_s=LIGHTHOUSE_SECONDS))
             audits = {

@@ -34,8 +34,8 @@ def test_each_of_fifty_clients_gets_its_own_rate_and_delay(link: Link, backend: 
     taken = inside(measure)
     assert taken.complaints == ()
     assert taken.figures["client_down_mbps"].n == 50
-    assert taken.figures["client_down_mbps"].measured == pytest.approx(5, rel=0.01)
-    assert taken.figures["client_up_mbps"].measured == pytest.approx(2, rel=0.01)
+    assert taken.figures["client_down_mbps"].measured == pytest.approx(5, rel=0.03)
+    assert taken.figures["client_up_mbps"].measured == pytest.approx(2, rel=0.03)
     assert taken.figures["client_delay_down_ms"].measured == pytest.approx(40, abs=0.5)
     assert taken.figures["client_delay_up_ms"].measured == pytest.approx(45, abs=0.5)
 
