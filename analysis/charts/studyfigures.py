@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -138,7 +138,7 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
             middle,
             np.nan_to_num(medians),
             width,
-            color=style.colour,
+            color=_bar_colours(points, xs, style, len(styles)),
             hatch=hatches[number],
             edgecolor="white",
             linewidth=0.3,
@@ -158,7 +158,8 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
         Patch(facecolor=style.colour, hatch=hatches[n], edgecolor="white", label=points.labels[n])
         for n, style in styles.items()
     ]
-    figure.legend(handles=handles, loc="outside lower left", ncols=(1 + wide) * _columns(points, styles))
+    if len(styles) > 1 or points.figure.x != "protocol":  # one series over protocols: the axis names its bars
+        figure.legend(handles=handles, loc="outside lower left", ncols=(1 + wide) * _columns(points, styles))
     return figure
 
 
@@ -211,6 +212,13 @@ def _styles(points: FigurePoints) -> dict[int, Style]:
         found[number] = style
         used[str(protocol)] += 1
     return found
+
+
+def _bar_colours(points: FigurePoints, xs: Sequence[Any], style: Style, count: int) -> list[str]:
+    """The colour of the series, or of each bar's protocol where one series stands over the protocols."""
+    if count > 1 or points.figure.x != "protocol":
+        return [style.colour] * len(xs)
+    return [protocols.styles([str(x)])[str(x)].colour for x in xs]
 
 
 def _hatches(points: FigurePoints) -> dict[int, str]:

@@ -11,17 +11,30 @@ from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.tables.table import Shown, Table
 
-# Keys of a reading with the heads of their columns. Loss is measured only where a link is to lose packets.
-FIGURES = {
+# Keys of a reading with the heads of their columns: of one link for all, of a link per client, and where a link is to
+# lose packets.
+ONE_FOR_ALL = {
     "rtt_ms": ("RTT (ms)", "RTT measured"),
     "down_mbps": ("Down (Mbit/s)", "Down measured"),
     "up_mbps": ("Up (Mbit/s)", "Up measured"),
+}
+PER_CLIENT = {
+    "client_down_mbps": ("Down of a client (Mbit/s)", "Down measured, median client"),
+    "client_up_mbps": ("Up of a client (Mbit/s)", "Up measured, median client"),
+    "client_delay_down_ms": ("Delay down (ms)", "Delay down measured"),
+    "client_delay_up_ms": ("Delay up (ms)", "Delay up measured"),
 }
 LOSSES = {
     "loss_down_percent": ("Loss down (%)", "Loss down measured"),
     "loss_up_percent": ("Loss up (%)", "Loss up measured"),
 }
-PLACES = {"rtt_ms": 2, "loss_down_percent": 1, "loss_up_percent": 1}
+PLACES = {
+    "rtt_ms": 2,
+    "client_delay_down_ms": 2,
+    "client_delay_up_ms": 2,
+    "loss_down_percent": 1,
+    "loss_up_percent": 1,
+}
 
 
 def calibration(results: Results) -> Table | None:
@@ -29,8 +42,9 @@ def calibration(results: Results) -> Table | None:
     readings = [reading for run in results.runs for reading in run.calibration]
     if not readings:
         return None
-    lossy = {key: heads for key, heads in LOSSES.items() if any(key in reading for reading in readings)}
-    figures = FIGURES | lossy
+    every = ONE_FOR_ALL | PER_CLIENT | LOSSES
+    figures = {key: heads for key, heads in every.items() if any(key in reading for reading in readings)}
+    percentile = "rtt_ms" in figures
     return Table(
         name="calibration",
         title="Links, configured and measured",
@@ -39,14 +53,15 @@ def calibration(results: Results) -> Table | None:
         head=(
             "Link",
             *(head for heads in figures.values() for head in heads),
-            *("RTT, 99th percentile", "Emulator", "Within tolerance"),
+            *(["RTT, 99th percentile"] if percentile else []),
+            *("Emulator", "Within tolerance"),
         ),
-        rows=tuple(_reading(reading, tuple(figures)) for reading in readings),
+        rows=tuple(_reading(reading, tuple(figures), percentile=percentile) for reading in readings),
         keys=1,
     )
 
 
-def _reading(reading: Mapping[str, Any], figures: Sequence[str]) -> tuple[Shown, ...]:
+def _reading(reading: Mapping[str, Any], figures: Sequence[str], *, percentile: bool) -> tuple[Shown, ...]:
     parts = [(_part(reading, key), PLACES.get(key, 3)) for key in figures]
     emulator = [str(reading[key]) for key in ("backend", "scheduling") if reading.get(key)]
     return (
@@ -59,7 +74,7 @@ def _reading(reading: Mapping[str, Any], figures: Sequence[str]) -> tuple[Shown,
                 Shown(words.number(part.get("measured"), places)),
             )
         ),
-        Shown(words.number(_part(reading, "rtt_ms").get("p99"), 2)),
+        *([Shown(words.number(_part(reading, "rtt_ms").get("p99"), 2))] if percentile else []),
         Shown(", ".join(emulator) or words.DASH),
         Shown("yes" if reading.get("ok") is True else "no" if reading.get("ok") is False else words.DASH),
     )

@@ -119,8 +119,24 @@ def test_a_reading_with_missing_keys_shows_dashes(tmp_path: Path) -> None:
     write_lines(run / "calibration.jsonl", [{"link": {"name": "x"}, "rtt_ms": {"configured": 20}}, {}])
     found = calibration(evaluate([load(run)]))
     assert found is not None
-    assert [str(cell) for cell in found.rows[0]] == ["x", "20", *["\N{EN DASH}"] * 8]
-    assert [str(cell) for cell in found.rows[1]] == ["\N{EN DASH}"] * 10
+    assert [str(cell) for cell in found.rows[0]] == ["x", "20", *["\N{EN DASH}"] * 4]
+    assert [str(cell) for cell in found.rows[1]] == ["\N{EN DASH}"] * 6
+
+
+def test_links_of_clients_have_columns_of_their_own(tmp_path: Path) -> None:
+    run = Synthetic(rtts_ms=(20.0,), trials=1).write(tmp_path / "run")
+    each = {"configured": 5.0, "measured": 5.0021, "n": 50}
+    write_lines(run / "calibration.jsonl", [{"link": {"name": "x"}, "client_up_mbps": each, "ok": True}])
+    found = calibration(evaluate([load(run)]))
+    assert found is not None
+    assert found.head == (
+        "Link",
+        "Up of a client (Mbit/s)",
+        "Up measured, median client",
+        "Emulator",
+        "Within tolerance",
+    )
+    assert [str(cell) for cell in found.rows[0]] == ["x", "5", "5.002", "\N{EN DASH}", "yes"]
 
 
 def test_loss_has_columns_where_a_link_loses_packets(tmp_path: Path) -> None:
