@@ -15,10 +15,10 @@ from analysis.statistics.compare import Comparison, Judgement, Verdict
 from analysis.statistics.verdicts import signed, unknown_text, verdict_text
 from harness.model.claim import Claim
 from harness.model.dimensions import EVERY_DIMENSION, NUMBERS, OF_LINKS, SET, value
-from harness.model.metrics import metric_named
 from harness.model.observation import MAIN_METRIC
 from harness.model.pageset import MARK
 
+COMPRESSED = {"none": "uncompressed text", "recorded": "text compressed as recorded"}
 FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
 
 
@@ -133,8 +133,7 @@ def subject_text(claim: Claim) -> str:
 
 
 def metric_text(claim: Claim) -> str:
-    metric = metric_named(claim.metric)
-    return "" if claim.metric == MAIN_METRIC else f"{metric.label if metric else claim.metric} of "
+    return "" if claim.metric == MAIN_METRIC else f"{metrics.subject(claim.metric)} of "
 
 
 def side_text(side: Mapping[str, Any]) -> str:
@@ -153,7 +152,9 @@ def _value(dimension: str, each: Any) -> str:
         return f"{words.plain(each)} Mbit/s {dimension.removesuffix('_mbps')}"
     if dimension in metrics.WORKLOADS:
         return metrics.WORKLOADS[dimension].format(words.plain(each) if words.is_number(each) else each)
-    return f"compression {each}" if dimension == "compression" else str(each)
+    if dimension == "compression":
+        return COMPRESSED.get(str(each), f"text compressed by {each}")
+    return str(each)
 
 
 def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Wording | None = None) -> str:

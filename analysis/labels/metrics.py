@@ -19,6 +19,25 @@ TIMES = frozenset({Unit.MS, Unit.S})
 IN_SENTENCES = {Unit.MS: "ms", Unit.S: "s", Unit.BYTES: "bytes", Unit.US: "µs", Unit.PER_S: "per second"}
 MAIN_UNITS: Mapping[Kind, str] = {Kind.LOAD: "ms", Kind.USERS: "pages/s", Kind.REQUESTS: "requests/s"}
 
+# In a sentence, where the label, which is a heading, says too little: `Bytes down of HTTP/2 against HTTP/1.1`.
+SUBJECTS: Mapping[str, str] = {
+    "dcl_ms": "Time to DOM ready",
+    "tbt_ms": "Blocked time",
+    "bytes_down": "Bytes down",
+    "bytes_up": "Bytes up",
+    "bytes_body": "Bytes of bodies",
+    "bytes_down_per_page": "Bytes down for each page",
+    "requests_after_load": "Later requests",
+    "failed_requests": "Failed requests",
+    "missed_requests": "Requests that are not archived",
+    "fuzzy_requests": "Requests answered by the closest URL",
+    "connect_ms": "Time of a handshake",
+    "pages_failed": "Failed pages",
+    "server_cpu_ms_per_page": "Server's CPU for each page",
+    "generator_cpu_ms_per_page": "Generator's CPU for each page",
+    "server_cpu_us_per_request": "Server's CPU for each request",
+    "cpu_idle_share": "Idle CPU",
+}
 
 # How much load a trial puts on its server, as texts say it.
 WORKLOADS = {"users": "users {}", "connections": "{} connections", "depth": "depth {}"}
@@ -52,6 +71,12 @@ def unit_text(name: str) -> str:
     """The unit behind a value in a sentence; empty where the metric's name tells it."""
     metric = metric_named(name)
     return IN_SENTENCES.get(metric.unit, "") if metric else ""
+
+
+def subject(name: str) -> str:
+    """A metric as the subject of a sentence."""
+    metric = metric_named(name)
+    return SUBJECTS.get(name) or (metric.label if metric else name)
 
 
 def main_label(kind: Kind) -> str:

@@ -20,7 +20,6 @@ from harness.pack.manifest import Manifest, PackedPage
 from harness.pack.packedpages import copy_page, describe_pages
 from harness.pack.packedrun import copy_run, read_plan
 from harness.pack.packfile import RUN, write_pack
-from harness.study.plan import Plan
 from sites.archive import Archive, archives_root
 from sites.wholefolder import temporary_folder
 
@@ -33,10 +32,10 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or arguments.run.parent / f"{source.name}.zip"
     _refuse(source, out)
     plan = read_plan(arguments.run)
-    pages = describe_pages(arguments.run, _pages(plan), archives_root())
+    names = {getpass.getuser(), socket.gethostname()}
+    pages = describe_pages(arguments.run, plan, archives_root(), names)
     if arguments.with_archives:
         _refuse_without_archives(pages)
-    names = {getpass.getuser(), socket.gethostname()}
     with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
         made = folder / "run" / source.name  # a report tells the name of its run
         left_out = dict(sorted(copy_run(arguments.run, made, plan, names).items()))
@@ -64,10 +63,6 @@ def _refuse(source: Path, out: Path) -> None:
         raise UsageError(f"--out {out} is a folder; name a file in it")
     if not out.parent.is_dir():
         raise UsageError(f"--out: {out.parent} is no folder; make it, or choose another place")
-
-
-def _pages(plan: Plan) -> list[str]:
-    return sorted({trial.condition.page for trial in plan.trials})
 
 
 def _refuse_without_archives(pages: Iterable[tuple[PackedPage, Archive | None]]) -> None:

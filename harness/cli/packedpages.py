@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from harness.cli.archivelines import print_made
 from harness.cli.console import console
 from harness.cli.shipped import make_shipped_archives
 from harness.errors import ArchiveError
+from harness.model.condition import Condition
 from harness.pack.manifest import PackedPage
-from harness.pack.packedpages import refuse_other, unpack_archive
+from harness.pack.packedpages import refuse_other, switch_off_as_measured, unpack_archive
 from harness.pack.packfile import Pack, open_pack
 from sites.archive import archives_root, open_archive
 from sites.recipes import RECIPES
 
 
-def provide_pages(arguments: argparse.Namespace, path: Path, pages: Sequence[str]) -> int:
-    """Have every page as it was measured, or raise ArchiveError that names those that are not to be had."""
+def provide_pages(arguments: argparse.Namespace, path: Path, conditions: Collection[Condition]) -> int:
+    """Have every page of the conditions as it was measured, or raise ArchiveError that names those not to be had."""
     root = archives_root()
     with open_pack(path) as pack:
         missing = []
         for page in pack.manifest.pages:
-            if page.name not in pages:
-                continue
-            if (root / page.name).is_dir():
-                refuse_other(page, open_archive(root, page.name).digest, str(root))
-            else:
+            asked = [each for each in conditions if each.page == page.name]
+            if asked and (root / page.name).is_dir():
+                archive = open_archive(root, page.name)
+                refuse_other(page, archive.digest, str(root))
+                switch_off_as_measured(page, archive, asked, fresh=False)
+            elif asked:
                 missing.append(page)
         _refuse_unless_to_be_had(missing, path, root)
         for page in missing:
             code = _provide(arguments, pack, page, root)
             if code:
                 return code
+            asked = [each for each in conditions if each.page == page.name]
+            switch_off_as_measured(page, open_archive(root, page.name), asked, fresh=True)
     return 0
 
 

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     if warning:
         console().print(warning)
     if is_pack(path):
-        code = provide_pages(arguments, path, study.pages)
+        code = provide_pages(arguments, path, study.conditions)
         if code:
             return code
     return run_and_report(arguments, path, text, study)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.errors import StudyError
@@ -105,12 +105,16 @@ class PublishedClaim:
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """What a study repeats: its title, where it was published, what differs here in all of it, and its claims."""
+    """What a study repeats: its title, where it was published, what differs here in all of it, and its claims.
+
+    `text` is that of a file of the user's. It is empty for claims that ship, and in what was read from a plan.
+    """
 
     title: str
     source: str
     differs: tuple[str, ...] = ()
     claims: tuple[PublishedClaim, ...] = ()
+    text: str = field(default="", repr=False, compare=False)
 
     def with_claims(self, claims: Sequence[PublishedClaim]) -> Publication:
         return replace(self, claims=tuple(claims))

@@ -13,6 +13,7 @@ from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import one_line, shown
+from sites.optimise.switched import SwitchedOff
 
 MANIFEST, FORMAT, SCHEMA = "pack.json", "coldload pack", 1
 Name = Annotated[str, msgspec.Meta(pattern=rf"^{NAME_PATTERN.pattern}\Z")]
@@ -33,7 +34,8 @@ class PackedFile:
 class PackedPage:
     """A page of the study. `digest` is that of the archive as it was measured; None when nobody can tell.
 
-    `recipe`: the page is made by coldload itself. `archived`: the pack holds the archive.
+    `recipe`: the page is made by coldload itself. `archived`: the pack holds the archive. `switched_off`: the
+    filters that its measured variants go without; None when nobody can tell.
     """
 
     name: Name
@@ -41,6 +43,7 @@ class PackedPage:
     digest: Digest | None
     recipe: bool
     archived: bool
+    switched_off: tuple[SwitchedOff, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""The pages of a pack: which they are, by recipe and digest, and how the archive of one comes back out."""
+"""The pages of a pack: which they are, by recipe and digest, and how the archive of one comes back out.
+
+A page's variants are made anew from it. So a pack names the filters that were switched off for the page, too.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,37 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from harness.errors import ArchiveError, RecordsError
 from harness.input import jsontext
+from harness.input.shown import shortened
+from harness.model.condition import Condition
 from harness.pack.manifest import PackedPage
 from harness.pack.packedrun import ENVIRONMENT
 from harness.pack.packfile import ARCHIVES, PAGES, Pack
 from harness.pack.privacy import told_of_nobody
+from harness.study.plan import Plan
 from sites.archive import Archive, open_archive
 from sites.archive_index import INDEX_FILE, METADATA_FILE, WARC_FILE
+from sites.optimise.switched import SwitchedOff, switch_off, switched_off
 from sites.recipes import RECIPES
 from sites.wholefolder import move_into_place, temporary_folder
 
+FILTERS_NAMED = 6
 
-def describe_pages(run: Path, names: Iterable[str], root: Path) -> list[tuple[PackedPage, Archive | None]]:
-    """The pages of a run, each with its archive in `root` if that still is what was measured."""
-    measured = _measured(run)
+
+def describe_pages(
+    run: Path, plan: Plan, root: Path, private: Collection[str]
+) -> list[tuple[PackedPage, Archive | None]]:
+    """The pages of a run, each with its archive in `root` if that still is what was measured.
+
+    `private` are names that the pack does not tell.
+    """
+    measured = told_of_nobody(_measured(run), private)
+    conditions = {trial.condition for trial in plan.trials}
     found = []
-    for name in names:
+    for name in sorted({each.page for each in conditions}):
         archive = _archive(root, name)
         told = measured.get(name, {})
         # A run of variants alone does not tell the digest of the page that they were made of.
@@ -32,7 +49,8 @@ def describe_pages(run: Path, names: Iterable[str], root: Path) -> list[tuple[Pa
         same = archive if archive and archive.digest == digest else None
         start_url = told.get("start_url") or (archive.start_url if archive else None)
         recipe = name in RECIPES and RECIPES[name].start_url == start_url
-        found.append((PackedPage(name, start_url, digest, recipe, archived=False), same))
+        off = _switched_off(measured, (each for each in conditions if each.page == name))
+        found.append((PackedPage(name, start_url, digest, recipe, archived=False, switched_off=off), same))
     return found
 
 
@@ -63,6 +81,36 @@ def unpack_archive(pack: Pack, page: PackedPage, root: Path) -> Archive:
     return open_archive(root, page.name)
 
 
+def switch_off_as_measured(
+    page: PackedPage, archive: Archive, conditions: Iterable[Condition], *, fresh: bool
+) -> None:
+    """Have the variants of an archive go without the filters that the measured ones went without.
+
+    A `fresh` archive was made just now. In any other nothing is changed: ArchiveError when its variants would differ.
+    """
+    if page.switched_off is None:
+        return
+    here = switched_off(archive)
+    for variant, engine in sorted({(each.variant, each.engine) for each in conditions}, key=str):
+        ours, theirs = (
+            {each.filter for each in off if each.filter in variant.filters and each.applies_to(engine)}
+            for off in (here, page.switched_off)
+        )
+        if ours != theirs and fresh:
+            switch_off(archive, page.switched_off)
+            return
+        if ours != theirs:
+            raise ArchiveError(
+                f"variant {variant} of {page.name} was measured with {_named(theirs)} switched off, and has "
+                f"{_named(ours)} switched off in {archive.folder.parent}; set COLDLOAD_ARCHIVES to another folder to "
+                "have both"
+            )
+
+
+def _named(filters: Collection[str]) -> str:
+    return shortened(sorted(filters), FILTERS_NAMED) if filters else "no filter"
+
+
 def refuse_other(page: PackedPage, digest: str, where: str) -> None:
     """ArchiveError when an archive is not the one that was measured."""
     if page.digest is not None and digest != page.digest:
@@ -71,6 +119,23 @@ def refuse_other(page: PackedPage, digest: str, where: str) -> None:
             f"{page.digest[:12]}); set COLDLOAD_ARCHIVES to another folder to have both, or use the version that made "
             "the pack"
         )
+
+
+def _switched_off(
+    measured: Mapping[str, Mapping[str, Any]], conditions: Iterable[Condition]
+) -> tuple[SwitchedOff, ...] | None:
+    """What environment.json says of the filters of a page's variants; None where it does not, as in older runs."""
+    variants = {each for each in conditions if not each.variant.is_plain}
+    served = {(each.variant.served_name(each.page), each.engine) for each in variants}
+    # Where engines get other bytes, it has an archive for each of them.
+    told = [measured.get(f"{name}, {engine}") or measured.get(name) or {} for name, engine in sorted(served)]
+    if not all("switched_off" in archive for archive in told):
+        return None
+    try:
+        found = [msgspec.convert(archive["switched_off"], tuple[SwitchedOff, ...]) for archive in told]
+        return tuple(dict.fromkeys(each for off in found for each in off))
+    except msgspec.ValidationError as error:
+        raise RecordsError(f"{ENVIRONMENT} is damaged ({error}); the run cannot be packed") from error
 
 
 def _archive(root: Path, name: str) -> Archive | None:

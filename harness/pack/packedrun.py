@@ -18,14 +18,18 @@ from harness.input import jsontext, tomltext
 from harness.input.shown import clipped, one_line, shown
 from harness.model.rate import RateFormat, RecordedRate
 from harness.pack.privacy import told_of_nobody
-from harness.pack.studytext import place_of, study_without_places
+from harness.pack.studytext import study_without_places, without_paths
+from harness.study.companions import DIGITS, PUBLISHED, RATES
+from harness.study.pageset import FOLDER as SETS
 from harness.study.plan import Plan
 
 SERIES = ("buckets.jsonl", "pages.jsonl", "seconds.jsonl")  # of a crowd: figures are drawn from them
-RATES, SETS, TRIALS = "rates", "sets", "trials"
+TRIALS = "trials"
 STUDY, PLAN, ENVIRONMENT, RECORDS = "study.toml", "plan.jsonl", "environment.json", "records.jsonl"
 LONGEST_REASON = 200  # characters
 DIGEST = re.compile("[0-9a-f]{64}")
+# As a run keeps a trace, and as a pack does, where it has its own name, which is a part of the plan.
+KEPT_RATE = re.compile(rf"(?P<digest>[0-9a-f]{{{DIGITS}}})[-/](?P<file>[^/]+)")
 FREE_TEXT = "reason"  # of a record: what programs said
 
 
@@ -47,35 +51,47 @@ def read_plan(run: Path) -> Plan:
 def copy_run(run: Path, target: Path, plan: Plan, names: Collection[str]) -> Counter[str]:
     """The run in `target`, without `names` and the machine's paths; how many files of each name were left out."""
     target.mkdir(parents=True)
-    rates = _rates(plan)
-    text = study_without_places(_study(run), {name: place_of(rate) for name, rate in rates.items()})
+    rates, published = _rates(run, plan), _is_own(run / PUBLISHED)
+    places = {name: f"{RATES}/{digest}/{name}" for name, (digest, _) in rates.items()}
+    text = study_without_places(_text(run / STUDY), places, PUBLISHED if published else None)
     (target / STUDY).write_text(text, encoding="utf-8")
+    if published:
+        (target / PUBLISHED).write_text(without_paths(_text(run / PUBLISHED)), encoding="utf-8")
     for path in filter(_is_own, sorted(run.glob("*.jsonl"))):
         lines = _records(path, names) if path.name == RECORDS else _whole_lines(path)
         with (target / path.name).open("wb") as file:
             file.writelines(lines)
     _copy_environment(run / ENVIRONMENT, target / ENVIRONMENT, names)
-    for rate in rates.values():
-        kept = run / RATES / f"{rate.sha256[:12]}-{rate.file}"
-        _copy(
-            kept if kept.exists() else run / place_of(rate), target / place_of(rate)
-        )  # of a pack that was unpacked
+    for name, (_, path) in rates.items():
+        _copy(path, target / places[name])
     for path in filter(_is_own, sorted((run / SETS).glob("*.toml"))):
         _copy(path, target / SETS / path.name)
     return Counter(_copy_series(run / TRIALS, target / TRIALS))
 
 
-def _study(run: Path) -> str:
+def _text(path: Path) -> str:
     try:
-        return tomltext.read_text(run / STUDY)
+        return tomltext.read_text(path)
     except (OSError, tomltext.TomlRefusedError) as error:
         why = getattr(error, "strerror", None) or error
-        raise RecordsError(f"cannot read {run / STUDY}: {why}") from error
+        raise RecordsError(f"cannot read {path}: {why}") from error
 
 
-def _rates(plan: Plan) -> dict[str, RecordedRate]:
-    """The traces and step lists of the links, by the names of their files; RecordsError for names that cannot be."""
-    found: dict[str, RecordedRate] = {}
+def _rates(run: Path, plan: Plan) -> dict[str, tuple[str, Path]]:
+    """The digests (their beginnings) and copies of all traces and step lists of the study, by the names of their files.
+
+    RecordsError when one of the plan is not among them, or two have the same name.
+    """
+    found: dict[str, tuple[str, Path]] = {}
+    for path in filter(_is_own, sorted((run / RATES).glob("**/*"))):
+        kept = KEPT_RATE.fullmatch(path.relative_to(run / RATES).as_posix())
+        if kept is None:
+            continue
+        if found.setdefault(kept["file"], (kept["digest"], path))[0] != kept["digest"]:
+            raise RecordsError(
+                f"the study has two {RateFormat.TRACE}s or step lists called {kept['file']}; give them two names to "
+                "pack a run of it"
+            )
     for rate in (direction.rate for link in plan.links for direction in link.directions):
         if not isinstance(rate, RecordedRate):
             continue
@@ -83,11 +99,8 @@ def _rates(plan: Plan) -> dict[str, RecordedRate]:
             raise RecordsError(
                 f"the plan names a trace {shown(rate.file)}; it is damaged and cannot be packed"
             )
-        if found.setdefault(rate.file, rate).sha256 != rate.sha256:
-            raise RecordsError(
-                f"the study has two {RateFormat.TRACE}s or step lists called {rate.file}; give them two names to pack "
-                "a run of it"
-            )
+        if found.get(rate.file, ("",))[0] != rate.sha256[:DIGITS]:
+            raise RecordsError(f"the run lacks {run / RATES / rate.file}, which its plan names; it cannot be packed")
     return found
 
 
@@ -138,7 +151,5 @@ def _is_own(path: Path) -> bool:
 
 
 def _copy(path: Path, target: Path) -> None:
-    if not _is_own(path):
-        raise RecordsError(f"the run lacks {path}, which its plan names; it cannot be packed")
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(path, target)

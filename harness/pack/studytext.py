@@ -12,23 +12,26 @@ from typing import Any
 from harness.errors import RecordsError
 from harness.input import tomltext
 from harness.input.shown import one_line
-from harness.model.rate import RecordedRate
 from harness.pack.privacy import told_of_nobody
 
 PUBLISHED = "published"
 _TRACE = re.compile(r"""((?:trace|steps)_(?:up|down)\s*=\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
 _PUBLISHED = re.compile(rf"^{PUBLISHED}\s*=[^\n]*\n?", re.MULTILINE)
+_CLAIMS = re.compile(
+    rf"""((?:^{PUBLISHED}|\bclaims)\s*=\s*)("(?:[^"\\\n]|\\.)*\.toml"|'[^'\n]*\.toml')""", re.MULTILINE
+)
 
 
-def place_of(rate: RecordedRate) -> str:
-    """Where a trace lies in a pack: under its own name, which is a part of the plan."""
-    return f"rates/{rate.sha256[:12]}/{rate.file}"
+def without_paths(text: str) -> str:
+    """TOML whose comments hold no paths."""
+    return tomltext.with_comments(text, lambda comment: told_of_nobody(comment, ()))
 
 
-def study_without_places(text: str, places: Mapping[str, str]) -> str:
+def study_without_places(text: str, places: Mapping[str, str], claims: str | None) -> str:
     """The study with its traces where `places` says, by the names of their files. RecordsError when that cannot be.
 
-    Comments lose their paths. Claims that others published, in a file of the user's, are left out: the plan holds them.
+    `claims` is where the user's file of claims that others published is. A run of an older version has no copy of it
+    (None): the study is then without them, and the plan alone has them. Comments lose their paths.
     """
 
     def moved(value: str) -> str:
@@ -39,12 +42,16 @@ def study_without_places(text: str, places: Mapping[str, str]) -> str:
         value = tomllib.loads(f"value = {found[2]}")["value"]
         return f"{found[1]}{json.dumps(moved(value))}"
 
-    made = _TRACE.sub(rewritten, tomltext.with_comments(text, lambda comment: told_of_nobody(comment, ())))
+    made = _TRACE.sub(rewritten, without_paths(text))
     try:
         expected = _moved(tomltext.parse(text), moved)
-        if _own_claims(expected):
+        if _own_claims(expected) and claims is None:
             del expected[PUBLISHED]
             made = _PUBLISHED.sub("", made)
+        elif _own_claims(expected):
+            said = expected[PUBLISHED]
+            expected[PUBLISHED] = {**said, "claims": claims} if isinstance(said, dict) else claims
+            made = _CLAIMS.sub(lambda found: f"{found[1]}{json.dumps(claims)}", made)
         after = tomltext.parse(made)
     except tomltext.TomlRefusedError as error:
         raise RecordsError(

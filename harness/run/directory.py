@@ -18,16 +18,14 @@ from harness.input import jsontext
 from harness.input.shown import one_line
 from harness.model.engine import Engine
 from harness.model.observation import Observation
-from harness.model.rate import RecordedRate
 from harness.records import Record
 from harness.run.standing import LOOKS, RECORDS, Standing
-from harness.study.pageset import FOLDER as SETS
-from harness.study.pageset import set_text
+from harness.study.companions import KEPT, PUBLISHED
 from harness.study.plan import Plan
 from harness.system.files import append_line, drop_cut_line, write_whole
 
 # What a run that was killed before its plan was written may have left.
-BEFORE_THE_PLAN = {".lock", "study.toml", "study.toml.new", "plan.jsonl.new", "rates", SETS}
+BEFORE_THE_PLAN = {".lock", "study.toml", "study.toml.new", "plan.jsonl.new", *KEPT, f"{PUBLISHED}.new"}
 
 
 class RunDirectory:
@@ -153,27 +151,17 @@ def open_run(folder: Path, study_text: str, plan: Plan) -> Iterator[RunDirectory
         else:
             if any(path.name not in BEFORE_THE_PLAN for path in folder.iterdir()):
                 raise RecordsError(f"{folder} is not empty and holds no run; choose another --out")
-            _keep_rates(folder / "rates", plan)
-            _keep_sets(folder / SETS, plan)
+            _keep_companions(folder, plan)
             write_whole(study_path, study_text)
             write_whole(plan_path, plan.to_lines())
         yield RunDirectory(folder, plan)
 
 
-def _keep_rates(folder: Path, plan: Plan) -> None:
-    """Copies of the links' traces and step lists, so that the run can be understood by itself."""
-    rates = [direction.rate for link in plan.links for direction in link.directions]
-    for rate in rates:
-        if isinstance(rate, RecordedRate):
-            folder.mkdir(exist_ok=True)
-            write_whole(folder / f"{rate.sha256[:12]}-{rate.file}", rate.text)
-
-
-def _keep_sets(folder: Path, plan: Plan) -> None:
-    """The sets of pages, so that the study of the run can be run again from here."""
-    for name, pages in plan.sets.items():
-        folder.mkdir(exist_ok=True)
-        write_whole(folder / f"{name}.toml", set_text(name, pages))
+def _keep_companions(folder: Path, plan: Plan) -> None:
+    """The files that the study names, so that the run can be understood by itself, and packed."""
+    for place, text in plan.companions.items():
+        (folder / place).parent.mkdir(exist_ok=True)
+        write_whole(folder / place, text)
 
 
 @contextlib.contextmanager

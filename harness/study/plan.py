@@ -61,7 +61,7 @@ class Plan:
 
     `claims` are those of the study or, where it names none, the default ones; `sets`, `figures` and `published` are
     what the report needs of the study beside them. The plan of an older version has no claims, and its `per_condition`
-    is None.
+    is None. `companions` are the files that the study names, empty in what was read from plan.jsonl.
     """
 
     study: str
@@ -72,6 +72,7 @@ class Plan:
     sets: Sets = field(default_factory=dict)
     figures: tuple[StudyFigure, ...] = ()
     published: Publication | None = None
+    companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def attempts(self) -> int:
@@ -192,6 +193,7 @@ def make_plan(study: Study, seed: int) -> Plan:
         sets=study.every_set,
         figures=study.figures,
         published=study.published,
+        companions=study.companions,
     )
 
 

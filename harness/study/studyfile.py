@@ -32,6 +32,7 @@ from harness.model.settings import (
 )
 from harness.model.variant import PLAIN, Variant, factorial, parse_variant
 from harness.study.claimfile import claims_of
+from harness.study.companions import companions_of
 from harness.study.enginekeys import by_engine, drivers_in, engines_in
 from harness.study.factorfile import factors_in
 from harness.study.linkfile import links_of
@@ -184,7 +185,8 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     compared = [each.claim for each in published.claims if each.claim] if published else []
     about = [*(each.metric for each in (*claims, *compared)), *(each.metric for each in study.figures)]
     vitals = kind is Kind.LOAD and vitals_in(data, study.keep, about)
-    return replace(study, claims=claims, vitals=vitals, published=published)
+    study = replace(study, claims=claims, vitals=vitals, published=published)
+    return replace(study, companions=companions_of(study))
 
 
 def _factor(name: str, changed: Mapping[str, Any], usual: tuple[Link, ...], folder: Path) -> Study:

@@ -129,6 +129,12 @@ def derive(
     return Derived(made, report, fresh=True)
 
 
+def left_out_of(archive: Archive) -> tuple[SwitchedOff, ...] | None:
+    """The filters that a derived archive goes without because they break the page; None for one that is not derived."""
+    report = _stored_report(archive.folder)
+    return report.off if report else None
+
+
 def optimise(
     page: Page, filters: Iterable[str], settings: FilterSettings = DEFAULTS
 ) -> tuple[Page, VariantReport]:

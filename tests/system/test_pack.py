@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from sites.archive import open_archive
+from sites.optimise.switched import SwitchedOff, switch_off
 from sites.recipes import RECIPES, package_cache
 from tests.system.conftest import Coldload
 from tests.system.test_run import records
@@ -15,7 +16,9 @@ from tests.system.test_run import records
 PAGE = "text-10k"
 STUDY = f"""
 name = "packed"
-pages = ["{PAGE}"]
+pages = ["@mine"]
+variants = ["minify"]
+published = "papers/its.toml"
 protocols = ["http1"]
 drivers = ["playwright"]
 trials = {{least = 3, attempts = 2}}
@@ -25,30 +28,48 @@ timeout_s = 20
 down_mbps = 20
 rtt_ms = 10
 """
+CLAIMS = """
+title = "A paper"
+source = "Somebody, 2012"
+[[claims]]
+name = "quick"
+text = "The page takes less than a minute"
+stands = "figure 1"
+subject = {protocol = "http1"}
+metric = "plt_ms"
+published = "below 60000"
+"""
+OFF = SwitchedOff("collapse_whitespace", "it breaks the page", "minify", "2026-11-21T00:00:00Z")
 
 
 @pytest.mark.side_by_side
 def test_a_pack_is_reported_and_run_again_where_there_is_nothing_else(coldload: Coldload) -> None:
     top = coldload.folder
     here, there = top / "here", top / "there"
-    for folder in (here, there):
-        folder.mkdir()
+    for folder in (here / "papers", here / "sets", there):
+        folder.mkdir(parents=True)
+    (here / "papers" / "its.toml").write_text(CLAIMS)
+    (here / "sets" / "mine.toml").write_text(f'pages = ["{PAGE}"]')
     (here / "packed.toml").write_text(STUDY)
     RECIPES[PAGE].archive(here / "archives", package_cache())
+    switch_off(open_archive(here / "archives", PAGE), [OFF])
     coldload.folder = here
     code, out, err = coldload.run("run", "packed.toml", "--trials", "2", "--out", "run")
     assert (code, err) == (0, ""), out
     code, out, err = coldload.run("pack", "run", "--out", str(there / "it.zip"))
     assert (code, err) == (0, ""), out
     digest = open_archive(here / "archives", PAGE).digest
-    before = (here / "run" / "tables" / "calibration.csv").read_bytes()
+    tables = ("calibration.csv", "published.csv")
+    before = [(here / "run" / "tables" / name).read_bytes() for name in tables]
+    made = json.loads((here / "run" / "environment.json").read_text())["archives"]
+    assert [each["filter"] for each in made[f"{PAGE}--minify"]["switched_off"]] == [OFF.filter]
     trials = [record["trial"] for record in records(here / "run")]
     shutil.rmtree(here)
 
     coldload.folder = there
     code, out, err = coldload.run("report", "it.zip")
     assert (code, err) == (0, ""), out
-    assert (there / "it-report" / "tables" / "calibration.csv").read_bytes() == before
+    assert [(there / "it-report" / "tables" / name).read_bytes() for name in tables] == before
     code, out, err = coldload.run("run", "it.zip", "--out", "again")
     assert (code, err) == (0, ""), out
     assert f"archiving {PAGE}" in out
@@ -57,4 +78,5 @@ def test_a_pack_is_reported_and_run_again_where_there_is_nothing_else(coldload: 
     assert {record["trial"] for record in again} == set(trials) == {"00001", "00002"}
     assert {record["outcome"] for record in again} == {"ok"}
     environment = json.loads((there / "again" / "environment.json").read_text())
-    assert environment["archives"][PAGE]["digest"] == digest
+    assert environment["archives"] == made
+    assert (there / "again" / "tables" / "published.csv").exists()

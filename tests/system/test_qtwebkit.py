@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -46,6 +47,8 @@ SERVER = Engine.QTWEBKIT.traits.server
 SPOKEN = Engine.QTWEBKIT.traits.protocols
 PNG = (("Content-Type", "image/png"),)
 OBJECTS = 300
+PRIORITY = 4  # the middle one of 0 (goes first) to 7
+SYN_STREAM = re.compile(rb"\x80\x03\x00\x01.{4}(?P<stream>.{4}).{4}(?P<priority>.)", re.DOTALL)  # of SPDY/3
 
 
 def cell(page: str, protocol: Protocol, link: Link | None = None, server: str = SERVER) -> Condition:
@@ -126,6 +129,31 @@ def test_the_proof_comes_from_both_sides(records: dict[tuple[str, Protocol], Rec
             assert seen.spdy_streams is None
             expected = {1} if not protocol.pipelined else {2, 3, 4} if page == "many" else {1, 2, 3, 4}
             assert seen.pipelining_depth in expected
+
+
+def test_all_streams_of_spdy_have_the_same_priority(tmp_path: Path) -> None:
+    """As the packets on the link have it; so no study can tell what SPDY's priorities do to a load in this engine."""
+    body = "<link rel=stylesheet href=/a.css><script src=/a.js></script>" + "".join(
+        f'<img src="/{number}.png">' for number in range(20)
+    )
+    text = [
+        Response(f"{START_URL}a.{kind}", 200, (("Content-Type", mime),), b"\n")
+        for kind, mime in (("css", "text/css"), ("js", "text/javascript"))
+    ]
+    pictures = [Response(f"{START_URL}{number}.png", 200, PNG, picture()) for number in range(20)]
+    archive = page_of(tmp_path, "kinds", body, *text, *pictures)
+
+    def run() -> tuple[Record, bytes]:
+        with bench({"kinds": archive}, [Protocol.SPDY_PLAIN], engine=Engine.QTWEBKIT) as opened:
+            kept = WORKSPACE / "kept"
+            record = trial(opened, 1, cell("kinds", Protocol.SPDY_PLAIN), keep=["pcap"], files=kept)
+            return record, (kept / "link.pcap").read_bytes()
+
+    record, packets = inside(run)
+    assert (record.outcome, record.observation.requests) == (Outcome.OK, 23)
+    asked = {found["stream"]: found["priority"][0] >> 5 for found in SYN_STREAM.finditer(packets)}
+    assert len(asked) > 20  # a packet may end within one
+    assert set(asked.values()) == {PRIORITY}
 
 
 def test_every_object_arrives_in_time_and_order(records: dict[tuple[str, Protocol], Record]) -> None:

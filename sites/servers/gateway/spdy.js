@@ -25,8 +25,10 @@ function serveSpdy (socket, begin, settings) {
 }
 
 /**
- * Frames wait in the library's queue, where those of higher priority go first and equal ones take turns, until the socket
- * has room. The library by itself moves them on at once into a buffer without limit and without order.
+ * Frames wait in the library's queue, where streams take turns, until the socket has room. The library by itself moves
+ * them on at once into a buffer without limit and without order. Priorities change next to nothing: the library means to
+ * let streams of a higher one go first, but compares with an object (`framer.window`) in place of a number. That does no
+ * harm here: QtWebKit and the users of crowds ask for everything with the same priority.
  */
 function holdBack (framer) {
   const tick = framer.tick

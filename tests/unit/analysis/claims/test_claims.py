@@ -15,6 +15,7 @@ import pytest
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.claims import Measured, evaluated, over_pages
+from analysis.claims.claimtext import subject_text
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict, benjamini_hochberg
@@ -228,6 +229,26 @@ def test_a_condition_of_which_nothing_counts_is_named_with_the_reason(tmp_path: 
     (row,) = evaluate([load(replace(made, outcomes=failed).write(tmp_path / "run"))]).claims
     assert [page for page, _ in row.by_page] == ["dummy-2012"]
     assert "news-mobile, HTTP/2 (TLS): nothing counts of 6 trials (page-timeout 6)" in row.sentence
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ({}, "HTTP/2 against HTTP/1.1"),
+        ({"metric": "fcp_ms"}, "First paint of HTTP/2 against HTTP/1.1"),
+        ({"metric": "bytes_down"}, "Bytes down of HTTP/2 against HTTP/1.1"),
+        (
+            {
+                "subject": {"compression": "gzip-6-dynamic"},
+                "reference": {"compression": "none"},
+                "metric": "bytes_down_per_page",
+            },
+            "Bytes down for each page of text compressed by gzip-6-dynamic against uncompressed text",
+        ),
+    ],
+)
+def test_what_a_claim_compares_is_said_in_plain_words(claim: dict[str, Any], said: str) -> None:
+    assert subject_text(Claim(**{"name": "it", "subject": H2, "reference": HTTP1, **claim})) == said
 
 
 def test_a_difference_below_the_floor_is_said_to_be(tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from analysis.claims.factoreffects import FactorEffect
 from analysis.evaluation.results import Results, evaluate
+from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Verdict
 from analysis.tables.factortable import factors
@@ -81,6 +83,31 @@ def test_the_table_holds_the_usual_ratio_and_every_factor_below_it(tmp_path: Pat
     assert [row[1].text for row in table.rows] == [USUAL_FACTOR, LOSS, MANY] * 2
     assert set(table.data["factor"]) == {LOSS, MANY}
     assert table.data["change_ratio"].tolist() == pytest.approx([1.0] * 4, rel=0.01)
+
+
+def test_the_factors_of_a_report_are_a_csv_file_and_a_text_that_say_the_same(tmp_path: Path) -> None:
+    results(tmp_path, with_loss=1.0)
+    build([tmp_path / "run"])
+    tables = tmp_path / "run" / "tables"
+    made = pd.read_csv(tables / "factors.csv")
+    lossy = made[made["factor"] == LOSS]
+    assert made["factor"].tolist() == [LOSS, MANY] * 2
+    assert lossy["change_ratio"].tolist() == pytest.approx([1.25] * 2, rel=0.01)
+    assert (lossy["change_ratio"] * lossy["usual_ratio"]).tolist() == pytest.approx(lossy["ratio"].tolist(), rel=0.001)
+    assert (lossy["change_low"] < lossy["change_ratio"]).all()
+    assert (lossy["change_ratio"] < lossy["change_high"]).all()
+    assert set(lossy["verdict"]) == {"slower"}
+    assert set(made["claim"]) == {"HTTP/2"}
+    text = (tables / "factors.md").read_text()
+    assert "One factor at a time" in text
+    (first, *_) = (line for line in text.splitlines() if LOSS in line)
+    cells = [cell.strip() for cell in first.strip("|").split("|")]
+    assert cells[0] == "HTTP/2 against HTTP/1.1"
+    assert cells[2].startswith(f"{lossy['ratio'].iloc[0]:.3f} [")
+    assert cells[4].startswith(f"{lossy['change_ratio'].iloc[0]:.3f} [")
+    assert cells[6].startswith("slower, by ")
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "One factor at a time" in page
 
 
 def test_a_run_without_factors_has_no_such_table(tmp_path: Path) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from analysis.charts.studyfigures import study_figures
 from analysis.claims.claimresult import ClaimRow
 from analysis.comparing.matching import Side, matched
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.contrast import Method
 from harness.model.claim import Claim
+from harness.model.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
 
 pytestmark = pytest.mark.thorough
@@ -55,6 +58,27 @@ def test_where_keeps_to_a_set(rows: tuple[ClaimRow, ...]) -> None:
     (row,) = (row for row in rows if row.claim.name == "small")
     assert row.pages == SMALL
     assert "4 pages of @small" in row.sentence
+
+
+@pytest.mark.parametrize("reference", [None, FigureSeries({"protocol": "http1"})])
+def test_a_figure_keeps_to_a_set(reference: FigureSeries | None, tmp_path: Path) -> None:
+    figure = StudyFigure(
+        name="pages",
+        title="Pages of a set",
+        kind=FigureKind.BARS,
+        x="page",
+        series=(FigureSeries({"protocol": "http1"}), FigureSeries({"protocol": "h2"})),
+        metric="plt_ms",
+        where={"set": ("small",)},
+        reference=reference,
+    )
+    found = evaluate([load(replace(MADE, figures=(figure,)).write(tmp_path / "run"))])
+    (points,) = found.figures
+    assert points.xs == list(SMALL)
+    assert points.points["value"].notna().all()
+    assert len(points.points) == len(SMALL) * (2 if reference is None else 1)
+    (drawing,) = study_figures(found)
+    assert drawing.name == "study-pages"
 
 
 def test_a_page_counts_once_however_many_trials_it_has(rows: tuple[ClaimRow, ...]) -> None:

@@ -8,19 +8,22 @@ import json
 import shutil
 import socket
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from harness.cli.main import main
 from harness.cli.packedpages import provide_pages
+from harness.errors import ArchiveError
 from harness.model.engine import Driver
 from harness.outcome import Outcome
 from harness.pack.packfile import open_pack
 from harness.run.directory import RunDirectory, open_run
 from harness.study.plan import Plan, make_plan
 from harness.study.studyfile import parse_study
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, Response, open_archive, write_archive
+from sites.optimise.switched import SwitchedOff, switched_off
 from sites.warc import About
 from tests.unit.analysis.synthetic import observed
 
@@ -163,9 +166,41 @@ def test_archives_go_with_a_pack_on_demand_and_come_out_as_they_were(
 ) -> None:
     assert main(["pack", str(run), "--with-archives"]) == 0
     monkeypatch.setenv("COLDLOAD_ARCHIVES", "others")
-    assert provide_pages(argparse.Namespace(), Path("runs/tiny-1.zip"), ["one"]) == 0
+    conditions = parse_study(STUDY, "tiny.toml").conditions
+    assert provide_pages(argparse.Namespace(), Path("runs/tiny-1.zip"), conditions) == 0
     for name in ("archive.warc.gz", "index.jsonl"):
         assert (Path("others/one") / name).read_bytes() == (Path("archives/one") / name).read_bytes()
+
+
+def test_variants_go_without_the_same_filters_where_a_pack_is_run_again(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = STUDY.replace("trials", 'variants = ["minify"]\ntrials')
+    study = parse_study(text, "tiny.toml")
+    off = SwitchedOff("rewrite_css", "it breaks", "core", "2026-11-21T00:00:00Z", "chromium")
+    for name, found in {"with": [off], "without": [], "older": None}.items():
+        with open_run(Path("runs") / name, text, make_plan(study, 1)) as opened:
+            fill(opened, opened.plan, "")
+        environment = json.loads((opened.folder / "environment.json").read_text())
+        told = {} if found is None else {"switched_off": [asdict(each) for each in found]}
+        environment["archives"] = {"one--minify": {"digest": "2", **told}}
+        (opened.folder / "environment.json").write_text(json.dumps(environment))
+        assert main(["pack", str(opened.folder), "--with-archives"]) == 0
+
+    def here(pack: str, root: str) -> list[str]:
+        monkeypatch.setenv("COLDLOAD_ARCHIVES", root)
+        assert provide_pages(argparse.Namespace(), Path("runs") / pack, study.conditions) == 0
+        return [each.filter for each in switched_off(open_archive(Path(root), "one"))]
+
+    assert here("with.zip", "new") == ["rewrite_css"]
+    assert here("with.zip", "new") == ["rewrite_css"]
+    assert here("without.zip", "other") == []
+    assert here("older.zip", "new") == ["rewrite_css"]
+    with pytest.raises(ArchiveError, match="with no filter switched off, and has rewrite_css switched off in new"):
+        here("without.zip", "new")
+    with pytest.raises(ArchiveError, match="with rewrite_css switched off, and has no filter switched off in other"):
+        here("with.zip", "other")
+    assert switched_off(open_archive(Path("other"), "one")) == ()
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from harness.cli.studychoice import chosen
 from harness.errors import RecordsError
 from harness.pack.packedrun import copy_run, read_plan
 from harness.pack.packedstudy import without_options
@@ -73,6 +75,58 @@ def test_a_packed_study_finds_its_sets_of_pages(home: Path, tmp_path: Path) -> N
         packed(tmp_path / "run", tmp_path / "packed")
     again = parse_study((tmp_path / "packed" / "study.toml").read_text(), "again", tmp_path / "packed")
     assert make_plan(again, 1) == read_plan(tmp_path / "run")
+
+
+SEVERAL = """
+name = "several"
+pages = ["one", "@mine"]
+protocols = ["http1", "h2"]
+trials = 1
+aa = false
+published = {claims = "../papers/its.toml", short = true}
+[[links]]
+name = "traced"
+rtt_ms = 20
+trace_down = "traces/lte.trace"
+[[links]]
+name = "usual"
+rtt_ms = 20
+down_mbps = 1
+"""
+CLAIMS = """# from /home/ann/papers
+title = "A paper"
+source = "Somebody, 2012"
+[[claims]]
+name = "half"
+text = "Half the time"
+stands = "figure 1"
+subject = {protocol = "h2"}
+reference = {protocol = "http1"}
+published = [0.45, 0.55]
+"""
+
+
+@pytest.mark.parametrize("only", [[], ["page=one"], ["link=usual"], ["page=one", "link=usual"]])
+def test_a_packed_study_finds_all_files_that_it_names_also_what_was_not_measured(
+    only: list[str], home: Path, tmp_path: Path
+) -> None:
+    for place, text in {"home/sets/mine.toml": 'pages = ["two"]\n', "papers/its.toml": CLAIMS}.items():
+        (tmp_path / place).parent.mkdir()
+        (tmp_path / place).write_text(text)
+    (tmp_path / "home" / "several.toml").write_text(SEVERAL)
+    given = argparse.Namespace(
+        study=str(tmp_path / "home" / "several.toml"), trials=None, until=None, only=only
+    )
+    _, text, study = chosen(given)
+    plan = make_plan(study, 1)
+    assert plan.published is not None
+    with open_run(tmp_path / "run", text, plan):
+        packed(tmp_path / "run", tmp_path / "packed")
+        packed(tmp_path / "packed", tmp_path / "twice")
+    for folder in (tmp_path / "packed", tmp_path / "twice"):
+        assert "/ann" not in (folder / "published.toml").read_text()
+        again = chosen(argparse.Namespace(**{**vars(given), "study": str(folder / "study.toml")}))[2]
+        assert make_plan(again, 1).to_lines() == (tmp_path / "run" / "plan.jsonl").read_text()
 
 
 def test_what_was_packed_can_be_packed_again(home: Path, tmp_path: Path) -> None:

@@ -25,7 +25,23 @@ PLACES = {"a.trace": "rates/123/a.trace"}
     ],
 )
 def test_files_are_named_where_the_pack_has_them(text: str, packed: str) -> None:
-    assert study_without_places(text, PLACES) == packed
+    assert study_without_places(text, PLACES, None) == packed
+
+
+@pytest.mark.parametrize(
+    ("text", "packed"),
+    [
+        ('published = "../mine.toml"\nb = 2\n', 'published = "published.toml"\nb = 2\n'),
+        (
+            "published = {short = true, claims = '/x/mine.toml'} # /x/y\n",
+            'published = {short = true, claims = "published.toml"} # …/y\n',
+        ),
+        ('[published]\nclaims = "mine.toml"\n', '[published]\nclaims = "published.toml"\n'),
+        ('published = "spdy-2012"\n', 'published = "spdy-2012"\n'),
+    ],
+)
+def test_a_file_of_claims_is_named_where_the_pack_has_it(text: str, packed: str) -> None:
+    assert study_without_places(text, PLACES, "published.toml") == packed
 
 
 @pytest.mark.parametrize(
@@ -40,4 +56,4 @@ def test_files_are_named_where_the_pack_has_them(text: str, packed: str) -> None
 )
 def test_what_cannot_be_packed_as_it_is_meant_is_refused(text: str) -> None:
     with pytest.raises(RecordsError, match="cannot be packed"):
-        study_without_places(text, PLACES)
+        study_without_places(text, PLACES, "published.toml")

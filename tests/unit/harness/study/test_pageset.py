@@ -11,6 +11,7 @@ import pytest
 from harness.cli.studychoice import _only
 from harness.errors import RecordsError, StudyError
 from harness.model.claim import settings
+from harness.study.onlyfigures import of_one_figure
 from harness.study.pageset import all_sets, read_set, set_text
 from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
@@ -30,6 +31,15 @@ WHERE = """
 [[claims]]
 subject = {{protocol = "h2"}}
 reference = {{protocol = "http1"}}
+where = {{set = "{name}"}}
+"""
+FIGURE = """
+[[figures]]
+name = "pages"
+title = "Pages of a set"
+kind = "bars"
+x = "page"
+series = ["protocol"]
 where = {{set = "{name}"}}
 """
 
@@ -175,6 +185,26 @@ def test_a_claim_on_a_set_that_the_study_does_not_name(
     folder: Path, pages: str, more: str, says: str
 ) -> None:
     assert says in mistake(folder, pages, more)
+
+
+@pytest.mark.parametrize("name", ["small", "@small"])
+def test_a_figure_can_hold_the_pages_of_a_set(name: str, folder: Path) -> None:
+    made = study(folder, '["@small", "@large", "x"]', FIGURE.format(name=name))
+    (figure,) = made.figures
+    assert figure.where == {"set": ("small",)}
+    assert {each["page"] for each in made.dimensions if figure.holds(each)} == {"a", "b"}
+    left = of_one_figure(made, "pages")
+    assert left.pages == ("a", "b")
+    assert make_plan(left, 1).sets == {"small": ("a", "b")}
+
+
+def test_a_figure_over_sets_names_the_page_that_a_point_would_hold_twice(folder: Path) -> None:
+    more = FIGURE.format(name="small").replace('x = "page"', 'x = "set"')
+    assert "one point would hold several conditions, as they differ in page" in mistake(
+        folder, '["@small"]', more
+    )
+    one_each = study(folder, '["@large", "x"]', more.replace('where = {set = "small"}', ""))
+    assert [each["set"] for each in one_each.dimensions if one_each.figures[0].holds(each)][:2] == ["large", "large"]
 
 
 def test_the_command_line_keeps_to_a_set(folder: Path) -> None:

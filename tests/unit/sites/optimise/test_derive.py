@@ -12,7 +12,7 @@ from harness.errors import ArchiveError
 from harness.model.engine import Engine
 from harness.model.variant import FILTERS, parse_variant
 from sites.archive import Archive, list_archives, write_archive
-from sites.optimise.derive import REPORT, derive, variant_of
+from sites.optimise.derive import REPORT, derive, left_out_of, variant_of
 from sites.optimise.inventory import Size
 from sites.optimise.page import Page
 from sites.optimise.settings import FilterSettings
@@ -129,6 +129,8 @@ def test_a_filter_that_is_switched_off_is_left_out_and_said_so(tmp_path: Path) -
     assert "rewrite_css" not in [step.filter for step in again.report.steps]
     assert "rewrite_css: switched off for this page: it breaks" in again.archive.notes
     assert derive(archive, minify).report == again.report
+    assert left_out_of(again.archive) == again.report.off
+    assert left_out_of(archive) is None
     assert derive(archive, parse_variant("inline")).report.off == ()
     for damaged in ("{", "[]", "{}", '{"filters": [{"filter": 5}]}', '{"filters": {}}'):
         path_of(archive).write_text(damaged)
