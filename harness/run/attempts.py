@@ -1,7 +1,7 @@
 """Which attempts a run has made, and which comes next. Pure but for the reading of records.jsonl.
 
-A trial is finished when an attempt counts, when its attempts are spent, or when the run has gone on to a later trial:
-an attempt that came after its block would stand far from what it is compared with.
+A trial is finished when an attempt counts, when its attempts are spent, or when its block has gone on to a later trial:
+a late attempt would stand far from what it is compared with. Blocks may be run side by side.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ class Attempts:
         self._most = plan.attempts
         self._made: dict[str, set[int]] = {}
         self._counted: set[str] = set()
-        self._latest: str | None = None
-        self._latest_is_final = False
+        self._open: dict[
+            int, str | None
+        ] = {}  # of a block: the latest trial, None when it can have no more attempts
         # Blocks in which an attempt at a condition failed by itself, and those in which the machine is blamed.
         self._failed: defaultdict[Condition, set[int]] = defaultdict(set)
         self._disturbed: defaultdict[Condition, set[int]] = defaultdict(set)
         self._calm_blocks: set[int] = set()  # in which some attempt counted
-        self._counted_conditions: set[Condition] = set()
+        self._succeeded: defaultdict[Condition, set[int]] = defaultdict(
+            set
+        )  # in which an attempt at it counted
 
     def note(self, trial: str, attempt: int, left_out: str | None, *, final: bool = False) -> None:
         """An attempt was made; `final` when none can follow. ValueError for one that is not of the plan, or known."""
@@ -51,10 +54,10 @@ class Attempts:
             raise ValueError(f"attempt {attempt} at trial {shown(trial)} follows one that counts")
         made.add(attempt)
         planned = self._planned[trial]
-        self._latest, self._latest_is_final = trial, final or left_out == ENGINE_MISSING
+        self._open[planned.block] = None if final or left_out == ENGINE_MISSING else trial
         if left_out is None:
             self._counted.add(trial)
-            self._counted_conditions.add(planned.condition)
+            self._succeeded[planned.condition].add(planned.block)
             self._calm_blocks.add(planned.block)
         else:
             blocks = self._disturbed if left_out in MACHINE else self._failed
@@ -69,13 +72,13 @@ class Attempts:
         made = self._made.get(planned.trial)
         if made is None:
             return 1
-        gone_past = planned.trial != self._latest or self._latest_is_final
+        gone_past = self._open.get(planned.block) != planned.trial
         if gone_past or planned.trial in self._counted or len(made) >= self.allowed(planned):
             return None
         return max(made) + 1
 
     def allowed(self, planned: PlannedTrial) -> int:
-        """How many attempts the trial may have: a single one of a condition that has never counted so far."""
+        """How many attempts the trial may have: a single one of a condition that has never counted before."""
         return 1 if self.is_hopeless(planned) else self._most
 
     def is_hopeless(self, planned: PlannedTrial) -> bool:
@@ -87,7 +90,8 @@ class Attempts:
         condition = planned.condition
         own = self._failed[condition] | (self._disturbed[condition] & self._calm_blocks)
         earlier = sum(block < planned.block for block in own)
-        return earlier >= PROBATION_BLOCKS and condition not in self._counted_conditions
+        succeeded = any(block < planned.block for block in self._succeeded[condition])
+        return earlier >= PROBATION_BLOCKS and not succeeded
 
     @property
     def recorded(self) -> int:

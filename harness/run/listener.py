@@ -7,23 +7,11 @@ from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
 from harness.records import Record
-from harness.study.plan import PlannedTrial
-from harness.testbed.calibration import Calibration
+from harness.run.work import Watcher
 
 
-class Listener(Interface):
-    """What the runner tells about its progress, which goes by trials."""
-
-    def preparing(self, what: str) -> None: ...
-
-    def warned(self, what: str) -> None: ...
-
-    def waiting(self, seconds: float) -> None:
-        """The machine is busy, and the run has waited for so long."""
-
-    def calibrated(self, reading: Calibration) -> None: ...
-
-    def attempt_started(self, planned: PlannedTrial, attempt: int) -> None: ...
+class Listener(Watcher, Interface):
+    """What a run tells about its progress, which goes by trials."""
 
     def attempt_repeated(self, record: Record) -> None:
         """An attempt does not count, and the next one follows."""

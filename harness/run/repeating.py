@@ -2,90 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from harness.errors import TestbedFailed
-from harness.model.condition import Condition
 from harness.model.soundness import MACHINE, unsound
 from harness.outcome import Outcome
 from harness.records import Record, not_run
-from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Attempts
-from harness.run.directory import RunDirectory
+from harness.run.attempts import ENGINE_MISSING
 from harness.run.kinds import Room
-from harness.run.listener import Listener, Summary
+from harness.run.work import Due, Made, Watcher
 from harness.study.plan import PlannedTrial
 from harness.testbed.calm import Calm
 
 FAILURES_IN_A_ROW = 3
 
+Folders = Callable[[str, int], Path]  # of a trial and its attempt: where the files go that are kept
+
 
 class Repeating:
-    """Runs trials, one after the other. What each attempt gave is stored before the next one starts."""
+    """Runs trials, one after the other. What an attempt gave is handed out before the next one starts.
 
-    def __init__(self, made: Room, run: RunDirectory, attempts: Attempts, listener: Listener) -> None:
+    `remeasure` measures the links from a trial on, of a testbed that was made anew. `patient`: after a disturbed
+    attempt it waits for a calm machine; of no use where nothing is repeated.
+    """
+
+    def __init__(
+        self,
+        made: Room,
+        folders: Folders,
+        watcher: Watcher,
+        remeasure: Callable[[PlannedTrial], None],
+        *,
+        patient: bool,
+    ) -> None:
         self._made = made
-        self._run = run
-        self._attempts = attempts
-        self._listener = listener
+        self._folders = folders
+        self._watcher = watcher
+        self._remeasure = remeasure
+        self._patient = patient
         self._calm = Calm()
         self._disturbed = False  # the machine disturbed the latest attempt
         self._failures = Failures()
-        self._hopeless: set[Condition] = set()
 
-    def trial(self, planned: PlannedTrial, summary: Summary, remeasure: Callable[[], None]) -> None:
-        """Run what is left of a trial. `remeasure` measures the links of a testbed that was made anew.
-
-        Raises TestbedFailed when the testbed fails again and again.
-        """
-        lack = self._made.lacking.get(planned.condition.engine)
+    def trial(self, due: Due) -> Iterator[Made]:
+        """Run what is left of a trial; raises TestbedFailed when the testbed fails again and again."""
+        lack = self._made.lacking.get(due.planned.condition.engine)
         if lack:
-            self._store(replace(not_run(planned, lack), left_out=ENGINE_MISSING))
-            summary.without[ENGINE_MISSING] += 1
-            self._listener.trials_not_run(1)
+            missing = replace(not_run(due.planned, lack), attempt=due.attempt, left_out=ENGINE_MISSING)
+            yield Made(missing, repeated=False, files=self._folder(missing))
             return
-        self._warn_if_hopeless(planned)
-        while (attempt := self._attempts.next_of(planned)) is not None:
-            record = self._attempt(planned, attempt)
-            repeated = self._attempts.next_of(planned) is not None
-            summary.add(record, repeated=repeated)
-            tell = self._listener.attempt_repeated if repeated else self._listener.trial_ended
-            tell(record)
+        for attempt in range(due.attempt, due.last + 1):
+            record = self._attempt(due.planned, attempt)
+            repeated = record.left_out is not None and attempt < due.last
+            yield Made(record, repeated=repeated, files=self._folder(record))
             self._failures.add(record)
             if record.outcome is Outcome.TESTBED_FAILED:
                 self._made.renew()
                 self._wait_if_disturbed()
-                remeasure()
+                self._remeasure(due.planned)
+            if not repeated:
+                return
 
     def _attempt(self, planned: PlannedTrial, attempt: int) -> Record:
         self._wait_if_disturbed()
-        self._listener.attempt_started(planned, attempt)
-        files = self._run.trial_folder(planned.trial, attempt)
-        made = self._made.run_trial(planned, files)
+        self._watcher.attempt_started(planned, attempt)
+        made = self._made.run_trial(planned, self._folders(planned.trial, attempt))
         record = replace(made, attempt=attempt, left_out=unsound(made.to_json()))
-        self._store(record)
         self._disturbed = disturbed(record)
         return record
 
-    def _store(self, record: Record) -> None:
-        self._run.append(record)
-        self._attempts.note(record.planned.trial, record.attempt, record.left_out)
+    def _folder(self, record: Record) -> Path:
+        return self._folders(record.planned.trial, record.attempt)
 
     def _wait_if_disturbed(self) -> None:
-        """Nothing is repeated where a trial has one attempt, so nothing is gained by waiting."""
-        patient = self._run.plan.attempts > 1
-        if self._disturbed and patient and not self._calm.wait(self._listener.waiting):
-            self._listener.warned("the machine stays busy; the next attempt is made all the same")
+        if self._disturbed and self._patient and not self._calm.wait(self._watcher.waiting):
+            self._watcher.warned("the machine stays busy; the next attempt is made all the same")
         self._disturbed = False
-
-    def _warn_if_hopeless(self, planned: PlannedTrial) -> None:
-        condition = planned.condition
-        if self._attempts.is_hopeless(planned) and condition not in self._hopeless:
-            self._hopeless.add(condition)
-            self._listener.warned(
-                f"{condition} did not count in {PROBATION_BLOCKS} blocks, nor ever before; "
-                "it gets one attempt per block until it does"
-            )
 
 
 class Failures:
