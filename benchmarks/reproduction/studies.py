@@ -28,7 +28,12 @@ class RepeatedStudy:
 
 STUDIES = (
     RepeatedStudy("spdy-2012", "spdy-2012-quick", ("--trials", "1"), ("claims", "study-*")),
-    RepeatedStudy("requests-2012", "requests-2012-quick", ("--trials", "1"), ("claims", "study-*")),
+    RepeatedStudy(
+        "requests-2012",
+        "requests-2012-quick",
+        ("--trials", "1", "--only", "engine=wrk"),
+        ("claims", "study-*"),
+    ),
     RepeatedStudy(
         "compression-2008",
         "compression-2008-quick",
