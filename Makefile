@@ -25,8 +25,8 @@ reproduction-quick: setup
 test: setup check
 	$(BIN)/pytest tests/unit -q -n 2 -m thorough
 	$(BIN)/python hatch_build.py
-	$(BIN)/pytest tests/system -n 2 --dist loadscope -m side_by_side
-	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy"
+	$(BIN)/pytest tests/system -n 2 --dist loadscope -m "side_by_side and not lengthy" --durations=10
+	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" --durations=25
 
 test-lengthy: setup
 	$(BIN)/python -m harness.capacity.k6build test

@@ -24,6 +24,8 @@ from harness.testbed.testbed import testbed
 from harness.trial.bench import Bench, bench
 from tests.system.conftest import condition, inside, small_site, trial
 
+pytestmark = pytest.mark.side_by_side
+
 PAUSE_S = 0.3
 SLOW = Link.of(1, 50)  # the small site takes a second
 

@@ -17,6 +17,8 @@ from sites.archive import Archive, Response, write_archive
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, picture, planned
 
+pytestmark = pytest.mark.side_by_side
+
 PICTURE = '<img src="/p0.png">'
 FORGED = "for (const key of Object.getOwnPropertyNames(it)) try { Object.defineProperty(it, key, {get: lie}) } catch {}"
 HONEST = {

@@ -23,6 +23,8 @@ from sites.recipes import RECIPES, package_cache
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, Coldload, condition, inside, picture, planned, small_site
 
+pytestmark = pytest.mark.side_by_side
+
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)
 START = "https://quality.example/"
 CDN = "https://static.quality.example/"

@@ -28,6 +28,8 @@ from sites.optimise.derive import derive, variant_of
 from sites.warc import About
 from tests.system.conftest import condition, html, inside, picture, planned, trial
 
+pytestmark = pytest.mark.side_by_side
+
 URL = "https://look.example/"
 ICON = "/favicon.ico"
 DESKTOP_ONLY = Where(Protocol.H2, (DEVICES["desktop"],))

@@ -20,6 +20,8 @@ from sites.archive import Archive, Response, write_archive
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, picture, planned
 
+pytestmark = pytest.mark.side_by_side
+
 FRAME = f"https://{OTHER_HOST}/frame"
 PICTURE = f"{START_URL}hero.png"
 # After its load: a task of 300 ms, a shift, and the picture that is the largest paint.

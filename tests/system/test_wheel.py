@@ -12,6 +12,8 @@ import pytest
 
 from tests.system.conftest import small_site
 
+pytestmark = pytest.mark.side_by_side
+
 CHECKOUT = Path(__file__).parents[2]
 
 
