@@ -152,9 +152,9 @@ def _value(dimension: str, each: Any) -> str:
         return f"{words.plain(each)} Mbit/s {dimension.removesuffix('_mbps')}"
     if dimension in metrics.WORKLOADS:
         return metrics.WORKLOADS[dimension].format(words.plain(each) if words.is_number(each) else each)
-    if dimension == "compression":
-        return COMPRESSED.get(str(each), f"text compressed by {each}")
-    return str(each)
+    return (
+        COMPRESSED.get(str(each), f"text compressed by {each}") if dimension == "compression" else str(each)
+    )
 
 
 def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Wording | None = None) -> str:

@@ -14,14 +14,14 @@ from tests.system.conftest import Coldload
 from tests.system.test_run import records
 
 PAGE = "text-10k"
-STUDY = f"""
+STUDY = """
 name = "packed"
 pages = ["@mine"]
 variants = ["minify"]
 published = "papers/its.toml"
 protocols = ["http1"]
 drivers = ["playwright"]
-trials = {{least = 3, attempts = 2}}
+trials = {least = 3, attempts = 2}
 aa = false
 timeout_s = 20
 [[links]]

@@ -196,9 +196,13 @@ def test_variants_go_without_the_same_filters_where_a_pack_is_run_again(
     assert here("with.zip", "new") == ["rewrite_css"]
     assert here("without.zip", "other") == []
     assert here("older.zip", "new") == ["rewrite_css"]
-    with pytest.raises(ArchiveError, match="with no filter switched off, and has rewrite_css switched off in new"):
+    with pytest.raises(
+        ArchiveError, match="with no filter switched off, and has rewrite_css switched off in new"
+    ):
         here("without.zip", "new")
-    with pytest.raises(ArchiveError, match="with rewrite_css switched off, and has no filter switched off in other"):
+    with pytest.raises(
+        ArchiveError, match="with rewrite_css switched off, and has no filter switched off in other"
+    ):
         here("with.zip", "other")
     assert switched_off(open_archive(Path("other"), "one")) == ()
 

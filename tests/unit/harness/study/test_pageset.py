@@ -204,7 +204,10 @@ def test_a_figure_over_sets_names_the_page_that_a_point_would_hold_twice(folder:
         folder, '["@small"]', more
     )
     one_each = study(folder, '["@large", "x"]', more.replace('where = {set = "small"}', ""))
-    assert [each["set"] for each in one_each.dimensions if one_each.figures[0].holds(each)][:2] == ["large", "large"]
+    assert [each["set"] for each in one_each.dimensions if one_each.figures[0].holds(each)][:2] == [
+        "large",
+        "large",
+    ]
 
 
 def test_the_command_line_keeps_to_a_set(folder: Path) -> None:
