@@ -139,7 +139,8 @@ def overviews(results: Results) -> Iterator[Drawing]:
             name = "_".join(
                 ["overview", *(words.slug(text) for text in rest), *([str(part)] if part > 1 else [])]
             )
-            about = f" ({', '.join(rest)})" if rest else ""
+            said = [*rest, f"figure {part} of {len(parts)}"] if len(some) < len(pages) else rest
+            about = f" ({', '.join(said)})" if said else ""
             caption = f"{plots.MEDIAN} of every page and rate{about}. {reading.of_trials(cells)}"
             yield Drawing(name, caption, figure)
 

@@ -25,7 +25,7 @@ from analysis.charts.lines import CODING_STYLES
 from analysis.charts.variantchart import DASHES
 from analysis.evaluation.results import Results
 from analysis.evaluation.studyfigures import FigurePoints
-from analysis.labels import engines, protocols, words
+from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import value_text
 from analysis.labels.metrics import IN_SENTENCES
 from analysis.labels.protocols import FURTHER, Style
@@ -48,7 +48,9 @@ WIDE_BARS = 14  # more of them need the width of a page
 LINE_OF_ONE = "#8A8A8A"
 TITLE_OF_A_PAGE = 100  # characters of bold text across both columns
 LEGEND_CHARACTERS = 24  # of a name with another one beside it
-MOST_ALONG = 60  # values along the axis of a drawing; with more of them a figure is a table
+MOST_ALONG = 60  # values along an axis
+MOST_GROUPS = 30  # of bars, with a name below each
+MOST_ROWS_INCHES = 9.0  # of a drawing of rows: a page of a paper, with its caption
 GROUP = 0.8  # of the room between two groups of bars
 
 
@@ -63,7 +65,7 @@ class Scale:
 def study_figures(results: Results) -> Iterator[Drawing]:
     """A drawing per figure of the study; none of a table, of nothing to show, and of what no page has room for."""
     for points in results.figures:
-        if points.figure.kind is FigureKind.TABLE or points.is_empty or len(points.xs) > MOST_ALONG:
+        if points.figure.kind is FigureKind.TABLE or points.is_empty or is_crowded(points):
             continue
         known = points.points[points.points["value"].notna()].rename(columns={"value": "median"})
         draw = DRAWN[points.figure.kind]
@@ -77,10 +79,17 @@ def study_figures(results: Results) -> Iterator[Drawing]:
         )
 
 
+def is_crowded(points: FigurePoints) -> bool:
+    """Whether a drawing has no room for so much, so that a table stands for it."""
+    if points.figure.kind is FigureKind.POINTS:
+        return _rows_inches(points) > MOST_ROWS_INCHES
+    return len(points.xs) > (MOST_GROUPS if points.figure.kind is FigureKind.BARS else MOST_ALONG)
+
+
 def caption(points: FigurePoints) -> str:
     """What is drawn, by which engine, and of how many trials."""
     known = points.points[points.points["value"].notna()]
-    label = _label(points.figure.metric)
+    label = metrics.subject(points.figure.metric)
     by = (
         f" by {', '.join(map(engines.label, points.engines))}" if engines.worth_saying(points.engines) else ""
     )
@@ -166,10 +175,7 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
 def _rows(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
     """A row per value of x, in each the series below each other."""
     styles, xs = _styles(points), points.xs
-    height = (
-        1.1 + len(xs) * (0.11 * len(styles) + 0.1) + 0.16 * math.ceil(len(styles) / _columns(points, styles))
-    )
-    figure = plots.new(plots.COLUMN_INCHES, height)
+    figure = plots.new(plots.COLUMN_INCHES, _rows_inches(points))
     axes = figure.subplots()
     step = 1 / (len(styles) + 1)
     for row, x in enumerate(xs):
@@ -187,6 +193,13 @@ def _rows(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
     shown = [(points.labels[number], style) for number, style in styles.items()]
     lines.legend(figure, shown, _columns(points, styles), markers=True)
     return figure
+
+
+def _rows_inches(points: FigurePoints) -> float:
+    """The height of a drawing of rows."""
+    drawn = _drawn(points)
+    legend = math.ceil(len(drawn) / _columns(points, drawn)) if drawn else 0
+    return 1.1 + len(points.xs) * (0.11 * len(drawn) + 0.1) + 0.16 * legend
 
 
 DRAWN: Mapping[FigureKind, Callable[[FigurePoints, pd.DataFrame, Scale], Figure]] = {
@@ -244,24 +257,20 @@ def _drawn(points: FigurePoints) -> list[int]:
 
 def _scale(points: FigurePoints, known: pd.DataFrame) -> Scale:
     if points.figure.reference is not None:
-        axis = f"{_label(points.figure.metric)} / {reference_label(points)}"
+        axis = f"{metrics.subject(points.figure.metric)} / {reference_label(points)}"
         return Scale(axis, plots.TimeUnit("", 1.0))
     metric = metric_named(points.figure.metric)
     unit = metric.unit if metric else Unit.COUNT
+    label = metrics.subject(points.figure.metric)
     if unit is Unit.MS:
         time = plots.unit_of(known["median"])
-        label = plots.MEDIAN if points.figure.metric == MAIN_METRIC else _label(points.figure.metric)
-        return Scale(f"{label} ({time.name})", time)
+        named = plots.MEDIAN if points.figure.metric == MAIN_METRIC else label
+        return Scale(f"{named} ({time.name})", time)
     if unit is Unit.BYTES:
         size = plots.TimeUnit("MB", 1e6) if known["median"].max() >= 1e6 else plots.TimeUnit("kB", 1e3)
-        return Scale(f"{_label(points.figure.metric)} ({size.name})", size)
-    named = f" ({IN_SENTENCES[unit]})" if unit in IN_SENTENCES else ""
-    return Scale(f"{_label(points.figure.metric)}{named}", plots.TimeUnit("", 1.0))
-
-
-def _label(metric: str) -> str:
-    known = metric_named(metric)
-    return known.label if known else metric
+        return Scale(f"{label} ({size.name})", size)
+    unit_text = f" ({IN_SENTENCES[unit]})" if unit in IN_SENTENCES else ""
+    return Scale(f"{label}{unit_text}", plots.TimeUnit("", 1.0))
 
 
 def _value_axis(

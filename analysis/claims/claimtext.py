@@ -19,6 +19,13 @@ from harness.model.observation import MAIN_METRIC
 from harness.model.pageset import MARK
 
 COMPRESSED = {"none": "uncompressed text", "recorded": "text compressed as recorded"}
+
+
+def _compression(name: str) -> str:
+    return COMPRESSED.get(name, f"text compressed by {name}")
+
+
+LABELS = {"protocol": protocols.label, "engine": engines.label, "compression": _compression}
 FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
 
 
@@ -142,19 +149,17 @@ def side_text(side: Mapping[str, Any]) -> str:
 
 
 def _value(dimension: str, each: Any) -> str:
-    if dimension == "protocol":
-        return protocols.label(str(each))
-    if dimension == "engine":
-        return engines.label(str(each))
+    if dimension in LABELS:
+        return LABELS[dimension](str(each))
     if dimension == "rtt_ms":
         return f"{words.plain(each)} ms RTT"
     if dimension in ("down_mbps", "up_mbps"):
         return f"{words.plain(each)} Mbit/s {dimension.removesuffix('_mbps')}"
     if dimension in metrics.WORKLOADS:
         return metrics.WORKLOADS[dimension].format(words.plain(each) if words.is_number(each) else each)
-    if dimension == "compression":
-        return COMPRESSED.get(str(each), f"text compressed by {each}")
-    return str(each)
+    return (
+        COMPRESSED.get(str(each), f"text compressed by {each}") if dimension == "compression" else str(each)
+    )
 
 
 def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Wording | None = None) -> str:

@@ -55,7 +55,7 @@ def write(
         (directory / folder).mkdir(parents=True, exist_ok=True)
     for figure in figures:
         shutil.copyfile(report / figure.files["pdf"], directory / "figures" / f"{figure.name}.pdf")
-    for table in _shown(tables):
+    for table in _shown(tables, figures):
         (directory / "tables" / f"{table.name}.tex").write_text(_float(table), encoding="utf-8")
     (directory / REFERENCES).write_text(bibliography(results), encoding="utf-8")
     path = directory / PAPER
@@ -80,7 +80,7 @@ def render(results: Results, tables: Sequence[Table], figures: Sequence[Figure])
         finalize=_escaped,
     )
     environment.filters["tex"] = Tex
-    names = [table.name for table in _shown(tables)]
+    names = [table.name for table in _shown(tables, figures)]
     return environment.from_string(source).render(
         title=facts.title(results),
         progress=facts.progress(results),
@@ -93,7 +93,10 @@ def render(results: Results, tables: Sequence[Table], figures: Sequence[Figure])
         methods=tuple(method_texts(results)),
         archives=list(_archives(results)),
         answers=[name for name in ANSWERS if name in names],
-        other_tables=[name for name in names if name not in (*ANSWERS, *OF_METHODS)],
+        asked_tables=[name for name in names if name.startswith(PREFIX)],
+        other_tables=[
+            name for name in names if name not in (*ANSWERS, *OF_METHODS) and not name.startswith(PREFIX)
+        ],
         tables_of_methods=[name for name in OF_METHODS if name in names],
         first=[figure for figure in figures if figure.first],
         asked=[figure for figure in figures if figure.asked],
@@ -108,9 +111,10 @@ def render(results: Results, tables: Sequence[Table], figures: Sequence[Figure])
     )
 
 
-def _shown(tables: Sequence[Table]) -> list[Table]:
-    """Those of the paper: the data of the study's own figures are drawn, and in the report's CSV files."""
-    return [table for table in tables if not table.name.startswith(PREFIX)]
+def _shown(tables: Sequence[Table], figures: Sequence[Figure]) -> list[Table]:
+    """Those of the paper: all but the data of the study's own figures that are drawn."""
+    drawn = {f"{PREFIX}{figure.asked}" for figure in figures if figure.asked}
+    return [table for table in tables if table.name not in drawn]
 
 
 def _escaped(value: Any) -> str:

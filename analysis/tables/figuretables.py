@@ -13,6 +13,7 @@ from analysis.evaluation.studyfigures import FigurePoints
 from analysis.labels import words
 from analysis.labels.conditions import value_text
 from analysis.tables.table import Shown, Table
+from harness.model.figure import FigureKind
 
 PREFIX = "figure-"
 DIGITS_OF_RATIO = 3
@@ -29,7 +30,7 @@ def figure_tables(results: Results) -> Iterator[Table]:
         yield Table(
             name=f"{PREFIX}{figure.name}",
             title=figure.title,
-            note=studyfigures.caption(points),
+            note=_note(points),
             data=pd.DataFrame(_data(points, row) for row in ordered),
             head=(studyfigures.AXES.get(figure.x, figure.x.capitalize()), "Series", _head(points), "n"),
             rows=tuple(
@@ -47,6 +48,17 @@ def figure_tables(results: Results) -> Iterator[Table]:
             ),
             keys=2,
         )
+
+
+def _note(points: FigurePoints) -> str:
+    """The caption; of a figure that no drawing has room for, that it is this table."""
+    crowded = points.figure.kind is not FigureKind.TABLE and studyfigures.is_crowded(points)
+    said = (
+        f" A table, as {words.number(len(points.xs))} groups are more than a drawing has room for."
+        if crowded
+        else ""
+    )
+    return f"{studyfigures.caption(points)}{said}"
 
 
 def _ordered(points: FigurePoints) -> list[dict[Any, Any]]:

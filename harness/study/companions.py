@@ -1,6 +1,6 @@
 """The files that a study names beside itself: traces and step lists, sets of pages, claims that others published.
 
-A run keeps them all, also those that `--only` leaves out: the study names them, and is read again elsewhere.
+A run keeps them all, also those that `--only` leaves out: the study's text names them, and is read again elsewhere.
 """
 
 from __future__ import annotations

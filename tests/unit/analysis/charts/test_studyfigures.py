@@ -12,7 +12,7 @@ import pytest
 from analysis.charts import plots
 from analysis.charts.drawing import Drawing
 from analysis.charts.figures import draw
-from analysis.charts.studyfigures import study_figures
+from analysis.charts.studyfigures import MOST_ROWS_INCHES, study_figures
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.estimate import estimate
@@ -116,7 +116,7 @@ def test_each_figure_is_drawn_by_its_kind(drawn: dict[str, Drawing]) -> None:
     assert ratios.get_ylim()[0] > 0
     assert len(bars.patches) == 4
     assert [text.get_text() for text in bars.get_xticklabels()] == ["dummy-2012", "news-mobile"]
-    assert bars.get_ylabel() == rows.get_xlabel() == "Down (MB)"
+    assert bars.get_ylabel() == rows.get_xlabel() == "Bytes down (MB)"
     legend = drawn["1"].figure.legends[0]
     assert [text.get_text() for text in legend.get_texts()] == ["HTTP/1.1", "the new one"]
 
@@ -181,10 +181,20 @@ def test_figures_of_closed_loops_have_their_axis(tmp_path: Path) -> None:
     assert axes.get_ylabel() == "Request rate (per second)"
 
 
-def test_more_values_than_a_page_has_room_for_are_a_table(tmp_path: Path) -> None:
-    pages = tuple(f"page-{number}" for number in range(61))
-    many = Synthetic(pages=pages, protocols=("http1",), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=1)
-    made = results_of(tmp_path, replace(BARS, series=(HTTP1,)), made=many)
-    assert list(study_figures(made)) == []
+@pytest.mark.parametrize(
+    ("figure", "groups", "drawn"),
+    [(BARS, 30, True), (BARS, 31, False), (POINTS, 24, True), (POINTS, 25, False)],
+)
+def test_more_groups_than_a_page_has_room_for_are_a_table_that_says_so(
+    figure: StudyFigure, groups: int, drawn: bool, tmp_path: Path
+) -> None:
+    pages = tuple(f"page-{number}" for number in range(groups))
+    many = Synthetic(pages=pages, protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=1)
+    made = results_of(tmp_path, figure, made=many)
+    with plots.look():
+        inches = [drawing.figure.get_figheight() for drawing in study_figures(made)]
+    assert len(inches) == drawn
+    assert all(each <= MOST_ROWS_INCHES for each in inches)
     (table,) = figure_tables(made)
-    assert len(table.rows) == 61
+    assert len(table.rows) == 2 * groups
+    assert ("more than a drawing has room for" in table.note) is not drawn

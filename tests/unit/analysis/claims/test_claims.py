@@ -234,9 +234,9 @@ def test_a_condition_of_which_nothing_counts_is_named_with_the_reason(tmp_path: 
 @pytest.mark.parametrize(
     ("claim", "said"),
     [
-        ({}, "HTTP/2 against HTTP/1.1"),
-        ({"metric": "fcp_ms"}, "First paint of HTTP/2 against HTTP/1.1"),
-        ({"metric": "bytes_down"}, "Bytes down of HTTP/2 against HTTP/1.1"),
+        ({}, "HTTP/2 (TLS) against HTTP/1.1"),
+        ({"metric": "fcp_ms"}, "First paint of HTTP/2 (TLS) against HTTP/1.1"),
+        ({"metric": "bytes_down"}, "Bytes down of HTTP/2 (TLS) against HTTP/1.1"),
         (
             {
                 "subject": {"compression": "gzip-6-dynamic"},

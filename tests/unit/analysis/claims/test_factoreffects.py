@@ -104,7 +104,7 @@ def test_the_factors_of_a_report_are_a_csv_file_and_a_text_that_say_the_same(tmp
     assert "One factor at a time" in text
     (first, *_) = (line for line in text.splitlines() if LOSS in line)
     cells = [cell.strip() for cell in first.strip("|").split("|")]
-    assert cells[0] == "HTTP/2 against HTTP/1.1"
+    assert cells[0] == "HTTP/2 (TLS) against HTTP/1.1"
     assert cells[2].startswith(f"{lossy['ratio'].iloc[0]:.3f} [")
     assert cells[4].startswith(f"{lossy['change_ratio'].iloc[0]:.3f} [")
     assert cells[6].startswith("slower, by ")

@@ -18,6 +18,7 @@ from analysis.report.references import bibliography
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from harness.model.claim import Claim
+from harness.model.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 
@@ -38,6 +39,22 @@ RUN = Synthetic(
     aa=True,
     outcomes={"00001": "page-timeout", "00005": "wrong-protocol"},
     claims=(CLAIM,),
+)
+SERIES = (FigureSeries({"protocol": "http1"}), FigureSeries({"protocol": "h2"}))
+PAGES = tuple(f"page-{number}" for number in range(40))
+DRAWN = StudyFigure(
+    name="1",
+    title="Figure 1",
+    kind=FigureKind.BARS,
+    x="page",
+    series=SERIES,
+    metric="plt_ms",
+    where={"page": PAGES[:9]},
+)
+CROWDED = replace(DRAWN, name="2", title="Figure 2", where={})
+LISTED = replace(DRAWN, name="3", title="Figure 3", kind=FigureKind.TABLE)
+MANY = replace(
+    RUN, pages=PAGES, rtts_ms=(20.0,), outcomes={}, aa=False, trials=2, figures=(DRAWN, CROWDED, LISTED)
 )
 HOSTILE = r"\input{/etc/passwd} \write18{id} $x_1^2$ 50% #1 & {open ~ \end{document}"
 FOREIGN = f"{HOSTILE} 中😀"  # a page's name is drawn in figures, too, whose font has no such signs
@@ -64,6 +81,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
         "usual": RUN.write(folder / "usual"),
         "hostile": hostile_run(folder / "hostile"),
         "crowd": SyntheticCrowd(trials=3).write(folder / "crowd"),
+        "many": MANY.write(folder / "many"),
     }
     for name, run in runs.items():
         report = build([run], folder / f"{name}-report", folder / f"{name}-paper")
@@ -75,13 +93,13 @@ def text(folder: Path) -> str:
     return (folder / "paper.tex").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["usual", "hostile", "crowd"])
+@pytest.mark.parametrize("name", ["usual", "hostile", "crowd", "many"])
 def test_every_figure_and_table_is_there_and_every_environment_closed(
     name: str, written: Mapping[str, Path]
 ) -> None:
     folder = written[name]
     everything = text(folder) + "".join(path.read_text() for path in (folder / "tables").iterdir())
-    shown = re.findall(r"\\includegraphics(?:\[[^]]*\])?\{([^}]*)\}", everything)
+    shown = re.findall(r"\\shown(?:\[[^]]*\])?\{([^}]*)\}", everything)
     tables = re.findall(r"\\input\{([^}]*)\}", text(folder))
     assert sorted(shown) == sorted(path.name for path in (folder / "figures").iterdir())
     assert sorted(tables) == sorted(f"tables/{path.name}" for path in (folder / "tables").iterdir())
@@ -90,6 +108,18 @@ def test_every_figure_and_table_is_there_and_every_environment_closed(
     assert opened.count("document") == 1
     bare = re.sub(r"\\[\\{}]", "", everything)
     assert bare.count("{") == bare.count("}")
+
+
+def test_every_figure_of_the_study_is_drawn_or_a_table(written: Mapping[str, Path]) -> None:
+    said = text(written["many"])
+    assert r"{study-1.pdf}" in said
+    assert r"\input{tables/figure-1.tex}" not in said
+    for name in ("2", "3"):
+        assert f"study-{name}.pdf" not in said
+        assert rf"\input{{tables/figure-{name}.tex}}" in said
+    crowded = (written["many"] / "tables" / "figure-2.tex").read_text()
+    assert "A table, as 40 groups are more than a drawing has room for." in crowded
+    assert "The first 40 of 80 rows; figure-2.csv of the report has all." in crowded
 
 
 def test_nothing_of_a_hostile_run_is_a_command(written: Mapping[str, Path]) -> None:
@@ -140,7 +170,7 @@ def test_the_same_records_give_the_same_paper(written: Mapping[str, Path], tmp_p
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX (texlive-latex-base) is not installed")
-@pytest.mark.parametrize("name", ["usual", "hostile", "crowd"])
+@pytest.mark.parametrize("name", ["usual", "hostile", "crowd", "many"])
 def test_the_paper_builds(name: str, written: Mapping[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "paper"
     shutil.copytree(written[name], folder)
@@ -153,4 +183,5 @@ def test_the_paper_builds(name: str, written: Mapping[str, Path], tmp_path: Path
     log = (folder / "paper.log").read_text(errors="replace")
     assert "undefined" not in log
     assert "Missing character" not in log
+    assert "Float too large" not in log
     assert (folder / "paper.pdf").read_bytes().startswith(b"%PDF")
