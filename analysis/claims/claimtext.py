@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimVerdict
-from analysis.labels import engines, metrics, protocols, words
+from analysis.labels import browsing, engines, metrics, protocols, words
 from analysis.statistics.compare import Comparison, Judgement, Verdict
 from analysis.statistics.verdicts import signed, unknown_text, verdict_text
 from harness.model.claim import Claim
@@ -19,6 +19,7 @@ from harness.model.observation import MAIN_METRIC
 from harness.model.pageset import MARK
 
 COMPRESSED = {"none": "uncompressed text", "recorded": "text compressed as recorded"}
+LABELS = {"protocol": protocols.label, "engine": engines.label}
 FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
 
 
@@ -142,14 +143,14 @@ def side_text(side: Mapping[str, Any]) -> str:
 
 
 def _value(dimension: str, each: Any) -> str:
-    if dimension == "protocol":
-        return protocols.label(str(each))
-    if dimension == "engine":
-        return engines.label(str(each))
+    if dimension in LABELS:
+        return LABELS[dimension](str(each))
     if dimension == "rtt_ms":
         return f"{words.plain(each)} ms RTT"
     if dimension in ("down_mbps", "up_mbps"):
         return f"{words.plain(each)} Mbit/s {dimension.removesuffix('_mbps')}"
+    if dimension in browsing.OF_BROWSERS:
+        return browsing.setting(dimension, each)
     if dimension in metrics.WORKLOADS:
         return metrics.WORKLOADS[dimension].format(words.plain(each) if words.is_number(each) else each)
     if dimension == "compression":

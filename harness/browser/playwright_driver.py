@@ -22,7 +22,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from harness.browser import device, fonts, tracing, world
+from harness.browser import device, fonts, slowing, tracing, world
 from harness.browser.driver import (
     CONSOLE_LIMIT,
     HOLD_TIMERS_SCRIPT,
@@ -169,6 +169,7 @@ class PlaywrightBrowser:
                 self._send(name, dict(parameters))
                 self._emulated = True
             world.prepare(self._send)
+            slowing.slow(self._send, launch.cpu_slowdown)
         except Error as error:
             raise TestbedFailed(f"Chromium cannot be {launch.device}: {_first_line(error)}") from error
 

@@ -115,6 +115,8 @@ def _only_of_one(study: Study, choice: str, key: str, value: str) -> Study:
         "link": study.links,
         "engine": study.engines,
         "driver": study.drivers,
+        "cpu_slowdown": study.cpu_slowdowns,
+        "cache": study.caches,
         "server": tuple(dict.fromkeys(setup.server for setup in study.setups)),
     }
     if key not in lists:

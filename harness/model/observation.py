@@ -153,7 +153,10 @@ class Observation:
         "Cache hits",
         COUNT,
         BROWSER_LOG,
-        "requests for what the same load had fetched before; not among `requests`",
+        "requests answered out of the cache, without asking; not among `requests`",
+    )
+    revalidated: int | None = metric(
+        "Revalidated", COUNT, BROWSER_LOG, "of `requests`: the server confirmed what the cache held (304)"
     )
     connections: int | None = metric(
         "Connections",
