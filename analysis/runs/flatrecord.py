@@ -50,7 +50,11 @@ CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "dr
 
 def numbers_of(kind: Kind) -> tuple[str, ...]:
     """The keys of a record that hold numbers."""
-    return (*(key for key, each in metrics_of(kind).items() if each.unit.is_number), "overhead_ms")
+    return (
+        *(key for key, each in metrics_of(kind).items() if each.unit.is_number),
+        "overhead_ms",
+        "machine_speed",
+    )
 
 
 def kind_of(data: Mapping[str, Any], above: Kind | None, where: str) -> Kind:

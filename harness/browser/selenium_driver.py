@@ -137,6 +137,13 @@ class SeleniumBrowser:
             raise TrialFailed(Outcome.PAGE_ERROR, "the browser does not end its trace")
         return whole
 
+    def at_full_speed(self) -> int:
+        """Frames of other sites are among them: chromedriver does not tell when one starts."""
+        try:
+            return slowing.at_full_speed(self._send, {*slowing.WORKERS, slowing.FRAME})
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
+
     def linger(self, seconds: float) -> None:
         time.sleep(seconds)  # the browser works on by itself
 

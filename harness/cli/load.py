@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.enclosing import in_enclosure
@@ -28,6 +29,7 @@ from harness.study.plan import PlannedTrial
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.calibrate import check_link
+from harness.testbed.machinespeed import machine_speed
 from harness.trial.bench import bench
 from harness.trial.har import BODIES, HAR
 from harness.trial.trial import TrialOptions, run_trial
@@ -56,7 +58,9 @@ def _one_trial(
         engine=condition.engine,
     ) as opened:
         check_link(opened.testbed, condition.link)
-        return run_trial(opened.testbed, opened.drivers, planned, options, files)
+        speed = machine_speed()
+        record = run_trial(opened.testbed, opened.drivers, planned, options, files)
+        return replace(record, machine_speed=speed)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -101,6 +101,7 @@ class Engine(StrEnum):
                 {
                     "speed_index_ms",
                     "cache_hits",
+                    "at_full_speed",
                     "tls_resumed",
                     "h2_stream_window_bytes",
                     *OF_PAINTS,

@@ -328,6 +328,12 @@ class Observation:
     client_thread_late_ms: float | None = metric(
         "Browser's thread late", MS, PROC, "of `client_late_ms`: the thread that waited the longest"
     )
+    at_full_speed: int | None = metric(
+        "At full speed",
+        COUNT,
+        Source.DRIVER,
+        "with `cpu_slowdown`: workers, frames and windows of the page that were not slowed, at the load event",
+    )
     blank: bool | None = metric(
         "Blank",
         Unit.FLAG,

@@ -100,7 +100,9 @@ def _rates(run: Path, plan: Plan) -> dict[str, tuple[str, Path]]:
                 f"the plan names a trace {shown(rate.file)}; it is damaged and cannot be packed"
             )
         if found.get(rate.file, ("",))[0] != rate.sha256[:DIGITS]:
-            raise RecordsError(f"the run lacks {run / RATES / rate.file}, which its plan names; it cannot be packed")
+            raise RecordsError(
+                f"the run lacks {run / RATES / rate.file}, which its plan names; it cannot be packed"
+            )
     return found
 
 

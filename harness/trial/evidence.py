@@ -48,6 +48,7 @@ class Evidence:
     without_glyph: Mapping[str, int] | None = None
     console_errors: tuple[str, ...] | None = None
     console_error_count: int | None = None
+    at_full_speed: int | None = None
     vitals: Vitals | None = None
     traced: bool = False
     main_thread: MainThread | None = None

@@ -45,6 +45,7 @@ class Gatherer:
         self.without_glyph: Mapping[str, int] | None = None
         self.console_errors: tuple[str, ...] | None = None
         self.console_error_count: int | None = None
+        self.at_full_speed: int | None = None
         self.vitals: Vitals | None = None
         self.traced = False
         self.main_thread: MainThread | None = None
@@ -102,6 +103,7 @@ class Gatherer:
             without_glyph=self.without_glyph,
             console_errors=self.console_errors,
             console_error_count=self.console_error_count,
+            at_full_speed=self.at_full_speed,
             vitals=self.vitals,
             traced=self.traced,
             main_thread=self.main_thread,

@@ -77,6 +77,7 @@ def observe(evidence: Evidence) -> Observation:
         steal_share=evidence.steal_share,
         console_errors=evidence.console_errors,
         console_error_count=evidence.console_error_count,
+        at_full_speed=evidence.at_full_speed,
         blank=None if timeline.get(BLANK) is None else bool(timeline[BLANK]),
         requested=requested if seen else (),
         requested_digest=_digest(requested) if seen else None,

@@ -13,6 +13,7 @@ from pathlib import Path
 from harness.browser.driver import Browser
 from harness.browser.screens import take_screens
 from harness.errors import TestbedFailed
+from harness.model.condition import FULL_SPEED
 from harness.model.observation import Observation
 from harness.model.revisit import Cache
 from harness.outcome import Outcome, TrialFailed
@@ -201,6 +202,9 @@ class _Attempt:
             seen.timeline = parsed(browser.timeline())
         if fresh.pid is not None:
             seen.client_cpu_s = cpu_seconds(fresh.pid)
+        if self.planned.condition.cpu_slowdown != FULL_SPEED:
+            with watch.limit(options.answer_s, "workers and frames of the page"):
+                seen.at_full_speed = browser.at_full_speed()
         if options.linger_s:
             self._linger(browser, screens, watch)
         with watch.limit(options.answer_s, "console of the page"):

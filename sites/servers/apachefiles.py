@@ -1,8 +1,8 @@
 """The files Apache answers from: one per response, found by a hash of what was asked for.
 
 `objects/` holds the responses, by host and target, `kept/` what tells a browser that it may go on using one, by those
-and its question whether it still holds. A file in `objects/` with the suffix `.us` holds the microseconds to wait before
-the answer. How it finds those that answer for others: `sites.servers.closestfiles`.
+and by how it asks. A file in `objects/` with the suffix `.us` holds the microseconds to wait before the answer. How it
+finds those that answer for others: `sites.servers.closestfiles`.
 """
 
 from __future__ import annotations
