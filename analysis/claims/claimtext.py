@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,11 @@ from harness.model.observation import MAIN_METRIC
 from harness.model.pageset import MARK
 
 COMPRESSED = {"none": "uncompressed text", "recorded": "text compressed as recorded"}
-LABELS = {"protocol": protocols.label, "engine": engines.label}
+LABELS: Mapping[str, Callable[[str], str]] = {
+    "protocol": protocols.label,
+    "engine": engines.label,
+    "compression": lambda each: COMPRESSED.get(each, f"text compressed by {each}"),
+}
 FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
 
 
@@ -153,8 +157,6 @@ def _value(dimension: str, each: Any) -> str:
         return browsing.setting(dimension, each)
     if dimension in metrics.WORKLOADS:
         return metrics.WORKLOADS[dimension].format(words.plain(each) if words.is_number(each) else each)
-    if dimension == "compression":
-        return COMPRESSED.get(str(each), f"text compressed by {each}")
     return str(each)
 
 

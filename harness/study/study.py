@@ -53,8 +53,8 @@ class EngineSetup:
 
 @dataclass(frozen=True)
 class Study:
-    """What is measured: the conditions are the product of pages, variants, compressions, links, slowdowns of
-    the processor, caches, workloads, protocols, servers and drivers.
+    """What is measured: the conditions are the product of pages, variants, compressions, links, slowdowns of the
+    processor, caches, workloads, protocols, servers and drivers.
 
     A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
     `replays` hold what each engine gets, these with each of the compressions; of several servers, a protocol is
