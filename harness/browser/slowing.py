@@ -29,8 +29,11 @@ def slow(send: Send, times: int) -> None:
 
 def slow_too(send: Send, attached: Mapping[str, Any], times: int) -> None:
     """Slow a target that waits to start, if it can be, and let it run."""
-    commands = (("Emulation.setCPUThrottlingRate", {"rate": times}), ("Runtime.runIfWaitingForDebugger", {}))
-    for number, (method, parameters) in enumerate(commands, start=1):
+    commands: Mapping[str, Any] = {
+        "Emulation.setCPUThrottlingRate": {"rate": times},
+        "Runtime.runIfWaitingForDebugger": {},
+    }
+    for number, (method, parameters) in enumerate(commands.items(), start=1):
         message = json.dumps({"id": number, "method": method, "params": parameters})
         send("Target.sendMessageToTarget", {"sessionId": attached["sessionId"], "message": message})
 

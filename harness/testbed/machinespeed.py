@@ -10,7 +10,7 @@ import random
 import time
 from functools import cache
 
-import brotli
+import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 
 RUNS = 5
 QUALITY = 5

@@ -30,10 +30,10 @@ from tests.system.conftest import (
 )
 
 FRAME = f"https://{OTHER_HOST}/frame"
-# The same work, timed by itself, in the page, in a frame of another site, and beside both in a worker.
-WORK = """const work = () => { let sum = 0; const begun = performance.now();
-for (let step = 0; step < 4e6; step++) sum = (sum * 31 + step) % 1000003;
-return performance.now() - begun; }; work(); work();"""
+# The same work in the page and in a frame of another site: the quickest of some goes, which others disturbed the least.
+WORK = """const go = () => { let sum = 0; const begun = performance.now();
+for (let step = 0; step < 1e6; step++) sum = (sum * 31 + step) % 1000003;
+return performance.now() - begun; }; const work = () => Math.min(...Array.from({length: 20}, go));"""
 WORKER = "new Worker(URL.createObjectURL(new Blob(['onmessage = () => 0'])))"
 
 MODIFIED = ("Last-Modified", "Sun, 01 Jul 2012 12:00:00 GMT")
@@ -81,7 +81,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Archive]:
 
 
 def test_a_slowed_processor_takes_longer_for_the_same_work(made: dict[str, Archive]) -> None:
-    """The lower limit is below what one disturbed load of either shows; `benchmarks/cpu_slowdown.py` measures it."""
+    """By about 4; `benchmarks/cpu_slowdown.py` measures it on a quiet machine."""
 
     def run() -> dict[tuple[Driver, int], Record]:
         with bench({"work": made["work"]}, [Protocol.H2]) as opened:
