@@ -62,8 +62,8 @@ class Study:
     protocols that take one, where there are others. With `only_figures` the conditions are those that a figure holds,
     and no others. With `aa` each setting's baseline is measured twice (`harness.study.blocks`). `claims` are those of
     the file, `vitals` whether pages are observed until they come to rest, `published` what others found, `sets` the
-    pages that it names by a set, `companions` the files that it names (`harness.study.companions`). StudyError when that
-    makes more trials than anybody can mean.
+    pages that it names by a set, `companions` the files that it names (`harness.study.companions`). StudyError when
+    that makes more trials than anybody can mean.
 
     `factors` are studies of the same run, each with something changed and called by its `factor`; a study that has any
     is itself called USUAL_FACTOR. How the run is made, and what its figures are, is told by this study alone.
