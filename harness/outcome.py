@@ -14,6 +14,7 @@ class Outcome(StrEnum):
     PAGE_TIMEOUT = "page-timeout"
     PAGE_ERROR = "page-error"
     WRONG_PROTOCOL = "wrong-protocol"
+    WRONG_CACHE = "wrong-cache"
     MISSING_OBJECTS = "missing-objects"
     TESTBED_FAILED = "testbed-failed"
 

@@ -24,6 +24,7 @@ class Record(Generic[Seen]):
     """One attempt at a trial as it is stored: what was planned, how it ended, what was observed, as its kind has it.
 
     `left_out` names the rule by which the attempt does not count (`harness.model.soundness`); None when it counts.
+    `machine_speed` is that of the machine before the block (`harness.testbed.machinespeed`).
     """
 
     planned: PlannedTrial
@@ -35,6 +36,7 @@ class Record(Generic[Seen]):
     archive_digest: str | None = None
     attempt: int = 1
     left_out: str | None = None
+    machine_speed: float | None = None
 
     @property
     def kind(self) -> Kind:
@@ -55,6 +57,7 @@ class Record(Generic[Seen]):
             **{key: getattr(self.observation, key) for key in metrics_of(self.kind)},
             "overhead_ms": self.overhead_ms,
             "archive_digest": self.archive_digest,
+            **({} if self.machine_speed is None else {"machine_speed": self.machine_speed}),
         }
 
 

@@ -43,6 +43,8 @@ OPEN_HEADERS = ("Access-Control-Allow-Origin", "Timing-Allow-Origin")
 # to one together, which no rewriting finds: the browser shall take it for https, before its rules for mixed content.
 UPGRADE_HEADER = ("Content-Security-Policy", "upgrade-insecure-requests")
 SCRIPTED_TYPES = HTML_TYPES | SCRIPT_TYPES
+# What a browser asks with whether a response that it has kept still holds; by its ETag, where it has one.
+VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file or a configuration
 
 Headers = tuple[tuple[str, str], ...]
@@ -76,6 +78,15 @@ class ServedObject:
         """The media type without its parameters; "" when none was recorded."""
         found = next((value for name, value in self.headers if name.lower() == "content-type"), "")
         return found.partition(";")[0].strip().lower()
+
+    @property
+    def validator(self) -> tuple[str, str] | None:
+        """The header, with its value, by which a browser that has kept this response asks whether it still holds (RFC
+        9110, 13.1); None: it cannot ask.
+        """
+        said = {name.lower(): value for name, value in self.headers}
+        found = ((asks, said[name]) for name, asks in VALIDATORS.items() if said.get(name))
+        return next(found, None) if self.status == 200 else None
 
     @property
     def path(self) -> str:

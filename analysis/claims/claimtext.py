@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimVerdict
-from analysis.labels import engines, metrics, protocols, words
+from analysis.labels import browsing, engines, metrics, protocols, words
 from analysis.statistics.compare import Comparison, Judgement, Verdict
 from analysis.statistics.verdicts import signed, unknown_text, verdict_text
 from harness.model.claim import Claim
@@ -19,13 +19,11 @@ from harness.model.observation import MAIN_METRIC
 from harness.model.pageset import MARK
 
 COMPRESSED = {"none": "uncompressed text", "recorded": "text compressed as recorded"}
-
-
-def _compression(name: str) -> str:
-    return COMPRESSED.get(name, f"text compressed by {name}")
-
-
-LABELS = {"protocol": protocols.label, "engine": engines.label, "compression": _compression}
+LABELS: Mapping[str, Callable[[str], str]] = {
+    "protocol": protocols.label,
+    "engine": engines.label,
+    "compression": lambda each: COMPRESSED.get(each, f"text compressed by {each}"),
+}
 FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
 
 
@@ -155,11 +153,11 @@ def _value(dimension: str, each: Any) -> str:
         return f"{words.plain(each)} ms RTT"
     if dimension in ("down_mbps", "up_mbps"):
         return f"{words.plain(each)} Mbit/s {dimension.removesuffix('_mbps')}"
+    if dimension in browsing.OF_BROWSERS:
+        return browsing.setting(dimension, each)
     if dimension in metrics.WORKLOADS:
         return metrics.WORKLOADS[dimension].format(words.plain(each) if words.is_number(each) else each)
-    return (
-        COMPRESSED.get(str(each), f"text compressed by {each}") if dimension == "compression" else str(each)
-    )
+    return str(each)
 
 
 def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Wording | None = None) -> str:

@@ -31,6 +31,7 @@ from harness.model.baseline import Compared, baseline_among
 
 SETTING = (
     *("page", "link", "rtt_ms", "down_mbps", "up_mbps", "engine", "driver", "device"),
+    *("cpu_slowdown", "cache"),
     *("users", "connections", "depth"),
 )
 

@@ -22,6 +22,7 @@ Key = tuple[Any, ...]
 # The order in which people read conditions: those that are compared inside a block stand together.
 READING = (
     *("page", "down_mbps", "up_mbps", "rtt_ms", "link", "engine", "driver", "device"),
+    *("cpu_slowdown", "cache"),
     *("users", "connections", "depth", "compression", "variant", "protocol", "server", "origins"),
 )
 OLDER = {"device": DESKTOP.name}  # what runs were measured with that do not tell

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.labels import engines, protocols
+from analysis.labels import browsing, engines, protocols
 from analysis.labels.metrics import WORKLOADS
 from analysis.labels.words import DASH, plain, rate, rate_with_unit, slug
 from harness.model.condition import USUAL_FACTOR
@@ -25,6 +25,7 @@ FIRST = {"variant": "plain", "compression": "none", "factor": USUAL_FACTOR}  # g
 LONGEST_NUMBER = 12  # digits of a number in a name that counts as one
 LINKED = "link_emulated"
 NO_LINK = "no link"
+LABELS = {"protocol": protocols.label, "engine": engines.label}
 NAMED = ("page", "variant", "down_mbps", "up_mbps", "driver")
 
 
@@ -115,12 +116,12 @@ def value_text(column: str, value: Any) -> str:
     """A condition's value where no heading says which column it is."""
     if pd.isna(value):
         return f"{column} {DASH}"
-    if column == "engine":
-        return engines.label(str(value))
+    if column in LABELS:
+        return LABELS[column](str(value))
     if column in ("page", "variant", "driver", "server", "device", "factor"):
         return str(value)
-    if column == "protocol":
-        return protocols.label(str(value))
+    if column in browsing.OF_BROWSERS:
+        return browsing.setting(column, value)
     if column in WORKLOADS:
         return WORKLOADS[column].format(value if isinstance(value, str) else plain(value))
     return f"{column.replace('_', ' ')} {value if isinstance(value, str) else plain(value)}"

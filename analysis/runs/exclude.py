@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from harness.model.dimensions import CACHE
 from harness.model.engine import BROWSERS
 from harness.model.kind import Kind
 from harness.model.soundness import Reason, reasons_of
@@ -49,7 +50,7 @@ def _column(records: pd.DataFrame, name: str) -> pd.Series[Any]:
 
 
 def _by_page(records: pd.DataFrame) -> list[pd.Series[Any]]:
-    return [_column(records, name) for name in ("page", "variant")]
+    return [_column(records, name) for name in ("page", "variant", CACHE)]
 
 
 def _usual_requests(records: pd.DataFrame) -> pd.Series[Any]:

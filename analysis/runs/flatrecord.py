@@ -9,6 +9,7 @@ from typing import Any
 from analysis.runs.runfields import LARGEST, check_number, optional, required, workload_in
 from harness.errors import RecordsError
 from harness.input.shown import shown
+from harness.model.dimensions import USUAL
 from harness.model.kind import Kind
 from harness.model.metrics import metrics_of
 from harness.model.workload import Users
@@ -49,7 +50,11 @@ CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "dr
 
 def numbers_of(kind: Kind) -> tuple[str, ...]:
     """The keys of a record that hold numbers."""
-    return (*(key for key, each in metrics_of(kind).items() if each.unit.is_number), "overhead_ms")
+    return (
+        *(key for key, each in metrics_of(kind).items() if each.unit.is_number),
+        "overhead_ms",
+        "machine_speed",
+    )
 
 
 def kind_of(data: Mapping[str, Any], above: Kind | None, where: str) -> Kind:
@@ -107,6 +112,7 @@ def flat_condition(data: Mapping[str, Any], kind: Kind, where: str) -> dict[str,
     if not isinstance(condition.get("again", False), bool):
         raise RecordsError(f"{where}: again is {shown(condition['again'])}; it must be true or false")
     flat["again"] = condition.get("again", False)  # older records have none
+    flat |= {key: condition.get(key, usual) for key, usual in USUAL.items()} if kind is Kind.LOAD else {}
     flat |= _flat_workload(condition, where)
     others = condition.keys() - {"link", "workload", *flat, *OF_A_RECORD, *numbers_of(kind)}
     return flat | {_free(key): _scalar(value) for key, value in condition.items() if key in others}

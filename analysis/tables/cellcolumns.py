@@ -20,6 +20,8 @@ HEADS = {
     "driver": "Driver",
     "server": "Server",
     "device": "Device",
+    "cpu_slowdown": "CPU slowdown",
+    "cache": "Cache",
     "factor": "Factor",
     "users": "Users",
     "connections": "Connections",

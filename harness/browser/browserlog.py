@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 CLOCK_MS = 1.0  # logs count whole ms
 ABORTED = -3  # the page, or the browser for it, took the request back
+NOT_MODIFIED = 304
 
 Headers = tuple[
     tuple[str, str], ...
@@ -59,8 +60,8 @@ class Request:
     `net_error` is Chromium's number for what went wrong (net_error_list.h), whatever the engine. `body` is the body as
     it travelled (Content-Encoding applied), where the log was asked to hold bodies. `body_bytes` is None where the
     engine does not tell how many travelled. `tls` and `pipelined` are what QtWebKit tells. Requests that came from one
-    another by redirects have the same `chain`; QtWebKit tells that of the document alone. `from_cache`: answered by
-    what this very load had fetched before; it never was on the wire (None where the engine does not tell). `relayed`:
+    another by redirects have the same `chain`; QtWebKit tells that of the document alone. `from_cache`: answered
+    out of the browser's cache; it never was on the wire (None where the engine does not tell). `relayed`:
     the page asked for it under https, and the hop passed it on in plain http, under which `url` is. `accepts` is what
     the request was for by its headers (Sec-Fetch-Dest or, where there is none, Accept), `mime` the media type of its
     answer; "" where the engine does not tell.
@@ -99,17 +100,27 @@ class Request:
 
     def cut(self, clock_ms: float) -> Request:
         """The request as it is when the browser is closed at that time."""
-        over_ms = self.exchange.over_ms
-        if self.net_error is not None and over_ms is not None and over_ms <= clock_ms:
+        over_ms, told = self.exchange.over_ms, self.net_error is not None or self.from_cache
+        if told and over_ms is not None and over_ms <= clock_ms:
             return self
         if self.answered_ms is not None and self.answered_ms <= clock_ms:
             return replace(self, net_error=None)
         return replace(self, net_error=ABORTED, status=None)
 
     @property
+    def used_cache(self) -> bool:
+        """Whether its answer came out of the browser's cache, at once or once the server had confirmed it.
+
+        A redirect that the browser made by itself did not, though nothing travelled.
+        """
+        made_up = bool(self.from_cache) and bool(self.exchange.status_line)
+        return self.status == NOT_MODIFIED or (bool(self.from_cache) and not made_up)
+
+    @property
     def failed(self) -> bool:
         """No response, or one of an error status."""
-        return self.net_error not in (None, 0) or self.status is None or self.status >= 400
+        unanswered = self.status is None and not self.used_cache
+        return self.net_error not in (None, 0) or unanswered or (self.status or 0) >= 400
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,12 @@ class Browser(Protocol):
     def end_trace(self, path: Path) -> None:
         """Write what was recorded as gzipped JSON in Chromium's trace format; raises TrialFailed like `load`."""
 
+    def at_full_speed(self) -> int:
+        """How many of the page's workers, windows and frames run at full speed though its processor is slowed.
+
+        Raises TrialFailed like `load`.
+        """
+
     def linger(self, seconds: float) -> None:
         """Let the loaded page go on for that long; raises TrialFailed like `load`."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.browser.browserlog import BrowserLog, Headers, Request
+from harness.browser.browserlog import NOT_MODIFIED, BrowserLog, Headers, Request
 from harness.browser.netlogconnections import carriers_of, connections_of, lookups_of
 from harness.browser.netlogevents import Event, EventLog, headers_of, read_events
 from harness.browser.netlogexchange import BODY, PLAIN_BODY, ExchangeEvents
@@ -114,7 +114,7 @@ class _Hop:
             protocol=self.protocol,
             status=self.status,
             net_error=self.net_error,
-            body_bytes=self.raw_bytes or self.filtered_bytes,
+            body_bytes=0 if self.status == NOT_MODIFIED else self.raw_bytes or self.filtered_bytes,
             body=self.exchange.body(BODY, PLAIN_BODY) or None,
             chain=self.chain,
             from_cache=self.from_cache,

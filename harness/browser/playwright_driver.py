@@ -22,7 +22,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from harness.browser import device, fonts, tracing, world
+from harness.browser import device, fonts, slowing, tracing, world
 from harness.browser.driver import (
     CONSOLE_LIMIT,
     HOLD_TIMERS_SCRIPT,
@@ -130,6 +130,12 @@ class PlaywrightBrowser:
         except Error as error:
             raise _page_error(error) from error
 
+    def at_full_speed(self) -> int:
+        try:
+            return slowing.at_full_speed(self._send, slowing.WORKERS)
+        except Error as error:
+            raise _page_error(error) from error
+
     def linger(self, seconds: float) -> None:
         try:
             self._page.wait_for_timeout(seconds * 1000)
@@ -169,8 +175,20 @@ class PlaywrightBrowser:
                 self._send(name, dict(parameters))
                 self._emulated = True
             world.prepare(self._send)
+            self._slow(launch.cpu_slowdown)
         except Error as error:
             raise TestbedFailed(f"Chromium cannot be {launch.device}: {_first_line(error)}") from error
+
+    def _slow(self, times: int) -> None:
+        """Slow the page and, as they start, its frames of other sites."""
+        slowing.slow(self._send, times)
+        if times != slowing.AT_FULL_SPEED:
+            self._session.on(slowing.ATTACHED, lambda told: self._slow_too(told, times))
+            self._send("Target.setAutoAttach", slowing.AS_THEY_START)
+
+    def _slow_too(self, attached: Mapping[str, Any], times: int) -> None:
+        with contextlib.suppress(Error):  # it may be gone again
+            slowing.slow_too(self._send, attached, times)
 
     def _send(self, name: str, parameters: dict[str, Any]) -> Mapping[str, Any]:
         return _sender(self._session)(name, parameters)

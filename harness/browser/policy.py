@@ -146,6 +146,7 @@ class Launch:
     `local`: where hosts are that a browser does not ask DNS for (`localhost`, IP addresses).
     `quic`: every https request goes by HTTP/3, the first one, too. `relayed`: every https request goes to the hop.
     `stream_window_bytes` is what an answer over HTTP/2 may be ahead of the browser's reading; None: Chromium's own.
+    `cpu_slowdown` is how many times slower than it is the processor runs the page.
     """
 
     profile: Path
@@ -158,6 +159,7 @@ class Launch:
     relayed: bool = False
     local: Mapping[str, str] = field(default_factory=dict)
     stream_window_bytes: int | None = None
+    cpu_slowdown: int = 1
 
     @property
     def flags(self) -> tuple[str, ...]:

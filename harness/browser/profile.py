@@ -11,6 +11,22 @@ from pathlib import Path
 from harness.browser.policy import Launch, preferences
 from harness.model.device import DESKTOP, Device
 
+# What a profile keeps of pages. All else goes: what it has learned of servers (Network Persistent State: HTTP/2,
+# Alt-Svc, QUIC and its round trips; TransportSecurity: HSTS; Network Action Predictor: whom to connect to ahead) would
+# make connections warm, too.
+KEPT_OF_PAGES = (
+    "Cache",
+    "Code Cache",
+    "Cookies",
+    "Cookies-journal",
+    "File System",
+    "IndexedDB",
+    "Local Storage",
+    "Service Worker",
+    "WebStorage",
+    "databases",
+)
+
 
 @dataclass(frozen=True)
 class ChromiumHome:
@@ -25,6 +41,7 @@ class ChromiumHome:
     local: Mapping[str, str] = field(default_factory=dict)
     stream_window_bytes: int | None = None
     log_bodies: bool = False
+    cpu_slowdown: int = 1
 
     @property
     def profile(self) -> Path:
@@ -53,6 +70,19 @@ class ChromiumHome:
         if trust is not None:
             shutil.copytree(trust, self.folder / ".pki" / "nssdb")
 
+    def start_over(self, trust: Path | None) -> None:
+        """Empty it but for what the profile keeps of pages, and fill it anew."""
+        aside = self.folder.with_name(f"{self.folder.name}-aside")
+        aside.mkdir()
+        for name in KEPT_OF_PAGES:
+            if (self.profile / "Default" / name).exists():
+                (self.profile / "Default" / name).rename(aside / name)
+        shutil.rmtree(self.folder)
+        self.make(trust)
+        for kept in aside.iterdir():
+            kept.rename(self.profile / "Default" / kept.name)
+        aside.rmdir()
+
     def launch(self) -> Launch:
         return Launch(
             self.profile,
@@ -65,6 +95,7 @@ class ChromiumHome:
             relayed=self.relayed,
             local=self.local,
             stream_window_bytes=self.stream_window_bytes,
+            cpu_slowdown=self.cpu_slowdown,
         )
 
     def remove(self) -> None:

@@ -14,7 +14,7 @@ from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver import ChromeOptions, Remote
 from selenium.webdriver.remote.command import Command as RemoteCommand
 
-from harness.browser import device, fonts, tracing, world
+from harness.browser import device, fonts, slowing, tracing, world
 from harness.browser.driver import (
     CONSOLE_LIMIT,
     HOLD_TIMERS_SCRIPT,
@@ -137,6 +137,13 @@ class SeleniumBrowser:
             raise TrialFailed(Outcome.PAGE_ERROR, "the browser does not end its trace")
         return whole
 
+    def at_full_speed(self) -> int:
+        """Frames of other sites are among them: chromedriver does not tell when one starts."""
+        try:
+            return slowing.at_full_speed(self._send, {*slowing.WORKERS, slowing.FRAME})
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
+
     def linger(self, seconds: float) -> None:
         time.sleep(seconds)  # the browser works on by itself
 
@@ -163,6 +170,7 @@ class SeleniumBrowser:
             for name, parameters in device.commands(launch.device):
                 self._send(name, dict(parameters))
             world.prepare(self._send)
+            slowing.slow(self._send, launch.cpu_slowdown)
         except DRIVER_FAILURES as error:
             raise TestbedFailed(f"Chromium cannot be {launch.device}: {_first_line(error)}") from error
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
 from harness.cli.replay_options import engine_and_protocol, replay_of
+from harness.cli.slowerdevice import slower_device
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
-from harness.model.condition import Condition
+from harness.model.condition import FULL_SPEED, Condition
 from harness.model.device import DEVICES
 from harness.model.engine import Driver
 from harness.model.link import Backend
 from harness.model.observation import Observation
+from harness.model.revisit import Cache
 from harness.model.settings import Replay
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome
@@ -25,6 +29,7 @@ from harness.study.plan import PlannedTrial
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.calibrate import check_link
+from harness.testbed.machinespeed import machine_speed
 from harness.trial.bench import bench
 from harness.trial.har import BODIES, HAR
 from harness.trial.trial import TrialOptions, run_trial
@@ -53,7 +58,9 @@ def _one_trial(
         engine=condition.engine,
     ) as opened:
         check_link(opened.testbed, condition.link)
-        return run_trial(opened.testbed, opened.drivers, planned, options, files)
+        speed = machine_speed()
+        record = run_trial(opened.testbed, opened.drivers, planned, options, files)
+        return replace(record, machine_speed=speed)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -76,8 +83,13 @@ def run(arguments: argparse.Namespace) -> int:
         server=arguments.server or engine.traits.server,
         device=DEVICES[arguments.device],
         compression=replay.compression,
+        cpu_slowdown=arguments.cpu_slowdown or FULL_SPEED,
+        cache=Cache(arguments.cache),
     )
     check(condition, replay)
+    hint = None if arguments.cpu_slowdown else slower_device(condition.device, [condition.cpu_slowdown])
+    if hint:
+        print(hint, file=sys.stderr)
     archive = variant_of(open_archive(archives_root(), arguments.name), variant, engine)
     keep = KEPT + (BODIES,) * arguments.bodies if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()

@@ -9,8 +9,11 @@ from collections.abc import Iterable
 from harness.cli.archived import refuse_unless_archived
 from harness.cli.finding import finding, no_verdict_warning, seen_so_far
 from harness.cli.plaintext import aligned, say
+from harness.cli.slowerdevice import slower_device
 from harness.cli.studychoice import RUNS, chosen
 from harness.model.condition import Condition
+from harness.model.dimensions import USUAL, dimensions_of
+from harness.model.revisit import Cache
 from harness.model.workload import Requests, Users
 from harness.study.blocks import settings_of
 from harness.study.plan import Plan, make_plan
@@ -36,6 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
     for line in size(study, plan):
         say(line)
     say(f"estimated time: {_estimate(plan, study)}")
+    hint = slower_device(study.device, study.cpu_slowdowns)
+    if hint:
+        say(hint)
     for line in finding(study, seen_so_far(study, RUNS)):
         say(line)
     warning = no_verdict_warning(study)
@@ -47,8 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
 def conditions_table(study: Study) -> Iterable[str]:
     """A line per condition, below the names of its keys, those of a group together."""
     groups = (group for setting in settings_of(study.conditions, twice=study.aa) for group in setting)
+    told = _told_only_where_unusual(study)
     rows = [
-        {"group": str(number), **_words(condition)}
+        {"group": str(number), **_words(condition, told)}
         for number, group in enumerate(groups, start=1)
         for condition in group
     ]
@@ -87,7 +94,15 @@ def _range(sizes: Iterable[int]) -> str:
     return _counted(found[0], "condition") if len(found) == 1 else f"{found[0]} to {found[-1]} conditions"
 
 
-def _words(condition: Condition) -> dict[str, str]:
+def _told_only_where_unusual(study: Study) -> tuple[str, ...]:
+    """The dimensions that need a column: a browser at full speed with an empty cache needs none."""
+    every = study.dimensions
+    return tuple(
+        name for name, usual in USUAL.items() if any(each.get(name, usual) != usual for each in every)
+    )
+
+
+def _words(condition: Condition, told: Iterable[str]) -> dict[str, str]:
     common = {
         "page": condition.page,
         "variant": condition.variant.name,
@@ -101,7 +116,8 @@ def _words(condition: Condition) -> dict[str, str]:
     else:
         own = {"server": condition.server, condition.kind.value: str(condition.workload)}
     changed = {"factor": condition.factor} if condition.factor else {}
-    return {**common, **own, **changed, "": "again" if condition.again else ""}
+    unusual = {name: str(dimensions_of(condition)[name]) for name in told}
+    return {**common, **own, **unusual, **changed, "": "again" if condition.again else ""}
 
 
 def _estimate(plan: Plan, study: Study) -> str:
@@ -126,7 +142,8 @@ def seconds_of(condition: Condition, page_bytes: int) -> float:
     if isinstance(load, Requests):
         return overhead + load.warm_s + load.seconds
     on_the_link = page_bytes * 8 / (condition.link.down.rate.mean_mbps * 1e6)
-    return overhead + on_the_link + TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
+    once = overhead + on_the_link + TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
+    return once if condition.cache is Cache.COLD else 2 * once + TYPICAL_REST_S
 
 
 def _time(seconds: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.cli.plaintext import say
 from harness.errors import StudyError
-from harness.model.dimensions import OF_WORKLOADS, SET, of_workload
+from harness.model.dimensions import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_workload
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import MARK
@@ -116,6 +116,7 @@ def _only_of_one(study: Study, choice: str, key: str, value: str) -> Study:
         "engine": study.engines,
         "driver": study.drivers,
         "server": tuple(dict.fromkeys(setup.server for setup in study.setups)),
+        **({CPU_SLOWDOWN: study.cpu_slowdowns, CACHE: study.caches} if study.kind is Kind.LOAD else {}),
     }
     if key not in lists:
         raise StudyError(

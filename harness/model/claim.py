@@ -14,7 +14,7 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.dimensions import AGAIN, NUMBERS, dimensions_by, follows, is_again, value
+from harness.model.dimensions import AGAIN, AMOUNTS, dimensions_by, follows, is_again, value
 from harness.model.kind import Kind
 from harness.model.metrics import metric_named, numeric_metric
 from harness.model.observation import MAIN_METRIC
@@ -248,7 +248,7 @@ def _side(side: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """The values of a side that tell it from the other: `http1-close`, `rtt_ms 20`."""
     telling = {dimension: each for dimension, each in side.items() if other.get(dimension) != each} or side
     return ", ".join(
-        f"{dimension} {_text(each)}" if dimension in NUMBERS else _text(each)
+        f"{dimension} {_text(each)}" if dimension in AMOUNTS else _text(each)
         for dimension, each in telling.items()
     )
 

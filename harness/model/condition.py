@@ -17,10 +17,13 @@ from harness.model.engine import DEFAULT_ENGINE, Driver, Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.protocol import Protocol
+from harness.model.revisit import Cache
 from harness.model.variant import AS_ARCHIVED, Variant, parse_variant
 from harness.model.workload import Workload, workload_of
 
 USUAL_FACTOR = "usual"  # in a study with factors, what its conditions are called without any
+FULL_SPEED = 1
+SLOWDOWNS = (FULL_SPEED, 2, 4, 6)  # how many times slower than it is a processor can be made
 
 
 class Origins(StrEnum):
@@ -52,6 +55,7 @@ class Condition:
     A generator has a `workload`; a browser has none, as it loads the page once. `again` tells apart a
     cell that is measured twice in each block (A/A), so that the difference of nothing is known. `factor` is what the
     study changes for this cell, by its name there (`harness.study.factorfile`); "" in a study without factors.
+    `cpu_slowdown` is how many times slower than it is the processor runs the page's scripts.
     """
 
     page: str
@@ -67,6 +71,8 @@ class Condition:
     again: bool = False
     workload: Workload | None = None
     factor: str = ""
+    cpu_slowdown: int = FULL_SPEED
+    cache: Cache = Cache.COLD
 
     @property
     def kind(self) -> Kind:
@@ -85,8 +91,10 @@ class Condition:
         texts = {name: str(fields[name]) for name in ("variant", "device", "compression")}
         workload = fields.pop("workload")
         load = {} if workload is None else {"workload": workload.to_json()}
-        factor = fields.pop("factor")
-        changed = {"factor": factor} if factor else {}
+        # What older plans do not know is left out where it is as it was for them.
+        unlike = {name: fields.pop(name) for name in ("factor", "cpu_slowdown", "cache")}
+        usual = {"factor": "", "cpu_slowdown": FULL_SPEED, "cache": Cache.COLD}
+        changed = {name: value for name, value in unlike.items() if value != usual[name]}
         return fields | texts | {"link": self.link.to_json()} | load | changed
 
     @classmethod
@@ -108,6 +116,8 @@ class Condition:
                 again=data.get("again", False) is True,
                 workload=workload_of(data["workload"]) if "workload" in data else None,
                 factor=keys.text(data, "factor") if "factor" in data else "",
+                cpu_slowdown=slowdown_of(data.get("cpu_slowdown", FULL_SPEED)),
+                cache=Cache(data.get("cache", Cache.COLD)),
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise StudyError(f"not a condition ({error}): {shown(data)}") from error
@@ -120,5 +130,17 @@ class Condition:
             maker = f"{self.engine} {self.server} {self.workload}"
         else:
             maker = self.driver if self.engine is DEFAULT_ENGINE else f"{self.engine} {self.driver}"
+        slowed = "" if self.cpu_slowdown == FULL_SPEED else f" cpu_slowdown {self.cpu_slowdown}"
+        cache = "" if self.cache is Cache.COLD else f" {self.cache} cache"
         factor = f" [{self.factor}]" if self.factor else ""
-        return f"{self.page} {self.variant}{coding} {self.protocol} {self.link.name} {maker}{device}{factor}{twice}"
+        return (
+            f"{self.page} {self.variant}{coding} {self.protocol} {self.link.name} {maker}{device}{slowed}{cache}"
+            f"{factor}{twice}"
+        )
+
+
+def slowdown_of(value: object) -> int:
+    """One of `SLOWDOWNS`; StudyError with one line."""
+    if isinstance(value, bool) or not isinstance(value, int) or value not in SLOWDOWNS:
+        raise StudyError(f"cpu_slowdown: unknown {shown(value)}; known: {', '.join(map(str, SLOWDOWNS))}")
+    return value

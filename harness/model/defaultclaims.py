@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.model.claim import Claim, pairs
 from harness.model.compression import NONE, RECORDED
-from harness.model.dimensions import is_again, value
+from harness.model.dimensions import USUAL, is_again, value
 from harness.model.factors import single_filters
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
@@ -22,7 +22,8 @@ Dimensions = Mapping[str, Any]
 def default_claims(conditions: Sequence[Dimensions], kind: Kind = Kind.LOAD) -> tuple[Claim, ...]:
     """One claim for each protocol, variant and compression that is not itself the baseline; none expects anything.
 
-    They are about the main metric of the kind; in other kinds than loads there is one for each server, too.
+    They are about the main metric of the kind. Of loads there is one for each slowdown of the processor and for a warm
+    cache, too, in other kinds for each server.
 
     A protocol is compared within its engine, in the plain variant and the first compression; a variant with each
     protocol, in the first compression; a compression with each protocol, in the plain variant. Single filters of a
@@ -30,7 +31,9 @@ def default_claims(conditions: Sequence[Dimensions], kind: Kind = Kind.LOAD) -> 
     """
     measured = [each for each in conditions if not is_again(each)]
     claims = (*_protocols(measured), *_variants(measured), *_compressions(measured))
-    if kind is not Kind.LOAD:
+    if kind is Kind.LOAD:
+        claims = (*claims, *(each for dimension in USUAL for each in _unlike_usual(measured, dimension)))
+    else:
         claims = (*claims, *_servers(measured))
     return tuple(replace(claim, metric=main_metric(kind)) for claim in claims if pairs(claim, measured))
 
@@ -71,6 +74,23 @@ def _servers(conditions: Sequence[Dimensions]) -> list[Claim]:
     names = list(dict.fromkeys(str(each["server"]) for each in conditions))
     place = _first(conditions, "variant") | _first(conditions, "compression")
     return [_claim("server", name, names[0], place) for name in names[1:]]
+
+
+def _unlike_usual(conditions: Sequence[Dimensions], dimension: str) -> list[Claim]:
+    """Of a study that also holds the browser as it usually is."""
+    found = sorted({each for each in (value(one, dimension) for one in conditions) if each is not None})
+    usual = USUAL[dimension]
+    place = _first(conditions, "variant") | _first(conditions, "compression")
+    return [
+        Claim(
+            name=f"{dimension} {each} against {usual}",
+            subject={dimension: each},
+            reference={dimension: usual},
+            where=place,
+        )
+        for each in found
+        if usual in found and each != usual
+    ]
 
 
 def _claim(dimension: str, subject: str, reference: str, where: Mapping[str, tuple[str, ...]]) -> Claim:

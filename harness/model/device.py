@@ -19,11 +19,15 @@ class Screen:
 class Device:
     """What the browser says it runs on. Without a screen: a window. Without a user agent: its own, which says that
     it is headless, and to which some pages show something else.
+
+    `cpu_slowdown` is how many times slower its processor usually is than that of a desktop. It is a suggestion: a
+    processor is slowed where a study says so.
     """
 
     name: str
     user_agent: str | None = None
     screen: Screen | None = None
+    cpu_slowdown: int = 1
 
     def __str__(self) -> str:
         return self.name
@@ -39,5 +43,6 @@ MOBILE = Device(
     "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) "
     "Chrome/156.0.0.0 Mobile Safari/537.36",
     Screen(412, 915, 2.625),  # Google Pixel 6 and 7
+    cpu_slowdown=4,  # Lighthouse's for a mid-range phone
 )
 DEVICES: Mapping[str, Device] = {device.name: device for device in (DESKTOP, MOBILE)}

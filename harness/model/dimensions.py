@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.model.condition import Condition
+from harness.model.condition import FULL_SPEED, Condition
 from harness.model.kind import Kind
 from harness.model.pageset import Sets, set_of
+from harness.model.revisit import Cache
 from harness.model.workload import Requests, Users, Workload
 
 SET = "set"  # the set of pages that a page is of, where a study names sets
+CPU_SLOWDOWN, CACHE = "cpu_slowdown", "cache"
+USUAL: Mapping[str, Any] = {CPU_SLOWDOWN: FULL_SPEED, CACHE: Cache.COLD.value}  # of loads that do not tell
 DIMENSIONS = (
     "page",
     SET,
@@ -29,13 +32,14 @@ DIMENSIONS = (
     "factor",
 )  # of every kind
 OF_WORKLOADS: Mapping[Kind, tuple[str, ...]] = {
-    Kind.LOAD: (),
+    Kind.LOAD: (CPU_SLOWDOWN, CACHE),
     Kind.USERS: ("users",),
     Kind.REQUESTS: ("connections", "depth"),
 }
 EVERY_DIMENSION = (*DIMENSIONS, *(name for names in OF_WORKLOADS.values() for name in names))
 OF_LINKS = ("link", "rtt_ms", "down_mbps", "up_mbps")
-NUMBERS = ("rtt_ms", "down_mbps", "up_mbps")
+NUMBERS = ("rtt_ms", "down_mbps", "up_mbps")  # of links
+AMOUNTS = (*NUMBERS, CPU_SLOWDOWN)  # that say nothing without the name of their dimension
 AGAIN = "again"  # marks the baseline that is measured a second time under another name
 QUEUE_SIZES = ("queue_down_bytes", "queue_up_bytes")
 FOLLOWERS: Mapping[str, tuple[str, ...]] = {
@@ -56,7 +60,7 @@ def dimensions_of(condition: Condition, sets: Sets | None = None) -> dict[str, A
 
     `sets`: those of its study, which a condition does not know.
     """
-    flat = condition.to_json()
+    flat = {**(USUAL if condition.kind is Kind.LOAD else {}), **condition.to_json()}
     link = flat.pop("link")
     flat.pop("workload", None)
     flat |= of_workload(condition.workload)

@@ -48,6 +48,8 @@ class Traits:
     sets_h2_window: bool = False
     reaches_ipv6: bool = False
     tells_of_paints: bool = False
+    slows_cpu: bool = False
+    keeps_cache: bool = False
     takes: frozenset[str] = OF_CHROMIUM
     unseen: frozenset[str] = frozenset()
     kinds: tuple[Kind, ...] = (Kind.LOAD,)
@@ -79,6 +81,8 @@ class Engine(StrEnum):
             sets_h2_window=True,
             reaches_ipv6=True,
             tells_of_paints=True,
+            slows_cpu=True,
+            keeps_cache=True,
             unseen=frozenset({"speed_index_ms", "spdy_streams"}),
         ),
     )
@@ -97,6 +101,7 @@ class Engine(StrEnum):
                 {
                     "speed_index_ms",
                     "cache_hits",
+                    "at_full_speed",
                     "tls_resumed",
                     "h2_stream_window_bytes",
                     *OF_PAINTS,

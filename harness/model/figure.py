@@ -15,11 +15,11 @@ from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
 from harness.model.claim import selects
-from harness.model.dimensions import NUMBERS, dimensions_by, is_again
+from harness.model.dimensions import AMOUNTS, dimensions_by, is_again
 from harness.model.kind import Kind
 from harness.model.metrics import numeric_metric
 
-AXES = (*NUMBERS, "connections", "depth")  # dimensions along which a line can be drawn
+AXES = (*AMOUNTS, "connections", "depth")  # dimensions along which a line can be drawn
 FIGURE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")  # it names files
 
 

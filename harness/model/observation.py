@@ -153,7 +153,10 @@ class Observation:
         "Cache hits",
         COUNT,
         BROWSER_LOG,
-        "requests for what the same load had fetched before; not among `requests`",
+        "requests answered out of the cache, without asking; not among `requests`",
+    )
+    revalidated: int | None = metric(
+        "Revalidated", COUNT, BROWSER_LOG, "of `requests`: the server confirmed what the cache held (304)"
     )
     connections: int | None = metric(
         "Connections",
@@ -324,6 +327,12 @@ class Observation:
     )
     client_thread_late_ms: float | None = metric(
         "Browser's thread late", MS, PROC, "of `client_late_ms`: the thread that waited the longest"
+    )
+    at_full_speed: int | None = metric(
+        "At full speed",
+        COUNT,
+        Source.DRIVER,
+        "with `cpu_slowdown`: workers, frames and windows of the page that were not slowed, at the load event",
     )
     blank: bool | None = metric(
         "Blank",

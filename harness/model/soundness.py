@@ -27,6 +27,7 @@ MEANINGS: Mapping[Outcome, str] = {
     Outcome.PAGE_TIMEOUT: "the page did not finish loading in time",
     Outcome.PAGE_ERROR: "the browser could not load the page",
     Outcome.WRONG_PROTOCOL: "a request did not use the protocol of its condition",
+    Outcome.WRONG_CACHE: "the browser's cache was not as its condition names it",
     Outcome.MISSING_OBJECTS: "objects of the page were not served",
     Outcome.TESTBED_FAILED: "a part of the testbed failed",
 }

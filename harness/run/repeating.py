@@ -15,6 +15,7 @@ from harness.run.kinds import Room
 from harness.run.work import Due, Made, Watcher
 from harness.study.plan import PlannedTrial
 from harness.testbed.calm import Calm
+from harness.testbed.machinespeed import MachineSpeed
 
 FAILURES_IN_A_ROW = 3
 
@@ -43,6 +44,7 @@ class Repeating:
         self._remeasure = remeasure
         self._patient = patient
         self._calm = Calm()
+        self._speed = MachineSpeed()
         self._disturbed = False  # the machine disturbed the latest attempt
         self._failures = Failures()
 
@@ -68,8 +70,9 @@ class Repeating:
     def _attempt(self, planned: PlannedTrial, attempt: int) -> Record:
         self._wait_if_disturbed()
         self._watcher.attempt_started(planned, attempt)
+        speed = self._speed.of_block(planned.block)
         made = self._made.run_trial(planned, self._folders(planned.trial, attempt))
-        record = replace(made, attempt=attempt, left_out=unsound(made.to_json()))
+        record = replace(made, attempt=attempt, left_out=unsound(made.to_json()), machine_speed=speed)
         self._disturbed = disturbed(record)
         return record
 

@@ -1,8 +1,9 @@
 """What a block is made of: settings, whose conditions are compared with each other, in groups that stay together.
 
-The time of a load drifts with the machine, and a pair of trials is worth the more the closer its two stand. Trials of
-different pages, links, engines, drivers, devices or factors are never compared inside a block. So a block goes from
-setting to setting, all at random: the order of the settings, of the groups of a setting, and of the members of a group.
+The time of a load drifts with the machine, and a pair of trials is worth the more the closer its two stand. A setting
+has one page, link, engine, driver, device, slowdown of the processor, cache and factor: what differs in these stands
+apart in a block. So a block goes from setting to setting, all at random: the order of the settings, of the groups of a
+setting, and of the members of a group.
 
 A setting of more than MOST_TOGETHER conditions, as of a factorial study, cannot stay close: its block takes minutes. It
 is split by that one of the dimensions that are compared which has the fewest values: comparisons between those lose
@@ -41,10 +42,14 @@ def settings_of(conditions: Iterable[Condition], *, twice: bool) -> tuple[Settin
 
     `twice`: the baseline of each stands beside itself (A/A); of factors, the study as it is shows what chance does.
     """
-    found = _by(
-        lambda cell: (cell.page, cell.link, cell.engine, cell.driver, cell.device, cell.factor), conditions
-    )
+    found = _by(_place, conditions)
     return tuple(_groups(cells, baseline_of(cells) if twice and _usual(cells) else None) for cells in found)
+
+
+def _place(cell: Condition) -> Hashable:
+    """What is alike in a setting."""
+    by_browser = (cell.engine, cell.driver, cell.device, cell.cpu_slowdown, cell.cache)
+    return (cell.page, cell.link, *by_browser, cell.factor)
 
 
 def _usual(setting: Group) -> bool:

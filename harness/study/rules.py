@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from harness.errors import StudyError
 from harness.model.compression import CODINGS, HTTPS_ONLY
-from harness.model.condition import Condition
+from harness.model.condition import FULL_SPEED, Condition
 from harness.model.device import DESKTOP, Device
 from harness.model.engine import BROWSERS, Driver, Engine, engines_of, speaking
 from harness.model.kind import Kind
 from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
+from harness.model.revisit import Cache
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED, Variant
 from harness.study.abilities import ABILITIES, Ability
@@ -35,6 +36,8 @@ class Combination:
     emulated: bool = True  # the link
     kind: Kind | None = None  # one that the engine measures
     depth: int = 1
+    cpu_slowdown: int = FULL_SPEED
+    cache: Cache = Cache.COLD
 
     @property
     def ability(self) -> Ability:
@@ -82,6 +85,8 @@ def check(condition: Condition, replay: Replay, program: str | None = None) -> N
             emulated=condition.link.emulated,
             kind=condition.kind,
             depth=getattr(condition.workload, "depth", 1),
+            cpu_slowdown=condition.cpu_slowdown,
+            cache=condition.cache,
         )
     )
 
@@ -193,6 +198,22 @@ RULES: tuple[Rule, ...] = (
         lambda asked: (
             f"device: {asked.engine} cannot be {asked.device}; choose {_names(asked.engine.traits.devices)}, "
             f"or leave {asked.engine} out"
+        ),
+    ),
+    Rule(
+        "engine slows its processor",
+        lambda asked: asked.cpu_slowdown != FULL_SPEED and not asked.engine.traits.slows_cpu,
+        lambda asked: (
+            f"cpu_slowdown: nothing slows the processor for {asked.engine}; leave cpu_slowdown out, or choose an "
+            f"engine that can ({_engines(lambda engine: engine.traits.slows_cpu)})"
+        ),
+    ),
+    Rule(
+        "engine keeps what it loaded",
+        lambda asked: asked.cache is Cache.WARM and not asked.engine.traits.keeps_cache,
+        lambda asked: (
+            f"cache: {asked.engine} keeps nothing of a page here; leave {Cache.WARM} out, or choose an engine that "
+            f"does ({_engines(lambda engine: engine.traits.keeps_cache)})"
         ),
     ),
     Rule(

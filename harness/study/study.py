@@ -11,7 +11,7 @@ from typing import Any
 from harness.errors import StudyError
 from harness.model.claim import Claim
 from harness.model.compression import Compression
-from harness.model.condition import Condition
+from harness.model.condition import FULL_SPEED, Condition
 from harness.model.device import Device
 from harness.model.dimensions import dimensions_of
 from harness.model.engine import Driver, Engine
@@ -21,6 +21,7 @@ from harness.model.link import Backend, Link
 from harness.model.pageset import Sets, narrowed
 from harness.model.protocol import Protocol
 from harness.model.published import Publication
+from harness.model.revisit import Cache
 from harness.model.settings import Replay, TcpSettings
 from harness.model.variant import Variant
 from harness.model.workload import Requests, Workload
@@ -52,8 +53,8 @@ class EngineSetup:
 
 @dataclass(frozen=True)
 class Study:
-    """What is measured: the conditions are the product of pages, variants, compressions, links, workloads, protocols,
-    servers and drivers.
+    """What is measured: the conditions are the product of pages, variants, compressions, links, slowdowns of the
+    processor, caches, workloads, protocols, servers and drivers.
 
     A protocol is measured with each of the engines that speak it, by the drivers that steer them. `servers` and
     `replays` hold what each engine gets, these with each of the compressions; of several servers, a protocol is
@@ -98,6 +99,8 @@ class Study:
     vitals: bool = False
     published: Publication | None = None
     companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    cpu_slowdowns: tuple[int, ...] = (FULL_SPEED,)
+    caches: tuple[Cache, ...] = (Cache.COLD,)
 
     def __post_init__(self) -> None:
         conditions = sum(part.most_conditions for part in self.parts)
@@ -105,7 +108,8 @@ class Study:
             raise StudyError(
                 f"the study has {conditions:,} conditions; it may have {MAX_CONDITIONS:,}: leave some out"
             )
-        baselines = len(self.pages) * len(self.links) * sum(len(setup.drivers) for setup in self.setups)
+        places = len(self.pages) * len(self.links) * len(self.cpu_slowdowns) * len(self.caches)
+        baselines = places * sum(len(setup.drivers) for setup in self.setups)
         if (conditions + self.aa * baselines) * self.trials.most > MAX_PLANNED:
             raise StudyError(
                 f"the study has {conditions:,} conditions x {self.trials.most:,} trials; "
@@ -133,7 +137,8 @@ class Study:
         """How many conditions its own product can have, told without making them."""
         each = sum(len(setup.protocols) * len(setup.drivers) for setup in self.setups)
         places = len(self.pages) * len(self.links) * len(self.workloads)
-        return places * len(self.variants) * len(self.compressions) * each
+        browsers = len(self.cpu_slowdowns) * len(self.caches)
+        return places * browsers * len(self.variants) * len(self.compressions) * each
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
@@ -154,6 +159,8 @@ class Study:
             self.variants,
             self.compressions,
             self.links,
+            self.cpu_slowdowns,
+            self.caches,
             self.workloads,
             self.protocols,
             self.setups,
@@ -172,8 +179,10 @@ class Study:
                 compression=compression,
                 workload=workload,
                 factor=self.factor,
+                cpu_slowdown=cpu_slowdown,
+                cache=cache,
             )
-            for page, variant, compression, link, workload, protocol, setup in cells
+            for page, variant, compression, link, cpu_slowdown, cache, workload, protocol, setup in cells
             if protocol in setup.protocols and compression in setup.compressions and fits(workload, protocol)
             for driver in setup.drivers
         )

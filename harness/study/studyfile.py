@@ -14,12 +14,13 @@ from harness.input import keys, tomltext
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
 from harness.model.compression import RECORDED, Compression
-from harness.model.condition import USUAL_FACTOR, Origins
+from harness.model.condition import FULL_SPEED, USUAL_FACTOR, Origins, slowdown_of
 from harness.model.device import DESKTOP, DEVICES
 from harness.model.kind import Kind
 from harness.model.link import Backend, Link
 from harness.model.pageset import refuse_overlap
 from harness.model.protocol import Protocol
+from harness.model.revisit import Cache
 from harness.model.settings import (
     LONGEST_CHAIN,
     STREAM_WINDOW_BYTES,
@@ -85,6 +86,8 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
         "engines",
         "drivers",
         "device",
+        "cpu_slowdown",
+        "cache",
         "h2_stream_window_bytes",
         "timeout_s",
         "keep",
@@ -173,6 +176,8 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         timeout_s=keys.number(data, "timeout_s", 60, 1, 3600),
         keep=_kept(data, kind),
         aa=keys.truth(data, "aa", default=Study.aa),
+        cpu_slowdowns=tuple(slowdown_of(each) for each in _one_or_more(data, "cpu_slowdown", FULL_SPEED)),
+        caches=tuple(keys.enum("cache", each, Cache) for each in _one_or_more(data, "cache", Cache.COLD)),
     )
     factors = tuple(_factor(name, changed, study.links, folder) for name, changed in factors_in(data))
     if factors:
@@ -294,6 +299,12 @@ def _compressions(data: Mapping[str, Any]) -> tuple[Compression, ...]:
         if found.count(found[-1]) > 1:
             raise StudyError(f"compression holds {shown(entry)} twice")
     return tuple(found)
+
+
+def _one_or_more(data: Mapping[str, Any], key: str, default: Any) -> list[Any]:
+    """One value, or a list of several."""
+    value = data.get(key, default)
+    return keys.entries(data, key) if isinstance(value, list) else [value]
 
 
 def _tcp(table: Mapping[str, Any]) -> TcpSettings:

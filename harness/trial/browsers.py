@@ -35,6 +35,12 @@ class FreshBrowser(Interface):
     def start(self) -> contextlib.AbstractContextManager[Browser]:
         """The browser for the length of the block; raises TestbedFailed when it does not start."""
 
+    def start_over(self) -> None:
+        """Make it new once more, but for what its profile keeps of the pages that it loaded; it has ended before.
+
+        Of engines alone that keep any (`Traits.keeps_cache`).
+        """
+
     def read_log(self) -> BrowserLog:
         """What it did on the network, after its end; raises TestbedFailed when the log cannot be read."""
 

@@ -34,6 +34,7 @@ class Chromium:
 
     driver: BrowserDriver
     home: ChromiumHome
+    trust: Path
     relay: Relay | None = None
 
     @property
@@ -59,6 +60,9 @@ class Chromium:
         with self.relay.running(listening) as process, self.driver.start(self.home.launch()) as browser:
             self.relay.wait_for(process)
             yield browser
+
+    def start_over(self) -> None:
+        self.home.start_over(self.trust)
 
     def read_log(self) -> BrowserLog:
         seen = read_netlog(self.home.netlog)
@@ -103,8 +107,8 @@ class ChromiumMaker:
     ) -> Iterator[Chromium]:
         driver = self.driver(condition.driver)
         with self.fresh_home(name, testbed.trust, endpoint, condition.device) as home:
-            made = replace(home, log_bodies=bodies)
-            yield Chromium(driver, made, _relay(testbed, endpoint, made))
+            made = replace(home, log_bodies=bodies, cpu_slowdown=condition.cpu_slowdown)
+            yield Chromium(driver, made, testbed.trust, _relay(testbed, endpoint, made))
 
     @contextlib.contextmanager
     def fresh_home(

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.browser.browserlog import BrowserLog, Request
 from harness.model.protocol import Protocol
+from harness.model.revisit import Cache
 from harness.trial.lateness import Lateness
 from harness.trial.mainthread import MainThread
 from harness.trial.timeline import Timeline, misfit
@@ -20,7 +21,10 @@ BROWSER = "the browser"  # in `Evidence.lateness`; its processes come and go
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that one trial left behind; None for what it did not get to."""
+    """All that one trial left behind; None for what it did not get to.
+
+    `first_visit` is what the browser did before, when it filled its cache.
+    """
 
     protocol: Protocol
     start_url: str
@@ -29,6 +33,8 @@ class Evidence:
     tls: str = "1.3"
     tls_resumption: bool = False
     h2_stream_window_bytes: int | None = None
+    cache: Cache = Cache.COLD
+    first_visit: BrowserLog | None = None
     navigate_ms: float | None = None
     timeline: Timeline | None = None
     browser_log: BrowserLog | None = None
@@ -42,6 +48,7 @@ class Evidence:
     without_glyph: Mapping[str, int] | None = None
     console_errors: tuple[str, ...] | None = None
     console_error_count: int | None = None
+    at_full_speed: int | None = None
     vitals: Vitals | None = None
     traced: bool = False
     main_thread: MainThread | None = None

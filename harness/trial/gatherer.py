@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.browser.browserlog import BrowserLog
+from harness.model.condition import Condition
 from harness.system.processtree import ForeignCpu
 from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client
@@ -26,11 +27,11 @@ class Gatherer:
     Make it before anything of the trial reaches the server: the server's log and CPU time count from then on.
     """
 
-    def __init__(self, endpoint: Endpoint, rtt_ms: float) -> None:
+    def __init__(self, endpoint: Endpoint, condition: Condition) -> None:
         self._endpoint = endpoint
-        self._rtt_ms = rtt_ms
-        self._log_offset = endpoint.server.log_offset
-        self._cpu_before = endpoint.server.cpu_seconds()
+        self._condition = condition
+        self.begin()
+        self.first_visit: BrowserLog | None = None
         self.navigate_ms: float | None = None
         self.timeline: Timeline | None = None
         self.lateness: Mapping[str, Lateness] | None = None
@@ -44,10 +45,16 @@ class Gatherer:
         self.without_glyph: Mapping[str, int] | None = None
         self.console_errors: tuple[str, ...] | None = None
         self.console_error_count: int | None = None
+        self.at_full_speed: int | None = None
         self.vitals: Vitals | None = None
         self.traced = False
         self.main_thread: MainThread | None = None
         self._end: Instant | None = None
+
+    def begin(self) -> None:
+        """What the server does from now on is of the load."""
+        self._log_offset = self._endpoint.server.log_offset
+        self._cpu_before = self._endpoint.server.cpu_seconds()
 
     def load_event(self, navigate_ms: float, client: Client, foreign: ForeignCpu) -> None:
         """What is read at once after the load event: the counters of the link go on with the page."""
@@ -75,7 +82,9 @@ class Gatherer:
             protocol=endpoint.protocol,
             start_url=endpoint.start_url,
             page_hosts=endpoint.hosts,
-            rtt_ms=self._rtt_ms,
+            rtt_ms=self._condition.link.rtt_ms,
+            cache=self._condition.cache,
+            first_visit=self.first_visit,
             tls=replay.tls,
             tls_resumption=replay.tls_resumption,
             h2_stream_window_bytes=replay.h2_stream_window_bytes,
@@ -94,6 +103,7 @@ class Gatherer:
             without_glyph=self.without_glyph,
             console_errors=self.console_errors,
             console_error_count=self.console_error_count,
+            at_full_speed=self.at_full_speed,
             vitals=self.vitals,
             traced=self.traced,
             main_thread=self.main_thread,

@@ -125,8 +125,9 @@ def _in_context(
         carried[number] = connections.get(request.exchange.connection or "")
         if carried[number] is None and answer is not None:
             carried[number] = connections.get(f"{answer.client_address}:{answer.client_port}")
-    first = _first_of(requests, carried)
-    before: dict[str, Request] = {}
+    opening = _first_of(requests, carried)
+    first = evidence.first_visit
+    before = {each.url: each for each in first.requests if each.status is not None} if first else {}
     of_chain: dict[int, Request] = {}
     for number, request in enumerate(requests):
         made = carried[number]
@@ -135,7 +136,7 @@ def _in_context(
             request,
             Around(
                 connection=made,
-                first=made is not None and first[made.local] == number,
+                first=made is not None and opening[made.local] == number,
                 lookup=None if made is None else log.lookup_for(made, request.host),
                 body_bytes=travelled[number],
                 cached=before.get(request.url, request) if from_cache else None,

@@ -1,7 +1,8 @@
 """Whether a trial may count, from its evidence. Pure.
 
 A trial counts only when the browser's log and the server's log agree that every request used the protocol of
-the condition, nothing of the page was lost on the way, and nothing but the page used the link.
+the condition, the cache was as the condition names it, nothing of the page was lost on the way, and nothing but
+the page used the link.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from harness.browser.browserlog import Connection
 from harness.errors import TestbedFailed
 from harness.link.losses import lost_outside
 from harness.outcome import Outcome, TrialFailed
+from harness.trial.cacheproof import wrong_cache
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.protocolproof import not_pipelined, wrong_at_server, wrong_in_browser
 from harness.trial.reason import listed
@@ -49,6 +51,7 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
         (Outcome.WRONG_PROTOCOL, wrong_in_browser),
         (Outcome.WRONG_PROTOCOL, wrong_at_server),
         (Outcome.WRONG_PROTOCOL, not_pipelined),
+        (Outcome.WRONG_CACHE, wrong_cache),
         (Outcome.MISSING_OBJECTS, _lost),
     ):
         reason = find(evidence)

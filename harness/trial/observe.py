@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from harness.browser.browserlog import ABORTED, Connection
+from harness.browser.browserlog import ABORTED, NOT_MODIFIED, Connection, Request
 from harness.input.shown import clipped
 from harness.model.observation import TIMELINE_METRICS, VITALS_METRICS, Observation
 from harness.model.protocol import Protocol
@@ -30,7 +30,7 @@ def observe(evidence: Evidence) -> Observation:
     fuzzy = [url for url in asked_urls(evidence, Match.CLOSEST) if url not in missed]
     reading = evidence.link_reading or {}
     served = evidence.served
-    requested = tuple(sorted({normalised(each.url) for each in requests}))
+    requested = tuple(sorted({normalised(each.url) for each in _asked(evidence)}))
     seen = evidence.browser_log is not None
     return Observation(
         navigate_ms=evidence.navigate_ms,
@@ -41,6 +41,7 @@ def observe(evidence: Evidence) -> Observation:
         requests_after_load=len(evidence.page_requests) - len(requests) if seen else None,
         failed_requests=len(failed) if seen else None,
         cache_hits=_cache_hits(evidence),
+        revalidated=sum(each.status == NOT_MODIFIED for each in requests) if seen else None,
         missed_requests=len(missed) if seen else None,
         fuzzy_requests=len(fuzzy) if seen else None,
         connections=len(evidence.browser_log.connections) if evidence.browser_log else None,
@@ -76,6 +77,7 @@ def observe(evidence: Evidence) -> Observation:
         steal_share=evidence.steal_share,
         console_errors=evidence.console_errors,
         console_error_count=evidence.console_error_count,
+        at_full_speed=evidence.at_full_speed,
         blank=None if timeline.get(BLANK) is None else bool(timeline[BLANK]),
         requested=requested if seen else (),
         requested_digest=_digest(requested) if seen else None,
@@ -194,8 +196,14 @@ def missed_urls(evidence: Evidence) -> list[str]:
     return list(missed)
 
 
+def _asked(evidence: Evidence) -> list[Request]:
+    """What the page asked for before its load event, whether it had to travel or came out of the cache."""
+    log, end = evidence.browser_log, evidence.load_end_ms
+    return [each for each in log.requests if each.of_page and each.started_ms <= end] if log else []
+
+
 def _cache_hits(evidence: Evidence) -> int | None:
-    """Requests before the load event that were answered by what the load had fetched before."""
+    """Requests before the load event that were answered out of the cache."""
     asked = [each for each in evidence.browser_log.requests if each.of_page] if evidence.browser_log else []
     told = [each for each in asked if each.from_cache is not None]
     return (

@@ -13,17 +13,20 @@ from pathlib import Path
 from harness.browser.driver import Browser
 from harness.browser.screens import take_screens
 from harness.errors import TestbedFailed
+from harness.model.condition import FULL_SPEED
 from harness.model.observation import Observation
+from harness.model.revisit import Cache
 from harness.outcome import Outcome, TrialFailed
 from harness.records import Record, not_run
 from harness.study.observing import TRACE
 from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
-from harness.system.processtree import ForeignCpu, cpu_seconds, kill_family
+from harness.system.processtree import ForeignCpu, cpu_seconds
 from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client, Testbed
 from harness.trial.browsers import Drivers, FreshBrowser
 from harness.trial.evidence import BROWSER, Evidence
+from harness.trial.firstvisit import RETURN_S, visit
 from harness.trial.gatherer import Gatherer
 from harness.trial.har import BODIES, HAR, keep_har
 from harness.trial.judge import ending
@@ -31,15 +34,13 @@ from harness.trial.lateness import watching
 from harness.trial.mainthread import read_main_thread
 from harness.trial.observe import observe
 from harness.trial.settling import LIMIT_S, settles
+from harness.trial.started import started
 from harness.trial.timeline import parsed
 from harness.trial.vitals import NOT_SETTLED, Vitals, vitals
 from harness.trial.watchdog import Watchdog
 
 # The longest that a trial waits for each of its steps beside the load itself, whose limit is the study's.
-START_S = 70.0  # the drivers' own limit is 60
-RETURN_S = 3.0  # after the limit of the load, for the driver to tell of it
 SCREENS_S = 300.0
-END_S = 15.0
 TRACE_S = 60.0
 
 
@@ -77,7 +78,7 @@ def run_observed(
         endpoint = testbed.endpoint(planned.condition)
     except TestbedFailed as failure:
         return not_run(planned, str(failure)), None
-    seen = Gatherer(endpoint, planned.condition.link.rtt_ms)
+    seen = Gatherer(endpoint, planned.condition)
     failed = _Attempt(testbed, drivers, planned, options, files, endpoint, seen).failure()
     evidence = seen.evidence()
     outcome, reason = ending(evidence, failed)
@@ -125,47 +126,53 @@ class _Attempt:
 
     def _measure(self) -> None:
         planned, testbed, endpoint = self.planned, self.testbed, self.endpoint
-        pcap = self._kept("pcap", "link.pcap")
-        with (
-            testbed.client(
-                planned.condition.link, block=planned.block, pcap=pcap, tcp=endpoint.tcp
-            ) as client,
-            self.drivers.fresh(
-                planned.trial, planned.condition, testbed, endpoint, bodies=BODIES in self.options.keep
-            ) as browser,
-        ):
-            testbed.resolver.use(endpoint.address)
+        testbed.resolver.use(endpoint.address)
+        with self.drivers.fresh(
+            planned.trial, planned.condition, testbed, endpoint, bodies=BODIES in self.options.keep
+        ) as browser:
+            if planned.condition.cache is Cache.WARM:
+                self._visit(browser)
+            with self._client(self._kept("pcap", "link.pcap")) as client:
+                try:
+                    self._load(browser, client)
+                except TrialFailed:
+                    client.link.check()
+                    with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole log
+                        self._collect(browser, client)
+                    testbed.examine(endpoint, client)
+                    raise
+                client.link.check()
+                self._collect(browser, client)
+
+    def _client(self, pcap: Path | None = None) -> contextlib.AbstractContextManager[Client]:
+        """A client host that has done nothing yet, behind a fresh link."""
+        planned = self.planned
+        return self.testbed.client(
+            planned.condition.link, block=planned.block, pcap=pcap, tcp=self.endpoint.tcp
+        )
+
+    def _visit(self, browser: FreshBrowser) -> None:
+        """Fill the browser's cache by a load of which nothing is measured."""
+        with self._client() as client:
             try:
-                self._load(browser, client)
+                self.seen.first_visit = visit(
+                    browser, client, self.endpoint, self.planned.condition.link, self.options.timeout_s
+                )
             except TrialFailed:
                 client.link.check()
-                with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole log
-                    self._collect(browser, client)
-                testbed.examine(endpoint, client)
+                self.testbed.examine(self.endpoint, client)
                 raise
-            client.link.check()
-            self._collect(browser, client)
+        self.seen.begin()
 
     def _load(self, fresh: FreshBrowser, client: Client) -> None:
-        """From the start of the browser to its end, each wait with a limit that nothing inside can outlive."""
+        """The load that is measured, and what comes after it."""
         watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
-        with contextlib.ExitStack() as opened:
-            with watch.limit(START_S, "browser", starts=True):
-                browser = opened.enter_context(fresh.start())
-            try:
-                screens = self._hold_timers(browser, watch)
-                trace = self._start_trace(browser, watch)
-                self._navigate(browser, fresh, client, watch)
-                self._ask(browser, fresh, screens, watch)
-                self._observe_on(browser, client, trace, watch)
-            except BaseException as error:
-                if fresh.pid is not None:
-                    kill_family(fresh.pid)  # a hanging or half-dead browser cannot be asked to close
-                with watch.limit(END_S, "end of the browser"):
-                    opened.__exit__(type(error), error, error.__traceback__)
-                raise
-            with watch.limit(END_S, "end of the browser"):
-                opened.close()
+        with started(fresh, watch) as browser:
+            screens = self._hold_timers(browser, watch)
+            trace = self._start_trace(browser, watch)
+            self._navigate(browser, fresh, client, watch)
+            self._ask(browser, fresh, screens, watch)
+            self._observe_on(browser, client, trace, watch)
 
     def _hold_timers(self, browser: Browser, watch: Watchdog) -> Path | None:
         """The folder for pictures of the page's screenfuls, for which its timers are held; None without any."""
@@ -195,6 +202,9 @@ class _Attempt:
             seen.timeline = parsed(browser.timeline())
         if fresh.pid is not None:
             seen.client_cpu_s = cpu_seconds(fresh.pid)
+        if self.planned.condition.cpu_slowdown != FULL_SPEED:
+            with watch.limit(options.answer_s, "workers and frames of the page"):
+                seen.at_full_speed = browser.at_full_speed()
         if options.linger_s:
             self._linger(browser, screens, watch)
         with watch.limit(options.answer_s, "console of the page"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.system.cache import cache_folder
 from sites.recipes.agency import AGENCY
-from sites.recipes.dummy import DUMMY
+from sites.recipes.dummy import DUMMY, DUMMY_NOCACHE
 from sites.recipes.gazetteer import GAZETTEER
 from sites.recipes.icons import ICONS
 from sites.recipes.licences import LICENCES_FILE, keep_licences
@@ -20,7 +20,18 @@ from sites.recipes.texts import TEXTS
 
 RECIPES: Mapping[str, Recipe] = {
     recipe.name: recipe
-    for recipe in (DUMMY, AGENCY, MOBILE_NEWS, ICONS, *NOISE, *TEXTS, *OBJECTS, *TEMPLATES, GAZETTEER)
+    for recipe in (
+        DUMMY,
+        AGENCY,
+        MOBILE_NEWS,
+        ICONS,
+        *NOISE,
+        *TEXTS,
+        *OBJECTS,
+        *TEMPLATES,
+        GAZETTEER,
+        DUMMY_NOCACHE,
+    )
 }
 
 

@@ -1,4 +1,5 @@
-"""`dummy-2012`: a page with the composition of the 2012 study's dummy page, and contents of its own.
+"""`dummy-2012`: a page with the composition of the 2012 study's dummy page, and contents of its own; `dummy-nocache`:
+the same page from a server that lets a browser use nothing of it again without asking.
 
 The study (Padhye and Nielsen, July 2012) gives: index.html 14 kB, 20 images 1.1 MB together, 3 style
 sheets 1.3 kB together. Read with 1 kB = 1000 bytes and 1 MB = 1000 kB: 14,000 + 1,100,000 + 1,300 bytes. The
@@ -11,8 +12,11 @@ day. All is served by one host without compression, as in the study.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -49,19 +53,21 @@ CONTENT_TYPES = {"html": "text/html", "css": "text/css", "jpg": "image/jpeg", "p
 FRESH_SECONDS = {"html": 300, "css": 604_800, "jpg": 604_800, "png": 604_800}
 
 
-def responses(_packages: Path) -> Iterator[Response]:
-    """The 24 responses, in the order in which the page names them."""
+ASK_AGAIN = dict.fromkeys(CONTENT_TYPES, "no-cache")
+FRESH = {kind: f"max-age={seconds}" for kind, seconds in FRESH_SECONDS.items()}
+
+
+def responses(_packages: Path, control: Mapping[str, str]) -> Iterator[Response]:
+    """The 24 responses, in the order in which the page names them; `control` is the Cache-Control of each kind."""
     folder = files("sites.recipes").joinpath("dummy-2012")
-    yield _response("", "html", folder.joinpath("index.html").read_bytes())
-    for name in STYLE_SHEETS:
-        yield _response(f"css/{name}", "css", folder.joinpath("css", name).read_bytes())
-    for picture in PICTURES:
-        yield _response(f"images/{picture.name}", picture.kind, picture.encoded())
-
-
-def _response(path: str, kind: str, body: bytes) -> Response:
-    fresh = ("Cache-Control", f"max-age={FRESH_SECONDS[kind]}")
-    return static(START_URL + path, CONTENT_TYPES[kind], body, MADE, fresh)
+    contents = [
+        ("", "html", folder.joinpath("index.html").read_bytes()),
+        *((f"css/{name}", "css", folder.joinpath("css", name).read_bytes()) for name in STYLE_SHEETS),
+    ]
+    pictures = ((f"images/{each.name}", each.kind, each.encoded()) for each in PICTURES)
+    for path, kind, body in itertools.chain(contents, pictures):
+        fresh = ("Cache-Control", control[kind])
+        yield static(START_URL + path, CONTENT_TYPES[kind], body, MADE, fresh)
 
 
 DUMMY = Recipe(
@@ -69,5 +75,11 @@ DUMMY = Recipe(
     start_url=START_URL,
     summary="The composition of the 2012 study's dummy page: HTML 14 kB, 20 images 1.1 MB, 3 CSS 1.3 kB.",
     licence="as coldload itself: text and pictures were made for it",
-    responses=responses,
+    responses=partial(responses, control=FRESH),
+)
+DUMMY_NOCACHE = replace(
+    DUMMY,
+    name="dummy-nocache",
+    summary="dummy-2012 from a server that says no-cache: a browser asks anew for all of it, with If-None-Match.",
+    responses=partial(responses, control=ASK_AGAIN),
 )

@@ -29,7 +29,7 @@ end
 
 function answers.find(folder)
     local answer, name, head, body = choose(folder)
-    local status, wait_us, headers = head:match("^(%d+) (%d+)\n(.*)$")
+    local status, wait_us, question, headers = head:match("^(%d+) (%d+)([^\n]*)\n(.*)$")
     ngx.var.answer = answer
     ngx.ctx.status, ngx.ctx.headers = tonumber(status), headers
     if answer == "preflight" then ngx.ctx.asked = ngx.req.get_headers() end
@@ -45,6 +45,12 @@ function answers.find(folder)
         ngx.header["Content-Length"] = #body
         ngx.print(body)
         return ngx.exit(ngx.HTTP_OK)
+    end
+    -- A browser that has kept the response is told that it still holds.
+    local asks, kept = question:match("^ (%S+): (.*)$")
+    if asks and ngx.req.get_headers()[asks] == kept then
+        ngx.ctx.status = ngx.HTTP_NOT_MODIFIED
+        return ngx.exit(ngx.HTTP_NOT_MODIFIED)
     end
     ngx.req.set_uri("/" .. name)
 end

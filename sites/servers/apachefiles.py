@@ -1,7 +1,8 @@
 """The files Apache answers from: one per response, found by a hash of what was asked for.
 
-`objects/` holds the responses, by host and target. A file of the same name with the suffix `.us` holds the microseconds
-to wait before the answer. How it finds those that answer for others: `sites.servers.closestfiles`.
+`objects/` holds the responses, by host and target, `kept/` what tells a browser that it may go on using one, by those
+and by how it asks. A file in `objects/` with the suffix `.us` holds the microseconds to wait before the answer. How it
+finds those that answer for others: `sites.servers.closestfiles`.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ WAIT_SUFFIX = ".us"
 
 def write_answers(folder: Path, site: Site) -> None:
     """Every answer of a site, in a folder of its own for each scheme."""
-    objects = folder / "objects"
+    objects, kept = folder / "objects", folder / "kept"
     objects.mkdir(parents=True)
+    kept.mkdir()
     (folder / "miss").write_bytes(_file(404, MISS_HEADERS, b""))
     (folder / "preflight").write_bytes(_file(204, PREFLIGHT_HEADERS, b""))
     for served in site.objects:
         file = objects / file_name(served.host, served.target)
         file.write_bytes(as_is(served, site.scheme))
+        if served.validator is not None:
+            question = kept / file_name(served.host, f"{served.target} {served.validator[1]}")
+            question.write_bytes(_file(304, served.headers, b""))
         if served.think_ms:
             file.with_suffix(WAIT_SUFFIX).write_text(f"{served.think_ms * 1000:.0f}")
     write_closest(folder, site)

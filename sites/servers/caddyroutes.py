@@ -199,7 +199,20 @@ def _handlers(served: ServedObject, number: int, root: str) -> list[Route]:
     headers = _headers_handler(served.headers)
     if served.status in BODILESS:
         return [headers, {"handler": "static_response", "status_code": served.status}]
-    return [headers, *_file(body_name(number), root, served.status)]
+    return [headers, *_unchanged(served), *_file(body_name(number), root, served.status)]
+
+
+def _unchanged(served: ServedObject) -> list[Route]:
+    """Tell a browser that has kept the response that it still holds."""
+    if served.validator is None:
+        return []
+    asks, value = served.validator
+    known = {
+        "match": [{"header": {asks: [literal(_as_sent(value))]}}],
+        "handle": [{"handler": "static_response", "status_code": 304}],
+        "terminal": True,
+    }
+    return [_subroute([known])]
 
 
 def _file(name: str, root: str, status: int) -> list[Route]:

@@ -61,6 +61,9 @@ class QtWebKitBrowser:
             Outcome.PAGE_ERROR, f"this engine has no trace for {path.name}; that takes Chromium"
         )
 
+    def at_full_speed(self) -> int:
+        raise TrialFailed(Outcome.PAGE_ERROR, "nothing slows this engine; that takes Chromium")
+
     def linger(self, seconds: float) -> None:
         self._asked_after_load({"linger_s": seconds}, f"after {seconds:g} s of waiting", seconds)
 

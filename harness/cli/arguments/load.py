@@ -7,9 +7,11 @@ from pathlib import Path
 
 from harness.cli.linkoptions import add_link_options
 from harness.cli.replay_options import add_replay_options, add_server_options
-from harness.model.device import DESKTOP, DEVICES
+from harness.model.condition import SLOWDOWNS
+from harness.model.device import DESKTOP, DEVICES, MOBILE
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE
 from harness.model.protocol import Protocol
+from harness.model.revisit import Cache
 from harness.model.variant import PLAIN
 from harness.study.abilities import ABILITIES
 
@@ -43,6 +45,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=list(DEVICES),
         default=DESKTOP.name,
         help="what the browser says it is (default desktop)",
+    )
+    parser.add_argument(
+        "--cpu-slowdown",
+        type=int,
+        choices=SLOWDOWNS,
+        help=f"how many times slower the page's scripts run (default 1; {MOBILE.cpu_slowdown} is usual for {MOBILE})",
+    )
+    parser.add_argument(
+        "--cache",
+        choices=list(Cache),
+        default=Cache.COLD,
+        help="warm: the page has been loaded once before, untimed (default cold)",
     )
     parser.add_argument("--server", choices=list(ABILITIES), help="default: the engine's usual one")
     add_replay_options(parser)

@@ -25,9 +25,9 @@ def add_study(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="KEY=VALUE",
         default=[],
-        help="keep the conditions with page=, variant=, compression=, protocol=, link=, engine=, driver= or server= "
-        "this value, of crowds and closed loops also users=, connections= or depth=; figure= those that a figure of "
-        "the study needs (may be repeated)",
+        help="keep the conditions with page=, variant=, compression=, protocol=, link=, engine=, driver=, server=, "
+        "cpu_slowdown= or cache= this value, of crowds and closed loops also users=, connections= or depth=; figure= "
+        "those that a figure of the study needs (may be repeated)",
     )
 
 

@@ -60,12 +60,20 @@ def test_recipes_are_found_by_name() -> None:
         *("objects-5", "objects-20", "objects-100"),
         *("framework7", "clean-blog", "article", "resume", "freelancer"),
         *("landing", "creative", "paper-kit", "dashboard", "datatable", "gazetteer"),
+        "dummy-nocache",
     ]
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert all(recipe.licence and recipe.summary for recipe in RECIPES.values())
 
 
 # --- dummy-2012 ---
+
+
+def test_the_page_that_nobody_may_keep_differs_in_that_alone(dummy_page: list[Response]) -> None:
+    asked = list(RECIPES["dummy-nocache"].responses(NOWHERE))
+    assert [(each.url, each.body) for each in asked] == [(each.url, each.body) for each in dummy_page]
+    assert {each.header("Cache-Control") for each in asked} == {"no-cache"}
+    assert all(each.header("ETag") for each in asked)
 
 
 def test_the_dummy_page_has_the_composition_of_the_study(dummy_page: list[Response]) -> None:

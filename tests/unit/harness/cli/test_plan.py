@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from harness.cli.plan import conditions_table, seconds_of
+from harness.cli.slowerdevice import slower_device
 from harness.cli.studychoice import _only
 from harness.errors import StudyError
+from harness.model.device import DESKTOP, MOBILE
+from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import REQUESTS, USERS
 
@@ -38,3 +41,42 @@ def test_a_command_line_keeps_to_a_server_or_a_workload() -> None:
     ):
         with pytest.raises(StudyError, match=f"--only {choice}: "):
             _only(study, choice)
+
+
+LOADS = """
+name = "loads"
+pages = ["one"]
+protocols = ["h2"]
+device = "mobile"
+cache = ["cold", "warm"]
+[[links]]
+down_mbps = 5
+rtt_ms = 10
+"""
+
+
+def test_what_is_done_to_the_browser_has_a_column_where_it_is_unusual() -> None:
+    study = parse_study(LOADS, "x")
+    head, *lines = conditions_table(study)
+    assert "cache" in head.split()
+    assert "cpu_slowdown" not in head.split()
+    assert [("warm" in line, "cold" in line) for line in lines].count((True, False)) == 2  # one of them again
+    warm = _only(study, "cache=warm").conditions
+    assert [str(each.cache) for each in warm] == ["warm"]
+    cold = _only(study, "cache=cold").conditions
+    assert seconds_of(warm[0], 10**6) > 2 * seconds_of(cold[0], 10**6)
+    assert "cache" not in conditions_head(_only(study, "cache=cold"))
+    with pytest.raises(StudyError, match="the study has no such cpu_slowdown; it has: 1"):
+        _only(study, "cpu_slowdown=4")
+
+
+def conditions_head(study: Study) -> list[str]:
+    return next(iter(conditions_table(study))).split()
+
+
+def test_a_device_that_is_slower_is_told_of_where_nothing_slows_it() -> None:
+    said = slower_device(MOBILE, [1])
+    assert said is not None
+    assert "cpu_slowdown = 4 is usual for it" in said
+    assert slower_device(MOBILE, [1, 4]) is None
+    assert slower_device(DESKTOP, [1]) is None

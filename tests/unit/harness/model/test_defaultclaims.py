@@ -68,6 +68,16 @@ def test_compressions_against_none_or_recorded() -> None:
     assert len(default_claims(coded)) == 2
 
 
+def test_a_warm_cache_and_a_slower_processor_against_the_usual() -> None:
+    found = conditions('cache = ["cold", "warm"]\ncpu_slowdown = [1, 4]' + STUDY)
+    claims = {claim.name: claim for claim in default_claims(found)}
+    assert {"cache warm against cold", "cpu_slowdown 4 against 1"} <= claims.keys()
+    (first, *_) = settings(claims["cache warm against cold"], found)
+    assert first.dimensions["cpu_slowdown"] == 1
+    alone = conditions('cache = "warm"' + STUDY)
+    assert not any("cache" in name for name in names(default_claims(alone)))
+
+
 def test_engines_share_a_claim_where_they_share_a_baseline() -> None:
     engines = 'engines = ["chromium", "qtwebkit"]\n' + STUDY
     shared = default_claims(conditions(engines.replace('"http1-close"', '"spdy"')))

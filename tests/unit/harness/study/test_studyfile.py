@@ -102,6 +102,26 @@ def test_the_device_is_part_of_every_condition() -> None:
     )
 
 
+def test_slower_processors_and_warm_caches_are_dimensions() -> None:
+    usual = parse_study(GOOD, "mine.toml")
+    assert not {"cpu_slowdown", "cache"} & usual.conditions[0].to_json().keys()  # older plans know neither
+    study = parse_study(f'cpu_slowdown = [1, 4]\ncache = ["cold", "warm"]\n{GOOD}', "mine.toml")
+    assert len(study.conditions) == 4 * len(usual.conditions) == study.most_conditions
+    slow = next(each for each in study.conditions if each.cpu_slowdown == 4 and each.cache == "warm")
+    told = slow.to_json()
+    assert (told["cpu_slowdown"], told["cache"]) == (4, "warm")
+    assert Condition.from_json(told) == slow
+    assert str(slow).endswith("cpu_slowdown 4 warm cache")
+    for wrong, said in (
+        ("cpu_slowdown = 3", "cpu_slowdown: unknown 3; known: 1, 2, 4, 6"),
+        ('cpu_slowdown = "4"', "cpu_slowdown: unknown '4'"),
+        ("cpu_slowdown = true", "cpu_slowdown: unknown true"),
+        ('cache = "luke"', "cache: unknown 'luke'; known: cold, warm"),
+        ('cache = ["warm", "warm"]', "cache holds 'warm' twice"),
+    ):
+        assert said in broken('name = "mine"', f'name = "mine"\n{wrong}')
+
+
 def test_settings_of_the_replay() -> None:
     text = GOOD.replace('"http1", ', "") + "\n"
     text = f'origins = "recorded"\ndeterminism = false\ncompression = "brotli-11"\n{text}'

@@ -1,0 +1,159 @@
+"""What is done to a browser beside loading a page: its processor is slowed, its cache is filled by a load before."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.model.condition import Condition
+from harness.model.engine import Driver
+from harness.model.protocol import Protocol
+from harness.model.revisit import Cache
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.trial.bench import bench
+from harness.trial.har import FILE, HAR
+from sites.archive import Archive, Response, write_archive
+from sites.warc import About
+from tests.system.conftest import (
+    CHROMIUMS,
+    OTHER_HOST,
+    START_URL,
+    condition,
+    html,
+    inside,
+    picture,
+    trial,
+)
+
+FRAME = f"https://{OTHER_HOST}/frame"
+# The same work in the page and in a frame of another site: the quickest of some goes, which others disturbed the least.
+WORK = """const go = () => { let sum = 0; const begun = performance.now();
+for (let step = 0; step < 1e6; step++) sum = (sum * 31 + step) % 1000003;
+return performance.now() - begun; }; const work = () => Math.min(...Array.from({length: 20}, go));"""
+WORKER = "new Worker(URL.createObjectURL(new Blob(['onmessage = () => 0'])))"
+
+MODIFIED = ("Last-Modified", "Sun, 01 Jul 2012 12:00:00 GMT")
+ETAG = ("ETag", '"abc{}"')  # no placeholder of a server's
+ASK = ("Cache-Control", "no-cache")
+# How each picture may be kept.
+PICTURES = {
+    "fresh": (("Cache-Control", "max-age=600"),),
+    "tagged": (ETAG, MODIFIED, ASK),
+    "dated": (MODIFIED, ASK),
+    "forgotten": (ETAG, ("Cache-Control", "no-store")),
+}
+
+
+def archives(root: Path) -> dict[str, Archive]:
+    about = About(START_URL, "test", "test", ())
+    told = 'console.error("coldload {} " + work() + " ");'
+    page = f'<script>{WORK} window.worker = {WORKER}; {told.format("page")}</script><iframe src="{FRAME}"></iframe>'
+    frame = f"<script>{WORK} {told.format('frame')}</script>"
+    shown = "".join(f'<img src="/{name}.png">' for name in PICTURES)
+    kept = [
+        Response(
+            url=f"{START_URL}{name}.png",
+            status=200,
+            headers=(("Content-Type", "image/png"), *headers),
+            body=picture(),
+        )
+        for name, headers in PICTURES.items()
+    ]
+    return {
+        "work": write_archive(root, "work", about, [html(START_URL, page), html(FRAME, frame)]),
+        "kept": write_archive(root, "kept", about, [html(START_URL, shown), *kept]),
+    }
+
+
+def times_told(record: Record) -> dict[str, float]:
+    """By where work was done, how long it took there."""
+    told = [each.partition("coldload ")[2].split() for each in record.observation.console_errors]
+    return {words[0]: float(words[1]) for words in told if words}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Archive]:
+    return archives(tmp_path_factory.mktemp("archives"))
+
+
+def test_a_slowed_processor_takes_longer_for_the_same_work(made: dict[str, Archive]) -> None:
+    """By about 4; `benchmarks/cpu_slowdown.py` measures it on a quiet machine."""
+
+    def run() -> dict[tuple[Driver, int], Record]:
+        with bench({"work": made["work"]}, [Protocol.H2]) as opened:
+            return {
+                (driver, slowdown): trial(
+                    opened,
+                    number,
+                    replace(condition("work", Protocol.H2, driver), cpu_slowdown=slowdown),
+                )
+                for number, (driver, slowdown) in enumerate(
+                    ((driver, slowdown) for driver in CHROMIUMS for slowdown in (1, 4)), start=1
+                )
+            }
+
+    found = inside(run)
+    assert {record.outcome for record in found.values()} == {Outcome.OK}
+    for driver in CHROMIUMS:
+        usual, slowed = (times_told(found[driver, slowdown]) for slowdown in (1, 4))
+        assert slowed["page"] > 2 * usual["page"]
+        if driver is Driver.PLAYWRIGHT:  # Selenium does not reach frames of other sites
+            assert slowed["frame"] > 2 * usual["frame"]
+        assert found[driver, 1].observation.at_full_speed is None
+    assert found[Driver.PLAYWRIGHT, 4].observation.at_full_speed == 1  # the worker
+    assert found[Driver.SELENIUM, 4].observation.at_full_speed == 2
+
+
+VISITS = [
+    ("caddy", Driver.PLAYWRIGHT, Protocol.H2),
+    ("caddy", Driver.SELENIUM, Protocol.H3),
+    ("nginx", Driver.PLAYWRIGHT, Protocol.HTTP1),
+    ("apache", Driver.PLAYWRIGHT, Protocol.H2),
+]
+
+
+@pytest.mark.side_by_side
+@pytest.mark.parametrize("server", dict.fromkeys(server for server, _, _ in VISITS))
+def test_a_warm_load_has_the_cache_of_the_one_before_and_nothing_else(
+    server: str, made: dict[str, Archive], tmp_path: Path
+) -> None:
+    cells: list[Condition] = [
+        replace(condition("kept", protocol, driver, server=server), cache=cache)
+        for each, driver, protocol in VISITS
+        if each == server
+        for cache in Cache
+    ]
+
+    def run() -> list[Record]:
+        with bench({"kept": made["kept"]}, {each.protocol for each in cells}, server=server) as opened:
+            return [
+                trial(opened, number, cell, keep=[HAR], files=tmp_path / str(number))
+                for number, cell in enumerate(cells)
+            ]
+
+    for number, record in enumerate(inside(run)):
+        seen = record.observation
+        assert (record.outcome, record.reason) == (Outcome.OK, None)
+        assert (seen.connections or 0) >= 1
+        assert seen.tls_resumed in (0, None)
+        entries = json.loads((tmp_path / str(number) / FILE).read_text())["log"]["entries"]
+        told = {each["request"]["url"].removeprefix("http"): each for each in entries}
+        picture_of = {name: next(each for url, each in told.items() if name in url) for name in PICTURES}
+        if record.planned.condition.cache is Cache.COLD:
+            assert (seen.cache_hits, seen.revalidated) == (0, 0)
+            continue
+        assert (seen.cache_hits, seen.revalidated) == (1, 2)
+        assert {name: each["response"]["status"] for name, each in picture_of.items()} == {
+            "fresh": 200,
+            "tagged": 304,
+            "dated": 304,
+            "forgotten": 200,
+        }
+        assert picture_of["fresh"]["_fromCache"] == "disk"
+        assert picture_of["fresh"]["response"]["headers"]  # those of the first load
+        assert picture_of["tagged"]["response"]["bodySize"] == 0
+        assert picture_of["forgotten"]["response"]["bodySize"] > 0
