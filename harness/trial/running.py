@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-RENDERER = b"--type=renderer"
+RENDERER, OF_THE_BROWSER = b"--type=renderer", b"--top-chrome-webui"  # its own pages, which nobody sees
 COUNTS_BYTES = 80  # three numbers
 NS_PER_US = 1000
 
@@ -69,7 +69,7 @@ class Runs:
 
     def of_pages(self) -> tuple[Stretch, ...]:
         """Of the processes that hold pages; of a program that has none for them, of itself."""
-        pages = [each for pid, each in self._counted.items() if RENDERER in _command_line(pid)]
+        pages = [each for pid, each in self._counted.items() if _holds_pages(_command_line(pid))]
         own = [each for pid, each in self._counted.items() if pid == self._root]
         found = [stretch for each in pages or own for stretch in each.stretches]
         return tuple(sorted(found, key=lambda stretch: stretch.began_us))
@@ -82,6 +82,10 @@ def _ran_us(counts: int) -> int | None:
     except (ProcessLookupError, ValueError):
         return None
     return (int(ran) + int(waited)) // NS_PER_US
+
+
+def _holds_pages(command_line: bytes) -> bool:
+    return RENDERER in command_line and OF_THE_BROWSER not in command_line
 
 
 def _command_line(pid: int) -> bytes:

@@ -14,8 +14,9 @@ from harness.browser.browserlog import BrowserLog, Request
 from harness.model.waiting import Waiting
 from harness.trial.answers import Answers
 from harness.trial.evidence import Evidence
+from harness.trial.hartimings import asked_ms
 from harness.trial.running import Stretch
-from harness.trial.spans import Span, Spans, beginning, common, length, union, without
+from harness.trial.spans import Span, Spans, beginning, between, common, length, union, without
 from sites.servedrequest import ServedRequest
 
 STEP_MS = 1.0  # of Chromium's log, which cuts off what is beyond: half of it on the average
@@ -49,8 +50,11 @@ def waits(evidence: Evidence) -> dict[Waiting, int] | None:
         Waiting.SERVER: union(_at_the_server(journeys)),
         Waiting.ROUND_TRIPS: under_way,
     }
-    free = without([(0, total)], union(span for spans in seen.values() for span in spans))
-    seen[Waiting.MAIN_THREAD] = _main_thread(evidence, clock, free)
+    hidden = (Waiting.ROUND_TRIPS,) if log.in_main_thread else ()
+    others = (span for waiting, spans in seen.items() if waiting not in hidden for span in spans)
+    seen[Waiting.MAIN_THREAD] = _main_thread(evidence, clock, without([(0, total)], union(others)))
+    for waiting in hidden:
+        seen[waiting] = without(seen[waiting], seen[Waiting.MAIN_THREAD])
     return split(total, seen)
 
 
@@ -85,7 +89,7 @@ class _Clock:
 
 @dataclass(frozen=True)
 class _Journey:
-    """A request that the load waited for: it was over before the load event was.
+    """A request that the load waited for: it was over before the load event was. The document is asked for at once.
 
     `told`: the engine tells when it was sent; else `sending` is when it was asked for. `at_server` is when the server
     had it until it had answered, at the latest; `connection` is that by the server's log, None without it.
@@ -122,7 +126,7 @@ def _journey(
         came = max(sending, clock.served(served.started_us + delay_us))
         at_server = came, min(answered, clock.served(served.started_us + served.duration_us + delay_us))
     return _Journey(
-        asked=clock.logged(request.started_ms),
+        asked=0 if request.main_frame else clock.logged(asked_ms(request)),
         sending=sending,
         answered=answered,
         ended=clock.logged(ended_ms),
@@ -157,5 +161,5 @@ def _main_thread(evidence: Evidence, clock: _Clock, free: Spans) -> Spans:
 
 
 def _within(stretch: Stretch, clock: _Clock, free: Spans) -> Iterator[Span]:
-    step = clock.monotonic((stretch.began_us, stretch.ended_us))
-    return beginning(common(free, [step]), stretch.ran_us)
+    began, ended = clock.monotonic((stretch.began_us, stretch.ended_us))
+    return beginning(between(free, began, ended), stretch.ran_us)

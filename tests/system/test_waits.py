@@ -4,9 +4,10 @@ server.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,9 +26,32 @@ from tests.system.conftest import START_URL, condition, html, inside, picture, t
 
 RTT_MS, HOPS, SPIN_MS, THINK_MS = 200.0, 5, 600, 400.0
 SLOW, FAR, FAST = Link.of(2, 10), Link.of(50, RTT_MS), Link.of(100, 10)
+Loads = Mapping[str, Record[Observation]]
 SCRIPT = (("Content-Type", "text/javascript"),)
 PNG = (("Content-Type", "image/png"),)
 SPIN = f"<script>const begun = performance.now(); while (performance.now() - begun < {SPIN_MS}) ;</script>"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One load: its name among the others, the page, and how it is loaded."""
+
+    name: str
+    page: str
+    link: Link
+    protocol: Protocol = Protocol.HTTP1
+    server: str = "caddy"
+    traced: bool = False
+
+
+CELLS = (
+    Cell("transfers", "transfers", SLOW),
+    Cell("chains", "chains", FAR),
+    Cell("chains anew", "chains", FAR, Protocol.HTTP1_CLOSE),
+    Cell("computes", "computes", FAST),
+    Cell("computes, traced", "computes", FAST, traced=True),
+    Cell("waits", "computes", FAST, server="nginx"),
+)
 
 
 def site(root: Path, name: str, body: str, *others: Response) -> Archive:
@@ -42,7 +66,7 @@ def chain() -> Iterator[Response]:
 
 
 @pytest.fixture(scope="module")
-def loads(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Record[Observation]]:
+def loads(tmp_path_factory: pytest.TempPathFactory) -> Loads:
     root = tmp_path_factory.mktemp("archives")
     large = Response(f"{START_URL}large.png", 200, PNG, picture(320))
     pages = [
@@ -52,38 +76,35 @@ def loads(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Record[Obser
     ]
     archives = {page.name: page for page in pages}
 
-    def run(engine: Engine, driver: Driver, replay: Replay) -> dict[str, Record[Observation]]:
-        def cell(page: str, protocol: Protocol, link: Link) -> Record[Observation]:
-            keep = ("trace",) if traced else ()
-            where = condition(page, protocol, driver, link, server=engine.traits.server)
-            return trial(opened, len(found) + 1, where, keep=keep)
-
-        found: dict[str, Record[Observation]] = {}
-        protocols = [Protocol.HTTP1, Protocol.HTTP1_CLOSE]
-        with bench(archives, protocols, engine=engine, replay=replay) as opened:
-            traced = False
-            if replay.think_time:
-                return {"waits": cell("computes", Protocol.HTTP1, FAST)}
-            found["transfers"] = cell("transfers", Protocol.HTTP1, SLOW)
-            found["chains"] = cell("chains", Protocol.HTTP1, FAR)
-            found["chains anew"] = cell("chains", Protocol.HTTP1_CLOSE, FAR)
-            found["computes"] = cell("computes", Protocol.HTTP1, FAST)
-            if engine is Engine.CHROMIUM:
-                traced = True
-                found["computes, traced"] = cell("computes", Protocol.HTTP1, FAST)
+    def run(engine: Engine, driver: Driver, server: str, cells: Sequence[Cell], **replay: Any) -> Loads:
+        """The loads of one engine from one server, by name."""
+        found = {}
+        settings = replace(Replay.usual(engine), **replay)
+        with bench(
+            archives, {each.protocol for each in cells}, engine=engine, server=server, replay=settings
+        ) as opened:
+            for number, each in enumerate(cells, start=1):
+                where = condition(each.page, each.protocol, driver, each.link, server=server)
+                keep = ("trace",) if each.traced else ()
+                found[each.name] = trial(opened, number, where, keep=keep)
         return found
 
-    usual = Replay.usual(Engine.CHROMIUM)
-    thinking = replace(usual, think_time=ThinkTime(THINK_MS))
-    of_old = inside(lambda: run(Engine.QTWEBKIT, Driver.PYQT, Replay.usual(Engine.QTWEBKIT)))
+    usual, old = [each for each in CELLS if each.server == "caddy"], Engine.QTWEBKIT
+    thinking = [each for each in CELLS if each.server != "caddy"]
+    historical = [each for each in usual if not each.traced]
+    of_old = inside(lambda: run(old, Driver.PYQT, old.traits.server, historical))
     return {
-        **inside(lambda: run(Engine.CHROMIUM, Driver.PLAYWRIGHT, usual)),
-        **inside(lambda: run(Engine.CHROMIUM, Driver.PLAYWRIGHT, thinking)),
+        **inside(lambda: run(Engine.CHROMIUM, Driver.PLAYWRIGHT, "caddy", usual)),
+        **inside(
+            lambda: run(
+                Engine.CHROMIUM, Driver.PLAYWRIGHT, "nginx", thinking, think_time=ThinkTime(THINK_MS)
+            )
+        ),
         **{f"{name}, QtWebKit": record for name, record in of_old.items()},
     }
 
 
-def parts(loads: Mapping[str, Record[Observation]], name: str) -> tuple[float, dict[Waiting, float]]:
+def parts(loads: Loads, name: str) -> tuple[float, dict[Waiting, float]]:
     """The load time, and what it was spent on."""
     record = loads[name]
     assert (record.outcome, record.reason) == (Outcome.OK, None), name
@@ -92,7 +113,7 @@ def parts(loads: Mapping[str, Record[Observation]], name: str) -> tuple[float, d
     return seen.plt_ms, {each: getattr(seen, each.key) for each in Waiting}
 
 
-def test_every_load_is_divided_without_remainder(loads: Mapping[str, Record[Observation]]) -> None:
+def test_every_load_is_divided_without_remainder(loads: Loads) -> None:
     for name in loads:
         took, spent = parts(loads, name)
         assert sum(spent.values()) == pytest.approx(took, abs=0.001), name
@@ -101,7 +122,7 @@ def test_every_load_is_divided_without_remainder(loads: Mapping[str, Record[Obse
 
 @pytest.mark.parametrize("engine", ["", ", QtWebKit"])
 def test_a_page_that_only_transfers_waits_for_the_link(
-    loads: Mapping[str, Record[Observation]], engine: str
+    loads: Loads, engine: str
 ) -> None:
     took, spent = parts(loads, f"transfers{engine}")
     bytes_down = loads[f"transfers{engine}"].observation.bytes_down or 0
@@ -112,34 +133,36 @@ def test_a_page_that_only_transfers_waits_for_the_link(
 
 @pytest.mark.parametrize("engine", ["", ", QtWebKit"])
 def test_a_page_that_only_chains_requests_waits_for_round_trips(
-    loads: Mapping[str, Record[Observation]], engine: str
+    loads: Loads, engine: str
 ) -> None:
     took, spent = parts(loads, f"chains{engine}")
-    assert spent[Waiting.ROUND_TRIPS] == pytest.approx((HOPS + 1) * RTT_MS, rel=0.1)
+    assert spent[Waiting.ROUND_TRIPS] == pytest.approx((HOPS + 1) * RTT_MS, rel=0.15)
     assert spent[Waiting.HANDSHAKES] == pytest.approx(2 * RTT_MS, rel=0.1)  # the name, and one connection
     assert spent[Waiting.DOWN] + spent[Waiting.UP] < 0.02 * took
 
 
 @pytest.mark.parametrize("engine", ["", ", QtWebKit"])
 def test_without_keep_alive_each_request_of_a_chain_has_a_handshake(
-    loads: Mapping[str, Record[Observation]], engine: str
+    loads: Loads, engine: str
 ) -> None:
     _, spent = parts(loads, f"chains anew{engine}")
-    assert spent[Waiting.ROUND_TRIPS] == pytest.approx((HOPS + 1) * RTT_MS, rel=0.1)
-    assert spent[Waiting.HANDSHAKES] == pytest.approx((HOPS + 2) * RTT_MS, rel=0.1)
+    assert spent[Waiting.ROUND_TRIPS] == pytest.approx((HOPS + 1) * RTT_MS, rel=0.15)
+    # Chromium makes one or two connections before there are requests for them.
+    least = HOPS + 1.8 if engine else HOPS - 1.2
+    assert least * RTT_MS < spent[Waiting.HANDSHAKES] < (HOPS + 2.2) * RTT_MS
 
 
 @pytest.mark.parametrize("how", ["", ", traced", ", QtWebKit"])
 def test_a_page_that_only_computes_waits_for_its_main_thread(
-    loads: Mapping[str, Record[Observation]], how: str
+    loads: Loads, how: str
 ) -> None:
     took, spent = parts(loads, f"computes{how}")
     assert SPIN_MS - 25 <= spent[Waiting.MAIN_THREAD] < took
-    assert spent[Waiting.MAIN_THREAD] > 0.75 * took
+    assert spent[Waiting.MAIN_THREAD] > 0.7 * took
 
 
 def test_a_page_of_a_server_that_thinks_waits_for_the_server(
-    loads: Mapping[str, Record[Observation]],
+    loads: Loads,
 ) -> None:
     _, spent = parts(loads, "waits")
     assert THINK_MS - 5 <= spent[Waiting.SERVER] <= THINK_MS + 25

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from harness.trial.spans import Span, Spans, beginning, common, length, union, without
+from harness.trial.spans import Span, Spans, beginning, between, common, length, union, without
 
 END = 60
 
@@ -38,6 +38,13 @@ def test_common_and_without_divide_the_first() -> None:
         assert instants(common(first, second)) == instants(first) & instants(second)
         assert instants(without(first, second)) == instants(first) - instants(second)
         assert length(common(first, second)) + length(without(first, second)) == length(first)
+
+
+def test_what_is_between_two_instants_is_what_is_common_with_them() -> None:
+    for seed in range(300):
+        spans = union(drawn(seed))
+        for begin, end in drawn(seed + 1000):
+            assert list(between(spans, begin, end)) == common(spans, union([(begin, end)]))
 
 
 def test_the_beginning_of_spans_is_as_long_as_asked_or_as_there_is() -> None:

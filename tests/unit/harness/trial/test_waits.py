@@ -112,6 +112,12 @@ def test_handshakes_count_while_a_request_waits_to_be_sent() -> None:
     assert ms(found) == {"handshakes": 44, "round_trips": 38, "unknown": 18}
 
 
+def test_handshakes_count_for_the_document_before_the_browser_asks_for_it() -> None:
+    made = Connection("r", "l", None, None, None, connecting=Span(at(2), at(10)))
+    found = load(travelled(asked=15, sent=20, answered=80, ended=90), connections=(made,))
+    assert ms(found) == {"handshakes": 8, "round_trips": 70, "unknown": 22}
+
+
 def test_the_servers_time_is_seen_later_by_the_delay_and_ends_with_the_answer() -> None:
     one = travelled(asked=0, sent=0, answered=70, ended=90)
     working = load(one, served=(answer(began=10, took=30),))
@@ -171,7 +177,14 @@ def test_a_log_that_counts_from_1970_is_put_on_the_same_clock() -> None:
         link_account=link(down=[(60, 75)]),
         delay_down_ms=10.0,
     )
-    assert ms(found) == {"down": 15, "handshakes": 20, "server": 5, "round_trips": 30, "unknown": 30}
+    parts = {"down": 15, "handshakes": 20, "server": 5, "round_trips": 30, "unknown": 30}
+    assert ms(found) == parts
+    ran = Stretch(*(round(1000 * each) for each in (BEGIN_MS + 50, BEGIN_MS + 60, 8)))
+    busy = replace(found, runs=(ran,))
+    assert ms(busy) == parts
+    assert found.browser_log is not None
+    told_late = replace(busy, browser_log=replace(found.browser_log, in_main_thread=True))
+    assert ms(told_late) == {**parts, "main_thread": 8, "round_trips": 22}
 
 
 @pytest.mark.parametrize("lacking", ["browser_log", "link_account", "timeline"])
