@@ -39,9 +39,9 @@ def where_the_time_goes(results: Results) -> Iterator[Drawing]:
             return
         mine = found[found["cell"].isin(cells["cell"])]
         caption = (
-            f"Where the time goes: {title}. Each load is divided without remainder by what it waited for; of what goes on "
-            f"at once, what stands further left counts. Bars: means of {_trials(mine)}; whiskers: 95 % intervals of the "
-            "part that ends there; %: of the bar."
+            f"Where the time goes: {title}. Each load is divided without remainder by what it waited for; of what "
+            f"goes on at once, what stands further left counts. Bars: means of {_trials(mine)}; whiskers: 95 % "
+            "intervals of the part that ends there; %: of the bar."
         )
         yield Drawing(f"waits_{words.slug(title)}", caption, chart(cells, mine, title))
 
@@ -105,7 +105,9 @@ def _bars(axes: Axes, cells: pd.DataFrame, means: pd.DataFrame, told: Sequence[s
             left += took
             if took > 0 and not np.isnan(part["low"]):
                 bounds = [[took - part["low"] / unit.ms], [part["high"] / unit.ms - took]]
-                axes.errorbar([left], [row], xerr=bounds, fmt="none", color="black", elinewidth=0.6, capsize=1.2)
+                axes.errorbar(
+                    [left], [row], xerr=bounds, fmt="none", color="black", elinewidth=0.6, capsize=1.2
+                )
     labels = [", ".join(conditions.value_text(c, cell[c]) for c in told) for cell in cells.to_dict("records")]
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)

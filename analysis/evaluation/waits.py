@@ -1,6 +1,6 @@
 """What the loads of each condition waited for, and what of it a variant or a protocol changes.
 
-These are means, as the parts of a mean add up to the mean of the whole and those of medians do not. Each run counts once.
+These are means: the parts of a mean add up to the mean of the whole, those of medians do not. Each run counts once.
 """
 
 from __future__ import annotations

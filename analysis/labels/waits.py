@@ -1,4 +1,4 @@
-"""What a load waits for, as a reader meets it: names and colours, told apart by people with colour-vision deficiencies."""
+"""What a load waits for, as a reader meets it: names, and colours that people with colour-vision deficiencies tell."""
 
 from __future__ import annotations
 

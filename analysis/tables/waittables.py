@@ -67,7 +67,9 @@ def _told(results: Results, found: pd.DataFrame) -> pd.DataFrame:
     data = cells.merge(found, on="cell", how="inner")
     if "reference" in data:
         names = cells.set_index("cell")
-        reference = [names.loc[cell, column] for cell, column in zip(data["reference"], data["column"], strict=True)]
+        reference = [
+            names.loc[cell, column] for cell, column in zip(data["reference"], data["column"], strict=True)
+        ]
         data = data.assign(reference=reference)
     return data.drop(columns="cell")
 

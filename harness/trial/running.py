@@ -1,14 +1,13 @@
 """How long the main threads of a page ran, step by step while it loaded: the kernel's own counts, in every trial.
 
-The kernel does not tell when a thread ran, but how long it has run. Read every 20 ms, that is how long it ran within each
-step. A process of Chromium is named as one of a page by its command line, at the end: it starts as a fork without a name.
+The kernel does not tell when a thread ran, but how long it has run. Read every 20 ms, that is how long it ran within
+each step. The command line of a process tells that it holds pages, at the end: it starts as a fork without a name.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 

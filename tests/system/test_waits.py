@@ -96,9 +96,7 @@ def loads(tmp_path_factory: pytest.TempPathFactory) -> Loads:
     return {
         **inside(lambda: run(Engine.CHROMIUM, Driver.PLAYWRIGHT, "caddy", usual)),
         **inside(
-            lambda: run(
-                Engine.CHROMIUM, Driver.PLAYWRIGHT, "nginx", thinking, think_time=ThinkTime(THINK_MS)
-            )
+            lambda: run(Engine.CHROMIUM, Driver.PLAYWRIGHT, "nginx", thinking, think_time=ThinkTime(THINK_MS))
         ),
         **{f"{name}, QtWebKit": record for name, record in of_old.items()},
     }
@@ -121,9 +119,7 @@ def test_every_load_is_divided_without_remainder(loads: Loads) -> None:
 
 
 @pytest.mark.parametrize("engine", ["", ", QtWebKit"])
-def test_a_page_that_only_transfers_waits_for_the_link(
-    loads: Loads, engine: str
-) -> None:
+def test_a_page_that_only_transfers_waits_for_the_link(loads: Loads, engine: str) -> None:
     took, spent = parts(loads, f"transfers{engine}")
     bytes_down = loads[f"transfers{engine}"].observation.bytes_down or 0
     assert spent[Waiting.DOWN] == pytest.approx(bytes_down * 8 / 2e6 * 1e3, rel=0.03)
@@ -132,9 +128,7 @@ def test_a_page_that_only_transfers_waits_for_the_link(
 
 
 @pytest.mark.parametrize("engine", ["", ", QtWebKit"])
-def test_a_page_that_only_chains_requests_waits_for_round_trips(
-    loads: Loads, engine: str
-) -> None:
+def test_a_page_that_only_chains_requests_waits_for_round_trips(loads: Loads, engine: str) -> None:
     took, spent = parts(loads, f"chains{engine}")
     assert spent[Waiting.ROUND_TRIPS] == pytest.approx((HOPS + 1) * RTT_MS, rel=0.15)
     assert spent[Waiting.HANDSHAKES] == pytest.approx(2 * RTT_MS, rel=0.1)  # the name, and one connection
@@ -142,9 +136,7 @@ def test_a_page_that_only_chains_requests_waits_for_round_trips(
 
 
 @pytest.mark.parametrize("engine", ["", ", QtWebKit"])
-def test_without_keep_alive_each_request_of_a_chain_has_a_handshake(
-    loads: Loads, engine: str
-) -> None:
+def test_without_keep_alive_each_request_of_a_chain_has_a_handshake(loads: Loads, engine: str) -> None:
     _, spent = parts(loads, f"chains anew{engine}")
     assert spent[Waiting.ROUND_TRIPS] == pytest.approx((HOPS + 1) * RTT_MS, rel=0.15)
     # Chromium makes one or two connections before there are requests for them.
@@ -153,9 +145,7 @@ def test_without_keep_alive_each_request_of_a_chain_has_a_handshake(
 
 
 @pytest.mark.parametrize("how", ["", ", traced", ", QtWebKit"])
-def test_a_page_that_only_computes_waits_for_its_main_thread(
-    loads: Loads, how: str
-) -> None:
+def test_a_page_that_only_computes_waits_for_its_main_thread(loads: Loads, how: str) -> None:
     took, spent = parts(loads, f"computes{how}")
     assert SPIN_MS - 25 <= spent[Waiting.MAIN_THREAD] < took
     assert spent[Waiting.MAIN_THREAD] > 0.7 * took

@@ -169,7 +169,14 @@ def waits(condition: Mapping[str, Any], ms: float) -> dict[str, float]:
     size = BODY_BYTES.get(condition["page"], 400_000) / (1 if condition["variant"] == "plain" else 2)
     down = min(0.9 * ms, size * 8 / float(condition["link"]["down_mbps"]) / 1e3)
     handshakes = (ms - down) * (0.5 if condition["protocol"] == "http1-close" else 0.1)
-    parts = {"down": down, "up": 0.0, "handshakes": handshakes, "server": 0.0, "main_thread": 30.0, "unknown": 0.0}
+    parts = {
+        "down": down,
+        "up": 0.0,
+        "handshakes": handshakes,
+        "server": 0.0,
+        "main_thread": 30.0,
+        "unknown": 0.0,
+    }
     parts["round_trips"] = ms - sum(parts.values())
     return {f"waited_{name}_ms": took for name, took in parts.items()}
 

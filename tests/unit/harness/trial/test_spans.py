@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 from harness.trial.spans import Span, Spans, beginning, between, common, length, union, without
@@ -20,7 +21,7 @@ def instants(spans: Spans) -> set[int]:
 
 def apart(spans: Spans) -> bool:
     return all(begin < end for begin, end in spans) and all(
-        first[1] < second[0] for first, second in zip(spans, spans[1:], strict=False)
+        first[1] < second[0] for first, second in itertools.pairwise(spans)
     )
 
 

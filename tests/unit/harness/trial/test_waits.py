@@ -155,7 +155,11 @@ def test_a_trace_tells_the_main_threads_tasks_themselves() -> None:
     one = travelled(asked=0, sent=0, answered=40, ended=50)
     traced = MainThread(30.0, {}, (), ((30_000, 60_000), (90_000, 95_000)))
     runs = (Stretch(0, 10**9, 10**9),)
-    assert ms(load(one, main_thread=traced, runs=runs)) == {"round_trips": 50, "main_thread": 15, "unknown": 35}
+    assert ms(load(one, main_thread=traced, runs=runs)) == {
+        "round_trips": 50,
+        "main_thread": 15,
+        "unknown": 35,
+    }
 
 
 def test_a_log_that_counts_from_1970_is_put_on_the_same_clock() -> None:
