@@ -83,7 +83,7 @@ def observe(evidence: Evidence) -> Observation:
         requested=requested if seen else (),
         requested_digest=_digest(requested) if seen else None,
         **_lateness(evidence),
-        **{waiting.key: took_us / 1000 for waiting, took_us in (waits(evidence) or {}).items()},
+        **_waited(evidence),
     )
 
 
@@ -105,6 +105,10 @@ def _lateness(evidence: Evidence) -> dict[str, Any]:
         "client_late_ms": browser.waiting_ms if browser else None,
         "client_thread_late_ms": browser.thread_waiting_ms if browser else None,
     }
+
+
+def _waited(evidence: Evidence) -> dict[str, Any]:
+    return {waiting.key: took_us / 1000 for waiting, took_us in (waits(evidence) or {}).items()}
 
 
 def _vitals(evidence: Evidence) -> dict[str, Any]:
