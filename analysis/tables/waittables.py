@@ -75,7 +75,8 @@ def _told(results: Results, found: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cell(results: Results, cell: Any) -> Mapping[Any, Any]:
-    return results.cells[results.cells["cell"] == cell].iloc[0].to_dict()
+    found: Mapping[Any, Any] = results.cells[results.cells["cell"] == cell].iloc[0].to_dict()
+    return found
 
 
 def _ms(part: Mapping[Any, Any]) -> Shown:

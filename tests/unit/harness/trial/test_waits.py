@@ -193,9 +193,10 @@ def test_a_log_that_counts_from_1970_is_put_on_the_same_clock() -> None:
 
 @pytest.mark.parametrize("lacking", ["browser_log", "link_account", "timeline"])
 def test_without_all_of_it_nothing_is_said(lacking: str) -> None:
-    found = load(travelled(asked=5, sent=10, answered=60, ended=80))
-    assert waits(replace(found, **{lacking: None})) is None
-    assert observe(replace(found, **{lacking: None})).waited_unknown_ms is None
+    changed: dict[str, Any] = {lacking: None}
+    found = replace(load(travelled(asked=5, sent=10, answered=60, ended=80)), **changed)
+    assert waits(found) is None
+    assert observe(found).waited_unknown_ms is None
 
 
 def test_the_record_has_them_in_ms() -> None:
