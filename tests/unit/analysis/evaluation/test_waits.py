@@ -49,11 +49,12 @@ def test_the_parts_of_a_condition_add_up_to_its_mean_load(results: Results) -> N
 
 def test_a_change_is_the_mean_of_differences_within_blocks(results: Results) -> None:
     found = waits.changes(results)
-    loads = {cell: mine.set_index("block")["plt_ms"] for cell, mine in results.sifted.kept.groupby("cell")}
+    kept = results.sifted.kept.groupby("cell")
+    loads = {str(cell): mine.set_index("block")["plt_ms"] for cell, mine in kept}
     assert set(found["column"]) == {"variant", "protocol"}
     for (cell, reference), parts in found.groupby(["cell", "reference"]):
         by_name = parts.set_index("waiting")["ms"]
-        want = (loads[cell] - loads[reference]).mean()
+        want = (loads[str(cell)] - loads[str(reference)]).mean()
         assert by_name[waits.ALL] == pytest.approx(want)
         assert by_name.drop(waits.ALL).sum() == pytest.approx(want)
     variants = found[found["column"] == "variant"]
