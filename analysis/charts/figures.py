@@ -30,6 +30,7 @@ from analysis.charts.orderchart import order_of_trials
 from analysis.charts.pairchart import paired_differences
 from analysis.charts.studyfigures import study_figures
 from analysis.charts.trialchart import every_trial
+from analysis.charts.waitchart import what_variants_change, where_the_time_goes
 from analysis.charts.waterfall import waterfalls
 from analysis.evaluation import effects
 from analysis.evaluation.explored import JUDGED, SAYS
@@ -308,7 +309,16 @@ def _with_rates(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[str]
 
 Figures = tuple[Callable[[Results], Iterator[Drawing]], ...]
 FIGURES: Mapping[Kind, Figures] = {
-    Kind.LOAD: (claims, overviews, variants, filter_effects, compressions, panels),
+    Kind.LOAD: (
+        claims,
+        where_the_time_goes,
+        what_variants_change,
+        overviews,
+        variants,
+        filter_effects,
+        compressions,
+        panels,
+    ),
     Kind.USERS: (claims, codingchart.cost_of_codings, crowdcharts.behaviour, crowdcharts.cost),
     Kind.REQUESTS: (
         claims,

@@ -176,10 +176,15 @@ def contrast(differences: Sample) -> Statistic:
     n = differences.size
     if LEAST_PAIRS_RANKED <= n <= MOST_PAIRS_RANKED:
         return SignedRank(differences)
-    centre = float(differences.mean())
-    if n < LEAST_PAIRS:
+    return mean(differences)
+
+
+def mean(sample: Sample) -> StudentT:
+    """The mean with Student's t, whatever the number of values; at least one is needed."""
+    centre = float(sample.mean())
+    if sample.size < LEAST_PAIRS:
         return StudentT(centre, math.nan, math.nan, Method.NONE)
-    return StudentT(centre, _standard_error(differences), n - 1)
+    return StudentT(centre, _standard_error(sample), sample.size - 1)
 
 
 def welch(subject: Sample, reference: Sample) -> Statistic:

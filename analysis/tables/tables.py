@@ -27,6 +27,7 @@ from analysis.tables.publishedtable import published
 from analysis.tables.ratetables import rates
 from analysis.tables.table import Shown, Table
 from analysis.tables.trialtables import attempts, exclusions
+from analysis.tables.waittables import waiting_changes, waiting_times
 from harness.model.kind import Kind
 from harness.model.metric import MetricTable
 
@@ -243,6 +244,8 @@ TABLES: Mapping[Kind, Tables] = {
         *ABOUT_CLAIMS,
         median_times,
         *EXPLORED,
+        waiting_times,
+        waiting_changes,
         traffic,
         server_view,
         other_times,

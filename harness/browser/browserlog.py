@@ -149,7 +149,8 @@ class BrowserLog:
 
     `lookups` are the look-ups of each name in the DNS. `epoch_ms` added to a time of the log is ms since 1970.
     `browser` is its name and version, where the log tells. A log that is not `whole` ends before its browser did.
-    `h2_windows` are those for streams that it set, by connection.
+    `h2_windows` are those for streams that it set, by connection. Of a network that is `in_main_thread`, what comes
+    while the page's main thread works is told when that is done.
     """
 
     requests: tuple[Request, ...]
@@ -159,6 +160,7 @@ class BrowserLog:
     epoch_ms: float = 0.0
     browser: tuple[str, str] | None = None
     whole: bool = True
+    in_main_thread: bool = False
 
     def lookup_for(self, made: Connection, name: str) -> Span | None:
         """The last look-up of a name that was over when the connection began; a frame has its own cache of names."""

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.errors import TestbedFailed
+from harness.link.account import LinkAccount
 from harness.model.direction import MTU_BYTES, Way
 from harness.system.command import Command
 from harness.system.netns import Host
@@ -54,6 +55,10 @@ class DirectLink:
         told = {way: self._told_by(host)["stats64"] for way, host in self._senders.items()}
         ways = {way: self._account(told[way], told[Way.UP if way is Way.DOWN else Way.DOWN]) for way in told}
         return {"backend": "none", "scheduling": "kernel", **{way.value: ways[way] for way in ways}}
+
+    def account(self) -> LinkAccount:
+        """Nothing ever waits for the link."""
+        return LinkAccount((), ())
 
     def _is_up(self, host: Host) -> bool:
         """By a call into the kernel: a program to ask it would take time from what is measured."""

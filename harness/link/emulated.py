@@ -15,6 +15,7 @@ from typing import Any
 from typing import Protocol as Interface
 
 from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
+from harness.link.account import LinkAccount, spans_since
 from harness.link.direct import direct_link
 from harness.link.needs import linkem_program, refuse_without_tun
 from harness.link.netem import netem_link, refuse_without_netem
@@ -108,6 +109,10 @@ class RunningLink(Interface):
         """The counters now: packets, IP bytes, drops and lateness per direction."""
         ...
 
+    def account(self) -> LinkAccount | None:
+        """When each way was busy so far; None where nothing tells."""
+        ...
+
 
 class EmulatedLink:
     """A link of our own emulator. `seed` is what its random losses and jitter were drawn with."""
@@ -173,6 +178,17 @@ class EmulatedLink:
             )
         told = self._events("clients")[-1]
         return {way: told[way] for way in Way}
+
+    def account(self, timeout_s: float = 5.0) -> LinkAccount:
+        """When each way was busy so far; it holds packets up for some ms."""
+        before = len(self._events("busy"))
+        self._process.signal(signal.SIGUSR2)
+        with self._named():
+            self._process.wait_until(
+                lambda: len(self._events("busy")) > before, timeout_s, "did not tell when it was busy"
+            )
+        told = self._events("busy")[-1]
+        return LinkAccount(*(spans_since(self.epoch_ns, told[way]) for way in (Way.DOWN, Way.UP)))
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:

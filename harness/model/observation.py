@@ -340,6 +340,30 @@ class Observation:
         Source.VIEWPORT,
         "whether the viewport was of one colour when the load event had ended",
     )
+    waited_down_ms: float | None = metric(
+        "Link down",
+        MS,
+        Source.ALL,
+        "of `plt_ms`: bytes of the page's answers were on their way out of the link, or in its queue",
+    )
+    waited_up_ms: float | None = metric(
+        "Link up", MS, Source.ALL, "of the rest: bytes of its requests waited for the link, or filled it"
+    )
+    waited_handshakes_ms: float | None = metric(
+        "Handshakes", MS, Source.ALL, "of the rest: requests waited for look-ups of names, TCP, TLS or QUIC"
+    )
+    waited_server_ms: float | None = metric(
+        "Server", MS, Source.ALL, "of the rest: the server had a request and had not begun to answer"
+    )
+    waited_round_trips_ms: float | None = metric(
+        "Round trips", MS, Source.ALL, "of the rest: requests or answers were under way, with nothing to send"
+    )
+    waited_main_thread_ms: float | None = metric(
+        "Page's main thread", MS, Source.ALL, "of the rest: the page's main thread ran"
+    )
+    waited_unknown_ms: float | None = metric(
+        "Nothing known", MS, Source.ALL, "of the rest: all of it, so that the seven add up to `plt_ms`"
+    )
     requested: tuple[str, ...] = ()  # stored beside the records, once for each digest
     requested_digest: str | None = metric(
         "Digest of URLs",

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.browser.browserlog import BrowserLog, Request
+from harness.link.account import LinkAccount
 from harness.model.protocol import Protocol
 from harness.model.revisit import Cache
 from harness.trial.lateness import Lateness
 from harness.trial.mainthread import MainThread
+from harness.trial.running import Stretch
 from harness.trial.timeline import Timeline, misfit
 from harness.trial.vitals import Vitals
 from sites.servedrequest import ServedRequest
@@ -24,6 +26,8 @@ class Evidence:
     """All that one trial left behind; None for what it did not get to.
 
     `first_visit` is what the browser did before, when it filled its cache.
+    `delay_down_ms` is that of the link. `since_1970_us` makes a time of CLOCK_MONOTONIC in us one since 1970. `runs` is
+    when the main threads of the page's processes ran.
     """
 
     protocol: Protocol
@@ -52,6 +56,10 @@ class Evidence:
     vitals: Vitals | None = None
     traced: bool = False
     main_thread: MainThread | None = None
+    delay_down_ms: float = 0.0
+    link_account: LinkAccount | None = None
+    since_1970_us: int = 0
+    runs: tuple[Stretch, ...] = ()
 
     @property
     def served_by_protocol(self) -> tuple[ServedRequest, ...]:

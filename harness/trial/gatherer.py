@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from harness.browser.browserlog import BrowserLog
+from harness.link.account import LinkAccount
 from harness.model.condition import Condition
+from harness.model.direction import Way
 from harness.system.processtree import ForeignCpu
 from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client
 from harness.trial.evidence import Evidence
 from harness.trial.lateness import Lateness
 from harness.trial.mainthread import MainThread
+from harness.trial.running import Stretch
 from harness.trial.settling import Instant
 from harness.trial.timeline import Timeline
 from harness.trial.vitals import Vitals
@@ -49,6 +53,8 @@ class Gatherer:
         self.vitals: Vitals | None = None
         self.traced = False
         self.main_thread: MainThread | None = None
+        self.link_account: LinkAccount | None = None
+        self.runs: tuple[Stretch, ...] = ()
         self._end: Instant | None = None
 
     def begin(self) -> None:
@@ -74,6 +80,8 @@ class Gatherer:
             self.server_cpu_s = _since(self._cpu_before, server.cpu_seconds())
         self.served = served_to(server.requests(self._log_offset), client.address)
         self.link_reading = self.link_reading or client.link.reading()
+        if self.timeline is not None:
+            self.link_account = client.link.account()
 
     def evidence(self) -> Evidence:
         """All that was seen."""
@@ -107,6 +115,10 @@ class Gatherer:
             vitals=self.vitals,
             traced=self.traced,
             main_thread=self.main_thread,
+            delay_down_ms=self._condition.link.delay_ms(Way.DOWN),
+            link_account=self.link_account,
+            since_1970_us=(time.time_ns() - time.monotonic_ns()) // 1000,
+            runs=self.runs,
         )
 
 

@@ -7,7 +7,6 @@ Names that begin with `_` are additions, as HAR 1.2 allows; docs/record-format.m
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,10 @@ from harness.browser.browserlog import BrowserLog, Connection, Request
 from harness.model.observation import Observation
 from harness.study.plan import PlannedTrial
 from harness.system.files import write_whole
+from harness.trial.answers import Answers
 from harness.trial.evidence import Evidence
 from harness.trial.harentry import PAGE, Around, date_text, entry
 from harness.trial.hartimings import asked_ms
-from sites.servedrequest import ServedRequest
 
 HAR = "har"
 BODIES = "bodies"
@@ -113,7 +112,7 @@ def _in_context(
     requests: list[Request], evidence: Evidence, log: BrowserLog
 ) -> Iterator[tuple[Request, Around]]:
     """The requests, each with what is known of it beside its own events."""
-    served = _ServedTo(evidence)
+    served = Answers(evidence.served_by_protocol)
     connections = {each.local: each for each in log.connections}
     carried: dict[int, Connection | None] = {}
     travelled: dict[int, int | None] = {}
@@ -157,17 +156,3 @@ def _first_of(requests: list[Request], carried: Mapping[int, Connection | None])
             order = (asked_ms(request) if sending is None else sending, number)
             found[made.local] = min(found.get(made.local, order), order)
     return {local: number for local, (_, number) in found.items()}
-
-
-class _ServedTo:
-    """What the server logged, for a browser that does not tell of connections and sizes: URL by URL, in its order."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        self._left: defaultdict[tuple[str, str], deque[ServedRequest]] = defaultdict(deque)
-        for each in sorted(evidence.served_by_protocol, key=lambda served: served.started_us):
-            self._left[each.method, each.url].append(each)
-
-    def take(self, request: Request) -> ServedRequest | None:
-        """The answer to a request that travelled; None when the server knows of none."""
-        left = self._left.get((request.method, request.url.partition("#")[0]))
-        return left.popleft() if left and request.protocol is not None else None

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.system.processtree import family, parent_of
+from harness.trial.running import Runs, Stretch
 
 SAMPLE_S = 0.02  # as late as one packet of the link may be before its load is left out
 SAMPLES_PER_SEARCH = 5  # of processes that started meanwhile: a browser starts some as it loads
@@ -58,8 +59,10 @@ class _Watched:
 class Watch:
     """Looks at programs in a thread of its own. Made by `watching`."""
 
-    def __init__(self, programs: Mapping[str, int], files: contextlib.ExitStack) -> None:
+    def __init__(self, programs: Mapping[str, int], files: contextlib.ExitStack, counted: str) -> None:
         self._programs = programs
+        self._counted = counted
+        self._runs = Runs(programs.get(counted, 0), files)
         self._files = files
         self._watched: dict[int, _Watched] = {}
         self._strangers: set[int] = set()
@@ -68,6 +71,7 @@ class Watch:
         for name, root in programs.items():
             for pid in family(root):
                 self._add(pid, name, there_at_first=True)
+        self._searched_us = time.monotonic_ns() // 1000
         self._waited_before = self._waited_ns()
         self._over = threading.Event()
         self._trouble: OSError | None = None
@@ -94,6 +98,11 @@ class Watch:
             for name in self._programs
         }
 
+    def runs(self) -> tuple[Stretch, ...]:
+        """When the main threads of the counted program's pages ran; the watch is over."""
+        self.end()
+        return self._runs.of_pages()
+
     def _waited_ns(self) -> dict[str, dict[Path, int] | None]:
         pids = {
             name: [pid for pid, each in self._watched.items() if each.program == name]
@@ -107,11 +116,13 @@ class Watch:
             while not self._over.wait(SAMPLE_S):
                 now, samples = time.monotonic(), samples + 1
                 self._sample(now - before)
+                self._runs.sample(round(now * 1e6))
                 before = now
                 if samples % SAMPLES_PER_SEARCH == 0:
                     self._search()
         except OSError as error:  # out of descriptors, say
             self._trouble = error
+        self._runs.sample(time.monotonic_ns() // 1000)
 
     def _sample(self, seconds: float) -> None:
         """A program with a stopped process counts as stopped since the sample before."""
@@ -133,6 +144,7 @@ class Watch:
                 self._strangers.add(pid)
             else:
                 self._add(pid, parent.program, there_at_first=False)
+        self._searched_us = time.monotonic_ns() // 1000
 
     def _add(self, pid: int, program: str, *, there_at_first: bool) -> None:
         try:
@@ -141,13 +153,18 @@ class Watch:
             return
         self._files.callback(os.close, stat)
         self._watched[pid] = _Watched(program, stat, there_at_first)
+        if program == self._counted:
+            self._runs.add(pid, time.monotonic_ns() // 1000, None if there_at_first else self._searched_us)
 
 
 @contextlib.contextmanager
-def watching(programs: Mapping[str, int]) -> Iterator[Watch]:
-    """Watch programs, by name and main process, until the block ends or `lateness` is asked for."""
+def watching(programs: Mapping[str, int], counted: str = "") -> Iterator[Watch]:
+    """Watch programs, by name and main process, until the block ends or `lateness` is asked for.
+
+    Of the one that is `counted` it is also noted when the main threads of its pages ran.
+    """
     with contextlib.ExitStack() as files:
-        watch = Watch(programs, files)
+        watch = Watch(programs, files, counted)
         files.callback(watch.end)  # before the files are closed
         yield watch
 

@@ -64,11 +64,15 @@ class Task:
 
 @dataclass(frozen=True)
 class MainThread:
-    """Busy times until the end of the load event, in ms, and the longest tasks of the whole trace."""
+    """Busy times until the end of the load event, in ms, and the longest tasks of the whole trace.
+
+    `tasks_us` are all tasks until then, from when to when, in us since navigation start.
+    """
 
     busy_ms: float
     groups: Mapping[ThreadWork, float]
     longest: tuple[Task, ...]
+    tasks_us: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass
@@ -120,7 +124,13 @@ def main_thread(
         if group is not None:
             groups[group] += took / 1e3
     busy = sum(_within(each, begin, until) for each in spans if each["name"] == TASK) / 1e3
-    return MainThread(round(busy, 1), {group: round(took, 1) for group, took in groups.items()}, tuple(tasks))
+    edges = [_clipped(each, begin, until) for each in spans if each["name"] == TASK]
+    return MainThread(
+        round(busy, 1),
+        {group: round(took, 1) for group, took in groups.items()},
+        tuple(tasks),
+        tuple((round(start - begin), round(end - begin)) for start, end in edges if start < end),
+    )
 
 
 def _own_times(

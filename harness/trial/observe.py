@@ -14,6 +14,7 @@ from harness.model.protocol import Protocol
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.mainthread import MainThread
 from harness.trial.timeline import BLANK
+from harness.trial.waits import waits
 from sites.asked import normalised
 from sites.kinds import fits
 from sites.servedrequest import Match, ServedRequest
@@ -82,6 +83,7 @@ def observe(evidence: Evidence) -> Observation:
         requested=requested if seen else (),
         requested_digest=_digest(requested) if seen else None,
         **_lateness(evidence),
+        **_waited(evidence),
     )
 
 
@@ -103,6 +105,10 @@ def _lateness(evidence: Evidence) -> dict[str, Any]:
         "client_late_ms": browser.waiting_ms if browser else None,
         "client_thread_late_ms": browser.thread_waiting_ms if browser else None,
     }
+
+
+def _waited(evidence: Evidence) -> dict[str, Any]:
+    return {waiting.key: took_us / 1000 for waiting, took_us in (waits(evidence) or {}).items()}
 
 
 def _vitals(evidence: Evidence) -> dict[str, Any]:

@@ -186,14 +186,14 @@ class _Attempt:
         """The load itself, up to its load event; every program that works on it is watched."""
         own = {BROWSER: fresh.pid} if fresh.pid is not None else {}  # the link tells its lateness itself
         foreign = ForeignCpu()
-        with watching({**self.endpoint.programs, **own}) as programs:
+        with watching({**self.endpoint.programs, **own}, BROWSER) as programs:
             try:
                 with watch.limit(self.options.timeout_s + RETURN_S, "return of the navigation"):
                     navigate_ms = browser.load(self.endpoint.start_url, self.options.timeout_s)
                 client.link.check()
                 self.seen.load_event(navigate_ms, client, foreign)
             finally:
-                self.seen.lateness = programs.lateness()
+                self.seen.lateness, self.seen.runs = programs.lateness(), programs.runs()
 
     def _ask(self, browser: Browser, fresh: FreshBrowser, screens: Path | None, watch: Watchdog) -> None:
         """What the loaded page is asked for."""

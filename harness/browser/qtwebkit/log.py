@@ -50,6 +50,7 @@ def parse(requests: str, connections: str) -> BrowserLog:
         tuple(_request(number, entry) for number, entry in sorted(found.items())),
         connections_made(connections),
         lookups=lookups_made(connections),
+        in_main_thread=True,
     )
 
 

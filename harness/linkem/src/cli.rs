@@ -17,7 +17,8 @@ linkem --version | --help
 
 SPEC is key=value,... of: rate_mbps=R | trace=FILE | steps=FILE; delay_ms=D; jitter_ms=J;
      queue=droptail:BYTES|codel:BYTES|unlimited; loss=F | loss_ge=P:R:H:K; seed=N
-SIGUSR1 prints the counts so far, SIGUSR2 those of each client; SIGTERM and SIGINT print them and end the link.";
+SIGUSR1 prints the counts so far, SIGUSR2 when the link was busy or, with --per-client, the counts of each client;
+SIGTERM and SIGINT print the counts and end the link.";
 
 /// What a whole packet needs, and the default of --snaplen.
 const MAX_SNAPLEN: usize = 65535;

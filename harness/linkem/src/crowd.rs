@@ -113,7 +113,7 @@ impl<P> Crowd<P> {
         let passed = self.clients.passed(client);
         passed.packets_out += 1;
         passed.bytes_out += due.bytes as u64;
-        Some(Due { arrived, at: due.at, bytes: due.bytes, packet })
+        Some(Due { arrived, sent: due.sent, at: due.at, bytes: due.bytes, packet })
     }
 
     /// When to call `advance` and `take_due` next, if packets may leave `early` ns before they are due.

@@ -30,6 +30,7 @@ pub struct Emulator {
     records: Records,
     started: Ns,
     disturbance: Option<Disturbance>,
+    per_client: bool,
 }
 
 impl Emulator {
@@ -52,6 +53,7 @@ impl Emulator {
             records,
             started,
             disturbance: Disturbance::asked_for(started)?,
+            per_client: options.per_client.is_some(),
         })
     }
 
@@ -85,8 +87,8 @@ impl Emulator {
             if found.report {
                 say(self.describe("stats"));
             }
-            if found.clients {
-                say(self.describe_clients());
+            if found.details {
+                say(if self.per_client { self.describe_clients() } else { self.describe_busy() });
             }
             if found.stop {
                 self.records.finish();
@@ -133,6 +135,12 @@ impl Emulator {
             .number("cpu_user_s", format!("{:.6}", cpu.user_s))
             .number("cpu_system_s", format!("{:.6}", cpu.system_s))
             .number("elapsed_s", format!("{elapsed_s:.6}"))
+    }
+
+    fn describe_busy(&self) -> Object {
+        Object::event("busy")
+            .numbers("down", &self.down.busy_us(self.started))
+            .numbers("up", &self.up.busy_us(self.started))
     }
 
     fn describe_clients(&self) -> Object {

@@ -21,8 +21,8 @@ const SIGNAL: u64 = u64::MAX - 1;
 pub struct Found {
     /// A caller wants the counts so far.
     pub report: bool,
-    /// A caller wants the counts of each client.
-    pub clients: bool,
+    /// A caller wants what takes longer to tell: the counts of each client, or when the link was busy.
+    pub details: bool,
     /// A caller wants the link to end.
     pub stop: bool,
     /// Whether the device of that number has packets.
@@ -153,7 +153,7 @@ impl Events {
             }
             match signal {
                 libc::SIGUSR1 => found.report = true,
-                libc::SIGUSR2 => found.clients = true,
+                libc::SIGUSR2 => found.details = true,
                 _ => found.stop = true,
             }
         }

@@ -44,6 +44,11 @@ impl Object {
         self.raw(key, format!("[{}]", values.join(",")))
     }
 
+    pub fn numbers(self, key: &str, values: &[u64]) -> Object {
+        let values: Vec<String> = values.iter().map(u64::to_string).collect();
+        self.raw(key, format!("[{}]", values.join(",")))
+    }
+
     fn raw(mut self, key: &str, value: impl Display) -> Object {
         let separator = if self.0.is_empty() { "" } else { "," };
         write!(self.0, "{separator}{}:{value}", quoted(key)).expect("a String takes any text");

@@ -4,6 +4,7 @@
 //! `Crowd`, which has a `Link` for each client, receive time and seed from outside and never look at a clock. Devices, clock, timers and signals
 //! stand at the edge, and `emulator` joins the two.
 
+pub mod busy;
 pub mod cli;
 pub mod clients;
 pub mod clock;

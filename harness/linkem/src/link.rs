@@ -34,10 +34,11 @@ impl Counters {
     }
 }
 
-/// A packet, when it came and the instant it is due at the far end.
+/// A packet, when it came, when its last bit was out, and the instant it is due at the far end.
 #[derive(Debug)]
 pub struct Due<P> {
     pub arrived: Ns,
+    pub sent: Ns,
     pub at: Ns,
     pub bytes: usize,
     pub packet: P,
@@ -110,6 +111,7 @@ impl<P> Link<P> {
         let at = self.jitter.deliver_at(sent + self.delay);
         self.in_flight.push_back(Due {
             arrived: waiting.arrived,
+            sent,
             at,
             bytes: waiting.bytes,
             packet: waiting.packet,

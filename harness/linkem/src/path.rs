@@ -1,5 +1,6 @@
 //! One direction at work: packets from one device, through the model, into the other device.
 
+use crate::busy::Busy;
 use crate::device::{lost, Device};
 use crate::error::{Error, Result};
 use crate::histogram::Histogram;
@@ -37,11 +38,12 @@ pub struct Path {
     way: Way,
     model: Box<dyn Model>,
     traffic: Traffic,
+    busy: Busy,
 }
 
 impl Path {
     pub fn new(way: Way, model: Box<dyn Model>) -> Path {
-        Path { way, model, traffic: Traffic::default() }
+        Path { way, model, traffic: Traffic::default(), busy: Busy::default() }
     }
 
     /// Takes waiting packets from `source` into the model. True when more may be waiting.
@@ -80,6 +82,7 @@ impl Path {
             };
             self.traffic.lateness.add(now.saturating_sub(due.at));
             self.traffic.stalls.add(due.at, now);
+            self.busy.add(self.way, &due);
             match sink.send(&due.packet) {
                 Ok(()) => {
                     self.traffic.packets_out += 1;
@@ -102,6 +105,12 @@ impl Path {
     pub fn describe(&self, drops_device: Option<u64>) -> Object {
         let (counters, held) = (self.model.counters(), self.model.held());
         self.model.describe(stats::direction(&counters, &self.traffic, held, drops_device))
+    }
+
+    /// When packets kept it busy, on the client's side: begins and ends by turns, in us since `epoch`.
+    pub fn busy_us(&self, epoch: Ns) -> Vec<Ns> {
+        let edges = self.busy.spans().iter().flat_map(|&(begin, end)| [begin, end]);
+        edges.map(|edge| (edge - epoch) / 1000).collect()
     }
 
     /// The account of each client; empty where there is one link for all.

@@ -2,14 +2,18 @@
 
 use std::fs;
 
+use linkem::busy::{Busy, MOST_SPANS};
 use linkem::device::{sent_but_dropped, trusted_stamp};
+use linkem::direction::Direction;
 use linkem::disturbance::Disturbance;
 use linkem::histogram::Histogram;
 use linkem::json::Object;
+use linkem::link::Link;
 use linkem::pcap::Capture;
 use linkem::stalls::Stalls;
 use linkem::times::Times;
-use linkem::{NS_PER_MS, NS_PER_S};
+use linkem::way::Way;
+use linkem::{Ns, NS_PER_MS, NS_PER_S};
 
 #[test]
 fn an_empty_histogram_knows_nothing() {
@@ -216,4 +220,55 @@ fn a_full_disk_ends_the_capture_and_says_so() {
 fn a_capture_that_cannot_be_created_is_the_environments_fault() {
     let error = Capture::create("/does/not/exist", 65535).err().unwrap();
     assert_eq!(error.exit_code(), 3);
+}
+
+/// When packets (ms of arrival, bytes) keep a direction busy, in ms on the client's side.
+fn busy_ms(spec: &str, way: Way, packets: &[(f64, usize)]) -> Vec<(f64, f64)> {
+    let mut link = Link::new(&Direction::parse(spec).unwrap(), 0, 0);
+    for &(at, bytes) in packets {
+        link.offer((at * NS_PER_MS as f64) as Ns, bytes, ());
+    }
+    let mut busy = Busy::default();
+    while let Some(wake) = link.next_wake(0) {
+        link.advance(wake);
+        while let Some(due) = link.take_due(wake) {
+            busy.add(way, &due);
+        }
+    }
+    let ms = |ns: Ns| ns as f64 / NS_PER_MS as f64;
+    busy.spans().iter().map(|&(begin, end)| (ms(begin), ms(end))).collect()
+}
+
+#[test]
+fn a_direction_is_busy_while_packets_wait_or_are_sent_and_not_while_they_travel() {
+    // 1500 bytes at 12 Mbit/s are 1 ms. Two packets at once, and one much later.
+    let (spec, packets) = ("rate_mbps=12,delay_ms=25", [(0.0, 1500), (0.0, 1500), (10.0, 750)]);
+    assert_eq!(busy_ms(spec, Way::Up, &packets), [(0.0, 2.0), (10.0, 10.5)]);
+    assert_eq!(busy_ms(spec, Way::Down, &packets), [(25.0, 27.0), (35.0, 35.5)]);
+}
+
+#[test]
+fn a_link_without_a_rate_is_never_busy() {
+    assert_eq!(busy_ms("rate_mbps=0,delay_ms=5", Way::Down, &[(0.0, 1500), (1.0, 1500)]), []);
+}
+
+#[test]
+fn a_delivery_trace_keeps_a_waiting_packet_busy() {
+    let file = std::env::temp_dir().join(format!("linkem-busy-{}", std::process::id()));
+    fs::write(&file, "10\n20\n").unwrap();
+    let spec = format!("trace={},delay_ms=1", file.display());
+    let busy = busy_ms(&spec, Way::Down, &[(3.0, 1500), (4.0, 1500)]);
+    fs::remove_file(&file).unwrap();
+    assert_eq!(busy, [(4.0, 21.0)]);
+}
+
+#[test]
+fn too_many_spans_grow_together_and_lose_no_time() {
+    // 100 bytes at 800 Mbit/s are 1 us.
+    let packets: Vec<_> = (0..2 * MOST_SPANS).map(|number| (number as f64, 100)).collect();
+    let spans = busy_ms("rate_mbps=800", Way::Up, &packets);
+    assert!(spans.len() <= MOST_SPANS);
+    assert!(spans.windows(2).all(|pair| pair[0].1 < pair[1].0));
+    assert_eq!(spans[0].0, 0.0);
+    assert!((spans.last().unwrap().1 - packets.last().unwrap().0 - 0.001).abs() < 1e-6);
 }

@@ -31,7 +31,7 @@ class Synthetic:
     older version, which has none. `factors` multiply the times of a page, variant, protocol or compression, by name.
     `run_noise`: how far each protocol is off in this run as a whole, as a standard deviation; depends on the seed.
     `figures` and `published` of the plan's header.
-    `sets`: of pages, in the plan's header.
+    `sets`: of pages, in the plan's header. `waits`: records tell what the loads waited for.
     """
 
     pages: tuple[str, ...] = ("dummy-2012", "news-mobile")
@@ -54,6 +54,7 @@ class Synthetic:
     figures: tuple[StudyFigure, ...] = ()
     published: Publication | None = None
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    waits: bool = False
 
     def conditions(self) -> list[dict[str, Any]]:
         every = product(
@@ -106,7 +107,9 @@ class Synthetic:
                         "order": trials,
                         "condition": condition,
                     }
-                    made.append(head | observed(condition, ms, outcome if attempt == 1 else "ok", trials))
+                    seen = observed(condition, ms, outcome if attempt == 1 else "ok", trials)
+                    waited = waits(condition, ms) if self.waits and seen["plt_ms"] else {}
+                    made.append(head | seen | waited)
         return made
 
     def write(self, directory: Path) -> Path:
@@ -159,6 +162,23 @@ def plausible_ms(condition: Mapping[str, Any]) -> float:
     trips = ROUND_TRIPS.get(condition["protocol"], 8.0) * (0.45 + 0.55 * min(1, size / 1e6))
     rtt_ms, rate_mbps = float(condition["link"]["rtt_ms"]), float(condition["link"]["down_mbps"])
     return 90 + trips * rtt_ms + size * 8 / rate_mbps / 1e3
+
+
+def waits(condition: Mapping[str, Any], ms: float) -> dict[str, float]:
+    """The link takes what bytes and rate make of it, handshakes the rest of what connections cost."""
+    size = BODY_BYTES.get(condition["page"], 400_000) / (1 if condition["variant"] == "plain" else 2)
+    down = min(0.9 * ms, size * 8 / float(condition["link"]["down_mbps"]) / 1e3)
+    handshakes = (ms - down) * (0.5 if condition["protocol"] == "http1-close" else 0.1)
+    parts = {
+        "down": down,
+        "up": 0.0,
+        "handshakes": handshakes,
+        "server": 0.0,
+        "main_thread": 30.0,
+        "unknown": 0.0,
+    }
+    parts["round_trips"] = ms - sum(parts.values())
+    return {f"waited_{name}_ms": took for name, took in parts.items()}
 
 
 def observed(condition: Mapping[str, Any], ms: float, outcome: str, order: int) -> dict[str, Any]:

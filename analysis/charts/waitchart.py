@@ -1,0 +1,187 @@
+"""Where the time goes: a stacked bar per condition, and what a variant changes of each part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from analysis.charts import plots, reading
+from analysis.charts.drawing import Drawing
+from analysis.charts.plots import TimeUnit
+from analysis.evaluation import waits
+from analysis.evaluation.results import PAGE_AND_RATE, Results
+from analysis.labels import conditions, protocols, words
+from analysis.labels.waits import COLOURS, LABELS
+from harness.model.waiting import Waiting
+
+MOST_FIGURES = 4
+MOST_LINKS = 8  # of one figure
+MOST_BARS = 24  # of one link
+ROW_INCHES = 0.19
+LEAST_LABELLED = 0.07  # of the axis: a part that holds its share as a text
+BAR = 0.72
+LINK = ["down_mbps", "up_mbps", "rtt_ms"]
+OF_A_BAR = ("variant", "protocol")
+
+
+def where_the_time_goes(results: Results) -> Iterator[Drawing]:
+    """A figure per page and setting, with all its links, variants and protocols; nothing of runs that do not tell."""
+    found = waits.means(results)
+    if found.empty:
+        return
+    for number, (title, cells) in enumerate(_groups(results, found)):
+        if number == MOST_FIGURES:
+            return
+        mine = found[found["cell"].isin(cells["cell"])]
+        caption = (
+            f"Where the time goes: {title}. Each load is divided without remainder by what it waited for; of what "
+            f"goes on at once, what stands further left counts. Bars: means of {_trials(mine)}; whiskers: 95 % "
+            "intervals of the part that ends there; %: of the bar."
+        )
+        yield Drawing(f"waits_{words.slug(title)}", caption, chart(cells, mine, title))
+
+
+def what_variants_change(results: Results) -> Iterator[Drawing]:
+    """What each variant adds to or takes from each part, a figure per page and variant."""
+    found = waits.changes(results)
+    found = found[found["column"] == "variant"]
+    if found.empty:
+        return
+    drawn = 0
+    for title, cells in _groups(results, found):
+        for variant, of_variant in cells.groupby("variant", sort=False):
+            mine = found[found["cell"].isin(of_variant["cell"])]
+            if mine.empty or drawn == MOST_FIGURES:
+                continue
+            drawn += 1
+            what = f"{variant} against plain: {title}"
+            caption = (
+                f"What {what}. Left of 0 loads wait less for it. Means of differences within blocks. "
+                f"{reading.of_pairs(mine)}"
+            )
+            yield Drawing(f"waits-changed_{words.slug(what)}", caption, _changes(of_variant, mine, what))
+
+
+def chart(cells: pd.DataFrame, means: pd.DataFrame, title: str) -> Figure:
+    """A bar per variant and protocol, in an axis per link, each with its own scale of times."""
+    links = _links(cells)
+    columns = min(2, len(links))
+    most = max(len(bars) for _, bars in links)
+    rows = -(-len(links) // columns)
+    width = plots.PAGE_INCHES if columns > 1 else plots.COLUMN_INCHES * 1.5
+    figure = plots.new(width, 0.75 + rows * (0.55 + ROW_INCHES * most))
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=False)
+    told = [column for column in OF_A_BAR if cells[column].nunique() > 1] or ["protocol"]
+    for axes, (name, bars) in zip(grid.flat, links, strict=False):
+        _bars(axes, bars, means, told)
+        axes.set_title(name)
+    for axes in grid.flat[len(links) :]:
+        axes.remove()
+    seen = set(means.loc[means["ms"] > 0, "waiting"])
+    handles = [Patch(color=COLOURS[each], label=LABELS[each]) for each in Waiting if each.value in seen]
+    figure.legend(handles=handles, loc="outside lower left", ncols=min(7, len(handles)), handlelength=1.2)
+    plots.title(figure, title)
+    return figure
+
+
+def _bars(axes: Axes, cells: pd.DataFrame, means: pd.DataFrame, told: Sequence[str]) -> None:
+    wide = means[means["cell"].isin(cells["cell"])]
+    ends = wide.groupby("cell")["ms"].sum()
+    unit = plots.unit_of(ends)
+    longest = float(ends.max()) / unit.ms
+    for row, cell in enumerate(cells["cell"]):
+        left = 0.0
+        for part in wide[wide["cell"] == cell].to_dict("records"):
+            waiting = Waiting(part["waiting"])
+            took = part["ms"] / unit.ms
+            axes.barh([row], [took], left=[left], height=BAR, color=COLOURS[waiting], linewidth=0)
+            if took > LEAST_LABELLED * longest:
+                _label(axes, left + took / 2, row, part["share"], waiting)
+            left += took
+            if took > 0 and not np.isnan(part["low"]):
+                bounds = [[took - part["low"] / unit.ms], [part["high"] / unit.ms - took]]
+                axes.errorbar(
+                    [left], [row], xerr=bounds, fmt="none", color="black", elinewidth=0.6, capsize=1.2
+                )
+    labels = [", ".join(conditions.value_text(c, cell[c]) for c in told) for cell in cells.to_dict("records")]
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.set_xlim(0, longest * 1.04)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    plots.ticks(axes.xaxis)
+    axes.set_xlabel(_mean(unit))
+
+
+def _label(axes: Axes, x: float, row: int, share: float, waiting: Waiting) -> None:
+    dark = waiting in (Waiting.DOWN, Waiting.HANDSHAKES, Waiting.SERVER)
+    colour = "white" if dark else "black"
+    axes.text(x, row, f"{100 * share:.0f} %", ha="center", va="center", fontsize=5.5, color=colour)
+
+
+def _changes(cells: pd.DataFrame, changes: pd.DataFrame, title: str) -> Figure:
+    """Classes down, protocols as marks, links side by side."""
+    links = _links(cells)
+    columns = min(4, len(links))
+    styles = protocols.styles(cells["protocol"])
+    names = [*(waiting.value for waiting in Waiting), waits.ALL]
+    rows = -(-len(links) // columns)
+    figure = plots.new(plots.PAGE_INCHES, 0.8 + rows * (0.5 + 0.075 * len(names) * (len(styles) + 1)))
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    step = 1 / (len(styles) + 1)
+    for axes, (name, bars) in zip(grid.flat, links, strict=False):
+        axes.axvline(0, color="#555555", linewidth=0.8)
+        for place, (protocol, style) in enumerate(styles.items(), start=1):
+            mine = changes[changes["cell"].isin(bars.loc[bars["protocol"] == protocol, "cell"])]
+            mine = mine.rename(columns={"ms": "median"}).assign(interval="95 %")
+            rank = mine["waiting"].map(names.index).to_numpy(dtype=float)
+            plots.points(axes, rank - 0.5 + place * step, mine, style, TimeUnit("ms", 1.0), vertical=False)
+        axes.set_title(name)
+        axes.set_xlabel("Change (ms)")
+        axes.grid(axis="x", color=plots.GUIDE, linewidth=0.4)
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+    for axes in grid.flat[len(links) :]:
+        axes.remove()
+    labels = [*LABELS.values(), "the whole load"]
+    for axes in grid[:, 0]:
+        axes.set_yticks(range(len(names)), labels)
+    plots.legend(figure, styles, columns=4)
+    plots.title(figure, title)
+    return figure
+
+
+def _groups(results: Results, found: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The conditions of one page in one setting, whatever their links, variants and protocols."""
+    alike = [column for column in results.panel_columns if column not in (*PAGE_AND_RATE[1:], *OF_A_BAR)]
+    cells = results.main_cells[results.main_cells["cell"].isin(found["cell"])]
+    for _, group in cells.groupby(alike, dropna=False, sort=False):
+        where = {column: group.iloc[0][column] for column in alike}
+        named = [column for column in results.split_columns if column in where]
+        yield conditions.title(where, named), group
+
+
+def _links(cells: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The conditions of each link, and what it is called."""
+    found = []
+    for _, bars in cells.groupby(LINK, dropna=False, sort=True):
+        where = bars.iloc[0].to_dict()
+        rate = words.rate_with_unit(where["down_mbps"], where["up_mbps"])
+        linked = conditions.is_linked(where)
+        name = f"{rate}, {words.plain(where['rtt_ms'])} ms RTT" if linked else conditions.NO_LINK
+        found.append((name, bars.head(MOST_BARS)))
+    return found[:MOST_LINKS]
+
+
+def _trials(means: pd.DataFrame) -> str:
+    least, most = int(means["n"].min()), int(means["n"].max())
+    return words.count(most, "trial") if least == most else f"{least} to {most} trials"
+
+
+def _mean(unit: TimeUnit) -> str:
+    return f"Mean {plots.TIME.lower()} ({unit.name})"

@@ -1,0 +1,117 @@
+"""What loads waited for, by condition, and what variants and protocols change of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from matplotlib.patches import Rectangle
+
+from analysis.charts import plots
+from analysis.charts.waitchart import what_variants_change, where_the_time_goes
+from analysis.evaluation import waits
+from analysis.evaluation.results import Results, evaluate
+from analysis.labels import protocols
+from analysis.runs.rundirectory import load
+from analysis.tables.table import to_csv
+from analysis.tables.waittables import waiting_changes, waiting_times
+from harness.model.waiting import Waiting
+from tests.unit.analysis.synthetic import Synthetic
+
+MADE = Synthetic(
+    pages=("dummy-2012",),
+    variants=("plain", "minify"),
+    protocols=("http1-close", "http1", "h2"),
+    rates_mbps=(1.0, 10.0),
+    rtts_ms=(20.0, 200.0),
+    trials=6,
+    waits=True,
+)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return evaluate([load(MADE.write(tmp_path_factory.mktemp("run") / "run"))])
+
+
+def test_the_parts_of_a_condition_add_up_to_its_mean_load(results: Results) -> None:
+    found = waits.means(results)
+    assert list(found["waiting"].unique()) == [each.value for each in Waiting]
+    whole = results.sifted.kept.groupby("cell")["plt_ms"].mean()
+    assert len(whole) == 24
+    for cell, parts in found.groupby("cell"):
+        assert parts["ms"].sum() == pytest.approx(whole[cell])
+        assert parts["share"].sum() == pytest.approx(1)
+        assert (parts["low"] <= parts["ms"]).all()
+        assert (parts["ms"] <= parts["high"]).all()
+        assert set(parts["n"]) == {6}
+
+
+def test_a_change_is_the_mean_of_differences_within_blocks(results: Results) -> None:
+    found = waits.changes(results)
+    kept = results.sifted.kept.groupby("cell")
+    loads = {str(cell): mine.set_index("block")["plt_ms"] for cell, mine in kept}
+    assert set(found["column"]) == {"variant", "protocol"}
+    for (cell, reference), parts in found.groupby(["cell", "reference"]):
+        by_name = parts.set_index("waiting")["ms"]
+        want = (loads[str(cell)] - loads[str(reference)]).mean()
+        assert by_name[waits.ALL] == pytest.approx(want)
+        assert by_name.drop(waits.ALL).sum() == pytest.approx(want)
+    variants = found[found["column"] == "variant"]
+    down = variants[variants["waiting"] == Waiting.DOWN]
+    assert len(down) == 12
+    assert (down["high"] < 0).all()
+
+
+def test_a_block_that_lacks_one_of_two_conditions_is_no_pair(tmp_path: Path) -> None:
+    made = Synthetic(pages=("p",), protocols=("http1", "h2"), rates_mbps=(1.0,), rtts_ms=(20.0,), waits=True)
+    missing = [each["trial"] for each in made.records() if each["block"] == 2][:1]
+    lossy = Synthetic(
+        pages=("p",),
+        protocols=("http1", "h2"),
+        rates_mbps=(1.0,),
+        rtts_ms=(20.0,),
+        waits=True,
+        outcomes=dict.fromkeys(missing, "page-error"),
+    )
+    found = waits.changes(evaluate([load(lossy.write(tmp_path / "run"))]))
+    assert set(found["n"]) == {4}
+
+
+def test_the_tables_have_a_row_per_condition_and_per_pair(results: Results) -> None:
+    means, changed = waiting_times(results), waiting_changes(results)
+    assert means is not None
+    assert changed is not None
+    assert len(means.rows) == 24
+    assert len(changed.rows) == 12 + 16
+    assert all(len(row) == len(table.head) for table in (means, changed) for row in table.rows)
+    assert "dummy-2012,minify" in to_csv(means)
+    against = changed.head.index("Against")
+    assert {row[against].text for row in changed.rows} == {"plain", protocols.label(str(results.baseline))}
+
+
+def test_runs_that_do_not_tell_have_none_of_it(tmp_path: Path) -> None:
+    found = evaluate([load(Synthetic(trials=2, rates_mbps=(1.0,)).write(tmp_path / "run"))])
+    assert waits.means(found).empty
+    assert waiting_times(found) is None
+    assert waiting_changes(found) is None
+    assert list(where_the_time_goes(found)) == []
+    assert list(what_variants_change(found)) == []
+
+
+@pytest.mark.thorough
+def test_a_bar_per_condition_and_an_axis_per_link(results: Results) -> None:
+    with plots.look():
+        (stacked,) = where_the_time_goes(results)
+        (changed,) = what_variants_change(results)
+        stacked.figure.draw_without_rendering()
+        changed.figure.draw_without_rendering()
+    assert [len(axes.get_yticks()) for axes in stacked.figure.axes] == [6, 6, 6, 6]
+    assert len(changed.figure.axes) == 4
+    means = waits.means(results).groupby("cell")["ms"].sum() / 1e3
+    drawn = {
+        round(sum(bar.get_width() for bar in axes.patches if isinstance(bar, Rectangle)), 6)
+        for axes in stacked.figure.axes
+    }
+    cells = results.cells.groupby(["down_mbps", "up_mbps", "rtt_ms"])["cell"]
+    assert drawn == {round(sum(means[cell] for cell in mine), 6) for _, mine in cells}
