@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.browser.browserlog import BrowserLog, Request
 from harness.model.protocol import Protocol
+from harness.trial.film import Film
 from harness.trial.lateness import Lateness
 from harness.trial.mainthread import MainThread
 from harness.trial.timeline import Timeline, misfit
@@ -45,6 +46,8 @@ class Evidence:
     vitals: Vitals | None = None
     traced: bool = False
     main_thread: MainThread | None = None
+    filmed: bool = False
+    film: Film | None = None
 
     @property
     def served_by_protocol(self) -> tuple[ServedRequest, ...]:

@@ -10,6 +10,7 @@ from harness.system.processtree import ForeignCpu
 from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client
 from harness.trial.evidence import Evidence
+from harness.trial.film import Film
 from harness.trial.lateness import Lateness
 from harness.trial.mainthread import MainThread
 from harness.trial.settling import Instant
@@ -47,6 +48,9 @@ class Gatherer:
         self.vitals: Vitals | None = None
         self.traced = False
         self.main_thread: MainThread | None = None
+        self.trace_end_ms: float | None = None
+        self.filmed = False
+        self.film: Film | None = None
         self._end: Instant | None = None
 
     def load_event(self, navigate_ms: float, client: Client, foreign: ForeignCpu) -> None:
@@ -97,6 +101,8 @@ class Gatherer:
             vitals=self.vitals,
             traced=self.traced,
             main_thread=self.main_thread,
+            filmed=self.filmed,
+            film=self.film,
         )
 
 
