@@ -60,7 +60,7 @@ class Browser(Protocol):
         """
 
     def start_trace(self, categories: Sequence[str]) -> None:
-        """Record what is of these categories (`harness.browser.tracing`) from now on; raises TrialFailed like `load`."""
+        """From now on record these categories, see `harness.browser.tracing`; raises TrialFailed like `load`."""
 
     def end_trace(self, path: Path) -> None:
         """Write what was recorded as gzipped JSON in Chromium's trace format; raises TrialFailed like `load`."""

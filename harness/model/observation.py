@@ -134,7 +134,9 @@ class Observation:
     visually_complete_85_ms: float | None = metric(
         "85 % complete", MS, FILM, "when visual progress first was 85 % or more"
     )
-    film_frames: int | None = metric("Frames", COUNT, FILM, "pictures of the film that differ from the one before")
+    film_frames: int | None = metric(
+        "Frames", COUNT, FILM, "pictures of the film that differ from the one before"
+    )
     film_cut: bool | None = metric(
         "Film cut", Unit.FLAG, FILM, "whether the film ends before the page came to rest, for want of room"
     )

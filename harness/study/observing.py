@@ -44,8 +44,8 @@ def refuse_unfilmable(kept: Iterable[str], engines: Iterable[Engine]) -> None:
 def vitals_in(data: Mapping[str, Any], kept: Iterable[str], metrics: Iterable[str]) -> bool:
     """The study's `vitals`; left out, they are observed when the study is about one of them.
 
-    Observing takes 2 to 10 s a trial, which a study of page-load times alone should not pay. A film goes on for as long.
-    StudyError when a metric of claims or figures would not be observed.
+    Observing takes 2 to 10 s a trial, which a study of page-load times alone should not pay. A film goes on as
+    long. StudyError when a metric of claims or figures would not be observed.
     """
     about, filmed = list(metrics), FILM in kept
     wanted = next((metric for metric in about if takes_vitals(metric)), None)
@@ -53,7 +53,9 @@ def vitals_in(data: Mapping[str, Any], kept: Iterable[str], metrics: Iterable[st
     if wanted is not None and not vitals:
         raise StudyError(f"vitals is false, and the study is about {wanted}; leave vitals out, or {wanted}")
     if filmed and not vitals:
-        raise StudyError(f"vitals is false, and a film goes on until the page rests; leave vitals out, or {FILM}")
+        raise StudyError(
+            f"vitals is false, and a film goes on until the page rests; leave vitals out, or {FILM}"
+        )
     for needed, takes, teller in ((TRACE, takes_trace, "a trace"), (FILM, takes_film, "a film")):
         metric = next((metric for metric in about if takes(metric)), None)
         if metric is not None and needed not in kept:

@@ -1,4 +1,4 @@
-"""The film of a load: the pictures that its tab showed, from Chromium's trace, and what they tell. Pure but for `store`.
+"""The film of a load: the pictures that its tab showed, from Chromium's trace, what they tell. Pure but for `store`.
 
 The browser takes the pictures itself, outside of the page, and stamps them by the clock of navigation start.
 """
@@ -99,9 +99,7 @@ def film_of(events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end
     size = _opened(shown[-1][1]).size
     kept = list(_changes(shown, size))
     progress = visual_progress([histogram(pixels) for _, _, pixels in kept])
-    frames = [
-        Frame(at_ms, jpeg, seen) for (at_ms, jpeg, _), seen in zip(kept, progress, strict=True)
-    ]
+    frames = [Frame(at_ms, jpeg, seen) for (at_ms, jpeg, _), seen in zip(kept, progress, strict=True)]
     until = max(end_ms - navigation_start_ms, frames[-1].at_ms)
     return Film(*size, round(until, 1), len(taken) >= MOST_PICTURES, tuple(frames))
 
