@@ -6,6 +6,7 @@ made anew, small.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -82,8 +83,7 @@ def chart(films: Sequence[MedianFilm]) -> Figure:
     """A row of pictures per film, and the progress of all of them on the same axis."""
     last = max((each.load.last_change_ms for each in films), default=0.0)
     step = step_ms(last)
-    times = np.arange(0, MOST_STEPS + 1) * step
-    times = times[: int(np.ceil(last / step)) + 1] if last else times[:1]
+    times = [step * number for number in range(math.ceil(last / step) + 1)]
     high = max(each.load.size[1] / each.load.size[0] for each in films) * PICTURE_INCHES + 0.16
     figure = plots.new(plots.PAGE_INCHES, high * len(films) + CURVE_INCHES + 0.75)
     axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(high * len(films), CURVE_INCHES))
@@ -110,7 +110,7 @@ def chart(films: Sequence[MedianFilm]) -> Figure:
 
 def step_ms(last_ms: float) -> float:
     """The time from one picture to the next, so that the last change is still shown."""
-    return next((step for step in STEPS_MS if step * MOST_STEPS >= last_ms), last_ms / MOST_STEPS)
+    return next((step for step in STEPS_MS if step * MOST_STEPS >= last_ms), math.ceil(last_ms / MOST_STEPS))
 
 
 def place(
@@ -138,7 +138,7 @@ def strip(axes: Axes, film: Film, unit: TimeUnit) -> None:
 
 def _row(axes: Axes, height: float, film: Film, times: Sequence[float], unit: TimeUnit) -> None:
     """At that height of the axes, where a row is 1 high."""
-    before, step = None, times[-1] / max(1, len(times) - 1) or 1.0
+    before, step = None, times[1] if len(times) > 1 else 1.0
     for at in times:
         frame = film.at(at)
         border = SAME if frame is before or before is None else CHANGED

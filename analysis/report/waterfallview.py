@@ -51,7 +51,8 @@ def view(medians: MedianLoads, filmed: MedianFilms = NO_FILMS) -> WaterfallView 
     cut = 0
     for each in (*medians.loads, *silent):
         film = films.get((each.run, each.trial))
-        made = json.dumps(_load(each, film and film_data(film, len(films))), separators=(",", ":"))
+        shown = film_data(film, len(films)) if film else None
+        made = json.dumps(_load(each, shown), separators=(",", ":"))
         if loads and sum(map(len, loads)) + len(made) > MOST_BYTES:
             break
         cut += max(0, len(each.load.requests) - MOST_REQUESTS)
