@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import statistics
 from functools import partial
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from analysis.runs.filmfile import read_film
+from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
 from harness.model.engine import Driver
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
@@ -22,25 +21,6 @@ from sites.archive import Archive, write_archive
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, planned
 
-BOXES = 10
-# A box every 100 ms. When each was painted, the page tells on its console (Element Timing).
-KNOWN = f"""<style>img {{ position: absolute; width: 100px; height: 100px }}</style><script>
-const canvas = document.createElement("canvas"), painted = [];
-canvas.width = canvas.height = 100;
-const context = canvas.getContext("2d"); context.fillStyle = "#204080"; context.fillRect(0, 0, 100, 100);
-const address = canvas.toDataURL();
-new PerformanceObserver((list) => {{
-  for (const each of list.getEntries()) painted.push(each.renderTime);
-  if (painted.length === {BOXES}) console.error(JSON.stringify(painted));
-}}).observe({{type: "element", buffered: true}});
-function box(number) {{
-  const made = new Image(); made.src = address; made.setAttribute("elementtiming", `box ${{number}}`);
-  made.style.left = `${{number % 5 * 200 + 50}}px`; made.style.top = number < 5 ? "50px" : "300px";
-  document.body.append(made);
-  if (number + 1 < {BOXES}) setTimeout(box, 100, number + 1);
-}}
-addEventListener("load", () => setTimeout(box, 50, 0));
-</script>"""
 LYING = """<script>Date.now = performance.now = () => 1; performance.clearMarks = requestAnimationFrame = undefined;
 </script><h1>A page that paints once</h1>"""
 
@@ -61,7 +41,7 @@ def filmed(driver: Driver, root: Path, kept: Path) -> dict[str, Record]:
                 opened.drivers,
                 planned(number, condition(name, Protocol.H2, driver)),
                 # The known page goes on after its load; its console is read when it has painted all.
-                TrialOptions(20, keep[name], linger_s=2.5 * (name == "known")),
+                TrialOptions(20, keep[name], linger_s=FOR_S * (name == "known")),
                 kept / name,
             )
             for number, name in enumerate(made, start=1)
@@ -91,9 +71,7 @@ def test_filmed_loads_count_and_say_that_they_were_filmed(records: dict[str, Rec
 
 def test_the_speed_index_of_a_page_whose_paints_are_known(records: dict[str, Record]) -> None:
     seen = records["known"].observation
-    told = next(found[0] for text in seen.console_errors if (found := re.search(r"\[[\d.,]+\]", text)))
-    painted = json.loads(told)
-    assert len(painted) == BOXES
+    painted = painted_ms(seen.console_errors or ())
     assert seen.speed_index_ms == pytest.approx(statistics.mean(painted), rel=0.02)  # boxes of one size
     assert seen.first_visual_change_ms == pytest.approx(painted[0], abs=40)
     assert seen.last_visual_change_ms == pytest.approx(painted[-1], abs=40)

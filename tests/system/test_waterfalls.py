@@ -181,7 +181,9 @@ def test_films_run_along_the_waterfalls_and_one_cursor_through_both(page: Page) 
     for name in ("upper", "lower"):
         pictures = part(page, f"{name}-film").locator("img")
         assert pictures.count() > 4
-        assert pictures.last.evaluate("(picture) => picture.complete && picture.naturalWidth") == PICTURE_PIXELS
+        assert (
+            pictures.last.evaluate("(picture) => picture.complete && picture.naturalWidth") == PICTURE_PIXELS
+        )
         assert part(page, f"{name}-seen").inner_text() == f"{name}, at the end: 100 %"
     box = part(page, "upper-film").bounding_box()
     assert box is not None
