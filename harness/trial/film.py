@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from harness.browser.tracing import MOST_PICTURES
+from harness.browser.tracing import MOST_PICTURES, PICTURES
 from harness.trial.visualprogress import Pixels, differ, histogram, speed_index_ms, visual_progress
 
 FOLDER, INDEX = "filmstrip", "film.json"
@@ -91,7 +91,10 @@ class Film:
 
 
 def film_of(events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end_ms: float) -> Film | None:
-    """The film from navigation start to its end, both on the clock of the trace; None without pictures."""
+    """The film from navigation start to its end, both on the clock of the trace.
+
+    None where no picture tells what was shown at the beginning.
+    """
     taken = sorted(_taken(events), key=lambda each: each[0])
     shown = _since(taken, navigation_start_ms)
     if not shown:
@@ -107,14 +110,14 @@ def film_of(events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end
 def _taken(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, bytes]]:
     """The pictures of a trace with their times in ms, as they come."""
     for each in events:
-        if each.get("name") == PICTURE:
+        if each.get("name") == PICTURE and each.get("cat") in PICTURES:  # a page can name events of other categories
             yield each["ts"] / 1e3, base64.b64decode(each["args"]["snapshot"])
 
 
 def _since(taken: Sequence[tuple[float, bytes]], begin_ms: float) -> list[tuple[float, bytes]]:
-    """What was shown from then on: the last picture before, at 0, and those that followed."""
+    """What was shown from then on: the last picture before, at 0, and those that followed; nothing without it."""
     before = [each for each in taken if each[0] <= begin_ms][-1:]
-    after = [each for each in taken if each[0] > begin_ms]
+    after = [each for each in taken if each[0] > begin_ms] if before else []
     return [(max(0.0, round(at - begin_ms, 1)), jpeg) for at, jpeg in (*before, *after)]
 
 

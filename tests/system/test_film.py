@@ -21,7 +21,8 @@ from sites.archive import Archive, write_archive
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, planned
 
-LYING = """<script>Date.now = performance.now = () => 1; performance.clearMarks = requestAnimationFrame = undefined;
+LYING = """<script>Date.now = performance.now = () => 1; performance.mark("Screenshot");
+performance.clearMarks = requestAnimationFrame = undefined;
 </script><h1>A page that paints once</h1>"""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw
 
-from harness.browser.tracing import MOST_PICTURES
+from harness.browser.tracing import MOST_PICTURES, PICTURES
 from harness.trial.film import FOLDER, INDEX, Film, film_of
 
 START_MS = 70_000.0  # navigation start on the clock of the trace
@@ -31,7 +31,7 @@ def jpeg(boxes: int, size: tuple[int, int] = (200, 100), paper: str = "#ffffff")
 def taken(at_ms: float, picture: bytes) -> dict[str, Any]:
     """An event of the trace, at ms since navigation start."""
     shot = {"snapshot": base64.b64encode(picture).decode()}
-    return {"name": "Screenshot", "ph": "O", "ts": (START_MS + at_ms) * 1e3, "args": shot}
+    return {"name": "Screenshot", "cat": PICTURES[0], "ph": "I", "ts": (START_MS + at_ms) * 1e3, "args": shot}
 
 
 def filmed(events: Sequence[dict[str, Any]]) -> Film:
@@ -71,8 +71,14 @@ def test_a_tab_that_never_changed_has_a_picture_and_no_times() -> None:
     )
 
 
-def test_no_pictures_are_no_film() -> None:
+def test_without_a_picture_of_the_beginning_there_is_no_film() -> None:
     assert film_of([], START_MS, END_MS) is None
+    assert film_of([taken(5, jpeg(0)), taken(100, jpeg(3))], START_MS, END_MS) is None
+
+
+def test_what_a_page_calls_a_screenshot_is_none() -> None:
+    mark = {"name": "Screenshot", "cat": "blink.user_timing", "ph": "R", "ts": START_MS * 1e3, "args": {}}
+    assert len(filmed([taken(-1, jpeg(0)), mark, taken(50, jpeg(3))]).frames) == 2
 
 
 def test_pictures_of_another_size_are_brought_to_that_of_the_last() -> None:
