@@ -91,10 +91,7 @@ class Film:
 
 
 def film_of(events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end_ms: float) -> Film | None:
-    """The film from navigation start to its end, both on the clock of the trace.
-
-    None where no picture tells what was shown at the beginning.
-    """
+    """The film from navigation start to its end, both on the clock of the trace; None without pictures."""
     taken = sorted(_taken(events), key=lambda each: each[0])
     shown = _since(taken, navigation_start_ms)
     if not shown:
@@ -110,15 +107,29 @@ def film_of(events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end
 def _taken(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, bytes]]:
     """The pictures of a trace with their times in ms, as they come."""
     for each in events:
-        if each.get("name") == PICTURE and each.get("cat") in PICTURES:  # a page can name events of other categories
+        if (
+            each.get("name") == PICTURE and each.get("cat") in PICTURES
+        ):  # a page can name events of other categories
             yield each["ts"] / 1e3, base64.b64decode(each["args"]["snapshot"])
 
 
 def _since(taken: Sequence[tuple[float, bytes]], begin_ms: float) -> list[tuple[float, bytes]]:
-    """What was shown from then on: the last picture before, at 0, and those that followed; nothing without it."""
+    """What was shown from then on: the last picture before, at 0, and those that followed.
+
+    Without one before nothing had been drawn yet, and the tab was white.
+    """
     before = [each for each in taken if each[0] <= begin_ms][-1:]
-    after = [each for each in taken if each[0] > begin_ms] if before else []
+    after = [each for each in taken if each[0] > begin_ms]
+    if after and not before:
+        before = [(begin_ms, _white(after[0][1]))]
     return [(max(0.0, round(at - begin_ms, 1)), jpeg) for at, jpeg in (*before, *after)]
+
+
+def _white(like: bytes) -> bytes:
+    """A white picture of the size of another one."""
+    file = io.BytesIO()
+    Image.new("RGB", _opened(like).size, "white").save(file, "JPEG")
+    return file.getvalue()
 
 
 def _changes(

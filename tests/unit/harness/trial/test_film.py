@@ -71,9 +71,10 @@ def test_a_tab_that_never_changed_has_a_picture_and_no_times() -> None:
     )
 
 
-def test_without_a_picture_of_the_beginning_there_is_no_film() -> None:
+def test_a_tab_that_had_drawn_nothing_yet_was_white() -> None:
+    film = filmed([taken(50, jpeg(0)), taken(100, jpeg(3))])
+    assert [(each.at_ms, each.progress) for each in film.frames] == [(0, 0), (100, 1)]
     assert film_of([], START_MS, END_MS) is None
-    assert film_of([taken(5, jpeg(0)), taken(100, jpeg(3))], START_MS, END_MS) is None
 
 
 def test_what_a_page_calls_a_screenshot_is_none() -> None:
