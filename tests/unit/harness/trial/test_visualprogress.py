@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from harness.trial.visualprogress import (
 )
 
 SIZE = (200, 100)
+RECORDED = Path(__file__).parents[3] / "data" / "films" / "icons-2013"
 
 
 def blank() -> Image.Image:
@@ -122,3 +125,23 @@ def test_the_speed_index_is_the_area_above_the_progress() -> None:
     times = [0, *(100 * number for number in range(1, 11))]
     steps = [number / 10 for number in range(11)]
     assert speed_index_ms(times, steps) == pytest.approx(550)  # the mean of the times of equal boxes
+
+
+def test_a_recorded_film_has_the_speed_index_of_lighthouses_implementation() -> None:
+    """That rounds progress down to whole per cents, and takes a colour that is off by a level for another one.
+
+    `benchmarks/film.py --only speedline --store DIR` made the data.
+    """
+    told = json.loads((RECORDED / "speedline.json").read_text())["theirs"]
+    frames = json.loads((RECORDED / "filmstrip" / "film.json").read_text())["frames"]
+    pictures = [
+        np.asarray(Image.open(RECORDED / "filmstrip" / each["file"]).convert("RGB")) for each in frames
+    ]
+    found = progress_of(pictures)
+    assert found == pytest.approx([each["progress"] for each in frames], abs=1e-4)
+    first, *theirs = told["progress"]  # of a white picture of its own
+    assert first == 0
+    assert [100 * each for each in found] == pytest.approx(theirs, abs=5)
+    assert speed_index_ms([each["at_ms"] for each in frames], found) == pytest.approx(
+        told["speed_index_ms"], rel=0.01
+    )
