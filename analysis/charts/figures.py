@@ -26,6 +26,7 @@ from analysis.charts import (
     variantchart,
 )
 from analysis.charts.drawing import Drawing
+from analysis.charts.filmstrip import filmstrips
 from analysis.charts.orderchart import order_of_trials
 from analysis.charts.pairchart import paired_differences
 from analysis.charts.studyfigures import study_figures
@@ -330,7 +331,7 @@ FIGURES: Mapping[Kind, Figures] = {
 }
 # Of the trials behind the estimates; each bounds its number by itself.
 PICTURES: Mapping[Kind, Figures] = {
-    Kind.LOAD: (paired_differences, every_trial, order_of_trials, waterfalls),
+    Kind.LOAD: (paired_differences, every_trial, order_of_trials, filmstrips, waterfalls),
     Kind.USERS: (paired_differences, order_of_trials),
     Kind.REQUESTS: (paired_differences, order_of_trials),
 }

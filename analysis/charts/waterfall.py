@@ -18,11 +18,13 @@ from matplotlib.patches import Patch
 
 from analysis.charts import plots
 from analysis.charts.drawing import Drawing
+from analysis.charts.filmstrip import strip
 from analysis.charts.plots import TimeUnit
 from analysis.evaluation.loadchanges import changes
-from analysis.evaluation.medianloads import MedianLoad, median_loads
+from analysis.evaluation.medianloads import MedianLoad, median_films, median_loads
 from analysis.evaluation.results import Results
 from analysis.labels import words
+from analysis.runs.filmfile import Film
 from analysis.runs.harfile import PHASES, HarLoad, HarRequest
 from harness.input.shown import clipped
 
@@ -33,6 +35,7 @@ PAIRED_ROWS = 40  # of each of two
 MOST_CONNECTIONS = 16
 NAME_CHARACTERS = 34
 ROW_INCHES = 0.115
+FILM_ROWS = 4  # the height of a filmstrip, in rows
 # The classic colours of waterfalls.
 COLOURS = dict(zip(PHASES, ("#DADADA", "#1F7C83", "#E58226", "#C141CD", "#2DB333", "#1977DD"), strict=True))
 MARK_COLOURS = {
@@ -61,13 +64,16 @@ class Rows:
 def waterfalls(results: Results) -> Iterator[Drawing]:
     """Of runs that kept HARs; nothing of others."""
     found = median_loads(results)
+    films = {(each.run, each.trial): each.load for each in median_films(results).loads}
     for number, each in enumerate(found.loads[:MOST_FIGURES]):
         more = found.conditions - MOST_FIGURES
         told = f" {more:,} more conditions kept HARs, which are not drawn." if more > 0 else ""
         refused = f" Not drawn: {'; '.join(found.refused[:3])}." if found.refused and not number else ""
-        caption = f"{_caption(each)}{told if not number else ''}{refused}"
+        film = films.get((each.run, each.trial))
+        shown = " Bottom: what the screen showed in the middle of each picture." if film else ""
+        caption = f"{_caption(each)}{shown}{told if not number else ''}{refused}"
         yield Drawing(
-            f"waterfall_{words.slug(each.label)}", caption, chart(each.load, each.label), of_data=True
+            f"waterfall_{words.slug(each.label)}", caption, chart(each.load, each.label, film), of_data=True
         )
     for first, second in _pairs(found.loads)[:MOST_COMPARISONS]:
         caption = (
@@ -117,19 +123,21 @@ def rows_of(load: HarLoad, most: int = MOST_ROWS) -> Rows:
     return Rows(load.requests[: most - 1], load.requests[most - 1 :])
 
 
-def chart(load: HarLoad, title: str) -> Figure:
-    """A load by itself, and below it its connections."""
+def chart(load: HarLoad, title: str, film: Film | None = None) -> Figure:
+    """A load by itself, below it its connections and, last, what the screen showed meanwhile."""
     rows = rows_of(load)
     connections = _connections(load)
-    heights = [max(3, rows.count), max(2, len(connections))]
+    heights = [max(3, rows.count), max(2, len(connections)), *([FILM_ROWS] if film else [])]
     figure = plots.new(plots.PAGE_INCHES, ROW_INCHES * sum(heights) + 1.25)
-    axes, below = figure.subplots(2, 1, sharex=True, height_ratios=heights)
+    axes, below, *last = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
     unit = _unit([load])
     _requests(axes, rows, unit, 0.0)
     _of_connections(below, connections, unit)
-    for each in (axes, below):
+    for each in (axes, below, *last):
         _marks(each, load, unit, 0.0)
-    _time_axis(below, unit, [(load, 0.0)], START)
+    _time_axis((axes, below, *last)[-1], unit, [(load, 0.0)], START)
+    if film:
+        strip(last[0], film, unit)
     _legend(figure, [load])
     plots.title(figure, clipped(title, 2 * plots.TITLE_CHARACTERS))
     return figure

@@ -1,26 +1,32 @@
-"""The load of each condition that took as long as half of them: the one to look into. From runs that kept HARs."""
+"""The load of each condition that took as long as half of them: the one to look into, by its HAR or its film."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
 
 from analysis.evaluation.results import Results, run_names
 from analysis.labels import conditions
-from analysis.runs.harfile import FILE, HarLoad, read_har
+from analysis.runs import filmfile, harfile
+from analysis.runs.filmfile import Film, picture, read_film
+from analysis.runs.harfile import HarLoad, read_har
 from analysis.runs.rundirectory import Run
 from analysis.runs.series import folder_of
 from harness.input.shown import clipped, one_line
 
 MOST_CONDITIONS = 60
-TRIES = 5  # of the trials next to the median, where HARs are missing or damaged
+TRIES = 5  # of the trials next to the median, where files are missing or damaged
+
+Told = TypeVar("Told")
 
 
 @dataclass(frozen=True)
-class MedianLoad:
+class Median(Generic[Told]):
     """The load of a condition that is nearest to its median; `median_ms` is that median, of `trials` trials.
 
-    Conditions of one `place` differ in the protocol alone.
+    `load` is what was kept of it. Conditions of one `place` differ in the protocol alone.
     """
 
     label: str
@@ -29,29 +35,52 @@ class MedianLoad:
     plt_ms: float
     median_ms: float
     trials: int
-    load: HarLoad
+    load: Told
     place: int = 0
 
 
 @dataclass(frozen=True)
-class MedianLoads:
+class Medians(Generic[Told]):
     """Those of all conditions that kept any, in reading order; `conditions` is how many kept some.
 
     `refused` are files that could not be read, each with why.
     """
 
-    loads: tuple[MedianLoad, ...]
+    loads: tuple[Median[Told], ...]
     conditions: int
     refused: tuple[str, ...]
 
 
+MedianLoad = Median[HarLoad]
+MedianLoads = Medians[HarLoad]
+MedianFilm = Median[Film]
+MedianFilms = Medians[Film]
+
+
 def median_loads(results: Results) -> MedianLoads:
+    """By their HARs."""
+    return _medians(results, harfile.FILE, read_har)
+
+
+def median_films(results: Results) -> MedianFilms:
+    """By their films, of which every picture can be read."""
+    return _medians(results, filmfile.FILE, _whole_film)
+
+
+def _whole_film(index: Path) -> Film:
+    film = read_film(index)
+    for each in film.frames:
+        picture(each, (1, 1))
+    return film
+
+
+def _medians(results: Results, file: str, read: Callable[[Path], Told]) -> Medians[Told]:
     """Reads at most `TRIES` files a condition, of at most `MOST_CONDITIONS`."""
-    found: list[MedianLoad] = []
+    found: list[Median[Told]] = []
     refused: list[str] = []
     kept = 0
     for cell in results.cells.to_dict("records"):
-        trials = list(_nearest(results, int(cell["cell"]), float(cell["median"])))
+        trials = list(_nearest(results, int(cell["cell"]), float(cell["median"]), file))
         if not trials:
             continue
         kept += 1
@@ -59,15 +88,15 @@ def median_loads(results: Results) -> MedianLoads:
             continue
         label = conditions.cell_text(cell, (*results.split_columns, *_told(results), "rtt_ms", "protocol"))
         for run, name, trial, attempt, plt in trials[:TRIES]:
-            path = folder_of(run, trial, attempt) / FILE
+            path = folder_of(run, trial, attempt) / file
             try:
-                load = read_har(path)
+                load = read(path)
             except (OSError, ValueError) as error:
                 why = clipped(one_line(str(error)), 200)
-                refused.append(f"{name}, trial {trial}: {FILE} cannot be drawn ({why})")
+                refused.append(f"{name}, trial {trial}: {path.name} cannot be drawn ({why})")
                 continue
             found.append(
-                MedianLoad(
+                Median(
                     label=label,
                     run=name,
                     trial=trial,
@@ -79,7 +108,7 @@ def median_loads(results: Results) -> MedianLoads:
                 )
             )
             break
-    return MedianLoads(tuple(found), kept, tuple(refused))
+    return Medians(tuple(found), kept, tuple(refused))
 
 
 def _told(results: Results) -> tuple[str, ...]:
@@ -87,13 +116,15 @@ def _told(results: Results) -> tuple[str, ...]:
     return tuple(name for name in ("page", "down_mbps") if results.cells[name].nunique(dropna=False) > 1)
 
 
-def _nearest(results: Results, cell: int, median: float) -> Iterator[tuple[Run, str, str, int, float]]:
-    """The trials of a condition that count and have a HAR, the nearest to the median first."""
+def _nearest(
+    results: Results, cell: int, median: float, file: str
+) -> Iterator[tuple[Run, str, str, int, float]]:
+    """The trials of a condition that count and have such a file, the nearest to the median first."""
     runs = dict(zip(run_names(results.runs), results.runs, strict=True))
     records = results.sifted.kept
     mine = records[(records["cell"] == cell) & records[results.metric].notna()]
     order = (mine[results.metric] - median).abs().sort_values(kind="stable").index
     for record in mine.loc[order].to_dict("records"):
         run, trial, attempt = runs[record["run"]], str(record["trial"]), int(record["attempt"])
-        if (folder_of(run, trial, attempt) / FILE).is_file():
+        if (folder_of(run, trial, attempt) / file).is_file():
             yield run, record["run"], trial, attempt, float(record[results.metric])

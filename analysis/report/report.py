@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from analysis.charts import figures, plots
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.published import PublishedRow
-from analysis.evaluation.medianloads import median_loads
+from analysis.evaluation.medianloads import median_films, median_loads
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.report import facts, paper, summary
 from analysis.report.kindtexts import TEXTS
@@ -170,5 +170,5 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         recorded=len(results.records),
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
         runs=[(run, list(leaves(run.environment))) for run in results.runs],
-        waterfalls=view(median_loads(results)) if results.kind is Kind.LOAD else None,
+        waterfalls=view(median_loads(results), median_films(results)) if results.kind is Kind.LOAD else None,
     )

@@ -22,12 +22,14 @@
   const view = { from: 0, to: 1, first: 0, last: 1 };  // shares of the whole time, and the whole time in ms
   const panels = ["upper", "lower"].map((name) => ({
     name, load: null, shown: [], shift: 0, chosen: -1, element: at(name), inner: make("div", "inner"), marks: make("div", "marks"),
+    film: at(`${name}-film`), seen: at(`${name}-seen`), seenAt: Infinity,
   }));
   for (const panel of panels) {
     panel.element.append(panel.marks, panel.inner);
     panel.element.addEventListener("scroll", () => draw(panel));
     panel.element.addEventListener("keydown", (event) => press(panel, event));
     panel.element.addEventListener("pointermove", (event) => point(panel, event));
+    panel.film.addEventListener("pointermove", (event) => point(panel, event));
     panel.element.addEventListener("click", (event) => { const n = under(panel, event); if (n >= 0) choose(panel, n); });
   }
 
@@ -52,6 +54,7 @@
   function chooseLoads() {
     const numbers = [at("first").value, at("second").value];
     panels.forEach((panel, n) => { panel.load = numbers[n] === "" ? null : data.loads[numbers[n]]; panel.element.hidden = !panel.load; });
+    for (const panel of panels) panel.seenAt = Infinity;
     const requests = panels.flatMap((panel) => panel.load ? panel.load.requests : []);
     fill(at("type"), [...new Set(requests.map((each) => each[KIND]))].sort(), "all types");
     fill(at("host"), [...new Set(requests.map((each) => host(each[URL_])))].sort(), "all hosts");
@@ -68,6 +71,7 @@
       panel.chosen = -1;
       for (const each of panel.load.requests) { first = Math.min(first, each[START] - panel.shift); last = Math.max(last, end(each) - panel.shift); }
       for (const mark of Object.values(panel.load.marks)) last = Math.max(last, mark - panel.shift);
+      if (panel.load.film) last = Math.max(last, panel.load.film.frames.at(-1)[0] - panel.shift);
       if (align) first = Math.min(first, -panel.shift);
       panel.element.setAttribute("aria-label", `${panel.load.label}: ${panel.shown.length} of ${panel.load.requests.length} requests`);
       panel.inner.style.height = `${panel.shown.length * ROW + ROW}px`;
@@ -81,7 +85,7 @@
     const share = 1 / 2 ** Number(at("zoom").value);
     const from = Number(at("pan").value) * (1 - share);
     view.from = from; view.to = from + share;
-    panels.forEach(draw);
+    for (const panel of panels) { draw(panel); project(panel); }
   }
 
   const place = (panel, t) => {  // of a time, as a share of the width
@@ -100,6 +104,31 @@
     panel.marks.replaceChildren(...Object.entries(panel.load.marks).filter(([, t]) => place(panel, t) >= 0 && place(panel, t) <= 1).map(([name, t]) => {
       const made = make("div", "mark"); made.style.left = `${labels(panel) + place(panel, t) * wide}px`; made.style.borderColor = data.marks[name] ?? "#000"; made.title = `${name} ${ms(t)}`; return made;
     }));
+  }
+
+  // The film of a panel: pictures beside each other, each of the time in its middle.
+  const shownAt = (film, t) => film.frames.findLast((each) => each[0] <= t) ?? film.frames[0];
+  const picture = (frame, alt) => { const made = make("img"); made.src = `data:image/webp;base64,${frame[2]}`; made.alt = alt; return made; };
+  const time = (panel, share) => view.first + (view.from + share * (view.to - view.from)) * (view.last - view.first) + panel.shift;
+  function project(panel) {
+    const film = panel.load?.film;
+    panel.film.hidden = !film;
+    if (panel.seen) panel.seen.hidden = !film;
+    if (!film) return;
+    const wide = width(panel), each = panel.film.clientHeight * film.size[0] / film.size[1], count = Math.max(1, Math.floor(wide / each));
+    panel.film.replaceChildren(...Array.from({ length: count }, (_, n) => {
+      const made = picture(shownAt(film, time(panel, (n + 0.5) / count)), "");
+      made.style.left = `${labels(panel) + (n + 0.5) / count * wide}px`; made.style.transform = "translateX(-50%)";
+      return made;
+    }));
+    see(panel, panel.seenAt);
+  }
+  function see(panel, t) {
+    const film = panel.load?.film;
+    if (!film || !panel.seen) return;
+    panel.seenAt = t;
+    const frame = shownAt(film, t), told = `${panel.name}, ${Number.isFinite(t) ? `at ${ms(t)}` : "at the end"}: ${Math.round(100 * frame[1])} %`;
+    panel.seen.replaceChildren(picture(frame, ""), make("figcaption", "", told));
   }
 
   function row(panel, request, number, wide) {
@@ -143,6 +172,7 @@
     if (top < panel.element.scrollTop) panel.element.scrollTop = top;
     else if (top + 2 * ROW > panel.element.scrollTop + high) panel.element.scrollTop = top + 2 * ROW - high;
     draw(panel); tell(panel, panel.chosen);
+    if (panel.shown[panel.chosen]) see(panel, end(panel.shown[panel.chosen]));
   }
 
   function press(panel, event) {
@@ -164,6 +194,8 @@
     const inside = x >= 0 && share <= view.to;
     for (const each of root.querySelectorAll(".cursor")) { each.hidden = !inside; each.style.left = `${labels(panel) + x}px`; }
     at("time").textContent = inside ? ms(view.first + share * (view.last - view.first)).replace("-", "\u2212") : "";
+    if (inside) for (const each of panels) see(each, time(each, x / width(panel)));
+    if (event.currentTarget === panel.film) return;
     const number = under(panel, event);
     if (number >= 0) tell(panel, number);
   }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -12,35 +13,46 @@ from typing import Any
 from markupsafe import Markup
 
 from analysis.charts.waterfall import COLOURS, MARK_COLOURS
-from analysis.evaluation.medianloads import MedianLoad, MedianLoads
+from analysis.evaluation.medianloads import Median, MedianFilm, MedianFilms, MedianLoad, MedianLoads
 from analysis.labels import words
-from analysis.runs.harfile import PHASES, HarRequest
+from analysis.report.filmview import film_data
+from analysis.runs.harfile import PHASES, HarLoad, HarRequest
 from harness.input.shown import clipped, printable
 
 MOST_BYTES = 4_000_000  # of all loads together
 MOST_REQUESTS = 5000  # of a load
 LONGEST_URL = 300
 CACHED, BLOCKS = 1, 2  # flags of a row
+NO_FILMS = MedianFilms((), 0, ())
 
 
 @dataclass(frozen=True)
 class WaterfallView:
-    """`data` and `script` are for the page as they are; `digest` is the script's, for the page's policy."""
+    """`data` and `script` are for the page as they are; `digest` is the script's, for the page's policy.
+
+    `filmed`: some of the loads have films.
+    """
 
     data: Markup
     script: Markup
     digest: str
     note: str
+    filmed: bool
 
 
-def view(medians: MedianLoads) -> WaterfallView | None:
-    """The loads until they are too many to embed; None without any."""
-    if not medians.loads:
+def view(medians: MedianLoads, filmed: MedianFilms = NO_FILMS) -> WaterfallView | None:
+    """The loads until they are too many to embed; None without any. One that was filmed and has no HAR has no rows."""
+    films = {(each.run, each.trial): each.load for each in filmed.loads}
+    told = {(each.run, each.trial) for each in medians.loads}
+    silent = [_without_har(each) for each in filmed.loads if (each.run, each.trial) not in told]
+    if not medians.loads and not silent:
         return None
     loads: list[str] = []
     cut = 0
-    for each in medians.loads:
-        made = json.dumps(_load(each), separators=(",", ":"))
+    for each in (*medians.loads, *silent):
+        film = films.get((each.run, each.trial))
+        shown = film_data(film, len(films)) if film else None
+        made = json.dumps(_load(each, shown), separators=(",", ":"))
         if loads and sum(map(len, loads)) + len(made) > MOST_BYTES:
             break
         cut += max(0, len(each.load.requests) - MOST_REQUESTS)
@@ -49,19 +61,20 @@ def view(medians: MedianLoads) -> WaterfallView | None:
     text = f'{json.dumps(head)[:-1]}, "loads": [{",".join(loads)}]}}'
     script = (resources.files("analysis.report") / "waterfalls.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    return WaterfallView(_inert(text), Markup(script), digest, _note(medians, len(loads), cut))  # noqa: S704 - our own
+    note = _note(medians, filmed, len(loads), cut)
+    return WaterfallView(_inert(text), Markup(script), digest, note, bool(films))  # noqa: S704 - our own
 
 
-def _note(medians: MedianLoads, loads: int, cut: int) -> str:
+def _note(medians: MedianLoads, filmed: MedianFilms, loads: int, cut: int) -> str:
     parts = []
-    if loads < medians.conditions:
-        parts.append(f"Of {medians.conditions:,} conditions that kept HARs, {loads:,} are here.")
+    conditions = max(medians.conditions, filmed.conditions)
+    if loads < conditions:
+        parts.append(f"Of {conditions:,} conditions that kept HARs or films, {loads:,} are here.")
     if cut:
         parts.append(f"Of a load the first {MOST_REQUESTS:,} requests are here; {cut:,} later ones are not.")
-    if medians.refused:
-        parts.append(
-            f"{words.count(len(medians.refused), 'file')} could not be read: {'; '.join(medians.refused[:3])}."
-        )
+    refused = (*medians.refused, *filmed.refused)
+    if refused:
+        parts.append(f"{words.count(len(refused), 'file')} could not be read: {'; '.join(refused[:3])}.")
     return " ".join(parts)
 
 
@@ -70,12 +83,18 @@ def _inert(text: str) -> Markup:
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704
 
 
-def _load(median: MedianLoad) -> dict[str, Any]:
+def _without_har(film: MedianFilm) -> MedianLoad:
+    head = (film.label, film.run, film.trial, film.plt_ms, film.median_ms, film.trials)
+    return Median(*head, HarLoad((), {}, None), film.place)
+
+
+def _load(median: MedianLoad, film: Mapping[str, Any] | None) -> dict[str, Any]:
     return {
         "label": f"{median.label} ({words.duration(median.plt_ms)}, trial {median.trial})",
         "connections": median.load.connections,
         "marks": {name: round(at, 1) for name, at in median.load.marks_ms.items()},
         "requests": [_row(each) for each in median.load.requests[:MOST_REQUESTS]],
+        **({"film": film} if film else {}),
     }
 
 

@@ -1,4 +1,6 @@
-"""What keeps numbers of two meanings out of one estimate: metrics that an older schema observed otherwise, traces."""
+"""What keeps numbers of two meanings out of one estimate: metrics that an older schema observed otherwise, and loads
+that were traced or filmed.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,18 @@ from harness.outcome import Outcome
 # of a task that began before the first paint nothing counted.
 CHANGED: Mapping[int, tuple[str, ...]] = {2: ("lcp_ms", "cls", "tbt_ms")}
 OLDEST = 1
+# What takes time while the page loads, by the key of a record that says so.
+COSTLY: Mapping[str, str] = {"traced": "a trace", "filmed": "a film"}
 
 
 def of_one_meaning(runs: Sequence[Run]) -> tuple[Run, ...]:
     """The runs, without what must not be set against each other.
 
     Of records of several schemas, those before a change of a metric lose it, and their runs say so in a note. Trials
-    that were traced and trials that were not are refused with a RecordsError.
+    that were traced or filmed and trials that were not are refused with a RecordsError.
     """
-    _refuse_some_traced(runs)
+    for mark in COSTLY:
+        _refuse_some_marked(runs, mark)
     for schema, changed in CHANGED.items():
         older = [_older(run.records, schema) for run in runs]
         if any(each.any() for each in older) and not all(each.all() for each in older):
@@ -51,17 +56,17 @@ def _without(run: Run, metrics: Sequence[str], rows: pd.Series[bool]) -> Run:
     return replace(run, records=records, notes=(*run.notes, note))
 
 
-def _refuse_some_traced(runs: Sequence[Run]) -> None:
-    """An engine that has no trace is never traced."""
+def _refuse_some_marked(runs: Sequence[Run], mark: str) -> None:
+    """An engine that cannot be observed so is never marked."""
     told: dict[str, dict[bool, Run]] = {}
     for run in runs:
         counted = run.records[run.records["outcome"] == Outcome.OK.value]
-        traced = counted["traced"].eq(True) if "traced" in counted else pd.Series(False, index=counted.index)
-        for engine, found in zip(counted["engine"].map(str), traced, strict=True):
+        marked = counted[mark].eq(True) if mark in counted else pd.Series(False, index=counted.index)
+        for engine, found in zip(counted["engine"].map(str), marked, strict=True):
             told.setdefault(engine, {}).setdefault(bool(found), run)
     for engine, sides in told.items():
         if len(sides) > 1:
             raise RecordsError(
-                f"trials of {engine} were traced in {sides[True].directory} and were not in {sides[False].directory}; "
-                "a trace may take time: report these runs apart"
+                f"trials of {engine} were {mark} in {sides[True].directory} and were not in {sides[False].directory}; "
+                f"{COSTLY[mark]} takes time: report these runs apart"
             )

@@ -59,8 +59,8 @@ class Browser(Protocol):
         read. None of it comes from what the page's scripts can change. Raises TrialFailed like `load`.
         """
 
-    def start_trace(self) -> None:
-        """Record what the threads of the page do from now on; raises TrialFailed like `load`."""
+    def start_trace(self, categories: Sequence[str]) -> None:
+        """From now on record these categories, see `harness.browser.tracing`; raises TrialFailed like `load`."""
 
     def end_trace(self, path: Path) -> None:
         """Write what was recorded as gzipped JSON in Chromium's trace format; raises TrialFailed like `load`."""

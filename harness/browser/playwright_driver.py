@@ -111,9 +111,9 @@ class PlaywrightBrowser:
                     found += world.entries(_sender(self._context.new_cdp_session(frame)), (Error,))
         return found
 
-    def start_trace(self) -> None:
+    def start_trace(self, categories: Sequence[str]) -> None:
         try:
-            tracing.start(self._send)
+            tracing.start(self._send, categories)
         except Error as error:
             raise _page_error(error) from error
 

@@ -108,9 +108,9 @@ class SeleniumBrowser:
         except DRIVER_FAILURES as error:
             raise _page_error(error) from error
 
-    def start_trace(self) -> None:
+    def start_trace(self, categories: Sequence[str]) -> None:
         try:
-            tracing.start(self._send)
+            tracing.start(self._send, categories)
         except DRIVER_FAILURES as error:
             raise _page_error(error) from error
 

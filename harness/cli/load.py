@@ -24,7 +24,7 @@ from harness.model.settings import Replay
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.observing import TRACE
+from harness.study.observing import FILM, TRACE, refuse_unfilmable
 from harness.study.plan import PlannedTrial
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
@@ -68,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--timeout-s is {arguments.timeout_s:g}; it must be 1 to 3600")
     if arguments.bodies and not arguments.keep:
         raise UsageError("--bodies goes with --keep DIR: they are kept in the HAR there")
+    if arguments.film and not arguments.keep:
+        raise UsageError("--film goes with --keep DIR: its pictures are stored there")
     variant = parse_variant(arguments.variant)
     link = link_of(arguments)
     engine, protocol = engine_and_protocol(arguments)
@@ -91,7 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
     if hint:
         print(hint, file=sys.stderr)
     archive = variant_of(open_archive(archives_root(), arguments.name), variant, engine)
-    keep = KEPT + (BODIES,) * arguments.bodies if arguments.keep else ()
+    kept = (*KEPT, *(BODIES,) * arguments.bodies, *(FILM,) * arguments.film)
+    refuse_unfilmable(kept, [engine])
+    keep = kept if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
     def command() -> int:
@@ -125,7 +129,8 @@ def _vitals(seen: Observation) -> str:
     """Those that were waited for."""
     if seen.settled is None:
         return ""
-    found = f"{_ms(seen.lcp_ms)} largest paint, {_score(seen.cls)} layout shift, {_ms(seen.tbt_ms)} blocked, "
+    film = f"{_ms(seen.speed_index_ms)} Speed Index, " if seen.filmed else ""
+    found = f"{film}{_ms(seen.lcp_ms)} largest paint, {_score(seen.cls)} layout shift, {_ms(seen.tbt_ms)} blocked, "
     return found if seen.settled else f"{found}not settled, "
 
 

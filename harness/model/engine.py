@@ -20,6 +20,13 @@ CODINGS_OF_2012 = frozenset({"gzip", "deflate"})
 # Metrics that only an engine tells which tells of paints and tasks, and has a trace.
 OF_PAINTS = ("fcp_ms", "lcp_ms", "cls", "tbt_ms", "observed_ms", "dropped_entries", "unread_frames")
 OF_THE_TRACE = ("main_thread_ms", "script_ms", "style_layout_ms", "paint_ms", "parse_ms", "gc_ms")
+OF_THE_FILM = (
+    "speed_index_ms",
+    "first_visual_change_ms",
+    "last_visual_change_ms",
+    "visually_complete_85_ms",
+    "film_frames",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +90,7 @@ class Engine(StrEnum):
             tells_of_paints=True,
             slows_cpu=True,
             keeps_cache=True,
-            unseen=frozenset({"speed_index_ms", "spdy_streams"}),
+            unseen=frozenset({"spdy_streams"}),
         ),
     )
     QTWEBKIT = (
@@ -99,13 +106,13 @@ class Engine(StrEnum):
             takes=frozenset({WEBP}),
             unseen=frozenset(
                 {
-                    "speed_index_ms",
                     "cache_hits",
                     "at_full_speed",
                     "tls_resumed",
                     "h2_stream_window_bytes",
                     *OF_PAINTS,
                     *OF_THE_TRACE,
+                    *OF_THE_FILM,
                 }
             ),
         ),

@@ -54,6 +54,7 @@ class Source(StrEnum):
     TIMELINE = "page's timeline"
     VITALS = "vitals"  # the page's timelines, until the page has come to rest
     TRACE = "trace"
+    FILM = "film"
     CONSOLE = "page's console"
     VIEWPORT = "viewport"
     BROWSER_LOG = "browser's log"  # Chromium's NetLog; QtWebKit's network and its hop
@@ -64,7 +65,6 @@ class Source(StrEnum):
     GENERATOR = "generator"
     SERVER_STATUS = "server's status"
     ALL = "all of these"
-    NOWHERE = "nowhere yet"
 
 
 class MetricTable(StrEnum):

@@ -13,7 +13,7 @@ from harness.model.metric import Column, MetricTable, Source, Unit, metric, metr
 
 MS, S, BYTES, COUNT = Unit.MS, Unit.S, Unit.BYTES, Unit.COUNT
 TIMELINE, BROWSER_LOG, SERVER_LOG = Source.TIMELINE, Source.BROWSER_LOG, Source.SERVER_LOG
-VITALS = Source.VITALS
+VITALS, FILM = Source.VITALS, Source.FILM
 BOTH_LOGS, EMULATOR, PROC = Source.BOTH_LOGS, Source.EMULATOR, Source.PROC
 TRAFFIC, SERVER, OTHER_TIMES = MetricTable.TRAFFIC, MetricTable.SERVER, MetricTable.OTHER_TIMES
 
@@ -115,8 +115,30 @@ class Observation:
         Source.TRACE,
         "the ten longest tasks of the whole trace, with the script that ran longest in each",
     )
+    filmed: bool | None = metric(
+        "Filmed", Unit.FLAG, FILM, "true when the page was filmed while it loaded, else null"
+    )
     speed_index_ms: float | None = metric(
-        "Speed index", MS, Source.NOWHERE, "null: not measured yet", Column(OTHER_TIMES, 6)
+        "Speed index",
+        MS,
+        FILM,
+        "Speed Index: the time until `last_visual_change_ms`, each part of it times what was not yet seen",
+        Column(OTHER_TIMES, 6),
+    )
+    first_visual_change_ms: float | None = metric(
+        "First change", MS, FILM, "when the first picture came that differs from that at navigation start"
+    )
+    last_visual_change_ms: float | None = metric(
+        "Last change", MS, FILM, "when the last picture came that differs from the one before"
+    )
+    visually_complete_85_ms: float | None = metric(
+        "85 % complete", MS, FILM, "when visual progress first was 85 % or more"
+    )
+    film_frames: int | None = metric(
+        "Frames", COUNT, FILM, "pictures of the film that differ from the one before"
+    )
+    film_cut: bool | None = metric(
+        "Film cut", Unit.FLAG, FILM, "whether the film ends before the page came to rest, for want of room"
     )
     requests: int | None = metric(
         "Requests",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -16,6 +16,7 @@ from harness.input.shown import shown
 from harness.model.compression import RECORDED, Compression
 from harness.model.condition import FULL_SPEED, USUAL_FACTOR, Origins, slowdown_of
 from harness.model.device import DESKTOP, DEVICES
+from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Backend, Link
 from harness.model.pageset import refuse_overlap
@@ -37,7 +38,7 @@ from harness.study.companions import companions_of
 from harness.study.enginekeys import by_engine, drivers_in, engines_in
 from harness.study.factorfile import factors_in
 from harness.study.linkfile import links_of
-from harness.study.observing import TRACE, vitals_in
+from harness.study.observing import FILM, TRACE, refuse_unfilmable, vitals_in
 from harness.study.onlyfigures import with_figures
 from harness.study.pageset import pages_of
 from harness.study.publishedfile import publication_of
@@ -49,7 +50,7 @@ from harness.study.workloadfile import workloads_of
 
 # What a study can have kept of each trial; the series of a crowd are kept anyway.
 KEPT_FILES: Mapping[Kind, tuple[str, ...]] = {
-    Kind.LOAD: ("har", "bodies", "netlog", "pcap", "screenshot", TRACE),
+    Kind.LOAD: ("har", "bodies", "netlog", "pcap", "screenshot", TRACE, FILM),
     Kind.USERS: (),
     Kind.REQUESTS: ("output",),
 }
@@ -174,7 +175,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         trials=Trials.parse(data.get("trials", USUAL_TRIALS)),
         seed=int(keys.number(data, "seed", 0, 0, 2**63 - 1, whole=True)) if "seed" in data else None,
         timeout_s=keys.number(data, "timeout_s", 60, 1, 3600),
-        keep=_kept(data, kind),
+        keep=_kept(data, kind, engines),
         aa=keys.truth(data, "aa", default=Study.aa),
         cpu_slowdowns=tuple(slowdown_of(each) for each in _one_or_more(data, "cpu_slowdown", FULL_SPEED)),
         caches=tuple(keys.enum("cache", each, Cache) for each in _one_or_more(data, "cache", Cache.COLD)),
@@ -213,11 +214,12 @@ def _refuse_namesakes(links: tuple[Link, ...], usual: tuple[Link, ...]) -> None:
             )
 
 
-def _kept(data: Mapping[str, Any], kind: Kind) -> tuple[str, ...]:
-    """What is kept of each trial; StudyError for bodies that nothing would hold."""
+def _kept(data: Mapping[str, Any], kind: Kind, engines: Iterable[Engine]) -> tuple[str, ...]:
+    """What is kept of each trial; StudyError for bodies that nothing would hold, and for films that cannot be."""
     kept = keys.choices(data, "keep", KEPT_FILES[kind], ())
     if "bodies" in kept and "har" not in kept:
         raise StudyError('keep: "bodies" are kept in the HAR; name "har", too, or leave "bodies" out')
+    refuse_unfilmable(kept, engines)
     return kept
 
 

@@ -11,6 +11,7 @@ from harness.browser.browserlog import BrowserLog, Request
 from harness.link.account import LinkAccount
 from harness.model.protocol import Protocol
 from harness.model.revisit import Cache
+from harness.trial.film import Film
 from harness.trial.lateness import Lateness
 from harness.trial.mainthread import MainThread
 from harness.trial.running import Stretch
@@ -60,6 +61,8 @@ class Evidence:
     link_account: LinkAccount | None = None
     since_1970_us: int = 0
     runs: tuple[Stretch, ...] = ()
+    filmed: bool = False
+    film: Film | None = None
 
     @property
     def served_by_protocol(self) -> tuple[ServedRequest, ...]:

@@ -14,6 +14,7 @@ from harness.system.processtree import ForeignCpu
 from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client
 from harness.trial.evidence import Evidence
+from harness.trial.film import Film
 from harness.trial.lateness import Lateness
 from harness.trial.mainthread import MainThread
 from harness.trial.running import Stretch
@@ -55,6 +56,9 @@ class Gatherer:
         self.main_thread: MainThread | None = None
         self.link_account: LinkAccount | None = None
         self.runs: tuple[Stretch, ...] = ()
+        self.trace_end_ms: float | None = None
+        self.filmed = False
+        self.film: Film | None = None
         self._end: Instant | None = None
 
     def begin(self) -> None:
@@ -119,6 +123,8 @@ class Gatherer:
             link_account=self.link_account,
             since_1970_us=(time.time_ns() - time.monotonic_ns()) // 1000,
             runs=self.runs,
+            filmed=self.filmed,
+            film=self.film,
         )
 
 

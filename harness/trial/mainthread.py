@@ -1,4 +1,4 @@
-"""What the page's main thread was busy with, from Chromium's trace of the load. Pure but for reading the file.
+"""What the page's main thread was busy with, from Chromium's trace of the load. Pure.
 
 Each moment counts for the innermost event that runs then, as in Lighthouse (core/lib/tracehouse/task-groups.js), whose
 groups these are: events of no group count for the one they run in.
@@ -6,13 +6,10 @@ groups these are: events of no group count for the one they run in.
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from harness.input.shown import clipped
@@ -20,7 +17,6 @@ from harness.input.shown import clipped
 TASK = "RunTask"
 LONGEST_TASKS = 10
 LONGEST_URL = 300  # characters
-LARGEST_BYTES = 150_000_000  # of a trace, unpacked: its reading takes some ten times that
 CLOCK_US = 1500  # the trace and the times of the page are of one clock; a start is told in steps of 0.1 ms and rounded
 
 
@@ -91,17 +87,6 @@ class _OpenTask:
     start: float
     end: float
     scripts: Counter[str] = field(default_factory=Counter)
-
-
-def read_main_thread(path: Path, navigation_start_ms: float, load_ms: float) -> MainThread | None:
-    """`main_thread` of a trace file; None when it is cut off, too large, or does not hold this load."""
-    try:
-        with gzip.open(path, "rb") as file:
-            text = file.read(LARGEST_BYTES + 1)
-        events = json.loads(text)["traceEvents"] if len(text) <= LARGEST_BYTES else []
-    except (OSError, EOFError, ValueError, KeyError):
-        return None
-    return main_thread(events, navigation_start_ms, load_ms)
 
 
 def main_thread(

@@ -38,6 +38,8 @@ def observe(evidence: Evidence) -> Observation:
         **({key: timeline.get(key) for key in TIMELINE_METRICS} | _vitals(evidence)),
         traced=evidence.traced or None,
         **_main_thread(evidence.main_thread),
+        filmed=evidence.filmed or None,
+        **_film(evidence),
         requests=len(requests) if seen else None,
         requests_after_load=len(evidence.page_requests) - len(requests) if seen else None,
         failed_requests=len(failed) if seen else None,
@@ -132,6 +134,21 @@ def _main_thread(found: MainThread | None) -> dict[str, Any]:
         "main_thread_ms": found.busy_ms,
         **{f"{group.name.lower()}_ms": took for group, took in found.groups.items()},
         "longest_tasks": tuple(map(str, found.longest)),
+    }
+
+
+def _film(evidence: Evidence) -> dict[str, Any]:
+    """Of a page that is the one asked for."""
+    film = evidence.film
+    if film is None or not evidence.times:
+        return {}
+    return {
+        "speed_index_ms": film.speed_index_ms,
+        "first_visual_change_ms": film.first_change_ms,
+        "last_visual_change_ms": film.last_change_ms,
+        "visually_complete_85_ms": film.mostly_complete_ms,
+        "film_frames": len(film.frames),
+        "film_cut": film.cut,
     }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.browser import tracing
 from harness.browser.driver import Browser
 from harness.browser.screens import take_screens
 from harness.errors import TestbedFailed
@@ -18,7 +19,7 @@ from harness.model.observation import Observation
 from harness.model.revisit import Cache
 from harness.outcome import Outcome, TrialFailed
 from harness.records import Record, not_run
-from harness.study.observing import TRACE
+from harness.study.observing import FILM, TRACE
 from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
 from harness.system.processtree import ForeignCpu, cpu_seconds
@@ -27,15 +28,17 @@ from harness.testbed.testbed import Client, Testbed
 from harness.trial.browsers import Drivers, FreshBrowser
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.firstvisit import RETURN_S, visit
+from harness.trial.film import FOLDER, film_of
 from harness.trial.gatherer import Gatherer
 from harness.trial.har import BODIES, HAR, keep_har
 from harness.trial.judge import ending
 from harness.trial.lateness import watching
-from harness.trial.mainthread import read_main_thread
+from harness.trial.mainthread import main_thread
 from harness.trial.observe import observe
 from harness.trial.settling import LIMIT_S, settles
 from harness.trial.started import started
 from harness.trial.timeline import parsed
+from harness.trial.tracefile import read_trace
 from harness.trial.vitals import NOT_SETTLED, Vitals, vitals
 from harness.trial.watchdog import Watchdog
 
@@ -172,7 +175,7 @@ class _Attempt:
             trace = self._start_trace(browser, watch)
             self._navigate(browser, fresh, client, watch)
             self._ask(browser, fresh, screens, watch)
-            self._observe_on(browser, client, trace, watch)
+            self._observe_on(browser, client, watch, trace=trace)
 
     def _hold_timers(self, browser: Browser, watch: Watchdog) -> Path | None:
         """The folder for pictures of the page's screenfuls, for which its timers are held; None without any."""
@@ -218,21 +221,23 @@ class _Attempt:
             with watch.limit(options.answer_s, "picture of the page"):
                 browser.screenshot(screenshot)
 
-    def _start_trace(self, browser: Browser, watch: Watchdog) -> Path | None:
-        """The file of the trace, which has begun; None without any."""
-        trace = self._kept(TRACE, "trace.json.gz") if self._observable else None
-        if trace is not None:
+    def _start_trace(self, browser: Browser, watch: Watchdog) -> bool:
+        """Whether a trace has begun: of tasks, of the pictures of a film, or of both."""
+        seen, keep = self.seen, self.options.keep
+        seen.traced, seen.filmed = (self._observable and each in keep for each in (TRACE, FILM))
+        categories = (*tracing.TASKS * seen.traced, *tracing.PICTURES * seen.filmed)
+        if categories:
+            self.files.mkdir(parents=True, exist_ok=True)
             with watch.limit(self.options.answer_s, "start of the trace"):
-                browser.start_trace()
-            self.seen.traced = True
-        return trace
+                browser.start_trace(categories)
+        return bool(categories)
 
-    def _observe_on(self, browser: Browser, client: Client, trace: Path | None, watch: Watchdog) -> None:
+    def _observe_on(self, browser: Browser, client: Client, watch: Watchdog, *, trace: bool) -> None:
         """What the page does after its load. Nothing of it makes the load count, or not count: a page that hangs,
         crashes or goes elsewhere now has no vitals, and no trace.
         """
-        wanted = self.options.vitals and self._observable
-        if not wanted and trace is None:
+        wanted = self._observable and (self.options.vitals or self.seen.filmed)
+        if not wanted and not trace:
             return
         self.seen.end()
         with contextlib.suppress(TrialFailed):
@@ -240,9 +245,10 @@ class _Attempt:
                 self.seen.vitals = NOT_SETTLED
                 with watch.limit(LIMIT_S + self.options.answer_s, "rest of the page"):
                     self.seen.vitals = self._vitals(browser, client)
-            if trace is not None:
+            if trace:
+                self.seen.trace_end_ms = time.monotonic() * 1e3
                 with watch.limit(TRACE_S, "trace of the page"):
-                    browser.end_trace(trace)
+                    browser.end_trace(self._trace)
 
     def _vitals(self, browser: Browser, client: Client) -> Vitals:
         rest = settles(browser, client.link, self.planned.condition.link.rtt_ms)
@@ -273,11 +279,24 @@ class _Attempt:
         self._read_trace()
 
     def _read_trace(self) -> None:
-        """What the main thread did, from the trace that was kept; that costs no trial its time."""
-        trace, times = self.files / "trace.json.gz", self.seen.timeline or {}
+        """What the main thread did, and the film; that costs no trial its time."""
+        seen, times = self.seen, self.seen.timeline or {}
         begin, took = times.get("navigation_start_ms"), times.get("plt_ms")
-        if self.seen.traced and trace.exists() and begin is not None and took is not None:
-            self.seen.main_thread = read_main_thread(trace, begin, took)
+        if seen.trace_end_ms is None or not self._trace.exists():
+            return
+        if begin is not None and took is not None:
+            events = read_trace(self._trace)
+            seen.main_thread = main_thread(events, begin, took) if seen.traced else None
+            seen.film = film_of(events, begin, seen.trace_end_ms) if seen.filmed else None
+        if seen.film is not None:
+            seen.film.store(self.files / FOLDER)
+        if not seen.traced:
+            self._trace.unlink()
+
+    @property
+    def _trace(self) -> Path:
+        """Kept of a load that is traced; of one that is filmed alone it is read and removed."""
+        return self.files / "trace.json.gz"
 
     def _kept(self, kind: str, name: str) -> Path | None:
         """The path of a file the study wants kept, its folder made; None when it does not want it."""

@@ -12,10 +12,12 @@ from playwright.sync_api import Dialog, Locator, Page, sync_playwright
 from analysis.evaluation.loadchanges import changes
 from analysis.evaluation.medianloads import median_loads
 from analysis.evaluation.results import Results, evaluate
+from analysis.report.filmview import PICTURE_PIXELS
 from analysis.report.report import build
 from analysis.runs.rundirectory import load as load_run
 from harness.system.program import find_program
 from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic_film import keep_films
 from tests.unit.analysis.synthetic_har import HOSTILE_URLS, entry, keep_hars, load
 
 pytestmark = pytest.mark.side_by_side
@@ -33,8 +35,8 @@ SLOW_REQUESTS = 5000
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first condition's median load has hostile names, the second's 5,000 requests."""
-    made = keep_hars(RUN.write(tmp_path_factory.mktemp("runs") / "run"), 100)
+    """The first condition's median load has hostile names, the second's 5,000 requests; all were filmed."""
+    made = keep_films(keep_hars(RUN.write(tmp_path_factory.mktemp("runs") / "run"), 100))
     first, second = median_loads(evaluate([load_run(made)])).loads[:2]
     hostile = load(5, first.plt_ms)
     hostile["log"]["entries"] += [entry(url, 10 + number) for number, url in enumerate(HOSTILE_URLS)]
@@ -91,7 +93,7 @@ def test_hostile_names_are_shown_as_text(page: Page) -> None:
     shown = names(part(page, "upper"))
     assert "script>" in shown  # the last part of a path that is markup
     assert any("onerror" in each for each in shown)
-    assert page.locator("#waterfalls img, #waterfalls [data-part=upper] script").count() == 0
+    assert page.locator("#waterfalls [data-part=upper] :is(img, script)").count() == 0
 
 
 def test_5000_requests_can_be_walked_through_by_keyboard(page: Page) -> None:
@@ -171,6 +173,36 @@ def test_pointing_tells_of_a_request_and_the_time_in_both(page: Page) -> None:
     assert part(page, "told").inner_text().startswith("2 of ")
     assert part(page, "time").inner_text().endswith((" ms", " s"))
     assert page.locator("#waterfalls .cursor").is_visible()
+
+
+def test_films_run_along_the_waterfalls_and_one_cursor_through_both(page: Page) -> None:
+    part(page, "first").select_option("2")
+    part(page, "second").select_option("3")
+    for name in ("upper", "lower"):
+        pictures = part(page, f"{name}-film").locator("img")
+        assert pictures.count() > 4
+        assert (
+            pictures.last.evaluate("(picture) => picture.complete && picture.naturalWidth") == PICTURE_PIXELS
+        )
+        assert part(page, f"{name}-seen").inner_text() == f"{name}, at the end: 100 %"
+    box = part(page, "upper-film").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 262, box["y"] + 10)
+    told = [part(page, f"{name}-seen").inner_text() for name in ("upper", "lower")]
+    assert all(each.endswith(": 0 %") for each in told)
+    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 10)
+    told = [part(page, f"{name}-seen").inner_text() for name in ("upper", "lower")]
+    assert all(each.endswith(": 100 %") for each in told)
+    assert page.locator("#waterfalls .cursor").is_visible()
+
+
+def test_the_film_follows_the_chosen_request(page: Page) -> None:
+    part(page, "upper").focus()
+    page.keyboard.press("Home")
+    early = part(page, "upper-seen").inner_text()
+    page.keyboard.press("End")
+    assert early != part(page, "upper-seen").inner_text()
+    assert early.startswith("upper, at ")
 
 
 def test_it_fits_a_phone(page: Page) -> None:

@@ -53,8 +53,10 @@ class QtWebKitBrowser:
     def entries(self) -> Sequence[Mapping[str, Any]]:
         raise TrialFailed(Outcome.PAGE_ERROR, "this engine does not tell of paints; that takes Chromium")
 
-    def start_trace(self) -> None:
-        raise TrialFailed(Outcome.PAGE_ERROR, "this engine has no trace; that takes Chromium")
+    def start_trace(self, categories: Sequence[str]) -> None:
+        raise TrialFailed(
+            Outcome.PAGE_ERROR, f"this engine has no trace of {', '.join(categories)}; that takes Chromium"
+        )
 
     def end_trace(self, path: Path) -> None:
         raise TrialFailed(

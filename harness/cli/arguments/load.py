@@ -72,6 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--bodies", action="store_true", help="with --keep: the HAR holds all bodies")
     parser.add_argument(
+        "--film",
+        action="store_true",
+        help="with --keep: film the load until the page comes to rest (it then takes some per cent longer)",
+    )
+    parser.add_argument(
         "--vitals",
         action="store_true",
         help="observe the page until it comes to rest (2 to 10 s more): largest paint, layout shift, blocked time",

@@ -60,7 +60,7 @@ def test_many_requests_and_many_loads_are_cut_and_it_says_so() -> None:
     assert len(found.data) <= MOST_BYTES + 10_000
     kept = len(json.loads(found.data)["loads"])
     assert 1 < kept < 20
-    assert f"Of 20 conditions that kept HARs, {kept} are here." in found.note
+    assert f"Of 20 conditions that kept HARs or films, {kept} are here." in found.note
     assert f"the first 5,000 requests are here; {kept * 10:,} later ones are not" in found.note
 
 

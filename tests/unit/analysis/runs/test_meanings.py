@@ -70,12 +70,13 @@ def test_a_run_that_went_on_with_a_newer_version_is_told_apart_record_by_record(
     assert list(run.records["lcp_ms"].isna()) == [True, False, True, False]
 
 
+@pytest.mark.parametrize("mark", ["traced", "filmed"])
 @pytest.mark.parametrize("read", [lambda pair: evaluate([load(each) for each in pair]), None])
-def test_traced_and_other_loads_are_refused(
-    pair: tuple[Path, Path], read: Callable[[tuple[Path, Path]], Any] | None
+def test_loads_that_were_observed_at_a_cost_and_others_are_refused(
+    pair: tuple[Path, Path], read: Callable[[tuple[Path, Path]], Any] | None, mark: str
 ) -> None:
-    change(pair[1], lambda _: {"traced": True})
-    with pytest.raises(RecordsError, match=r"trials of chromium were traced in .* report these runs apart"):
+    change(pair[1], lambda _: {mark: True})
+    with pytest.raises(RecordsError, match=rf"trials of chromium were {mark} in .* report these runs apart"):
         read(pair) if read else read_pair(*pair, None, 0.03)
-    change(pair[0], lambda _: {"traced": True})
+    change(pair[0], lambda _: {mark: True})
     assert evaluate([load(each) for each in pair]).cells["n"].sum() == 8

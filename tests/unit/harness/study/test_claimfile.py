@@ -131,7 +131,7 @@ def test_a_budget_needs_no_reference_and_no_subject() -> None:
         ),
         (H2 + 'metric = "plt"', "metric: unknown 'plt' (did you mean plt_ms?)"),
         (H2 + 'metric = "tls"', "metric: tls is no number"),
-        (H2 + 'metric = "speed_index_ms"', "metric: chromium does not tell speed_index_ms"),
+        (H2 + 'metric = "spdy_streams"', "metric: chromium does not tell spdy_streams"),
         (
             'metric = "lcp_ms"\nat_most = 2500',
             "metric: qtwebkit does not tell lcp_ms; name another one, or leave qtwebkit out by where",

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
 from typing import Any
 
-from harness.trial.mainthread import LONGEST_TASKS, MainThread, ThreadWork, main_thread, read_main_thread
+from harness.trial.mainthread import LONGEST_TASKS, MainThread, ThreadWork, main_thread
 
 START_MS = 7000.0  # navigation start on the clock of the trace
 
@@ -77,14 +74,3 @@ def test_what_was_before_the_navigation_and_other_navigations_do_not_count() -> 
     assert main_thread(TRACE, START_MS + 50, 200.0) is None
     assert found_in([NAVIGATION, span("RunTask", -30, 20)]).busy_ms == 0
     assert found_in([NAVIGATION, span("RunTask", -30, 40)]).busy_ms == 10
-
-
-def test_a_trace_that_is_cut_off_or_none_tells_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "trace.json.gz"
-    whole = gzip.compress(json.dumps({"traceEvents": TRACE}).encode())
-    path.write_bytes(whole)
-    assert read_main_thread(path, START_MS, 200.0) == main_thread(TRACE, START_MS, 200.0)
-    for text in (whole[:-20], b"", b"{}", gzip.compress(b"{}"), gzip.compress(b"[1")):
-        path.write_bytes(text)
-        assert read_main_thread(path, START_MS, 200.0) is None
-    assert read_main_thread(tmp_path / "none", START_MS, 200.0) is None

@@ -11,6 +11,7 @@ from harness.browser.browserlog import ABORTED, BrowserLog, Connection, Exchange
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.trial.evidence import BROWSER, Evidence
+from harness.trial.film import Film, Frame
 from harness.trial.judge import verdict
 from harness.trial.lateness import Lateness
 from harness.trial.mainthread import MainThread, Task, ThreadWork
@@ -181,3 +182,18 @@ def test_a_request_cancelled_by_the_page_is_not_lost() -> None:
     seen = with_requests(request(START), cancelled)
     assert verdict(seen) == (Outcome.OK, None)
     assert observe(seen).failed_requests == 0
+
+
+def test_a_film_is_told_of_the_page_that_was_asked_for_alone() -> None:
+    frames = (Frame(0, b"", 0.0), Frame(100, b"", 0.5), Frame(300, b"", 1.0))
+    found = evidence(filmed=True, film=Film(320, 164, 900, False, frames))
+    seen = observe(found)
+    assert (seen.filmed, seen.film_frames, seen.film_cut, seen.speed_index_ms) == (True, 3, False, 200)
+    assert (seen.first_visual_change_ms, seen.visually_complete_85_ms, seen.last_visual_change_ms) == (
+        100,
+        300,
+        300,
+    )
+    other = observe(replace(found, timeline=None))
+    assert (other.filmed, other.film_frames, other.speed_index_ms) == (True, None, None)
+    assert observe(evidence()).filmed is None

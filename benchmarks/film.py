@@ -1,0 +1,221 @@
+"""What filming costs, how many frames a second it takes, and its Speed Index beside others. A quarter of an hour.
+
+    .venv/bin/python -m benchmarks.film [--blocks 20] [--page agency] [--only cost rate known speedline] [--store DIR]
+
+`cost` loads a page in blocks of three (nothing, nothing again, filmed) in a random order, with both drivers: the ratio
+of `plt_ms` to nothing with its 95 % interval, by the statistic of reports. `rate` films a page in which something
+always moves. `known` films a page that tells when each of its boxes was painted. `speedline` gives the films of pages
+to Lighthouse's own implementation, which npm fetches into a cache of this benchmark; `--store` keeps films and answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import math
+import random
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from analysis.runs.filmfile import FILE, Film, read_film
+from analysis.statistics.contrast import CONFIDENCE, contrast
+from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
+from harness.model.condition import Condition, Origins
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.observation import Observation
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
+from harness.study.observing import FILM
+from harness.study.plan import PlannedTrial
+from harness.system.cache import cache_folder
+from harness.system.command import Command
+from harness.system.enclosure import enclosed
+from harness.system.program import run
+from harness.testbed.environment import describe_machine
+from harness.trial.bench import Bench, bench
+from harness.trial.trial import TrialOptions, run_trial
+from sites.archive import Archive, Response, archives_root, open_archive, write_archive
+from sites.warc import About
+
+PARTS = ("cost", "rate", "known", "speedline")
+PAGES = ("agency", "icons-2013", "text-100k")  # of `speedline`
+LINK = Link.of(20, 40)
+DRIVERS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
+SPEEDLINE = "speedline-core@1.4.3"
+CACHE = cache_folder() / "benchmark-film"
+NPM, NODE = (Path(sys.executable).parent / name for name in ("npm", "node"))
+SECONDS = 600
+# Given the pictures as a trace of Chromium has them, it answers with the Speed Index and each frame's progress.
+ASKED = """const told = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
+require(process.argv[2])(told.events, {timeOrigin: told.begin, include: "speedIndex"}).then((found) => {
+  const progress = found.frames.map((each) => each.getProgress());
+  console.log(JSON.stringify({speed_index_ms: found.speedIndex, progress}));
+});"""
+MOVING = """<style>@keyframes turn { to { transform: rotate(360deg) } }
+div { width: 300px; height: 300px; background: #c03020; animation: turn 1s linear infinite }</style><div></div>"""
+
+
+def made_pages(root: Path) -> dict[str, Archive]:
+    """The pages of our own."""
+    found = {}
+    for name, body in (("known", KNOWN), ("moving", MOVING)):
+        url = f"https://{name}.example/"
+        text = f"<!doctype html><title>{name}</title><body>{body}</body>".encode()
+        page = Response(url=url, status=200, headers=(("Content-Type", "text/html"),), body=text)
+        found[name] = write_archive(root, name, About(url, "benchmark", "", ()), [page])
+    return found
+
+
+def loaded(
+    opened: Bench, page: str, driver: Driver, number: int, files: Path, options: TrialOptions
+) -> Observation | None:
+    """What one load showed; None when it does not count."""
+    condition = Condition(
+        page=page,
+        protocol=Protocol.H2,
+        link=LINK,
+        engine=Engine.CHROMIUM,
+        driver=driver,
+        origins=Origins.SINGLE,
+        server="caddy",
+    )
+    planned = PlannedTrial(f"{number:05d}", number, number, condition)
+    record = run_trial(opened.testbed, opened.drivers, planned, options, files)
+    if record.outcome is Outcome.OK:
+        return record.observation
+    print(f"  not counted: {page}: {record.outcome}: {record.reason}")
+    return None
+
+
+def cost(opened: Bench, page: str, driver: Driver, blocks: int) -> Iterator[tuple[str, list[float]]]:
+    """The log ratios to nothing of nothing again and of a filmed load."""
+    kinds: Mapping[str, tuple[str, ...]] = {"nothing": (), "nothing again": (), "filmed": (FILM,)}
+    source = random.Random(1)  # noqa: S311  # an order, not a secret
+    ratios: dict[str, list[float]] = {name: [] for name in kinds if name != "nothing"}
+    for block in range(1, blocks + 1):
+        took: dict[str, float] = {}
+        for name in source.sample(list(kinds), len(kinds)):
+            with TemporaryDirectory() as kept:
+                seen = loaded(opened, page, driver, block, Path(kept), TrialOptions(keep=kinds[name]))
+            if seen is not None and seen.plt_ms:
+                took[name] = seen.plt_ms
+        for name, values in ratios.items():
+            if name in took and "nothing" in took:
+                values.append(math.log(took[name] / took["nothing"]))
+    yield from ratios.items()
+
+
+def told_cost(name: str, ratios: Sequence[float]) -> str:
+    found = contrast(np.array(ratios))
+    low, high = found.interval(CONFIDENCE)
+    interval = f"{math.exp(low):.3f} to {math.exp(high):.3f}"
+    return f"{name}: plt_ms x {math.exp(found.centre):.3f} ({interval}, {found.method}), n = {len(ratios)}"
+
+
+def told_rate(opened: Bench, driver: Driver) -> str:
+    """Frames a second while something moves."""
+    with TemporaryDirectory() as kept:
+        loaded(opened, "moving", driver, 1, Path(kept), TrialOptions(keep=(FILM,)))
+        times = [each.at_ms for each in read_film(Path(kept) / FILE).frames[1:]]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    rate = 1000 * len(gaps) / (times[-1] - times[0])
+    return f"{rate:.1f} frames/s, median gap {statistics.median(gaps):.1f} ms, longest {max(gaps):.1f} ms"
+
+
+def told_known(opened: Bench, driver: Driver, loads: int) -> str:
+    """The Speed Index over the mean of the times at which boxes were painted."""
+    ratios = []
+    for number in range(1, loads + 1):
+        with TemporaryDirectory() as kept:
+            options = TrialOptions(keep=(FILM,), linger_s=FOR_S)
+            seen = loaded(opened, "known", driver, number, Path(kept), options)
+        if seen is not None and seen.speed_index_ms:
+            ratios.append(seen.speed_index_ms / statistics.mean(painted_ms(seen.console_errors or ())))
+    middle, worst = statistics.median(ratios), max(ratios, key=lambda each: abs(each - 1))
+    return f"Speed Index x {middle:.4f} of the painted one, worst {worst:.4f}, n = {len(ratios)}"
+
+
+def fetch_speedline() -> None:
+    if not (CACHE / "node_modules" / "speedline-core").is_dir():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        fetch = Command.of(NPM, "install", "--prefix", CACHE, "--no-save", "--ignore-scripts", SPEEDLINE)
+        run(fetch, timeout_s=SECONDS, cwd=CACHE)
+
+
+def by_speedline(film: Film) -> Mapping[str, object]:
+    """What Lighthouse's implementation makes of the same pictures."""
+    begin = 1_000_000  # us; a time of 0 it takes for none
+    events = [
+        {
+            "name": "Screenshot",
+            "cat": "disabled-by-default-devtools.screenshot",
+            "ts": begin + each.at_ms * 1000,
+            "args": {"snapshot": base64.b64encode(each.path.read_bytes()).decode()},
+        }
+        for each in film.frames
+    ]
+    with TemporaryDirectory() as folder:
+        asked = Path(folder) / "asked.json"
+        asked.write_text(json.dumps({"begin": begin, "events": events}))
+        node = Command.of(NODE, "-e", ASKED, asked, CACHE / "node_modules" / "speedline-core")
+        found: Mapping[str, object] = json.loads(run(node, timeout_s=SECONDS))
+    return found
+
+
+def beside_speedline(opened: Bench, page: str, store: Path | None) -> str:
+    with TemporaryDirectory() as kept:
+        files = store / page if store else Path(kept)
+        seen = loaded(opened, page, DRIVERS[0], 1, files, TrialOptions(keep=(FILM,)))
+        if seen is None or seen.speed_index_ms is None:
+            return "no film"
+        theirs = by_speedline(read_film(files / FILE))
+        if store:
+            ours = {"speed_index_ms": seen.speed_index_ms}
+            told = {"package": SPEEDLINE, **theirs}
+            (files / "speedline.json").write_text(json.dumps({"ours": ours, "theirs": told}, indent=1))
+    return f"{seen.speed_index_ms:.1f} ms, speedline {theirs['speed_index_ms']:.1f} ms, {seen.film_frames} frames"
+
+
+def measure(page: str, blocks: int, only: Sequence[str], store: Path | None) -> int:
+    with TemporaryDirectory() as root:
+        archives = {name: open_archive(archives_root(), name) for name in {page, *PAGES}}
+        with bench({**archives, **made_pages(Path(root))}, [Protocol.H2]) as opened:
+            for driver in DRIVERS if {"cost", "rate", "known"} & set(only) else ():
+                if "cost" in only:
+                    for name, ratios in cost(opened, page, driver, blocks):
+                        print(f"{driver}, {page}: {told_cost(name, ratios)}", flush=True)
+                if "rate" in only:
+                    print(f"{driver}: {told_rate(opened, driver)}", flush=True)
+                if "known" in only:
+                    print(f"{driver}: {told_known(opened, driver, 10)}", flush=True)
+            if "speedline" in only:
+                for name in PAGES:
+                    print(f"{name}: {beside_speedline(opened, name, store)}", flush=True)
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--blocks", type=int, default=20)
+    parser.add_argument("--page", default=PAGES[0])
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--store", type=Path)
+    arguments = parser.parse_args()
+    if "speedline" in arguments.only:
+        fetch_speedline()  # before the enclosure, which has no network
+    machine = describe_machine()
+    print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
+    store = arguments.store.absolute() if arguments.store else None
+    return enclosed(lambda: measure(arguments.page, arguments.blocks, arguments.only, store))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

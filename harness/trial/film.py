@@ -1,0 +1,148 @@
+"""The film of a load: the pictures that its tab showed, from Chromium's trace, what they tell. Pure but for `store`.
+
+The browser takes the pictures itself, outside of the page, and stamps them by the clock of navigation start.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from harness.browser.tracing import MOST_PICTURES, PICTURES
+from harness.trial.visualprogress import Pixels, differ, histogram, speed_index_ms, visual_progress
+
+FOLDER, INDEX = "filmstrip", "film.json"
+SCHEMA = 1
+PICTURE = "Screenshot"  # the event of a trace
+MOSTLY = 0.85
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A picture as JPEG, when it came, in ms since navigation start, and the visual progress with it."""
+
+    at_ms: float
+    jpeg: bytes
+    progress: float
+
+
+@dataclass(frozen=True)
+class Film:
+    """At least one frame, the first at 0; each stays until the next one comes, the last until `until_ms`.
+
+    `cut`: the browser took no more pictures before the end. Then nothing is told but the frames.
+    """
+
+    width: int
+    height: int
+    until_ms: float
+    cut: bool
+    frames: tuple[Frame, ...]
+
+    @property
+    def tells(self) -> bool:
+        """Whether anything changed, and the film shows how it ended."""
+        return len(self.frames) > 1 and not self.cut
+
+    @property
+    def speed_index_ms(self) -> float | None:
+        times, progress = zip(*((each.at_ms, each.progress) for each in self.frames), strict=True)
+        return round(speed_index_ms(times, progress), 1) if self.tells else None
+
+    @property
+    def first_change_ms(self) -> float | None:
+        return self.frames[1].at_ms if self.tells else None
+
+    @property
+    def last_change_ms(self) -> float | None:
+        return self.frames[-1].at_ms if self.tells else None
+
+    @property
+    def mostly_complete_ms(self) -> float | None:
+        """When the progress first was 85 %."""
+        return next(each.at_ms for each in self.frames if each.progress >= MOSTLY) if self.tells else None
+
+    def store(self, folder: Path) -> None:
+        """Write the pictures and their index."""
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [f"{number:04d}.jpg" for number in range(1, len(self.frames) + 1)]
+        for name, frame in zip(names, self.frames, strict=True):
+            (folder / name).write_bytes(frame.jpeg)
+        index = {
+            "schema": SCHEMA,
+            "width": self.width,
+            "height": self.height,
+            "until_ms": self.until_ms,
+            "cut": self.cut,
+            "frames": [
+                {"file": name, "at_ms": frame.at_ms, "progress": round(frame.progress, 4)}
+                for name, frame in zip(names, self.frames, strict=True)
+            ],
+        }
+        (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")
+
+
+def film_of(events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end_ms: float) -> Film | None:
+    """The film from navigation start to its end, both on the clock of the trace; None without pictures."""
+    taken = sorted(_taken(events), key=lambda each: each[0])
+    shown = _since(taken, navigation_start_ms)
+    if not shown:
+        return None
+    size = _opened(shown[-1][1]).size
+    kept = list(_changes(shown, size))
+    progress = visual_progress([histogram(pixels) for _, _, pixels in kept])
+    frames = [Frame(at_ms, jpeg, seen) for (at_ms, jpeg, _), seen in zip(kept, progress, strict=True)]
+    until = max(end_ms - navigation_start_ms, frames[-1].at_ms)
+    return Film(*size, round(until, 1), len(taken) >= MOST_PICTURES, tuple(frames))
+
+
+def _taken(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, bytes]]:
+    """The pictures of a trace with their times in ms, as they come."""
+    for each in events:
+        if (
+            each.get("name") == PICTURE and each.get("cat") in PICTURES
+        ):  # a page can name events of other categories
+            yield each["ts"] / 1e3, base64.b64decode(each["args"]["snapshot"])
+
+
+def _since(taken: Sequence[tuple[float, bytes]], begin_ms: float) -> list[tuple[float, bytes]]:
+    """What was shown from then on: the last picture before, at 0, and those that followed.
+
+    Without one before nothing had been drawn yet, and the tab was white.
+    """
+    before = [each for each in taken if each[0] <= begin_ms][-1:]
+    after = [each for each in taken if each[0] > begin_ms]
+    if after and not before:
+        before = [(begin_ms, _white(after[0][1]))]
+    return [(max(0.0, round(at - begin_ms, 1)), jpeg) for at, jpeg in (*before, *after)]
+
+
+def _white(like: bytes) -> bytes:
+    """A white picture of the size of another one."""
+    file = io.BytesIO()
+    Image.new("RGB", _opened(like).size, "white").save(file, "JPEG")
+    return file.getvalue()
+
+
+def _changes(
+    shown: Iterable[tuple[float, bytes]], size: tuple[int, int]
+) -> Iterator[tuple[float, bytes, Pixels]]:
+    """The pictures that differ from the one before, all brought to one size."""
+    last: Pixels | None = None
+    for at_ms, jpeg in shown:
+        pixels = np.asarray(_opened(jpeg).resize(size) if _opened(jpeg).size != size else _opened(jpeg))
+        if last is None or differ(last, pixels):
+            last = pixels
+            yield at_ms, jpeg, pixels
+
+
+def _opened(jpeg: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(jpeg)).convert("RGB")
