@@ -4,6 +4,7 @@ server.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -113,6 +114,11 @@ def parts(loads: Loads, name: str) -> tuple[float, dict[Waiting, float]]:
     return seen.plt_ms, {each: getattr(seen, each.key) for each in Waiting}
 
 
+def trips(took_ms: float) -> int:
+    """How many whole round trips a time holds; what a busy machine adds is less than one."""
+    return math.floor(took_ms / RTT_MS + 0.05)
+
+
 def test_every_load_is_divided_without_remainder(loads: Loads) -> None:
     for name in loads:
         took, spent = parts(loads, name)
@@ -143,16 +149,16 @@ def test_a_page_that_only_chains_requests_waits_for_round_trips(
     loads: Loads, name: str, handshakes: int
 ) -> None:
     took, spent = parts(loads, name)
-    assert spent[Waiting.ROUND_TRIPS] == pytest.approx((HOPS + 1) * RTT_MS, rel=0.15)
-    assert spent[Waiting.HANDSHAKES] == pytest.approx(handshakes * RTT_MS, rel=0.15)
+    assert trips(spent[Waiting.ROUND_TRIPS]) == HOPS + 1
+    assert trips(spent[Waiting.HANDSHAKES]) == handshakes
     assert spent[Waiting.DOWN] + spent[Waiting.UP] < 0.02 * took
 
 
 def test_without_keep_alive_each_request_of_a_chain_has_a_handshake(loads: Loads) -> None:
     _, spent = parts(loads, "chains anew")
-    assert spent[Waiting.ROUND_TRIPS] == pytest.approx((HOPS + 1) * RTT_MS, rel=0.15)
+    assert trips(spent[Waiting.ROUND_TRIPS]) == HOPS + 1
     # Chromium makes one or two connections before there are requests for them.
-    assert (HOPS - 1.2) * RTT_MS < spent[Waiting.HANDSHAKES] < (HOPS + 2.2) * RTT_MS
+    assert HOPS <= trips(spent[Waiting.HANDSHAKES]) <= HOPS + 2
 
 
 @pytest.mark.parametrize("how", ["", ", traced", ", QtWebKit"])
