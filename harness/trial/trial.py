@@ -27,8 +27,8 @@ from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client, Testbed
 from harness.trial.browsers import Drivers, FreshBrowser
 from harness.trial.evidence import BROWSER, Evidence
-from harness.trial.firstvisit import RETURN_S, visit
 from harness.trial.film import FOLDER, film_of
+from harness.trial.firstvisit import RETURN_S, visit
 from harness.trial.gatherer import Gatherer
 from harness.trial.har import BODIES, HAR, keep_har
 from harness.trial.judge import ending

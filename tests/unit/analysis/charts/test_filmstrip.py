@@ -37,7 +37,7 @@ def drawn(found: Results) -> list[Drawing]:
 
 
 def pictures(axes: Axes) -> list[Axes]:
-    return [each for each in axes.child_axes if each.images]
+    return [each for each in axes.child_axes if isinstance(each, Axes) and each.images]
 
 
 def boxes_in(shown: Axes) -> int:
