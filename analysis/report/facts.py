@@ -36,6 +36,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Browser" if results.kind is Kind.LOAD else "Generator", _engines(results)),
         ("Server", _servers(results)),
         ("Machine", _each((machine(run.environment) for run in runs), "; ")),
+        ("Machine speed", _each((machine_speed(run.records) for run in runs), "; ")),
     ]
     return [(name, value) for name, value in found if value]
 
@@ -132,6 +133,15 @@ def _levels(results: Results) -> str:
 def _difference(key: str, values: Iterable[str]) -> str:
     text = f"{key} is {_each(values, ' or ')}"
     return text if len(text) <= LONGEST_SHOWN else f"{key} differs"
+
+
+def machine_speed(records: pd.DataFrame) -> str:
+    """Its median over the blocks, and its range; empty where the records do not tell it."""
+    speeds = records["machine_speed"].dropna() if "machine_speed" in records else []
+    if not len(speeds):
+        return ""
+    low, high = words.number(speeds.min(), 1), words.number(speeds.max(), 1)
+    return f"{words.number(speeds.median(), 1)} runs a second of a fixed piece of work ({low} to {high})"
 
 
 def machine(environment: Mapping[str, Any]) -> str:

@@ -28,7 +28,8 @@ def wrong_cache(evidence: Evidence) -> str | None:
 
 def _not_cold(log: BrowserLog) -> str | None:
     fetched = {_address(each) for each in log.requests if each.protocol and each.status != NOT_MODIFIED}
-    older = [each.url for each in log.requests if each.used_cache and _address(each) not in fetched]
+    asked = (each for each in log.requests if each.of_page)
+    older = [each.url for each in asked if each.used_cache and _address(each) not in fetched]
     return listed("not cold: the cache held an earlier load's", older)
 
 

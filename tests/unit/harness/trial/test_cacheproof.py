@@ -34,6 +34,12 @@ def test_a_cold_load_has_nothing_of_an_earlier_one() -> None:
     assert wrong_cache(cold(request(PICTURE), again)) is None  # it had put that there itself
     assert wrong_cache(cold(again)) == f"not cold: the cache held an earlier load's {PICTURE}"
     assert wrong_cache(cold(request(PICTURE, status=304))) is not None
+    assert (
+        wrong_cache(
+            cold(request(PICTURE), request("https://service.example/", **OUT_OF_CACHE, of_page=False))
+        )
+        is None
+    )
     assert verdict(cold(again))[0] is Outcome.WRONG_CACHE
 
 
