@@ -25,8 +25,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from analysis.runs.filmfile import FILE, Film, read_film
-from analysis.statistics.contrast import CONFIDENCE, contrast
+from analysis.statistics.contrast import CONFIDENCE, LEAST_PAIRS, contrast
 from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
+from harness.input.shown import clipped
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
@@ -91,7 +92,7 @@ def loaded(
     record = run_trial(opened.testbed, opened.drivers, planned, options, files)
     if record.outcome is Outcome.OK:
         return record.observation
-    print(f"  not counted: {page}: {record.outcome}: {record.reason}")
+    print(f"  not counted: {page}: {record.outcome}: {clipped(record.reason or '', 200)}")
     return None
 
 
@@ -114,6 +115,8 @@ def cost(opened: Bench, page: str, driver: Driver, blocks: int) -> Iterator[tupl
 
 
 def told_cost(name: str, ratios: Sequence[float]) -> str:
+    if len(ratios) < LEAST_PAIRS:
+        return f"{name}: too few loads count, n = {len(ratios)}"
     found = contrast(np.array(ratios))
     low, high = found.interval(CONFIDENCE)
     interval = f"{math.exp(low):.3f} to {math.exp(high):.3f}"
