@@ -1,0 +1,31 @@
+"""The film of an attempt as a row of pictures. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis.labels import words
+from analysis.runs.filmfile import FILE, Film
+
+MOST_FRAMES = 60
+
+
+@dataclass(frozen=True)
+class ShownFrame:
+    """A picture by its name in the folder of the attempt, and what is written below it."""
+
+    name: str
+    text: str
+
+
+def shown_frames(film: Film) -> tuple[ShownFrame, ...]:
+    """The pictures of a film, or so many of them evenly, the first and the last among them."""
+    count = len(film.frames)
+    numbers = range(count)
+    if count > MOST_FRAMES:
+        numbers = sorted({round(place * (count - 1) / (MOST_FRAMES - 1)) for place in range(MOST_FRAMES)})
+    folder = FILE.rpartition("/")[0]
+    return tuple(
+        ShownFrame(f"{folder}/{each.path.name}", f"{words.duration(each.at_ms)}, {100 * each.progress:.0f} %")
+        for each in (film.frames[number] for number in numbers)
+    )
