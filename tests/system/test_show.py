@@ -15,7 +15,17 @@ import pytest
 from playwright.sync_api import Dialog, Page, Request, expect, sync_playwright
 
 from harness.system.program import find_program
-from tests.unit.analysis.showing import CUT, FILMED, HOSTILE, LARGE, MARKUP, MISSING, NOT_A_HAR, Made, shown_run
+from tests.unit.analysis.showing import (
+    CUT,
+    FILMED,
+    HOSTILE,
+    LARGE,
+    MARKUP,
+    MISSING,
+    NOT_A_HAR,
+    Made,
+    shown_run,
+)
 
 pytestmark = pytest.mark.side_by_side
 
@@ -158,7 +168,12 @@ def test_the_film_of_a_trial_is_shown_along_its_waterfall(page: Page, url: str) 
     page.goto(f"{url}trials/{FILMED[0]}/1")
     frames = page.locator("#film img")
     frames.evaluate_all("(all) => Promise.all(all.map((each) => each.decode()))")
-    assert page.locator("#film li").all_inner_texts() == ["0 ms, 0 %", "100 ms, 33 %", "200 ms, 67 %", "400 ms, 100 %"]
+    assert page.locator("#film li").all_inner_texts() == [
+        "0 ms, 0 %",
+        "100 ms, 33 %",
+        "200 ms, 67 %",
+        "400 ms, 100 %",
+    ]
     assert page.locator("[data-part=upper-film] img").count() > 2
     page.locator("[data-part=upper]").focus()
     page.keyboard.press("Home")

@@ -12,9 +12,9 @@ from playwright.sync_api import Dialog, Locator, Page, sync_playwright
 from analysis.evaluation.loadchanges import changes
 from analysis.evaluation.medianloads import median_loads
 from analysis.evaluation.results import Results, evaluate
-from analysis.waterfalls.filmview import PICTURE_PIXELS
 from analysis.report.report import build
 from analysis.runs.rundirectory import load as load_run
+from analysis.waterfalls.filmview import PICTURE_PIXELS
 from harness.system.program import find_program
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_film import keep_films

@@ -36,8 +36,9 @@ class Made:
 
 
 def shown_run(directory: Path, requests: int = 200) -> Made:
-    """Every trial has a HAR; of the first ones it is hostile, cut, missing, very large, and no HAR at all. Some have films,
-    one of them damaged, and one without a picture.
+    """Every trial has a HAR; of the first ones it is hostile, cut, missing, very large, and no HAR at all.
+
+    Some have films, one of them damaged, and one without a picture.
     """
     made = Made(keep_hars(MADE.write(directory), requests), [])
     (directory / "study.toml").write_text(f"name = 'made-up'\ntitle = {json.dumps(TITLE)}\n")
