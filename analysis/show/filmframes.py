@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.labels import words
@@ -21,7 +22,7 @@ class ShownFrame:
 def shown_frames(film: Film) -> tuple[ShownFrame, ...]:
     """The pictures of a film, or so many of them evenly, the first and the last among them."""
     count = len(film.frames)
-    numbers = range(count)
+    numbers: Sequence[int] = range(count)
     if count > MOST_FRAMES:
         numbers = sorted({round(place * (count - 1) / (MOST_FRAMES - 1)) for place in range(MOST_FRAMES)})
     folder = FILE.rpartition("/")[0]
