@@ -64,7 +64,11 @@ def open_server(directory: Path, port: int = 0) -> Iterator[RunServer]:
         server = create_server(
             Guard(RunPages(live), token), sockets=[bound], threads=THREADS, ident="coldload"
         )
-        yield RunServer(f"http://{ADDRESS}:{bound.getsockname()[1]}/{token}/", live, server)
+        try:
+            yield RunServer(f"http://{ADDRESS}:{bound.getsockname()[1]}/{token}/", live, server)
+        finally:
+            server.task_dispatcher.shutdown()
+            server.close()
 
 
 def _bound(port: int) -> socket.socket:

@@ -36,10 +36,11 @@ class ReadHar:
 
 @dataclass(frozen=True)
 class ReadFilm:
-    """A film, or in one line why there is none; also of one with a note what of it is gone."""
+    """A film, or in one line why there is none; of a film, the note says how many of its pictures are `gone`."""
 
     film: Film | None
     note: str
+    gone: frozenset[str] = frozenset()
 
 
 def kept_files(folder: Path) -> tuple[KeptFile, ...]:
@@ -96,8 +97,11 @@ def film_in(folder: Path) -> ReadFilm:
         film = read_film(path)
     except (OSError, ValueError) as error:
         return ReadFilm(None, f"{FILM_FILE} cannot be shown: {clipped(one_line(str(error)), 200)}")
-    gone = sum(file_in(path.parent, each.path.name) is None for each in film.frames)
-    return ReadFilm(film, f"{gone:,} of {len(film.frames):,} pictures of the film are gone" if gone else "")
+    names = [each.path.name for each in film.frames]
+    gone = frozenset(name for name in names if file_in(path.parent, name) is None)
+    return ReadFilm(
+        film, f"{len(gone):,} of {len(names):,} pictures of the film are gone" if gone else "", gone
+    )
 
 
 def screenshot_note(folder: Path) -> str:

@@ -31,7 +31,7 @@ def trial(asked: Asked, trial: str, attempt: int) -> Response:
         record=json.dumps(found.record, indent=1, ensure_ascii=False),
         waterfalls=waterfall_data([found]),
         controls=controls(),
-        frames=shown_frames(found.film.film) if found.film.film else (),
+        frames=shown_frames(found.film.film, found.film.gone) if found.film.film else (),
         offered=[each for each in offered(shown, found.condition) if each.text != place_text(trial, attempt)],
         here=place_text(trial, attempt),
     )
