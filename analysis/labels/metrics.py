@@ -127,5 +127,11 @@ def columns(table: MetricTable) -> tuple[MetricColumn, ...]:
     return tuple(placed[place] for place in sorted(placed))
 
 
+def metric_column(name: str, kind: Kind) -> MetricColumn:
+    """A metric of a kind by itself as a column."""
+    metric = metrics_of(kind)[name]
+    return MetricColumn(name, _head(metric.label, metric.unit), metric.unit)
+
+
 def _head(label: str, unit: Unit) -> str:
     return f"{label} ({UNITS[unit]})" if unit in UNITS else label

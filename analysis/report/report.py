@@ -22,12 +22,12 @@ from analysis.report import facts, paper, summary
 from analysis.report.kindtexts import TEXTS
 from analysis.report.reportfigure import Figure
 from analysis.report.statisticstexts import statistics_texts
-from analysis.report.waterfallview import view
 from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
 from analysis.tables import table
 from analysis.tables.figuretables import PREFIX
 from analysis.tables.tables import tables_of
+from analysis.waterfalls.waterfallview import view
 from harness.errors import RecordsError, StorageFailed
 from harness.model.kind import Kind
 

@@ -66,6 +66,9 @@ COMMANDS = (
         "tell what changed between two runs of a study; --fail-on makes it a test for CI",
     ),
     CommandRow(
+        "show", "show", "show a run in a local browser page: waterfalls, records, two trials side by side"
+    ),
+    CommandRow(
         "pack", "pack", "make one file of a run, from which another machine can report it and run it again"
     ),
 )

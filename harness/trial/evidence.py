@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.browser.browserlog import BrowserLog, Request
@@ -57,6 +57,7 @@ class Evidence:
     vitals: Vitals | None = None
     traced: bool = False
     main_thread: MainThread | None = None
+    render_blocking: Mapping[str, str] = field(default_factory=dict)
     delay_down_ms: float = 0.0
     link_account: LinkAccount | None = None
     since_1970_us: int = 0

@@ -54,6 +54,7 @@ class Gatherer:
         self.vitals: Vitals | None = None
         self.traced = False
         self.main_thread: MainThread | None = None
+        self.render_blocking: Mapping[str, str] = {}
         self.link_account: LinkAccount | None = None
         self.runs: tuple[Stretch, ...] = ()
         self.trace_end_ms: float | None = None
@@ -119,6 +120,7 @@ class Gatherer:
             vitals=self.vitals,
             traced=self.traced,
             main_thread=self.main_thread,
+            render_blocking=self.render_blocking,
             delay_down_ms=self._condition.link.delay_ms(Way.DOWN),
             link_account=self.link_account,
             since_1970_us=(time.time_ns() - time.monotonic_ns()) // 1000,

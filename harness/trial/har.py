@@ -140,6 +140,7 @@ def _in_context(
                 body_bytes=travelled[number],
                 cached=before.get(request.url, request) if from_cache else None,
                 redirected=of_chain.get(request.chain) if request.chain or request.main_frame else None,
+                render_blocking=evidence.render_blocking.get(request.url.partition("#")[0]),
             ),
         )
         of_chain[request.chain] = request

@@ -50,7 +50,7 @@ class Around:
     """What else is known of a request: its connection, whether it is the first on it, and what came before it.
 
     `body_bytes` is how long its body was when it travelled; `cached` is the request whose answer it got from the cache,
-    `redirected` the one that led to it.
+    `redirected` the one that led to it, `render_blocking` whether painting waited for it, in the browser's words.
     """
 
     connection: Connection | None = None
@@ -59,6 +59,7 @@ class Around:
     body_bytes: int | None = None
     cached: Request | None = None
     redirected: Request | None = None
+    render_blocking: str | None = None
 
 
 def date_text(epoch_ms: float) -> str:
@@ -90,6 +91,8 @@ def entry(request: Request, around: Around, epoch_ms: float, *, bodies: bool) ->
     initiator = _initiator(request, around)
     if initiator:
         found["_initiator"] = initiator
+    if around.render_blocking is not None:
+        found["_renderBlocking"] = around.render_blocking
     if around.cached is not None:
         found["_fromCache"] = "disk"
     if request.relayed:

@@ -35,6 +35,7 @@ from harness.trial.judge import ending
 from harness.trial.lateness import watching
 from harness.trial.mainthread import main_thread
 from harness.trial.observe import observe
+from harness.trial.renderblocking import render_blocking
 from harness.trial.settling import LIMIT_S, settles
 from harness.trial.started import started
 from harness.trial.timeline import parsed
@@ -279,7 +280,7 @@ class _Attempt:
         self._read_trace()
 
     def _read_trace(self) -> None:
-        """What the main thread did, and the film; that costs no trial its time."""
+        """What the main thread did, what painting waited for, and the film; that costs no trial its time."""
         seen, times = self.seen, self.seen.timeline or {}
         begin, took = times.get("navigation_start_ms"), times.get("plt_ms")
         if seen.trace_end_ms is None or not self._trace.exists():
@@ -287,6 +288,7 @@ class _Attempt:
         if begin is not None and took is not None:
             events = read_trace(self._trace)
             seen.main_thread = main_thread(events, begin, took) if seen.traced else None
+            seen.render_blocking = render_blocking(events)
             seen.film = film_of(events, begin, seen.trace_end_ms) if seen.filmed else None
         if seen.film is not None:
             seen.film.store(self.files / FOLDER)

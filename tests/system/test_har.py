@@ -29,6 +29,7 @@ from sites.coding import coding_of, decode
 from sites.importers import import_recording
 from sites.warc import About
 from tests.system.conftest import (
+    CHROMIUMS,
     OTHER_HOST,
     START_URL,
     condition,
@@ -95,6 +96,24 @@ def kept_of(archive: Archive, cells: list[tuple[Driver, Protocol]], *keep: str) 
         return found
 
     return inside(run)
+
+
+def test_a_traced_load_tells_what_painting_waited_for(tmp_path: Path) -> None:
+    head = "<link rel=stylesheet href=/s.css><script async src=/a.js></script>"
+    page = f"<!doctype html><html><head>{head}</head><body><p>Text.<img src=/b.png></body></html>"
+    made = [
+        Response(START_URL, 200, (("Content-Type", "text/html"),), page.encode()),
+        Response(f"{START_URL}s.css", 200, (("Content-Type", "text/css"),), b"p{color:red}"),
+        Response(f"{START_URL}a.js", 200, (("Content-Type", "text/javascript"),), b"0"),
+        Response(f"{START_URL}b.png", 200, (("Content-Type", "image/png"),), picture()),
+    ]
+    archive = write_archive(tmp_path, "blocked", About(START_URL, "test", "test", ()), made)
+    for record, kept in kept_of(archive, [(driver, Protocol.H2) for driver in CHROMIUMS], "trace").values():
+        assert (record.outcome, record.observation.traced) == (Outcome.OK, True)
+        told = {each["request"]["url"]: each.get("_renderBlocking") for each in kept["log"]["entries"]}
+        told.pop(f"{START_URL}favicon.ico", None)
+        assert told.pop(f"{START_URL}a.js") in ("non_blocking", "potentially_blocking")
+        assert told == {START_URL: None, f"{START_URL}s.css": "blocking", f"{START_URL}b.png": None}
 
 
 @pytest.fixture(scope="module")

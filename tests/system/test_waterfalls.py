@@ -12,9 +12,9 @@ from playwright.sync_api import Dialog, Locator, Page, sync_playwright
 from analysis.evaluation.loadchanges import changes
 from analysis.evaluation.medianloads import median_loads
 from analysis.evaluation.results import Results, evaluate
-from analysis.report.filmview import PICTURE_PIXELS
 from analysis.report.report import build
 from analysis.runs.rundirectory import load as load_run
+from analysis.waterfalls.filmview import PICTURE_PIXELS
 from harness.system.program import find_program
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_film import keep_films
@@ -127,8 +127,8 @@ def test_what_changed_is_what_the_analysis_says(page: Page, results: Results) ->
         assert told.startswith(f"requests {found.requests[0]} and {found.requests[1]}, ")
         assert f"connections {found.connections[0]} and {found.connections[1]}" in told
         assert told.endswith(f"{found.moved} of {found.common} in another order")
-        assert (f"{len(found.only_first)} in the upper alone" in told) is bool(found.only_first)
-        assert (f"{len(found.only_second)} in the lower alone" in told) is bool(found.only_second)
+        assert (f"{len(found.only_first)} in the first alone" in told) is bool(found.only_first)
+        assert (f"{len(found.only_second)} in the second alone" in told) is bool(found.only_second)
 
 
 def test_requests_are_filtered_by_type_and_host(page: Page) -> None:
@@ -178,13 +178,13 @@ def test_pointing_tells_of_a_request_and_the_time_in_both(page: Page) -> None:
 def test_films_run_along_the_waterfalls_and_one_cursor_through_both(page: Page) -> None:
     part(page, "first").select_option("2")
     part(page, "second").select_option("3")
-    for name in ("upper", "lower"):
+    for name, which in (("upper", "first"), ("lower", "second")):
         pictures = part(page, f"{name}-film").locator("img")
         assert pictures.count() > 4
         assert (
             pictures.last.evaluate("(picture) => picture.complete && picture.naturalWidth") == PICTURE_PIXELS
         )
-        assert part(page, f"{name}-seen").inner_text() == f"{name}, at the end: 100 %"
+        assert part(page, f"{name}-seen").inner_text() == f"{which}, at the end: 100 %"
     box = part(page, "upper-film").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 262, box["y"] + 10)
@@ -202,7 +202,7 @@ def test_the_film_follows_the_chosen_request(page: Page) -> None:
     early = part(page, "upper-seen").inner_text()
     page.keyboard.press("End")
     assert early != part(page, "upper-seen").inner_text()
-    assert early.startswith("upper, at ")
+    assert early.startswith("first, at ")
 
 
 def test_it_fits_a_phone(page: Page) -> None:

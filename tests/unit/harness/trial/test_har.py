@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from analysis.runs.harfile import load_of
 from harness.browser.browserlog import ABORTED, BrowserLog, Connection, Exchange, Span
 from harness.browser.netlog import parse_netlog
 from harness.model.observation import Observation
@@ -132,6 +133,17 @@ def test_the_page_has_the_times_of_the_record() -> None:
         "_totalBlockingTime": 30.0,
     }
     assert page["_cumulativeLayoutShift"] == 0.05
+
+
+def test_what_painting_waited_for_is_told_of_the_requests_that_the_trace_tells_of() -> None:
+    log = parse_netlog(text_of("h2"))
+    script = next(each.url for each in log.page_requests if each.url.endswith("/js/all.js"))
+    seen = evidence(start_url=PAGE["h2"], browser_log=log, render_blocking={script: "blocking"})
+    entries = har(planned(), seen, log, SEEN)["log"]["entries"]
+    told = {each["request"]["url"]: each["_renderBlocking"] for each in entries if "_renderBlocking" in each}
+    assert told == {script: "blocking"}
+    (read,) = (each for each in load_of({"log": {"entries": entries}}).requests if each.blocks is not None)
+    assert (read.url, read.blocks) == (script, True)
 
 
 @pytest.mark.thorough

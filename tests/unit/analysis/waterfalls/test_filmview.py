@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from analysis.evaluation.medianloads import MedianFilm, MedianFilms, MedianLoads
-from analysis.report.filmview import MOST_BYTES, MOST_PICTURES, PICTURE_PIXELS, film_data
-from analysis.report.waterfallview import view
 from analysis.runs.filmfile import Film, read_film
+from analysis.waterfalls.filmview import MOST_BYTES, MOST_PICTURES, PICTURE_PIXELS, film_data
+from analysis.waterfalls.waterfallview import view
 from tests.unit.analysis.synthetic_film import keep_film
 
 pytestmark = pytest.mark.thorough

@@ -13,10 +13,10 @@ import pytest
 from analysis.evaluation.medianloads import MedianLoad, MedianLoads
 from analysis.evaluation.results import evaluate
 from analysis.report.report import render
-from analysis.report.waterfallview import LONGEST_URL, MOST_BYTES, MOST_REQUESTS, WaterfallView, view
 from analysis.runs.harfile import load_of
 from analysis.runs.rundirectory import load as load_run
 from analysis.tables.tables import tables_of
+from analysis.waterfalls.waterfallview import LONGEST_URL, MOST_BYTES, MOST_REQUESTS, WaterfallView, view
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_har import HOSTILE_URLS, entry, har_of, keep_hars, load
 

@@ -1,11 +1,11 @@
-"""What the interactive waterfalls of a report (waterfalls.js) are made from: loads as rows, as small as may be."""
+"""What interactive waterfalls are made from: loads as rows, as small as may be, and the script, style and controls."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -15,26 +15,28 @@ from markupsafe import Markup
 from analysis.charts.waterfall import COLOURS, MARK_COLOURS
 from analysis.evaluation.medianloads import Median, MedianFilm, MedianFilms, MedianLoad, MedianLoads
 from analysis.labels import words
-from analysis.report.filmview import film_data
 from analysis.runs.harfile import PHASES, HarLoad, HarRequest
+from analysis.waterfalls.filmview import film_data
 from harness.input.shown import clipped, printable
 
 MOST_BYTES = 4_000_000  # of all loads together
 MOST_REQUESTS = 5000  # of a load
 LONGEST_URL = 300
 CACHED, BLOCKS = 1, 2  # flags of a row
+SCRIPTS = ("pairs.js", "waterfalls.js")
 NO_FILMS = MedianFilms((), 0, ())
 
 
 @dataclass(frozen=True)
 class WaterfallView:
-    """`data` and `script` are for the page as they are; `digest` is the script's, for the page's policy.
-
-    `filmed`: some of the loads have films.
+    """`data`, `script`, `style` and `controls` are for the page as they are; `digest` is the script's, for the page's
+    policy. `filmed`: some of the loads have films.
     """
 
     data: Markup
     script: Markup
+    style: Markup
+    controls: Markup
     digest: str
     note: str
     filmed: bool
@@ -52,17 +54,57 @@ def view(medians: MedianLoads, filmed: MedianFilms = NO_FILMS) -> WaterfallView 
     for each in (*medians.loads, *silent):
         film = films.get((each.run, each.trial))
         shown = film_data(film, len(films)) if film else None
-        made = json.dumps(_load(each, shown), separators=(",", ":"))
+        made = load_text(_label(each), each.load, shown)
         if loads and sum(map(len, loads)) + len(made) > MOST_BYTES:
             break
         cut += max(0, len(each.load.requests) - MOST_REQUESTS)
         loads.append(made)
-    head = {"phases": PHASES, "colours": [COLOURS[name] for name in PHASES], "marks": MARK_COLOURS}
-    text = f'{json.dumps(head)[:-1]}, "loads": [{",".join(loads)}]}}'
-    script = (resources.files("analysis.report") / "waterfalls.js").read_text(encoding="utf-8")
+    script = script_text()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    note = _note(medians, filmed, len(loads), cut)
-    return WaterfallView(_inert(text), Markup(script), digest, note, bool(films))  # noqa: S704 - our own
+    return WaterfallView(
+        data=data_of(loads),
+        script=Markup(script),  # noqa: S704 - our own, as the next two
+        style=Markup(file_text("waterfalls.css")),  # noqa: S704
+        controls=controls(),
+        digest=digest,
+        note=_note(medians, filmed, len(loads), cut),
+        filmed=bool(films),
+    )
+
+
+def data_of(loads: Iterable[str]) -> Markup:
+    """The data of a page with these loads (`load_text`), for an element that holds no script."""
+    head = {"phases": PHASES, "colours": [COLOURS[name] for name in PHASES], "marks": MARK_COLOURS}
+    return _inert(f'{json.dumps(head)[:-1]}, "loads": [{",".join(loads)}]}}')
+
+
+def load_text(
+    label: str, load: HarLoad, film: Mapping[str, Any] | None = None, most_requests: int = MOST_REQUESTS
+) -> str:
+    """A load as JSON: its first requests, and its film (`film_data`)."""
+    made = {
+        "label": label,
+        "connections": load.connections,
+        "marks": {name: round(at, 1) for name, at in load.marks_ms.items()},
+        "requests": [_row(each) for each in load.requests[:most_requests]],
+        **({"film": film} if film else {}),
+    }
+    return json.dumps(made, separators=(",", ":"))
+
+
+def script_text() -> str:
+    """The whole script, for a page with `controls` and `data_of`."""
+    return "".join(map(file_text, SCRIPTS))
+
+
+def controls() -> Markup:
+    """The controls and the places of the waterfalls."""
+    return Markup(file_text("controls.html"))  # noqa: S704 - our own
+
+
+def file_text(name: str) -> str:
+    """A file of this folder."""
+    return (resources.files("analysis.waterfalls") / name).read_text(encoding="utf-8")
 
 
 def _note(medians: MedianLoads, filmed: MedianFilms, loads: int, cut: int) -> str:
@@ -83,19 +125,13 @@ def _inert(text: str) -> Markup:
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704
 
 
+def _label(median: MedianLoad) -> str:
+    return f"{median.label} ({words.duration(median.plt_ms)}, trial {median.trial})"
+
+
 def _without_har(film: MedianFilm) -> MedianLoad:
     head = (film.label, film.run, film.trial, film.plt_ms, film.median_ms, film.trials)
     return Median(*head, HarLoad((), {}, None), film.place)
-
-
-def _load(median: MedianLoad, film: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {
-        "label": f"{median.label} ({words.duration(median.plt_ms)}, trial {median.trial})",
-        "connections": median.load.connections,
-        "marks": {name: round(at, 1) for name, at in median.load.marks_ms.items()},
-        "requests": [_row(each) for each in median.load.requests[:MOST_REQUESTS]],
-        **({"film": film} if film else {}),
-    }
 
 
 def _row(request: HarRequest) -> list[Any]:

@@ -1,0 +1,30 @@
+"""Templates to pages. Every value becomes text: none is markup, none moves a terminal or turns the writing around."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+from werkzeug.wrappers import Response
+
+from harness.input.shown import printable
+
+
+def _text(value: Any) -> Any:
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.PackageLoader("analysis.show", "templates"),
+    autoescape=True,
+    finalize=_text,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def rendered(template: str, status: int = 200, **context: Any) -> Response:
+    """A page."""
+    return Response(ENVIRONMENT.get_template(template).render(context), status, mimetype="text/html")

@@ -1,0 +1,128 @@
+"""The pages of a run over WSGI: every address of every page answers, whatever the run holds."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from werkzeug.test import Client
+
+from analysis.show.app import RunPages
+from analysis.show.guard import Guard
+from analysis.show.shownrun import LiveRun
+from tests.unit.analysis.showing import CUT, HOSTILE, MARKUP, MISSING, Made, picture, shown_run
+from tests.unit.analysis.synthetic import Synthetic
+
+pytestmark = pytest.mark.thorough
+
+TOKEN = "t"  # noqa: S105
+
+
+def client(directory: Path) -> Client:
+    return Client(Guard(RunPages(LiveRun(directory)), TOKEN))
+
+
+def text(visitor: Client, path: str, status: int = 200) -> str:
+    """A page; of what is none, nothing."""
+    with contextlib.closing(visitor.get(f"/{TOKEN}/{path}", headers={"Host": "localhost"})) as answer:
+        assert answer.status_code == status, path
+        return answer.text if answer.mimetype == "text/html" else ""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return shown_run(tmp_path_factory.mktemp("runs") / "run", 12)
+
+
+def test_every_link_of_every_page_leads_somewhere(made: Made) -> None:
+    visitor = client(made.directory)
+    todo, done = [""], set()
+    while todo:
+        path = todo.pop()
+        done.add(path)
+        page = text(visitor, path)
+        assert MARKUP not in page
+        assert not re.search(r"<[^>]+\s(style|on\w+)=", page), path
+        found = re.findall(rf'(?:href|src|action)="/{TOKEN}/([^"#]*)"', page)
+        todo += [
+            each.replace("&amp;", "&") for each in found if each.replace("&amp;", "&") not in {*done, *todo}
+        ]
+    assert {"trials", "compare", "static/show.css", "static/waterfalls.js", f"trials/{HOSTILE}/1"} <= done
+    assert len(done) > 80
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "nothing",
+        "static/../app.py",
+        "static/app.py",
+        "conditions/nothing",
+        "trials/nothing/1",
+        f"trials/{HOSTILE}/2",
+        f"trials/{HOSTILE}/0",
+        f"trials/{HOSTILE}/99999999999999999999",
+        f"trials/{HOSTILE}/1/files/nothing",
+        f"trials/{HOSTILE}/1/files/..",
+        f"trials/{HOSTILE}/1/files/..%2f..%2frecords.jsonl",
+        f"trials/{HOSTILE}/1/picture/../../records.jsonl",
+        f"trials/{HOSTILE}/1/picture/load.har",
+        f"trials/{CUT}/1/picture/screenshot.png",
+    ],
+)
+def test_what_is_not_there_is_a_page_of_one_line(made: Made, path: str) -> None:
+    assert "<h1>This cannot be shown</h1>" in text(client(made.directory), path, 404)
+
+
+def test_a_link_to_elsewhere_is_not_followed(made: Made) -> None:
+    secret = made.directory.parent / "secret.png"
+    secret.write_bytes(picture())
+    made.folder(MISSING).joinpath("leak.png").symlink_to(secret)
+    visitor = client(made.directory)
+    assert "leak.png" not in text(visitor, f"trials/{MISSING}/1")
+    text(visitor, f"trials/{MISSING}/1/picture/leak.png", 404)
+    text(visitor, f"trials/{MISSING}/1/files/leak.png", 404)
+
+
+def test_files_are_saved_and_never_opened(made: Made) -> None:
+    path = f"/{TOKEN}/trials/{HOSTILE}/1/files/evil<b>.html"
+    with contextlib.closing(client(made.directory).get(path, headers={"Host": "localhost"})) as answer:
+        assert answer.mimetype == "application/octet-stream"
+        assert answer.headers["Content-Disposition"].startswith("attachment;")
+
+
+def test_a_run_without_a_trial_and_a_damaged_one_say_so(tmp_path: Path) -> None:
+    run = Synthetic(trials=1, pages=("p",), rates_mbps=(10.0,), rtts_ms=(50.0,)).write(tmp_path / "run")
+    records = (run / "records.jsonl").read_text()
+    (run / "records.jsonl").write_text("")
+    visitor = client(run)
+    assert "holds no complete record yet" in text(visitor, "", 503)
+    (run / "records.jsonl").write_text(records)
+    assert "All 4 trials are recorded." in text(visitor, "")
+    (run / "records.jsonl").write_text(f"broken\n{records}")
+    assert "records.jsonl:1 is damaged" in text(visitor, "", 503)
+    text(visitor, "static/show.css")
+
+
+def test_trials_of_hostile_names_are_listed_and_lead_nowhere_else(tmp_path: Path) -> None:
+    run = Synthetic(trials=1, pages=("p",), rates_mbps=(10.0,), rtts_ms=(50.0,)).write(tmp_path / "run")
+    lines = (run / "records.jsonl").read_text().splitlines()
+    names = ("../../etc", "a/b", "..", MARKUP)
+    made = [json.dumps({**json.loads(line), "trial": name}) for line, name in zip(lines, names, strict=True)]
+    (run / "records.jsonl").write_text("\n".join([*made, ""]))
+    visitor = client(run)
+    shown = text(visitor, "trials")
+    assert "../../etc" in shown
+    assert MARKUP not in shown
+    for link in links_of_rows(shown):
+        with contextlib.closing(visitor.get(f"/{TOKEN}/{link}", headers={"Host": "localhost"})) as answer:
+            assert answer.status_code in (404, 503), link
+            assert "<h1>This cannot be shown</h1>" in answer.text
+
+
+def links_of_rows(page: str) -> Iterator[str]:
+    return (found.replace("&amp;", "&") for found in re.findall(rf'row-link" href="/{TOKEN}/([^"]*)"', page))
