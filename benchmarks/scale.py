@@ -1,9 +1,9 @@
 """What a run of a hundred thousand records costs: to plan, to go on with, to report, to take data from.
 
-    .venv/bin/python benchmarks/scale.py [--pages 50] [--trials 33] [--times 3] [--keep DIR] [--only plan,resume,report,records]
+    .venv/bin/python -m benchmarks.scale [--pages 50] [--trials 33] [--times 3] [--keep DIR] [--only report plan ...]
 
-Makes up a study of pages by five protocols, four variants and three links, writes a finished and a half-finished run of it with
-the project's own writers, and gives every command a process of its own, several times. Prints wall time and the largest
+Makes up a study of pages by five protocols, four variants and three links, writes a finished and a half-finished run
+of it with the project's own writers, and gives every command a process of its own, several times. Prints wall time and the largest
 memory, the median with the least and the most. Resume is what `coldload run` needs until it begins to prepare what the next trial loads; the
 measurement is then interrupted. Nothing in these runs was measured.
 """
@@ -111,7 +111,9 @@ def measurements(bench: Bench) -> Mapping[str, Mapping[str, Callable[[], Cost]]]
 
     def records(kind: str) -> Cost:
         where = ("--where", "protocol == 'h2' and outcome == 'ok'")
-        return bench.measured("records", whole, *where, f"--{kind}", "--out", str(bench.folder / f"h2.{kind}"))
+        return bench.measured(
+            "records", whole, *where, f"--{kind}", "--out", str(bench.folder / f"h2.{kind}")
+        )
 
     return {
         "plan": {"plan": lambda: bench.measured("plan", str(bench.study))},

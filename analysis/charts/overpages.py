@@ -16,7 +16,9 @@ READING = (
 def folded(cells: pd.DataFrame) -> pd.DataFrame:
     """One row per rate, RTT and protocol, with the median over the pages; the quartiles stand for the interval."""
     known = cells.dropna(subset=["median"])
-    medians = known.groupby(["down_mbps", "up_mbps", "rtt_ms", "protocol"], dropna=False, sort=False)["median"]
+    medians = known.groupby(["down_mbps", "up_mbps", "rtt_ms", "protocol"], dropna=False, sort=False)[
+        "median"
+    ]
     found = medians.quantile([0.25, 0.5, 0.75]).unstack().set_axis(["low", "median", "high"], axis="columns")
     first = cells.iloc[0]
     return found.reset_index().assign(

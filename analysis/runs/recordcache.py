@@ -1,7 +1,7 @@
 """Records that were read once, kept as Parquet: for runs that take long to read.
 
-An entry is known by the digest of the files that it was read from and of the code that read them. So it is never that of
-other records. It lies in the user's own folder: what a run directory holds, somebody else may have made.
+An entry is known by the digest of the files that it was read from and of the code that read them. So it is never that
+of other records. It lies in the user's own folder: what a run directory holds, somebody else may have made.
 """
 
 from __future__ import annotations

@@ -46,9 +46,7 @@ def read_records(directory: Path, plan: PlanHeader, cache: Path | None) -> Recor
     known = recordcache.fetch(cache, key)
     if known is not None:
         facts = known.facts
-        return RecordTable(
-            Kind(facts["kind"]), known.rows, tuple(facts["conditions"]), tuple(facts["notes"])
-        )
+        return RecordTable(Kind(facts["kind"]), known.rows, tuple(facts["conditions"]), tuple(facts["notes"]))
     made = _read(path, plan)
     if recordcache.key_of(read) == key:  # else the run went on meanwhile
         facts = {"kind": made.kind.value, "conditions": made.conditions, "notes": made.notes}

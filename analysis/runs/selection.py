@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 
 import duckdb
-import pandas as pd
 import pyarrow as pa
 
+from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
 from harness.input.shown import shown
+from harness.model.metric import Unit
+from harness.model.metrics import metrics_of
 
 NOTHING_ELSE = {
     "enable_external_access": "false",
@@ -26,11 +28,14 @@ PLACE = re.compile(r"^LINE 1: (SELECT )(.*)\n( *)\^", re.MULTILINE)
 NAMED = "docs/records.md names the columns"
 
 
-def as_table(records: pd.DataFrame) -> pa.Table:
-    """Records as they are given out: what was not observed is null, and a column without any value holds texts."""
-    table = pa.Table.from_pandas(records, preserve_index=False).replace_schema_metadata()
+def as_table(run: Run) -> pa.Table:
+    """The records of a run as they are given out: what was not observed is null, also where nothing of a column was."""
+    table = pa.Table.from_pandas(run.records, preserve_index=False).replace_schema_metadata()
+    flags = [key for key, each in metrics_of(run.kind).items() if each.unit is Unit.FLAG]
     kinds = [
-        pa.field(each.name, pa.string() if pa.types.is_null(each.type) else each.type)
+        each.with_type(pa.bool_() if each.name in flags else pa.string())
+        if pa.types.is_null(each.type) or pa.types.is_large_string(each.type)
+        else each
         for each in table.schema
     ]
     return table.cast(pa.schema(kinds))

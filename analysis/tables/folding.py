@@ -1,4 +1,4 @@
-"""Tables that are too long for a page, folded: rows that differ in one of their keys alone, as the page, become one row.
+"""Tables that are too long for a page, folded: rows that differ in one of their keys alone, as the page, become one.
 
 The files hold every row. Nothing is estimated here: a folded row says how the rows that it stands for are spread.
 """
@@ -18,7 +18,7 @@ MOST_VALUES = 4  # of a column of words
 
 
 class Column(NamedTuple):
-    """A column of a folded table: what it shows of the values that a column of the data has in the rows taken together."""
+    """A column of a folded table: what it shows of a column of the data, over the rows that are taken together."""
 
     head: str
     name: str
@@ -32,7 +32,9 @@ def spread(text: Callable[[float], str]) -> Callable[[pd.Series[Any]], Shown]:
         known = values.dropna()
         if known.empty:
             return Shown(words.DASH)
-        return Shown(text(float(known.median())), f"[{text(float(known.min()))}{words.DASH}{text(float(known.max()))}]")
+        return Shown(
+            text(float(known.median())), f"[{text(float(known.min()))}{words.DASH}{text(float(known.max()))}]"
+        )
 
     return shows
 
@@ -79,7 +81,7 @@ def folded(table: Table, columns: Sequence[Column], leading: int) -> Table:
         head=(*(table.head[column] for column in left), "Rows", *(column.head for column in columns)),
         rows=tuple(rows[:MOST_SHOWN]),
         keys=len(left),
-        note=f"{table.note} Folded over {names}: a row stands for several; figures are their median [least–most], "
+        note=f"{table.note} Folded over {names}: a row stands for several; figures are their median, in brackets the least and the most, "
         "counts their sum.",
     )
     return replace(table, summary=summary)

@@ -13,15 +13,10 @@ from analysis.tables.table import FORMULA
 
 
 def write_csv(table: pa.Table, file: IO[bytes]) -> None:
-    """A line per record below the names of the columns; texts that a spreadsheet would take for formulas are defused."""
+    """A line per record below the names of the columns; texts that a spreadsheet takes for formulas are defused."""
     names = [f"'{name}" if name.startswith(FORMULA) else name for name in table.column_names]
-    columns = [_defused(column) if pa.types.is_string(column.type) else column for column in map(_plain, table.columns)]
+    columns = [_defused(column) if pa.types.is_string(column.type) else column for column in table.columns]
     csv.write_csv(pa.table(columns, names=names), file, csv.WriteOptions(quoting_style="needed"))
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts of any layout as plain ones."""
-    return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
 
 
 def _defused(column: pa.ChunkedArray) -> pa.ChunkedArray:

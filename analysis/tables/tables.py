@@ -25,9 +25,9 @@ from analysis.tables.differing import loads_that_differ
 from analysis.tables.factortable import factors
 from analysis.tables.figuretables import figure_tables
 from analysis.tables.folding import Column, folded, spread
-from analysis.tables.ratios import OF_RATIOS
 from analysis.tables.publishedtable import published
 from analysis.tables.ratetables import rates
+from analysis.tables.ratios import OF_RATIOS
 from analysis.tables.table import MOST_SHOWN, Shown, Table
 from analysis.tables.trialtables import attempts, exclusions
 from analysis.tables.waittables import waiting_changes, waiting_times

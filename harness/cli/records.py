@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.parquet and out is None and sys.stdout.isatty():
         raise UsageError("Parquet is nothing to read on a terminal; give --out FILE, or --csv")
     with run_folders([arguments.run]) as (folder,):
-        every = as_table(load(folder, records_cache()).records)
+        every = as_table(load(folder, records_cache()))
     table = every if arguments.where is None else selected(every, arguments.where)
     with _output(out) as file:
         _write(table, file, parquet=arguments.parquet)
@@ -55,6 +55,8 @@ def _output(path: Path | None) -> Iterator[IO[bytes]]:
             yield file
         temporary.replace(path)
     except OSError as error:
-        raise StorageFailed(f"cannot write {path}: {error.strerror}; make room or choose another --out") from error
+        raise StorageFailed(
+            f"cannot write {path}: {error.strerror}; make room or choose another --out"
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)

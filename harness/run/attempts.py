@@ -12,7 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.input import keys
+import msgspec
+
+from harness.input import jsontext, keys
 from harness.input.shown import shown
 from harness.model.condition import Condition
 from harness.model.soundness import MACHINE, unsound
@@ -102,8 +104,30 @@ class Attempts:
 def read_attempts(path: Path, plan: Plan) -> Attempts:
     """The attempts that records.jsonl tells of; a last line that a kill cut off is no record yet."""
     found = Attempts(plan)
-    each_line(path, partial(_note, found, ConditionReader(plan.distinct)))
+    each_line(path, partial(_note, found, ConditionReader(plan.distinct)), _told)
     return found
+
+
+class _Told(msgspec.Struct):
+    """What of a record says which attempt was made, and whether it counts: little of much."""
+
+    trial: str
+    block: int
+    order: int
+    condition: msgspec.Raw
+    left_out: str | None
+    attempt: int = 1
+
+
+_TOLD = msgspec.json.Decoder(_Told)
+
+
+def _told(line: bytes) -> Mapping[str, Any]:
+    """That, or the whole record: of an older version, or to say what is wrong with it."""
+    try:
+        return msgspec.structs.asdict(_TOLD.decode(line))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return jsontext.parse(line)
 
 
 def _note(found: Attempts, condition: ConditionReader, record: Mapping[str, Any]) -> None:

@@ -69,11 +69,31 @@ class ConditionReader:
         self._read: dict[bytes, Condition] = {}
 
     def __call__(self, data: Any) -> Condition:
-        key = msgspec.json.encode(data)
+        """`data` is JSON that was read, or its text."""
+        key = bytes(data) if isinstance(data, msgspec.Raw) else msgspec.json.encode(data)
         if key not in self._read:
-            condition = Condition.from_json(data)
+            condition = Condition.from_json(jsontext.parse(key))
             self._read[key] = self._same.setdefault(condition, condition)
         return self._read[key]
+
+
+class _Planned(msgspec.Struct):
+    """A line of a plan, its condition as text: most of them are known."""
+
+    trial: str
+    block: int
+    order: int
+    condition: msgspec.Raw
+
+
+_PLANNED = msgspec.json.Decoder(_Planned)
+
+
+def _planned(line: bytes) -> Mapping[str, Any]:
+    try:
+        return msgspec.structs.asdict(_PLANNED.decode(line))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return jsontext.parse(line)  # which says what is wrong
 
 
 @dataclass(frozen=True)
@@ -175,9 +195,9 @@ class Plan:
     def from_lines(cls, text: str, where: str) -> Plan:
         """Inverse of `to_lines`; raises RecordsError when the text is not a whole plan."""
         try:
-            header, *rows = (jsontext.parse(line.encode()) for line in text.splitlines())
-            condition = ConditionReader()
-            trials = tuple(PlannedTrial.from_json(row, condition) for row in rows)
+            first, *lines = text.encode().splitlines()
+            header, condition = jsontext.parse(first), ConditionReader()
+            trials = tuple(PlannedTrial.from_json(_planned(line), condition) for line in lines)
             seed = keys.checked_number("seed", header["seed"], 0, jsontext.MAX_WHOLE, whole=True)
             each = header.get("per_condition")
             per_condition = None if each is None else Trials.from_json(each)
