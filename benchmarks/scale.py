@@ -3,9 +3,9 @@
     .venv/bin/python -m benchmarks.scale [--pages 50] [--trials 33] [--times 3] [--keep DIR] [--only report plan ...]
 
 Makes up a study of pages by five protocols, four variants and three links, writes a finished and a half-finished run
-of it with the project's own writers, and gives every command a process of its own, several times. Prints wall time and the largest
-memory, the median with the least and the most. Resume is what `coldload run` needs until it begins to prepare what the next trial loads; the
-measurement is then interrupted. Nothing in these runs was measured.
+of it with the project's own writers, and gives every command a process of its own, several times. Prints wall time and
+the largest memory, the median with the least and the most. To go on takes what `coldload run` needs until it begins to
+prepare what the next trial loads; it is then interrupted. Nothing in these runs was measured.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def build(
     """Write report.html, figures/, tables/ and records.parquet into `out`, and the paper into `paper_dir`.
 
     `out` is the directory of the first run unless given; without `paper_dir` there is no paper. `cache`: where the
-    records of large runs are kept once they were read. Works on a run that is still going. Raises RecordsError when a run directory is empty, damaged or given twice, or the runs are not of one
-    kind.
+    records of large runs are kept once they were read. Works on a run that is still going. Raises RecordsError when a
+    run directory is empty, damaged or given twice, or the runs are not of one kind.
     """
     if not run_dirs:
         raise RecordsError("no run was named; give the directory of at least one run")

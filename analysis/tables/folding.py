@@ -81,7 +81,7 @@ def folded(table: Table, columns: Sequence[Column], leading: int) -> Table:
         head=(*(table.head[column] for column in left), "Rows", *(column.head for column in columns)),
         rows=tuple(rows[:MOST_SHOWN]),
         keys=len(left),
-        note=f"{table.note} Folded over {names}: a row stands for several; figures are their median, in brackets the least and the most, "
-        "counts their sum.",
+        note=f"{table.note} Folded over {names}: a row stands for several; figures are their median, in brackets the "
+        "least and the most, counts their sum.",
     )
     return replace(table, summary=summary)
