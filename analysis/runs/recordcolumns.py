@@ -64,7 +64,10 @@ class RecordColumns:
         if not self._rows:
             return
         columns = {}
-        for name in dict.fromkeys(name for row in self._rows for name in row):
+        names: dict[str, None] = {}
+        for row in self._rows:
+            names.update(dict.fromkeys(row))
+        for name in names:
             values = [row.get(name) for row in self._rows]
             kinds = set(map(type, values)) - {NOTHING}
             if name in self._as_text:

@@ -69,7 +69,7 @@ def _read(path: Path, plan: PlanHeader, as_text: Collection[str] = ()) -> Record
         kind = kind_of(data, kind, where)
         condition, name = known.read(data, kind, where)
         trial = required(data, "trial", str, where)
-        attempt = required({"attempt": 1, **data}, "attempt", int, where)
+        attempt = required(data, "attempt", int, where) if "attempt" in data else 1
         if attempt < 1:
             raise RecordsError(f"{where}: attempt is {attempt}; the first one is 1")
         if (trial, attempt) in seen:
