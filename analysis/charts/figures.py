@@ -20,6 +20,7 @@ from analysis.charts import (
     codingchart,
     crowdcharts,
     effectchart,
+    overpages,
     plots,
     ratecharts,
     reading,
@@ -44,6 +45,7 @@ MOST_FIGURES = 24
 MOST_VARIANT_FIGURES = 8
 VARIANTS_APART = ("variant", "engine", "driver", "server")
 PAGES_PER_FIGURE = 6
+MOST_ROWS = 500  # of a figure
 TITLE_CHARACTERS = 46  # of bold text across one column of a paper
 
 
@@ -66,7 +68,8 @@ def draw(results: Results) -> Iterator[Drawing]:
 def claims(results: Results) -> Iterator[Drawing]:
     """The claims on one axis."""
     caption = f"Every claim against its reference. {claimchart.reading(results.claims, results.margin)}"
-    for figure in claimchart.charts(results.claims, results.wording, results.margin):
+    charts = claimchart.charts(results.claims, results.wording, results.margin)
+    for figure in itertools.islice(charts, MOST_ROWS // claimchart.MOST_ROWS):
         yield Drawing(CLAIMS, caption, figure)
 
 
@@ -127,24 +130,45 @@ def overviews(results: Results) -> Iterator[Drawing]:
     """All pages and rates that are alike in everything else, as small multiples."""
     if _compressions_at_one_rtt(results):
         return
-    for group in _overviewed(results):
-        if group["median"].isna().all():
-            continue
+    groups = [group for group in _overviewed(results) if group["median"].notna().any()]
+    many = sum(len(_parts(group)) for group in groups) > MOST_FIGURES
+    for group in groups:
         place = group.iloc[0].to_dict()
         rest = [conditions.value_text(column, place[column]) for column in results.split_columns]
-        pages = list(group["page"].unique())
-        parts = [pages[i : i + PAGES_PER_FIGURE] for i in range(0, len(pages), PAGES_PER_FIGURE)]
-        one_rtt = group.groupby("panel")["rtt_ms"].nunique().max() == 1
-        for part, some in enumerate([pages] if one_rtt else parts, start=1):
-            cells = group[group["page"].isin(some)]
-            figure = _dots_by_page(cells) if one_rtt else _grid(cells)
-            name = "_".join(
-                ["overview", *(words.slug(text) for text in rest), *([str(part)] if part > 1 else [])]
-            )
-            said = [*rest, f"figure {part} of {len(parts)}"] if len(some) < len(pages) else rest
-            about = f" ({', '.join(said)})" if said else ""
-            caption = f"{plots.MEDIAN} of every page and rate{about}. {reading.of_trials(cells)}"
-            yield Drawing(name, caption, figure)
+        name = "_".join(["overview", *(words.slug(text) for text in rest)])
+        chart = _dots_by_page if _has_one_rtt(group) else _grid
+        if many or _rows_of(group) > MOST_ROWS:
+            caption = f"{plots.MEDIAN} over the pages at every rate{_about(rest)}. {overpages.READING}"
+            yield Drawing(name, caption, chart(overpages.folded(group)))
+            continue
+        parts = _parts(group)
+        for part, cells in enumerate(parts, start=1):
+            said = [*rest, f"figure {part} of {len(parts)}"] if len(parts) > 1 else rest
+            caption = f"{plots.MEDIAN} of every page and rate{_about(said)}. {reading.of_trials(cells)}"
+            yield Drawing(f"{name}_{part}" if part > 1 else name, caption, chart(cells))
+
+
+def _about(said: list[str]) -> str:
+    return f" ({', '.join(said)})" if said else ""
+
+
+def _has_one_rtt(cells: pd.DataFrame) -> bool:
+    """Whether no panel has more than one RTT."""
+    return bool(cells.groupby("panel")["rtt_ms"].nunique().max() == 1)
+
+
+def _parts(group: pd.DataFrame) -> list[pd.DataFrame]:
+    """The cells of each figure of an overview."""
+    if _has_one_rtt(group):
+        return [group]
+    pages = list(group["page"].unique())
+    starts = range(0, len(pages), PAGES_PER_FIGURE)
+    return [group[group["page"].isin(pages[start : start + PAGES_PER_FIGURE])] for start in starts]
+
+
+def _rows_of(group: pd.DataFrame) -> int:
+    """How many rows the one figure of an overview at one RTT has."""
+    return group["page"].nunique() * group["protocol"].nunique() if _has_one_rtt(group) else 0
 
 
 def _overviewed(results: Results) -> list[pd.DataFrame]:

@@ -54,13 +54,13 @@ class RunPair:
         return tuple(each for each in self.changes if each.n[0] and not each.n[1])
 
 
-def read_pair(a: Path, b: Path, metric: str | None, margin: float) -> RunPair:
-    """Compare two run directories by a metric, or by the main one of their kind.
+def read_pair(a: Path, b: Path, metric: str | None, margin: float, cache: Path | None = None) -> RunPair:
+    """Compare two run directories by a metric, or by the main one of their kind. `cache`: as of `load`.
 
     RecordsError when one is none, both are the same, they are of different kinds, or nothing can be compared;
     StudyError when the kind has no such metric that is a number.
     """
-    first, second = load(a), load(b)
+    first, second = load(a, cache), load(b, cache)
     if a.resolve() == b.resolve():
         raise RecordsError(f"the same run is given twice: {a} and {b}; name two runs")
     if filecmp.cmp(a / RECORDS, b / RECORDS, shallow=False):

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
+import pandas as pd
+
 from analysis.evaluation.results import Results, run_names
 from analysis.labels import conditions
 from analysis.runs import filmfile, harfile
 from analysis.runs.filmfile import Film, picture, read_film
 from analysis.runs.harfile import HarLoad, read_har
 from analysis.runs.rundirectory import Run
-from analysis.runs.series import folder_of
+from analysis.runs.series import TRIALS, folder_of
 from harness.input.shown import clipped, one_line
 
 MOST_CONDITIONS = 60
@@ -79,8 +81,13 @@ def _medians(results: Results, file: str, read: Callable[[Path], Told]) -> Media
     found: list[Median[Told]] = []
     refused: list[str] = []
     kept = 0
+    if not any((run.directory / TRIALS).is_dir() for run in results.runs):
+        return Medians((), 0, ())
+    observed = results.sifted.kept[["cell", "run", "trial", "attempt", results.metric]].dropna()
+    by_cell = {int(str(cell)): trials for cell, trials in observed.groupby("cell")}
     for cell in results.cells.to_dict("records"):
-        trials = list(_nearest(results, int(cell["cell"]), float(cell["median"]), file))
+        mine = by_cell.get(int(cell["cell"]), observed.head(0))
+        trials = list(_nearest(results, mine, float(cell["median"]), file))
         if not trials:
             continue
         kept += 1
@@ -117,12 +124,10 @@ def _told(results: Results) -> tuple[str, ...]:
 
 
 def _nearest(
-    results: Results, cell: int, median: float, file: str
+    results: Results, mine: pd.DataFrame, median: float, file: str
 ) -> Iterator[tuple[Run, str, str, int, float]]:
-    """The trials of a condition that count and have such a file, the nearest to the median first."""
+    """Those of the trials that have such a file, the nearest to the median first."""
     runs = dict(zip(run_names(results.runs), results.runs, strict=True))
-    records = results.sifted.kept
-    mine = records[(records["cell"] == cell) & records[results.metric].notna()]
     order = (mine[results.metric] - median).abs().sort_values(kind="stable").index
     for record in mine.loc[order].to_dict("records"):
         run, trial, attempt = runs[record["run"]], str(record["trial"]), int(record["attempt"])

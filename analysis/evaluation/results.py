@@ -144,9 +144,8 @@ def evaluate(
     records = pool(runs)
     again = records[AGAIN].eq(True) if AGAIN in records else pd.Series(False, index=records.index)
     records[AGAIN] = again
-    panel = panel_columns(records, condition)
-    for name, columns in zip(IDS, (panel, (*panel, "rtt_ms"), (*condition, AGAIN)), strict=True):
-        records[name] = records.groupby(list(columns), dropna=False).ngroup()
+    panel, numbers = _numbered(records, condition)
+    records = pd.concat([records, numbers], axis="columns")
     sifted = sift(records, rules_of(kind) if rules is None else rules)
     observed = records.assign(**{metric: records[metric].where(records.index.isin(sifted.kept.index))})
     names = protocols.ordered(records["protocol"])
@@ -201,6 +200,21 @@ def evaluate(
             _figures_of(runs), measured.conditions, list(measured.numbers.values()), sifted.kept, certainty
         ),
     )
+
+
+def _numbered(records: pd.DataFrame, condition: Sequence[str]) -> tuple[tuple[str, ...], pd.DataFrame]:
+    """The columns that split panels, and of each record the numbers of its panel, place and cell.
+
+    Panels and places are told from one record of each condition: there are far fewer of these.
+    """
+    cell = records.groupby([*condition, AGAIN], dropna=False).ngroup()
+    first = records.loc[~cell.duplicated(), list(condition)]
+    panel = panel_columns(first, condition)
+    panels, places = (
+        cell.map(first.groupby(list(columns), dropna=False).ngroup().set_axis(cell[first.index]))
+        for columns in (panel, (*panel, "rtt_ms"))
+    )
+    return panel, pd.DataFrame(dict(zip(IDS, (panels, places, cell), strict=True)))
 
 
 def _buckets(runs: Sequence[Run], kept: pd.DataFrame) -> pd.DataFrame:

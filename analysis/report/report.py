@@ -59,12 +59,17 @@ class Report:
     published: tuple[PublishedRow, ...] = ()
 
 
-def build(run_dirs: Sequence[Path], out: Path | None = None, paper_dir: Path | None = None) -> Report:
+def build(
+    run_dirs: Sequence[Path],
+    out: Path | None = None,
+    paper_dir: Path | None = None,
+    cache: Path | None = None,
+) -> Report:
     """Write report.html, figures/, tables/ and records.parquet into `out`, and the paper into `paper_dir`.
 
-    `out` is the directory of the first run unless given; without `paper_dir` there is no paper. Works on a run that is
-    still going. Raises RecordsError when a run directory is empty, damaged or given twice, or the runs are not of one
-    kind.
+    `out` is the directory of the first run unless given; without `paper_dir` there is no paper. `cache`: where the
+    records of large runs are kept once they were read. Works on a run that is still going. Raises RecordsError when a
+    run directory is empty, damaged or given twice, or the runs are not of one kind.
     """
     if not run_dirs:
         raise RecordsError("no run was named; give the directory of at least one run")
@@ -72,7 +77,7 @@ def build(run_dirs: Sequence[Path], out: Path | None = None, paper_dir: Path | N
         raise RecordsError(
             f"the same run is given twice: {', '.join(map(str, run_dirs))}; name each run once"
         )
-    results = evaluate([load(path) for path in run_dirs])
+    results = evaluate([load(path, cache) for path in run_dirs])
     directory = out or run_dirs[0]
     tables = tables_of(results)
     with _writing(directory):

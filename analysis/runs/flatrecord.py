@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from analysis.runs.runfields import LARGEST, check_number, optional, required, workload_in
@@ -11,6 +12,7 @@ from harness.errors import RecordsError
 from harness.input.shown import shown
 from harness.model.dimensions import USUAL
 from harness.model.kind import Kind
+from harness.model.metric import Unit
 from harness.model.metrics import metrics_of
 from harness.model.workload import Users
 
@@ -48,6 +50,7 @@ OF_EVERY_LINK = ("down_mbps", "rtt_ms")
 CONDITION_COLUMNS = ("page", "variant", "compression", "protocol", "engine", "driver", "origins", "server")
 
 
+@cache
 def numbers_of(kind: Kind) -> tuple[str, ...]:
     """The keys of a record that hold numbers."""
     return (
@@ -55,6 +58,12 @@ def numbers_of(kind: Kind) -> tuple[str, ...]:
         "overhead_ms",
         "machine_speed",
     )
+
+
+@cache
+def _others_of(kind: Kind) -> tuple[tuple[str, Unit], ...]:
+    """The metrics that are no numbers, each with what it holds instead."""
+    return tuple((key, each.unit) for key, each in metrics_of(kind).items() if not each.unit.is_number)
 
 
 def kind_of(data: Mapping[str, Any], above: Kind | None, where: str) -> Kind:
@@ -137,9 +146,9 @@ def flat_record(data: Mapping[str, Any], kind: Kind, where: str) -> dict[str, An
     flat = {_free(key): value for key, value in data.items() if not isinstance(value, dict | list)}
     for key in numbers_of(kind):
         check_number(data, key, where)
-    for key, metric in metrics_of(kind).items():
-        if not metric.unit.is_number and data.get(key) is not None and not metric.unit.is_of(data[key]):
-            raise RecordsError(f"{where}: {key} is {shown(data[key])}; expected: {metric.unit}, or null")
+    for key, unit in _others_of(kind):
+        if data.get(key) is not None and not unit.is_of(data[key]):
+            raise RecordsError(f"{where}: {key} is {shown(data[key])}; expected: {unit}, or null")
     load = data.get("plt_ms")
     if load is not None and 0 < load < SMALLEST_MS:
         raise RecordsError(f"{where}: plt_ms is {shown(load)}; no page loads in less than {SMALLEST_MS:g} ms")

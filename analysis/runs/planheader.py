@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from analysis.runs.runfields import canonical, lines_if_there, optional, required, workload_in
 from harness.errors import RecordsError, StudyError
 from harness.input.shown import shown
@@ -20,6 +22,7 @@ from harness.model.published import Publication
 from harness.model.workload import Workload
 
 Told = TypeVar("Told")
+PLAN, LOOKS = "plan.jsonl", "looks.jsonl"
 PLAN_NUMBERS = ("seed", "blocks", "conditions")
 OF_EVERY_PLANNED = (("block", int), ("condition", dict))
 
@@ -66,12 +69,13 @@ def _read_looks(path: Path, notes: list[str]) -> list[_Look]:
 
 def read_plan(directory: Path, notes: list[str]) -> PlanHeader:
     """The plan of a run directory, empty when it is missing; RecordsError when it or its looks are damaged."""
-    path, looks = directory / "plan.jsonl", _read_looks(directory / "looks.jsonl", notes)
+    path, looks = directory / PLAN, _read_looks(directory / LOOKS, notes)
     if not path.is_file():
         notes.append("plan.jsonl is missing, so the number of planned trials is not known.")
         return PlanHeader()
     header: Mapping[str, Any] = {}
     trials: dict[str, tuple[int, str]] = {}
+    texts: dict[bytes, str] = {}
     workload: Workload | None = None
     for number, data in lines_if_there(path, notes):
         where = f"{path}:{number}"
@@ -79,7 +83,8 @@ def read_plan(directory: Path, notes: list[str]) -> PlanHeader:
             trial = required(data, "trial", str, where)
             block, condition = (required(data, key, kind, where) for key, kind in OF_EVERY_PLANNED)
             workload = workload if trials else workload_in(condition, where)
-            trials[trial] = block, canonical(condition)
+            key = msgspec.json.encode(condition)
+            trials[trial] = block, texts.get(key) or texts.setdefault(key, canonical(condition))
         elif header:
             raise RecordsError(f"{where}: a second header, or a line without trial; the plan is damaged")
         else:

@@ -14,6 +14,7 @@ from analysis.runs.rundirectory import Run
 from analysis.runs.runfields import check_number, json_lines
 from harness.errors import RecordsError
 
+TRIALS = "trials"  # the folder with what was kept of them
 MOST_LINES = 2_000_000  # of a file
 
 
@@ -51,7 +52,7 @@ def folder_of(run: Run, trial: str, attempt: int) -> Path:
         raise RecordsError(
             f"{run.directory}: {name!r} is no name of a trial's folder; the record is damaged or not one of ours"
         )
-    return run.directory / "trials" / name
+    return run.directory / TRIALS / name
 
 
 def path_of(run: Run, trial: str, attempt: int, series: Series) -> Path:

@@ -130,8 +130,7 @@ class SignedRank:
         return (high - low) / (2 * float(special.ndtri((1 + CONFIDENCE) / 2)))
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        below = _rank_sums(tuple(range(2, 2 * self.differences.size + 1, 2))).cumsum()[::2]
-        step = max(int(np.searchsorted(below, (1 - confidence) / 2, side="right")), 1)
+        step = _walsh_step(self.differences.size, confidence)
         return float(self._walsh[step - 1]), float(self._walsh[-step])
 
     def p_not_above(self, value: float) -> float:
@@ -139,6 +138,13 @@ class SignedRank:
 
     def p_not_below(self, value: float) -> float:
         return _signed_rank_tail(value - self.differences)
+
+
+@lru_cache(maxsize=MOST_PAIRS_RANKED)
+def _walsh_step(n: int, confidence: float) -> int:
+    """Which Walsh average from either end bounds the interval of n differences."""
+    below = _rank_sums(tuple(range(2, 2 * n + 1, 2))).cumsum()[::2]
+    return max(int(np.searchsorted(below, (1 - confidence) / 2, side="right")), 1)
 
 
 def _signed_rank_tail(differences: Sample) -> float:

@@ -63,9 +63,10 @@ def ratio_of(row: Mapping[Any, Any]) -> tuple[Shown, Shown, Shown]:
 
 def _of_links_told(results: Results) -> tuple[bool, bool]:
     """Whether rows say their rate and RTT: always of page loads, else where several were measured."""
-    loads = results.kind is Kind.LOAD
+    if results.kind is Kind.LOAD:
+        return True, True
     rates = results.cells.groupby(["down_mbps", "up_mbps"], dropna=False).ngroups
-    return loads or rates > 1, loads or results.cells["rtt_ms"].nunique() > 1
+    return rates > 1, results.cells["rtt_ms"].nunique() > 1
 
 
 def _setting(column: str, value: Any) -> str:

@@ -15,6 +15,8 @@ from analysis.labels import words
 from analysis.statistics.compare import Comparison, Verdict
 from analysis.statistics.verdicts import direction_text, signed, verdict_text
 from analysis.tables import cellcolumns
+from analysis.tables.folding import Column, counts, folded
+from analysis.tables.ratios import OF_RATIOS
 from analysis.tables.table import Shown, Table
 
 NOT_KNOWN = Shown(words.DASH)
@@ -30,7 +32,7 @@ def claims(results: Results) -> Table | None:
     where = any(row.where for row in rows)
     head = ["Claim", "Where", "Ratio", "n", "q", "Known", "Expected", "Verdict", "A/A floor"]
     wanted = [True, where, True, True, True, True, expecting, expecting, floor]
-    return Table(
+    made = Table(
         name="claims",
         title="Claims",
         note="A ratio is subject / reference [95 % interval], over pages their geometric mean; of a budget the mean. "
@@ -41,6 +43,7 @@ def claims(results: Results) -> Table | None:
         rows=tuple(tuple(compress(_row(row, results.margin), wanted)) for row in rows),
         keys=2 if where else 1,
     )
+    return folded(made, [OF_RATIOS[0], Column("Known", "known", counts), OF_RATIOS[1]], made.keys)
 
 
 def _row(row: ClaimRow, margin: float) -> list[Shown]:
@@ -190,7 +193,7 @@ def equal_baselines(results: Results) -> Table | None:
         )
         for row in found.to_dict("records")
     ]
-    return Table(
+    made = Table(
         name="equal-baselines",
         title="Baselines measured twice (A/A)",
         note="The second in units of the first [95 % interval]: the truth is 1, so these are ratios of chance.",
@@ -201,3 +204,4 @@ def equal_baselines(results: Results) -> Table | None:
         rows=tuple(rows),
         keys=len(cellcolumns.cell_heads(results)),
     )
+    return folded(made, OF_RATIOS, made.keys)

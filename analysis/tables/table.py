@@ -6,7 +6,7 @@ import itertools
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,8 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # 
 _MARKDOWN = re.compile(r"[\\`*|$~]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<!\w)_|_(?!\w)|(?<=\])[(\[]")
 
 
+MOST_SHOWN = 500  # rows in the page: of a longer table a summary, or its first rows
+FIRST_SHOWN = 50
 LONGEST_ON_ONE_LINE, WIDEST_HEAD = 40, 12  # characters of a cell and of a head, where columns can be wrapped
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -40,7 +42,8 @@ class Shown(NamedTuple):
 class Table:
     """`data` goes to the CSV in full precision; `head` and `rows` are shown.
 
-    The first `keys` columns say where a row belongs; they are not repeated below each other.
+    The first `keys` columns say where a row belongs; they are not repeated below each other. `summary` is what the page
+    shows instead of a table that is too long for it.
     """
 
     name: str
@@ -50,6 +53,14 @@ class Table:
     head: tuple[str, ...]
     rows: tuple[tuple[Shown, ...], ...]
     keys: int
+    summary: Table | None = None
+
+    @cached_property
+    def in_page(self) -> Table:
+        """The table as the page shows it; the files hold every row."""
+        if len(self.rows) <= MOST_SHOWN:
+            return self
+        return self.summary or replace(self, rows=self.rows[:FIRST_SHOWN])
 
     def is_text(self, column: int) -> bool:
         """Words are aligned left, numbers right."""

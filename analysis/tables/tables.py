@@ -6,6 +6,7 @@ A further table is one more function, named in `TABLES` for its kind.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -23,9 +24,11 @@ from analysis.tables.crowdtables import crowds
 from analysis.tables.differing import loads_that_differ
 from analysis.tables.factortable import factors
 from analysis.tables.figuretables import figure_tables
+from analysis.tables.folding import Column, folded, spread
 from analysis.tables.publishedtable import published
 from analysis.tables.ratetables import rates
-from analysis.tables.table import Shown, Table
+from analysis.tables.ratios import OF_RATIOS
+from analysis.tables.table import MOST_SHOWN, Shown, Table
 from analysis.tables.trialtables import attempts, exclusions
 from analysis.tables.waittables import waiting_changes, waiting_times
 from harness.model.kind import Kind
@@ -43,7 +46,7 @@ def median_times(results: Results) -> Table:
     few = "; below five trials the brackets hold the range" if results.few else ""
     side_by_side = len(results.protocols) <= WIDEST
     head, rows = (_side_by_side if side_by_side else _below_each_other)(results)
-    return Table(
+    made = Table(
         name="median-times",
         title=f"{plots.MEDIAN} in ms [95 % interval]",
         note=f"{n} trials per condition{few}.",
@@ -52,6 +55,12 @@ def median_times(results: Results) -> Table:
         rows=rows,
         keys=len(place_heads(results)) + (not side_by_side),
     )
+    if len(rows) <= MOST_SHOWN:
+        return made
+    head, rows = _below_each_other(results)
+    longer = replace(made, head=head, rows=rows, data=results.cells)
+    columns = [Column(f"{plots.MEDIAN} (ms)", "median", spread(words.milliseconds))]
+    return replace(made, summary=folded(longer, columns, len(cell_heads(results))).summary)
 
 
 def _side_by_side(results: Results) -> tuple[tuple[str, ...], Rows]:
@@ -99,7 +108,7 @@ def against_baseline(results: Results) -> Table | None:
         )
         for row in data.to_dict("records")
     ]
-    return Table(
+    made = Table(
         name="comparisons",
         title=f"{results.metric_label} relative to {name} [95 % interval]",
         note=f"Below 1: {_below(results)} than {name}. n: blocks that hold both. q: p-value of the "
@@ -109,6 +118,7 @@ def against_baseline(results: Results) -> Table | None:
         rows=tuple(rows),
         keys=len(cell_heads(results)),
     )
+    return folded(made, OF_RATIOS, made.keys)
 
 
 def variant_effects(results: Results) -> Table | None:
@@ -132,7 +142,7 @@ def variant_effects(results: Results) -> Table | None:
         " Alone: the filter against plain; among the others: the whole variant against the whole without it; "
         "together: the whole variant against plain."
     )
-    return Table(
+    made = Table(
         name="effects",
         title=f"{results.metric_label} of a variant relative to the page as it is [95 % interval]",
         note=f"Below 1: {_below(results)} than plain.{ways if factorial else ''} n: blocks that hold both. "
@@ -142,6 +152,7 @@ def variant_effects(results: Results) -> Table | None:
         rows=tuple(rows),
         keys=len(where),
     )
+    return folded(made, OF_RATIOS, len(where) + 2 * factorial)
 
 
 def compression_effects(results: Results) -> Table | None:
@@ -159,7 +170,7 @@ def compression_effects(results: Results) -> Table | None:
         for row in data.to_dict("records")
     ]
     reference = found["reference"].iloc[0]
-    return Table(
+    made = Table(
         name="compressions",
         title=f"{results.metric_label} relative to compression {reference} [95 % interval]",
         note=f"Below 1: {_below(results)} than {reference}. n: blocks that hold both. q: as above.",
@@ -168,6 +179,7 @@ def compression_effects(results: Results) -> Table | None:
         rows=tuple(rows),
         keys=len(cell_heads(results)),
     )
+    return folded(made, OF_RATIOS, made.keys)
 
 
 def told(found: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -224,7 +236,7 @@ def _medians(results: Results, name: MetricTable, title: str, note: str) -> Tabl
         (*cell_of(results, row), *(Shown(each.text(row[each.name])) for each in columns))
         for row in data.to_dict("records")
     ]
-    return Table(
+    made = Table(
         name=name,
         title=title,
         note=note,
@@ -233,6 +245,7 @@ def _medians(results: Results, name: MetricTable, title: str, note: str) -> Tabl
         rows=tuple(rows),
         keys=len(cell_heads(results)),
     )
+    return folded(made, [Column(each.head, each.name, spread(each.text)) for each in columns], made.keys)
 
 
 Tables = tuple[Callable[[Results], Table | None], ...]

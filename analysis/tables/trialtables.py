@@ -9,10 +9,12 @@ import pandas as pd
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.tables.cellcolumns import cell_heads, cell_of
+from analysis.tables.folding import Column, folded, total
 from analysis.tables.table import Shown, Table
 from harness.input.shown import clipped, shortened
 
 REASONS_SHOWN = 3
+COUNTED = ("trials", "attempts", "repeated", "counted")
 LONGEST_SHOWN = 160  # characters of a reason
 
 
@@ -32,7 +34,7 @@ def attempts(results: Results) -> Table | None:
         for cell, found in results.sifted.excluded.groupby("cell")["excluded_by"]
     }
     data["reasons"] = [reasons.get(cell, "") for cell in data["cell"]]
-    return Table(
+    made = Table(
         name="attempts",
         title="Trials that took more than one attempt",
         note="An attempt that does not count is repeated in its block. Of a trial, at most one attempt counts.",
@@ -48,13 +50,15 @@ def attempts(results: Results) -> Table | None:
         rows=tuple(
             (
                 *cell_of(results, row),
-                *(Shown(words.number(row[name])) for name in ("trials", "attempts", "repeated", "counted")),
+                *(Shown(words.number(row[name])) for name in COUNTED),
                 Shown(row["reasons"] or words.DASH),
             )
             for row in data.to_dict("records")
         ),
         keys=len(cell_heads(results)),
     )
+    summed = zip(made.head[made.keys : -1], COUNTED, strict=True)
+    return folded(made, [Column(head, name, total) for head, name in summed], made.keys)
 
 
 def exclusions(results: Results) -> Table | None:
@@ -83,7 +87,7 @@ def exclusions(results: Results) -> Table | None:
         )
         for row in data.to_dict("records")
     ]
-    return Table(
+    made = Table(
         name="exclusions",
         title="Excluded trials",
         note="By the first rule that applies. Why: what the records say, the most frequent first.",
@@ -92,6 +96,8 @@ def exclusions(results: Results) -> Table | None:
         rows=tuple(rows),
         keys=len(cell_heads(results)),
     )
+    summed = (Column("Excluded", "excluded", total), Column("Of", "recorded", total))
+    return folded(made, summed, made.keys + 1)
 
 
 def _cells(results: Results) -> pd.DataFrame:

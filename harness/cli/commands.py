@@ -65,6 +65,7 @@ COMMANDS = (
         "compare",
         "tell what changed between two runs of a study; --fail-on makes it a test for CI",
     ),
+    CommandRow("records", "records", "give out the records of a run, or some of them, as CSV or Parquet"),
     CommandRow(
         "show", "show", "show a run in a local browser page: waterfalls, records, two trials side by side"
     ),

@@ -22,6 +22,7 @@ from harness.cli.plaintext import say
 from harness.cli.runfolders import run_folders
 from harness.errors import UsageError
 from harness.input.shown import printable, shortened, shown
+from harness.system.cache import records_cache
 
 MOST_PERCENT = 1_000.0
 NAMED = 3
@@ -61,7 +62,7 @@ def _read(arguments: argparse.Namespace, margin: float) -> RunPair:
     """The two runs, called as the command line calls them."""
     given = arguments.run_a, arguments.run_b
     with run_folders(given) as (run_a, run_b):
-        pair = read_pair(run_a, run_b, arguments.metric, margin / 100)
+        pair = read_pair(run_a, run_b, arguments.metric, margin / 100, records_cache())
     first, second = (replace(run, directory=path) for run, path in zip(pair.runs, given, strict=True))
     return replace(pair, runs=(first, second))
 

@@ -12,6 +12,7 @@ from analysis.report.report import build
 from analysis.tables.publishedtable import summary
 from harness.cli.console import console
 from harness.cli.runfolders import place_of_report, run_folders
+from harness.system.cache import records_cache
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -28,7 +29,7 @@ def write(
     `paper`: also as a LaTeX document in that folder. Returns the exit code: 1 when a claim fails, or one that expects
     something has no data.
     """
-    report = build(runs, out, paper)
+    report = build(runs, out, paper, records_cache())
     if report.left_out:
         reasons = ", ".join(f"{count} {rule}" for rule, count in report.left_out.items())
         console().print(

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+import msgspec
+
 MAX_LINE_BYTES = 20_000_000
 MAX_DEPTH = 20
 MAX_WHOLE = 2**63  # what tables of numbers hold
@@ -19,6 +21,7 @@ MAX_WHOLE = 2**63  # what tables of numbers hold
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKET = re.compile(rb"[\[{\]}]")
 _HALF = re.compile("[\ud800-\udfff]")
+_MAYBE_TOO_LARGE = re.compile(rb"[^\d.]\d{19}")  # a whole number
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
@@ -44,10 +47,23 @@ def parse(text: bytes) -> dict[str, Any]:
     if len(text) > MAX_LINE_BYTES:
         raise ValueError(f"over {MAX_LINE_BYTES // 10**6} MB long")
     _refuse_depth(text)
-    data = json.loads(text, parse_constant=_refuse_constant, parse_int=_whole, parse_float=_finite)
+    data = _quickly(text)
+    if data is None:
+        read = json.loads(text, parse_constant=_refuse_constant, parse_int=_whole, parse_float=_finite)
+        data = _whole_characters(read)
     if not isinstance(data, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004 - of the text, as all others
-    return dict(_whole_characters(data)) if b"\\u" in text else data
+    return data
+
+
+def _quickly(text: bytes) -> object:
+    """What msgspec reads, in a fifth of the time; None for what it refuses, and for what it may not refuse."""
+    if _MAYBE_TOO_LARGE.search(text):
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def _refuse_depth(text: bytes) -> None:

@@ -12,12 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.input import keys
+import msgspec
+
+from harness.input import jsontext, keys
 from harness.input.shown import shown
 from harness.model.condition import Condition
 from harness.model.soundness import MACHINE, unsound
 from harness.run.runlines import each_line
-from harness.study.plan import Plan, PlannedTrial
+from harness.study.plan import ConditionReader, Plan, PlannedTrial
 from harness.study.trials import MAX_ATTEMPTS
 
 ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another one would not be, either
@@ -102,18 +104,40 @@ class Attempts:
 def read_attempts(path: Path, plan: Plan) -> Attempts:
     """The attempts that records.jsonl tells of; a last line that a kill cut off is no record yet."""
     found = Attempts(plan)
-    each_line(path, partial(_note, found))
+    each_line(path, partial(_note, found, ConditionReader(plan.distinct)), _told)
     return found
 
 
-def _note(found: Attempts, record: Mapping[str, Any]) -> None:
+class _Told(msgspec.Struct):
+    """What of a record says which attempt was made, and whether it counts: little of much."""
+
+    trial: str
+    block: int
+    order: int
+    condition: msgspec.Raw
+    left_out: str | None
+    attempt: int = 1
+
+
+_TOLD = msgspec.json.Decoder(_Told)
+
+
+def _told(line: bytes) -> Mapping[str, Any]:
+    """That, or the whole record: of an older version, or to say what is wrong with it."""
+    try:
+        return msgspec.structs.asdict(_TOLD.decode(line))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return jsontext.parse(line)
+
+
+def _note(found: Attempts, condition: ConditionReader, record: Mapping[str, Any]) -> None:
     """Records of older versions do not say whether they count; those knew one attempt at a trial."""
     older = "left_out" not in record
     left_out = unsound(record) if older else record["left_out"]
     if left_out is not None:
         left_out = keys.text(record, "left_out", left_out)
     attempt = keys.checked_number("attempt", record.get("attempt", 1), 1, MAX_ATTEMPTS, whole=True)
-    trial = PlannedTrial.from_json(record)
+    trial = PlannedTrial.from_json(record, condition)
     found.note(trial.trial, int(attempt), left_out, final=older)
     if found.planned(trial.trial) != trial:
         raise ValueError(f"trial {shown(trial.trial)} has another block, order or condition in plan.jsonl")

@@ -34,6 +34,9 @@ class RunDirectory:
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder = folder
         self.plan = plan
+        self._standing: tuple[list[int], Standing] | None = (
+            None  # with the sizes of the files it was read from
+        )
 
     @property
     def records_path(self) -> Path:
@@ -60,10 +63,17 @@ class RunDirectory:
         return self.folder / "trials" / (trial if attempt == 1 else f"{trial}-{attempt}")
 
     def standing(self) -> Standing:
-        """How far the run has come; last lines cut off by a kill are removed first."""
-        for path in (self.records_path, self.looks_path):
+        """How far the run has come; last lines cut off by a kill are removed first.
+
+        It is read anew only when the files have another size than before.
+        """
+        files = [self.records_path, self.looks_path]
+        for path in files:
             drop_cut_line(path)
-        return Standing.read(self.folder, self.plan)
+        sizes = [path.stat().st_size if path.exists() else 0 for path in files]
+        if self._standing is None or self._standing[0] != sizes:
+            self._standing = sizes, Standing.read(self.folder, self.plan)
+        return self._standing[1]
 
     def endings(self) -> Counter[tuple[str, str]]:
         """How often an attempt ended with each outcome for each reason."""

@@ -42,7 +42,7 @@ class Looks:
 
     def __init__(self, plan: Plan) -> None:
         self._planned = plan.looks
-        self._conditions = {key_of(trial.condition): trial.condition for trial in plan.trials}
+        self._conditions = {key_of(condition): condition for condition in plan.distinct}
         self._stopped: dict[Condition, int] = {}
         self._taken: set[int] = set()
 
@@ -65,7 +65,7 @@ class Looks:
 
     def needs(self, planned: PlannedTrial) -> bool:
         """Whether a trial is still wanted: its condition was not stopped after an earlier block."""
-        return self._stopped.get(planned.condition, planned.block) >= planned.block
+        return not self._stopped or self._stopped.get(planned.condition, planned.block) >= planned.block
 
     def line(self, block: int, found: Found) -> dict[str, Any]:
         """What looks.jsonl says of a look: the conditions that it stopped, and no earlier one did."""

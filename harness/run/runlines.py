@@ -11,7 +11,11 @@ from harness.input import jsontext
 from harness.input.shown import one_line
 
 
-def each_line(path: Path, note: Callable[[Mapping[str, Any]], None]) -> None:
+def each_line(
+    path: Path,
+    note: Callable[[Mapping[str, Any]], None],
+    parse: Callable[[bytes], Mapping[str, Any]] = jsontext.parse,
+) -> None:
     """Hand what every line holds to `note`; nothing where there is no file. A last line that a kill cut off is none.
 
     RecordsError names the line for which `note` raises ValueError, KeyError, TypeError or UsageError.
@@ -20,7 +24,7 @@ def each_line(path: Path, note: Callable[[Mapping[str, Any]], None]) -> None:
         if not ended:
             return
         try:
-            note(jsontext.parse(line))
+            note(parse(line))
         except (ValueError, KeyError, TypeError, UsageError) as error:
             raise RecordsError(
                 f"{path} line {number} is damaged ({one_line(str(error))}); mend or remove it"

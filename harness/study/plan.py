@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
+
+import msgspec
 
 from harness.errors import RecordsError, StudyError
 from harness.input import jsontext, keys
@@ -46,13 +49,51 @@ class PlannedTrial:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> PlannedTrial:
+    def from_json(
+        cls, data: Mapping[str, Any], condition: Callable[[Any], Condition] = Condition.from_json
+    ) -> PlannedTrial:
+        """Inverse of `to_json`; `condition` reads the trial's condition."""
         trial, block, order = data["trial"], data["block"], data["order"]
         if not isinstance(trial, str) or not NAME_PATTERN.fullmatch(trial):  # it names a folder
             raise StudyError(f"trial is {shown(trial)}")
         for key, value in (("block", block), ("order", order)):
             keys.checked_number(key, value, 1, MAX_PLANNED, whole=True)
-        return cls(trial, block, order, Condition.from_json(data["condition"]))
+        return cls(trial, block, order, condition(data["condition"]))
+
+
+class ConditionReader:
+    """Reads conditions from JSON, equal ones as one object, and each only once: trials are many, conditions are few."""
+
+    def __init__(self, known: Iterable[Condition] = ()) -> None:
+        self._same = {condition: condition for condition in known}
+        self._read: dict[bytes, Condition] = {}
+
+    def __call__(self, data: Any) -> Condition:
+        """`data` is JSON that was read, or its text."""
+        key = bytes(data) if isinstance(data, msgspec.Raw) else msgspec.json.encode(data)
+        if key not in self._read:
+            condition = Condition.from_json(jsontext.parse(key))
+            self._read[key] = self._same.setdefault(condition, condition)
+        return self._read[key]
+
+
+class _Planned(msgspec.Struct):
+    """A line of a plan, its condition as text: most of them are known."""
+
+    trial: str
+    block: int
+    order: int
+    condition: msgspec.Raw
+
+
+_PLANNED = msgspec.json.Decoder(_Planned)
+
+
+def _planned(line: bytes) -> Mapping[str, Any]:
+    try:
+        return msgspec.structs.asdict(_PLANNED.decode(line))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return jsontext.parse(line)  # which says what is wrong
 
 
 @dataclass(frozen=True)
@@ -84,9 +125,19 @@ class Plan:
         """The blocks after which a condition may stop."""
         return self.per_condition.looks if self.per_condition else ()
 
+    @cached_property
+    def _shared(self) -> tuple[Condition, ...]:
+        """The conditions as objects, which many trials share: a hundred thousand are not hashed where hundreds are."""
+        return tuple({id(trial.condition): trial.condition for trial in self.trials}.values())
+
+    @cached_property
+    def distinct(self) -> frozenset[Condition]:
+        """Every condition of the plan."""
+        return frozenset(self._shared)
+
     @property
     def conditions(self) -> int:
-        return len({trial.condition for trial in self.trials})
+        return len(self.distinct)
 
     @property
     def blocks(self) -> int:
@@ -95,7 +146,7 @@ class Plan:
     @property
     def links(self) -> tuple[Link, ...]:
         """Every link of the plan, once."""
-        return tuple(dict.fromkeys(trial.condition.link for trial in self.trials))
+        return tuple(dict.fromkeys(condition.link for condition in self._shared))
 
     @property
     def kind(self) -> Kind:
@@ -105,23 +156,22 @@ class Plan:
     @property
     def engines(self) -> tuple[Engine, ...]:
         """Every engine of the plan, once."""
-        return tuple(dict.fromkeys(trial.condition.engine for trial in self.trials))
+        return tuple(dict.fromkeys(condition.engine for condition in self._shared))
 
     def with_conditions_of(self, other: Plan) -> Plan:
         """The same trials with the equal conditions of another plan, which hold the text of their traces."""
-        known = {trial.condition: trial.condition for trial in other.trials if not trial.condition.again}
-
-        def same(condition: Condition) -> Condition:
-            return replace(known[replace(condition, again=False)], again=condition.again)
-
-        return replace(
-            self, trials=tuple(replace(trial, condition=same(trial.condition)) for trial in self.trials)
-        )
+        known = {condition: condition for condition in other.distinct if not condition.again}
+        same = {
+            id(condition): replace(known[replace(condition, again=False)], again=condition.again)
+            for condition in self._shared
+        }
+        trials = (replace(trial, condition=same[id(trial.condition)]) for trial in self.trials)
+        return replace(self, trials=tuple(trials))
 
     @property
     def cells(self) -> frozenset[Condition]:
         """The conditions without those that repeat another (A/A), which older versions did not plan."""
-        return frozenset(trial.condition for trial in self.trials if not trial.condition.again)
+        return frozenset(condition for condition in self._shared if not condition.again)
 
     def to_lines(self) -> str:
         """The text of plan.jsonl: a header line, then a line per trial."""
@@ -145,8 +195,9 @@ class Plan:
     def from_lines(cls, text: str, where: str) -> Plan:
         """Inverse of `to_lines`; raises RecordsError when the text is not a whole plan."""
         try:
-            header, *rows = (jsontext.parse(line.encode()) for line in text.splitlines())
-            trials = tuple(PlannedTrial.from_json(row) for row in rows)
+            first, *lines = text.encode().splitlines()
+            header, condition = jsontext.parse(first), ConditionReader()
+            trials = tuple(PlannedTrial.from_json(_planned(line), condition) for line in lines)
             seed = keys.checked_number("seed", header["seed"], 0, jsontext.MAX_WHOLE, whole=True)
             each = header.get("per_condition")
             per_condition = None if each is None else Trials.from_json(each)

@@ -10,6 +10,8 @@ from typing import IO, Any
 
 from harness.errors import StorageFailed
 
+BLOCK_BYTES = 1 << 16
+
 
 def append_line(path: Path, data: Mapping[str, Any]) -> None:
     """Append one JSON line and flush it to disk; on failure the file is as it was before."""
@@ -67,8 +69,20 @@ def drop_cut_line(path: Path) -> None:
     """Take off the end of a file that has no newline: what a kill cut short."""
     if not path.exists():
         return
-    data = path.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    if whole != len(data):
-        with path.open("r+b") as handle:
-            handle.truncate(whole)
+    with path.open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        whole = _end_of_last_line(file, end)
+        if whole != end:
+            file.truncate(whole)
+
+
+def _end_of_last_line(file: IO[bytes], end: int) -> int:
+    """Where the last newline ends, read from the end; 0 without any."""
+    while end > 0:
+        start = max(0, end - BLOCK_BYTES)
+        file.seek(start)
+        found = file.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
