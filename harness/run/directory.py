@@ -57,7 +57,7 @@ class RunDirectory:
 
     def trial_folder(self, trial: str, attempt: int = 1) -> Path:
         """Where the kept files of an attempt go."""
-        return self.folder / "trials" / (trial if attempt == 1 else f"{trial}-{attempt}")
+        return attempt_folder(self.folder / "trials", trial, attempt)
 
     def standing(self) -> Standing:
         """How far the run has come; last lines cut off by a kill are removed first."""
@@ -126,6 +126,11 @@ def _must_not_mix(environment: Mapping[str, Any], engines: Iterable[Engine]) -> 
         **{what: version for what, version in browsers.items() if version is not None},
         **{(f"archive {name}", ""): each["digest"] for name, each in environment["archives"].items()},
     }
+
+
+def attempt_folder(trials: Path, trial: str, attempt: int) -> Path:
+    """The folder of an attempt among those of a run, or of another place with the same layout."""
+    return trials / (trial if attempt == 1 else f"{trial}-{attempt}")
 
 
 @contextlib.contextmanager
