@@ -25,6 +25,7 @@ class Record(Generic[Seen]):
 
     `left_out` names the rule by which the attempt does not count (`harness.model.soundness`); None when it counts.
     `machine_speed` is that of the machine before the block (`harness.testbed.machinespeed`).
+    `machine` is where it was made, None for a run on one machine; `restart` how often its block was begun again before.
     """
 
     planned: PlannedTrial
@@ -37,6 +38,8 @@ class Record(Generic[Seen]):
     attempt: int = 1
     left_out: str | None = None
     machine_speed: float | None = None
+    machine: str | None = None
+    restart: int = 0
 
     @property
     def kind(self) -> Kind:
@@ -51,6 +54,8 @@ class Record(Generic[Seen]):
             **self.planned.to_json(),
             "attempt": self.attempt,
             "left_out": self.left_out,
+            **({} if self.machine is None else {"machine": self.machine}),
+            **({"restart": self.restart} if self.restart else {}),
             "outcome": self.outcome.value,
             "reason": self.reason,
             "started_utc": self.started_utc,

@@ -6,7 +6,9 @@ import argparse
 import contextlib
 import itertools
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from harness.cli.archived import refuse_unless_archived
@@ -15,11 +17,13 @@ from harness.cli.enclosing import in_enclosure
 from harness.cli.enough import enough_for
 from harness.cli.packedpages import provide_pages
 from harness.cli.studychoice import RUNS, chosen
-from harness.errors import MeasurementRefused
+from harness.errors import EnvironmentLacks, MeasurementRefused
 from harness.input.shown import shortened
 from harness.outcome import Outcome
 from harness.pack.packfile import is_pack
 from harness.run.directory import RunDirectory, open_run
+from harness.run.listener import Listener, Summary
+from harness.run.looks import Enough
 from harness.run.progress import progress
 from harness.run.runner import run_study
 from harness.run.standing import Standing
@@ -28,6 +32,7 @@ from harness.study.study import Study
 from sites.archive import archives_root
 
 REASONS_SHOWN = 3
+CarryOut = Callable[[Study, RunDirectory, Path, Listener, Enough | None], Summary]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,16 +47,26 @@ def run(arguments: argparse.Namespace) -> int:
         code = provide_pages(arguments, path, study.conditions)
         if code:
             return code
-    return run_and_report(arguments, path, text, study)
+    elsewhere = _on_a_cluster(arguments, study) if arguments.on else None
+    return run_and_report(arguments, path, text, study, elsewhere)
 
 
-def run_and_report(arguments: argparse.Namespace, path: Path, text: str, study: Study) -> int:
-    """Run a study in its run directory and write the report; `text` is the study file with the options noted."""
+def run_and_report(
+    arguments: argparse.Namespace, path: Path, text: str, study: Study, elsewhere: CarryOut | None = None
+) -> int:
+    """Run a study in its run directory and write the report; `text` is the study file with the options noted.
+
+    `elsewhere` runs the trials on other machines; else they are run here.
+    """
     refuse_unless_archived(study)  # before anything is written
     folder = arguments.out or _folder(study, text, fresh=arguments.new)
     seed = study.seed if study.seed is not None else secrets.randbits(32)
     with open_run(folder, text, make_plan(study, seed)) as opened:
-        return in_enclosure(arguments, lambda: _trials_and_report(study, opened, path, arguments.junit))
+
+        def command() -> int:
+            return _trials_and_report(study, opened, path, elsewhere or run_study, arguments.junit)
+
+        return command() if elsewhere else in_enclosure(arguments, command)
 
 
 def _folder(study: Study, text: str, *, fresh: bool) -> Path:
@@ -81,7 +96,23 @@ def _unfinished_run_of(folder: Path, text: str) -> bool:
     return bool(Standing.read(folder, Plan.from_lines(plan.read_text(errors="replace"), str(plan))).left)
 
 
-def _trials_and_report(study: Study, run: RunDirectory, path: Path, junit_file: Path | None) -> int:
+def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> CarryOut:
+    """Runs the trials on the workers of a cluster. UsageError for one that cannot be meant."""
+    try:
+        from harness.cluster import running  # noqa: PLC0415  # Dask
+    except ModuleNotFoundError as error:
+        raise EnvironmentLacks(
+            f"--on needs Dask, which is not installed ({error.name}); `pip install coldload[cluster]`, or `make setup`"
+        ) from error
+    running.refuse_kind(study)
+    mixed, insecure = arguments.allow_mixed, arguments.insecure
+    where = running.Where.of(arguments.on, arguments.certificates, insecure=insecure, mixed=mixed)
+    return partial(running.run_study_on, where)
+
+
+def _trials_and_report(
+    study: Study, run: RunDirectory, path: Path, trials: CarryOut, junit_file: Path | None
+) -> int:
     out = console()
     total = len(run.plan.trials)
     standing = run.standing()
@@ -91,7 +122,7 @@ def _trials_and_report(study: Study, run: RunDirectory, path: Path, junit_file: 
         f"{verb} {run.folder}: {total - done} of {total} trials to do (study {path.name}, seed {run.plan.seed})"
     )
     with progress(out, total, done) as listener:
-        summary = run_study(study, run, archives_root(), listener, enough_for(run.plan))
+        summary = trials(study, run, archives_root(), listener, enough_for(run.plan))
     out.print(str(summary))
     from harness.cli.report import write  # noqa: PLC0415  # pandas and matplotlib: not before the trials
 
