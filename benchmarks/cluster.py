@@ -335,6 +335,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--conduct", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
     if arguments.conduct:
         folder, blocks = arguments.conduct
         try:
