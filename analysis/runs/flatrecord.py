@@ -30,6 +30,8 @@ OF_A_RECORD = (
     "block",
     "order",
     "attempt",
+    "restart",
+    "machine",
     "left_out",
     "outcome",
     "reason",

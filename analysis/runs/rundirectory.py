@@ -103,7 +103,7 @@ def _read_records(
     conditions: dict[str, None] = {}
     seen: dict[tuple[str, int], int] = {}
     odd: Counter[str] = Counter()
-    counted: set[str] = set()
+    counted: set[tuple[str, int]] = set()  # trials, with how often their block had been begun again
     for number, data in lines_if_there(path, notes):
         where = f"{path}:{number}"
         check_keys(data, where)
@@ -125,8 +125,10 @@ def _read_records(
         required(data, "block", int, where)
         required(data, "outcome", str, where)
         counts = unsound(data) is None
-        odd.update(_oddities(data, plan, counts=counts, again=counts and trial in counted))
-        counted |= {trial} if counts else set()
+        optional(data, "machine", str, where)
+        go = trial, optional(data, "restart", int, where) or 0
+        odd.update(_oddities(data, plan, counts=counts, again=counts and go in counted))
+        counted |= {go} if counts else set()
         rows.append({"left_out": None, **flat_record(data, kind, where), "attempt": attempt, **condition})
         conditions.update(dict.fromkeys(condition))
     notes += [f"{count} of {len(rows)} records {oddity}." for oddity, count in odd.items()]
