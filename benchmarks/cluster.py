@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from rich.console import Console
 
+from harness.cli.console import PlainConsole
 from harness.cluster.address import SchedulerAddress
 from harness.cluster.connection import HUNG_S
 from harness.cluster.running import Where, run_study_on
@@ -41,7 +41,8 @@ from sites.warc import About
 
 PORT = 28787
 URL = f"tcp://127.0.0.1:{PORT}"
-PER_BLOCK = 10
+PROTOCOLS = 5
+FEW, MANY = 2, 100  # links: times PROTOCOLS, the trials of a block
 SETTINGS = {
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
     "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "1000",
@@ -54,11 +55,10 @@ protocols = ["http1-close", "http1", "https1-close", "https1", "h2"]
 trials = {{least = {blocks}, attempts = 3}}
 aa = false
 seed = 1
+"""
+LINK = """
 [[links]]
-down_mbps = 10
-rtt_ms = 20
-[[links]]
-down_mbps = 20
+down_mbps = {}
 rtt_ms = 20
 """
 
@@ -117,18 +117,22 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def study_of(blocks: int) -> tuple[Study, str, Plan]:
-    text = STUDY.format(blocks=blocks)
+def study_of(blocks: int, links: int) -> tuple[Study, str, Plan]:
+    text = STUDY.format(blocks=blocks) + "".join(map(LINK.format, range(1, links + 1)))
     study = parse_study(text, "waiting.toml")
     return study, text, make_plan(study, 1)
 
 
-def conduct(folder: Path, blocks: int, hung_s: float = HUNG_S) -> None:
+def conduct(folder: Path, blocks: int, links: int = FEW, hung_s: float = HUNG_S) -> None:
     """Run, or go on with, the study of waiting trials."""
-    study, text, plan = study_of(blocks)
+    study, text, plan = study_of(blocks, links)
     where = Where(SchedulerAddress.parse(URL), hung_s=hung_s)
     with (folder / "progress.log").open("a") as file, open_run(folder / "run", text, plan) as run:
-        listener = PlainProgress(Console(file=file, width=200), len(plan.trials), 0)
+        listener = PlainProgress(
+            PlainConsole(file=file, width=200, highlight=False, soft_wrap=True, emoji=False),
+            len(plan.trials),
+            0,
+        )
         run_study_on(where, study, run, folder / "archives", listener)
 
 
@@ -137,7 +141,7 @@ def records(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def measure(workers: int, wait_s: float, blocks: int) -> None:
+def measure(workers: int, wait_s: float, blocks: int, links: int = FEW) -> None:
     """Print how much of their time workers were at trials, or how many records came in a second."""
     with tempfile.TemporaryDirectory() as name:
         ground = Ground(Path(name), wait_s)
@@ -147,10 +151,10 @@ def measure(workers: int, wait_s: float, blocks: int) -> None:
             processes += [ground.worker(number) for number in range(workers)]
             wait_for_workers(workers)
             cpu_s = time.process_time()
-            conduct(ground.folder, blocks)
+            conduct(ground.folder, blocks, links)
             cpu_s, end_s = time.process_time() - cpu_s, time.time()
         made = records(ground.folder / "run")
-        assert len(made) == blocks * PER_BLOCK
+        assert len({each["trial"] for each in made}) == blocks * links * PROTOCOLS
         trials = f"{workers:3} workers, {len(made):6,} trials of {wait_s:g} s"
         if wait_s:
             print(f"{trials}: {efficiency(made, wait_s)}")
@@ -299,7 +303,7 @@ def havoc(kills: int, seed: int) -> None:
 
 def checked(run: Havoc, made: Sequence[dict[str, Any]], blocks: int) -> str:
     """A line about a run that is whole; AssertionError for one that is not."""
-    _, _, plan = study_of(blocks)
+    _, _, plan = study_of(blocks, FEW)
     attempts = Counter((each["trial"], each["attempt"]) for each in made)
     assert max(attempts.values()) == 1, "an attempt was recorded twice"
     goes: defaultdict[tuple[int, int], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -347,7 +351,7 @@ def main() -> None:
     else:
         for workers in arguments.workers:
             measure(workers, 1.0, blocks=4 * workers)
-        measure(4, 0.0, blocks=2000)
+        measure(4, 0.0, blocks=40, links=MANY)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class Conductor:
         self._task = task
         self._shipment = shipment
         self._mixed = mixed
-        self._inbox = Inbox()
+        self._inbox = Inbox(coordinator.standing.attempts.planned)
         self._known_environment = coordinator.run.environment()
         self._changed = threading.Condition()  # guards what follows, and tells that it has changed
         self._dispatch = Dispatch(coordinator.standing)

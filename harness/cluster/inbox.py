@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
 import queue
 import time
 from collections import defaultdict
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.cluster.messages import Ended
+from harness.cluster.wire import Planned, of_bytes
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,15 @@ class Arrived:
 class Inbox:
     """Attempts with kept files wait for whoever goes with their worker and fetches the files; all else is in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, planned: Planned) -> None:
+        self._planned = planned
         self._all: queue.SimpleQueue[Arrived] = queue.SimpleQueue()
         self._with_files: defaultdict[str, queue.SimpleQueue[Ended]] = defaultdict(queue.SimpleQueue)
 
     def arrive(self, event: tuple[float, dict[str, Any]]) -> None:
         """An event of Dask."""
         _, message = event
-        content = pickle.loads(message["content"])  # noqa: S301  # a member of the cluster could do anything anyway
+        content = of_bytes(message["content"], self._planned)
         arrived = Arrived(message["sender"], message["kind"], content)
         if isinstance(content, Ended) and content.files:
             self._with_files[arrived.sender].put(content)

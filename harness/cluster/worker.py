@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import pickle
 import shutil
 import tempfile
 import threading
@@ -23,6 +22,7 @@ from distributed import Worker, WorkerPlugin
 from harness.cluster.identity import machine_name, source_digest
 from harness.cluster.messages import Ended, Opened, Parcel, Task, WorkerIdentity
 from harness.cluster.store import ArchiveStore
+from harness.cluster.wire import to_bytes
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.model.engine import Engine
 from harness.run.labprocess import Assignment, laboratory_process
@@ -157,7 +157,7 @@ class Station:
 
     def _tell(self, kind: str, content: object) -> None:
         if self._topic:
-            message = {"sender": self._sender, "kind": kind, "content": pickle.dumps(content)}
+            message = {"sender": self._sender, "kind": kind, "content": to_bytes(content)}
             self._worker.log_event(self._topic, message)
 
 

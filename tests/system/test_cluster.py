@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +44,12 @@ class DaskGround:
     def __init__(self, coldload: Coldload, certificates: Path | None) -> None:
         self._folder = coldload.folder
         self._mark = coldload.mark
-        self._tls = (
-            ()
-            if certificates is None
-            else ("--tls-ca-file", AUTHORITY, "--tls-cert", CERTIFICATE, "--tls-key", KEY)
-        )
+        files = {"--tls-ca-file": AUTHORITY, "--tls-cert": CERTIFICATE, "--tls-key": KEY}
+        self._tls: list[str] = []
         if certificates is not None:
-            self._tls = tuple(
-                word if word.startswith("--") else str(certificates / word) for word in self._tls
-            )
+            self._tls = [
+                word for option, name in files.items() for word in (option, str(certificates / name))
+            ]
         self._stack = contextlib.ExitStack()
         self.url = ""
 
@@ -230,9 +226,8 @@ def test_a_scheduler_without_workers_is_told_with_the_command_for_one(coldload: 
 
 
 @pytest.fixture(autouse=True)
-def ours_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def ours_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No settings of Dask of whoever runs the tests."""
     for name in list(os.environ):
         if name.startswith("DASK_"):
             monkeypatch.delenv(name)
-    return

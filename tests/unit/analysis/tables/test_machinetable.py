@@ -35,20 +35,10 @@ def test_every_machine_has_a_row(tmp_path: Path) -> None:
     assert not any("earlier attempt" in note for run in results.runs for note in run.notes)
     table = machines(results)
     assert table is not None
-    rows = table.data.set_index("machine")
-    conditions = len(results.records["cell"].unique())
-    assert rows.loc["lab-a", ["blocks", "restarts", "attempts", "left_out"]].tolist() == [
-        2,
-        0,
-        conditions + 1,
-        0,
-    ]
-    assert rows.loc["lab-b", ["blocks", "restarts", "attempts", "left_out"]].tolist() == [
-        2,
-        1,
-        2 * conditions,
-        0,
-    ]
+    keys = ("blocks", "restarts", "attempts", "left_out")
+    rows = {row["machine"]: [row[key] for key in keys] for row in table.data.to_dict("records")}
+    conditions = results.records["cell"].nunique()
+    assert rows == {"lab-a": [2, 0, conditions + 1, 0], "lab-b": [2, 1, 2 * conditions, 0]}
     readings = calibration(results)
     assert readings is not None
     assert readings.head[0] == "Machine"
