@@ -76,7 +76,7 @@ class Conductor:
                 self._changed.notify_all()
         for thread in threads.values():
             thread.join()
-        self._take_in(0)
+        self._take_in(0.0)
         if self._broken is not None:
             raise self._broken
 

@@ -14,6 +14,10 @@ from harness.cluster.messages import Ended
 from harness.cluster.wire import Planned, of_bytes
 
 
+NOTHING_S = 0.2  # that one waits for the first of what comes
+MOST_TOGETHER = 2000
+
+
 @dataclass(frozen=True)
 class Arrived:
     """Something that a worker tells: what kind it is of, as `harness.cluster.worker` calls it, and what it says."""
@@ -54,10 +58,9 @@ class Inbox:
     def gathered(self, seconds: float) -> list[Arrived]:
         """What has come, once there is something, and so long after that; [] when there is nothing for a while."""
         found: list[Arrived] = []
-        until = time.monotonic() + max(seconds, 0.2)
         with contextlib.suppress(queue.Empty):
-            while (wait := until - time.monotonic()) > 0:
-                found.append(self._all.get(timeout=wait))
-                if len(found) == 1:
-                    until = time.monotonic() + seconds
+            found.append(self._all.get(timeout=NOTHING_S))
+            until = time.monotonic() + seconds
+            while len(found) < MOST_TOGETHER:
+                found.append(self._all.get(timeout=max(0.0, until - time.monotonic())))
         return found
