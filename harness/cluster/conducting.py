@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.cluster.connection import Cluster, RemoteWorker, SchedulerGone, WorkerLost
 from harness.cluster.dispatch import Dispatch
-from harness.cluster.identity import differences, source_digest
+from harness.cluster.identity import dask_version, differences, source_digest
 from harness.cluster.inbox import Arrived, Inbox
 from harness.cluster.messages import Ended, Opened, Task, WorkerIdentity
 from harness.cluster.shipping import Shipment, fetch_files, ship
@@ -101,6 +101,10 @@ class Conductor:
         known: WorkerIdentity = worker.call(identify)
         if known.source != source_digest():
             raise EnvironmentLacks("it runs another coldload than this one; install the same version there")
+        if known.dask != dask_version():
+            raise EnvironmentLacks(
+                f"it runs distributed {known.dask}, this coldload {dask_version()}; install the same version there"
+            )
         if known.refusal is not None:
             raise EnvironmentLacks(known.refusal)
         machine = known.machine

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import distributed
 from distributed import Client, Future
 from distributed.security import Security
 
 from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress
+from harness.cluster.identity import dask_version
 from harness.errors import ColdloadError, EnvironmentLacks
 
 RESOURCE = "lab"
@@ -73,15 +73,10 @@ class Cluster:
         seen = self._seen.get(address)
         return seen is not None and self._alive(seen)
 
-    def other_versions(self) -> Mapping[str, str]:
-        """The version of Dask of the scheduler and of the workers that have another one than we, by what they are."""
-        told = self.client.get_versions(check=False)
-        ends = {
-            "the scheduler": told["scheduler"],
-            **{f"worker {name}": each for name, each in told["workers"].items()},
-        }
-        versions = {end: (each or {}).get("packages", {}).get("distributed") for end, each in ends.items()}
-        return {end: str(version) for end, version in versions.items() if version != distributed.__version__}
+    def scheduler_version(self) -> str:
+        """Its version of Dask distributed."""
+        packages = self.client.get_versions(check=False)["scheduler"]["packages"]
+        return str(packages["distributed"])
 
     def _look(self) -> None:
         with self._lock:
@@ -214,11 +209,11 @@ def connected(
         ) from error
     try:
         cluster = Cluster(client, address.url, hung_s)
-        others = cluster.other_versions()
-        if "the scheduler" in others:
+        found = cluster.scheduler_version()
+        if found != dask_version():
             raise EnvironmentLacks(
-                f"the scheduler {address.url} runs distributed {others['the scheduler']}, this coldload "
-                f"{distributed.__version__}; install the same version on all machines"
+                f"the scheduler {address.url} runs distributed {found}, this coldload {dask_version()}; "
+                "install the same version on all machines"
             )
         yield cluster
     finally:

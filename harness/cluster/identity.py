@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,11 @@ def machine_name() -> str:
     """$COLDLOAD_MACHINE, or the name of the host."""
     name = os.environ.get(MACHINE_VARIABLE) or socket.gethostname()
     return name if NAME_PATTERN.fullmatch(name) else "machine"
+
+
+def dask_version() -> str:
+    """That of Dask distributed, which must be the same everywhere, too."""
+    return version("distributed")
 
 
 @cache

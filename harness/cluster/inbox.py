@@ -13,7 +13,6 @@ from typing import Any
 from harness.cluster.messages import Ended
 from harness.cluster.wire import Planned, of_bytes
 
-
 NOTHING_S = 0.2  # that one waits for the first of what comes
 MOST_TOGETHER = 2000
 

@@ -19,7 +19,7 @@ from typing import Protocol as Interface
 
 from distributed import Worker, WorkerPlugin
 
-from harness.cluster.identity import machine_name, source_digest
+from harness.cluster.identity import dask_version, machine_name, source_digest
 from harness.cluster.messages import Ended, Opened, Parcel, Task, WorkerIdentity
 from harness.cluster.store import ArchiveStore
 from harness.cluster.wire import to_bytes
@@ -74,7 +74,7 @@ class Station:
             self._start()
         except ColdloadError as error:
             refusal = str(error)
-        return WorkerIdentity(machine_name(), source_digest(), refusal)
+        return WorkerIdentity(machine_name(), source_digest(), dask_version(), refusal)
 
     def open(self, task: Task) -> Opened:
         """Open the laboratory for a study whose archives are in the store."""

@@ -41,7 +41,8 @@ IN_A_BLOCK = 2  # trials
 class DaskGround:
     """A scheduler and workers, as Dask's own commands start them."""
 
-    def __init__(self, coldload: Coldload, certificates: Path | None) -> None:
+    def __init__(self, coldload: Coldload, certificates: Path | None, *options: str) -> None:
+        self._options = options  # of the scheduler
         self._folder = coldload.folder
         self._mark = coldload.mark
         files = {"--tls-ca-file": AUTHORITY, "--tls-cert": CERTIFICATE, "--tls-key": KEY}
@@ -58,7 +59,7 @@ class DaskGround:
         protocol = "tls" if self._tls else "tcp"
         self.start(
             *("scheduler", "--host", f"{protocol}://127.0.0.1", "--port", "0", "--scheduler-file", str(told)),
-            *("--dashboard-address", "127.0.0.1:0", *self._tls),
+            *("--dashboard-address", "127.0.0.1:0", *self._tls, *self._options),
         )
         wait_until(lambda: told.exists() and told.read_text().endswith("}"), "the scheduler")
         self.url = json.loads(told.read_text())["address"]
@@ -223,6 +224,17 @@ def test_a_scheduler_without_workers_is_told_with_the_command_for_one(coldload: 
         code, _, err = coldload.run("run", "tiny.toml", "--out", "out", "--on", ground.url)
     assert code == 3
     assert "has no worker that is a laboratory; start some with `dask worker" in err
+
+
+@pytest.mark.side_by_side
+def test_a_scheduler_of_another_version_is_refused(coldload: Coldload) -> None:
+    study_on(coldload, 1)
+    lie = coldload.folder / "another.py"
+    lie.write_text("import distributed.versions as v\nv._version_cached = lambda package: '2012.7.0'\n")
+    with DaskGround(coldload, None, "--preload", str(lie)) as ground:
+        code, _, err = coldload.run("run", "tiny.toml", "--out", "out", "--on", ground.url)
+    assert (code, err.count("\n")) == (3, 1), err
+    assert f"the scheduler {ground.url} runs distributed 2012.7.0, this coldload" in err
 
 
 @pytest.fixture(autouse=True)
