@@ -13,11 +13,12 @@ from pathlib import Path
 
 from harness.cli.archived import refuse_unless_archived
 from harness.cli.console import console
-from harness.cli.enclosing import in_enclosure
+from harness.cli.enclosing import in_enclosure, refuse_stalled
 from harness.cli.enough import enough_for
+from harness.cli.lanechoice import chosen_lanes
 from harness.cli.packedpages import provide_pages
 from harness.cli.studychoice import RUNS, chosen
-from harness.errors import EnvironmentLacks, MeasurementRefused
+from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
 from harness.outcome import Outcome
 from harness.pack.packfile import is_pack
@@ -26,6 +27,7 @@ from harness.run.listener import Listener, Summary
 from harness.run.looks import Enough
 from harness.run.progress import progress
 from harness.run.runner import run_study
+from harness.run.sidebyside import run_in_lanes
 from harness.run.standing import Standing
 from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
@@ -47,7 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
         code = provide_pages(arguments, path, study.conditions)
         if code:
             return code
-    elsewhere = _on_a_cluster(arguments, study) if arguments.on else None
+    if arguments.on and arguments.lanes:
+        raise UsageError("--lanes divides this machine, and --on runs on others; leave one of them out")
+    elsewhere = _on_a_cluster(arguments, study) if arguments.on else _in_lanes(arguments, study)
     return run_and_report(arguments, path, text, study, elsewhere)
 
 
@@ -56,7 +60,7 @@ def run_and_report(
 ) -> int:
     """Run a study in its run directory and write the report; `text` is the study file with the options noted.
 
-    `elsewhere` runs the trials on other machines; else they are run here.
+    `elsewhere` runs the trials in enclosures of their own; else there is one here.
     """
     refuse_unless_archived(study)  # before anything is written
     folder = arguments.out or _folder(study, text, fresh=arguments.new)
@@ -108,6 +112,15 @@ def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> CarryOut:
     mixed, insecure = arguments.allow_mixed, arguments.insecure
     where = running.Where.of(arguments.on, arguments.certificates, insecure=insecure, mixed=mixed)
     return partial(running.run_study_on, where)
+
+
+def _in_lanes(arguments: argparse.Namespace, study: Study) -> CarryOut | None:
+    """Runs the trials in several lanes; None where there is to be one."""
+    lanes = chosen_lanes(arguments.lanes, study.kind)
+    if not lanes:
+        return None
+    refuse_stalled()
+    return partial(run_in_lanes, lanes)
 
 
 def _trials_and_report(

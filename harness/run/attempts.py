@@ -5,7 +5,7 @@ a late attempt would stand far from what it is compared with. Blocks may be run 
 
 A block whose machine is lost is begun again on another one, as a whole: what is compared stands on one machine. A
 restarted block has attempts with higher numbers, so that no two attempts of a trial have the same: with three attempts
-per trial, 1 to 3 are those of the block as it was begun first, 4 to 6 of its first restart.
+per trial, 1 to 3 are those of the block as it was begun first, 4 to 6 of its first restart. A lane is such a machine.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from harness.input import keys
 from harness.input.shown import shown
 from harness.model.condition import Condition
 from harness.model.soundness import MACHINE, unsound
+from harness.records import place_of
 from harness.run.runlines import each_line
 from harness.study.plan import Plan, PlannedTrial
 from harness.study.trials import MAX_ATTEMPTS
@@ -28,6 +29,7 @@ from harness.study.trials import MAX_ATTEMPTS
 ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another one would not be, either
 PROBATION_BLOCKS = 2
 MOST_RESTARTS = 1000  # of a block
+MOST_LANES = 10_000
 
 
 @dataclass
@@ -170,6 +172,8 @@ def _note(found: Attempts, record: Mapping[str, Any]) -> None:
     )
     trial = PlannedTrial.from_json(record)
     machine = keys.text(record, "machine") if "machine" in record else None
-    found.note(trial.trial, int(attempt), left_out, final=older, machine=machine)
+    lane = None if "lane" not in record else keys.checked_number("lane", record["lane"], 1, MOST_LANES, whole=True)
+    place = place_of(machine, None if lane is None else int(lane))
+    found.note(trial.trial, int(attempt), left_out, final=older, machine=place)
     if found.planned(trial.trial) != trial:
         raise ValueError(f"trial {shown(trial.trial)} has another block, order or condition in plan.jsonl")

@@ -37,6 +37,8 @@ class Coordinator:
         self.summary = Summary(len(run.plan.trials) - len(self.left))
         if self.left and take_looks(run, self.standing, self.left[0].block, enough):
             self.left = self._needed(self.left)
+        by_block = itertools.groupby(self.left, lambda planned: planned.block)
+        self._by_block = {number: tuple(trials) for number, trials in by_block}
 
     def begin(self, environment: Mapping[str, Any], lacking: Mapping[Engine, str]) -> None:
         """Store what a laboratory is made on and with, and warn of the engines that it lacks.
@@ -61,6 +63,12 @@ class Coordinator:
         self.standing.attempts.take(number, machine)
         return Block(number, tuple(map(self._due, self.standing.left_of(number))))
 
+    def next_block(self, number: int, machine: str) -> Block | None:
+        """`due`, after the looks before the block; None when they left nothing of it."""
+        self.take_looks(number)
+        self._needed(self._by_block.pop(number, ()))  # tells of those that are not, once
+        return self.due(number, machine) if self.standing.left_of(number) else None
+
     def take_looks(self, block: int) -> None:
         """Take the looks that are due before a block, all earlier ones being finished."""
         take_looks(self.run, self.standing, block, self._enough)
@@ -83,7 +91,7 @@ class Coordinator:
     def _noted(self, record: Record) -> bool:
         trial, attempt = record.planned.trial, record.attempt
         try:
-            self.standing.attempts.note(trial, attempt, record.left_out, machine=record.machine)
+            self.standing.attempts.note(trial, attempt, record.left_out, machine=record.place)
         except ValueError as error:
             self._listener.warned(f"an attempt is not stored: {error}")
             return False

@@ -16,7 +16,7 @@ from harness.run.directory import attempt_folder
 from harness.run.laboratory import laboratory
 from harness.run.labprocess import DONE, ENTERED, FAILED, MADE, NEXT, READY, Assignment, of_line, to_line
 from harness.study.plan import PlannedTrial
-from harness.system.enclosure import enclosed
+from harness.system.enclosure import enclosed, limit_private_files
 from harness.testbed.calibration import Calibration
 from harness.testbed.opening import Opening
 from sites.archive import open_archive
@@ -84,6 +84,8 @@ def _serve(wire: Wire) -> int:
 
 
 def _work(wire: Wire, assignment: Assignment) -> None:
+    if assignment.memory_bytes is not None:
+        limit_private_files(assignment.memory_bytes)
     opening = Opening(
         study=assignment.study,
         archives={

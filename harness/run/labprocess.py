@@ -31,7 +31,9 @@ from harness.system.command import Command
 from harness.system.process import Conversation, conversing
 
 AT_LAST_S = 1e8  # years: whoever waits has his own limit, and ends the process
+COMMAND = Command.of(sys.executable, "-P", "-m", "harness.run.labmain").dying_with_us().named("laboratory")
 ENTERED, READY, MADE, DONE, FAILED, NEXT = "entered", "ready", "made", "done", "failed", "next"
+CALIBRATED = "calibrated"  # for the watcher, as the other kinds
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Assignment:
     """What a laboratory is opened for. `archives` are folders, for each engine by the name an archive is served under.
 
     `trials` are all that may come; `files` is where the folders of attempts with kept files go. `run` stands for the
-    run directory. `patient`: see `harness.run.laboratory`.
+    run directory. `patient`: see `harness.run.laboratory`. `memory_bytes` is its share of the memory, None: all.
     """
 
     study: Study
@@ -48,6 +50,7 @@ class Assignment:
     run: Path
     files: Path
     patient: bool
+    memory_bytes: int | None = None
 
 
 def to_line(message: object) -> str:
@@ -71,15 +74,15 @@ class LaboratoryProcess:
 
     def open(self, assignment: Assignment) -> None:
         """Open the room; raises what keeps it from opening."""
-        self._say(assignment)
+        self.say(assignment)
         self.environment, self.lacking = self.heard(READY)
 
     def run(self, block: Block) -> Iterator[Made]:
         """Run a block, see `Executor`."""
-        self._say(block)
+        self.say(block)
         while (made := self.heard(MADE, DONE)) is not None:
             yield made
-            self._say(NEXT)
+            self.say(NEXT)
 
     def kill(self) -> None:
         """End it at any instant, from any thread."""
@@ -88,17 +91,26 @@ class LaboratoryProcess:
     def heard(self, *wanted: str) -> Any:
         """What comes with the next message of such a kind; raises the error that comes instead of it."""
         while True:
-            try:
-                kind, content = of_line(self.process.hear(AT_LAST_S))
-            except EOFError as error:
-                raise self._died() from error
+            kind, content = self.message()
             if kind in wanted:
                 return content
-            if kind == FAILED:
-                raise content if isinstance(content, ColdloadError) else TestbedFailed(str(content))
-            getattr(self.watcher, kind)(*content)
+            self.tell_watcher(kind, content)
 
-    def _say(self, message: object) -> None:
+    def message(self) -> tuple[str, Any]:
+        """The next message, of whatever kind; raises the error that comes instead of it."""
+        try:
+            kind, content = of_line(self.process.hear(AT_LAST_S))
+        except EOFError as error:
+            raise self._died() from error
+        if kind == FAILED:
+            raise content if isinstance(content, ColdloadError) else TestbedFailed(str(content))
+        return kind, content
+
+    def tell_watcher(self, kind: str, content: tuple[Any, ...]) -> None:
+        """Pass on a message that is for the watcher."""
+        getattr(self.watcher, kind)(*content)
+
+    def say(self, message: object) -> None:
         try:
             self.process.say(to_line(message))
         except EOFError as error:
@@ -114,8 +126,7 @@ def laboratory_process(watcher: Watcher, log: Path) -> Iterator[LaboratoryProces
 
     The thread that comes here must live as long: the kernel ends the process with it.
     """
-    command = Command.of(sys.executable, "-P", "-m", "harness.run.labmain").dying_with_us()
-    with conversing(command.named("laboratory"), log) as process:
+    with conversing(COMMAND, log) as process:
         started = LaboratoryProcess(process, watcher)
         started.heard(ENTERED)
         yield started

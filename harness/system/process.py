@@ -166,6 +166,15 @@ class Conversation(Process):
         line, _, self._unread = self._unread.partition(b"\n")
         return line.decode()
 
+    def fileno(self) -> int:
+        """Where it speaks, to wait for several at once; see `has_line`."""
+        return self._descriptor(self._popen.stdout)
+
+    @property
+    def has_line(self) -> bool:
+        """Whether a whole line was heard already that nobody took."""
+        return b"\n" in self._unread
+
     def close(self) -> None:
         """Say no more: a process that reads its input to the end then ends by itself."""
         for pipe in (self._popen.stdin, self._popen.stdout):
