@@ -33,6 +33,7 @@ OF_A_RECORD = (
     "restart",
     "machine",
     "left_out",
+    "lane",
     "outcome",
     "reason",
     "kind",

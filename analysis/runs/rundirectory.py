@@ -123,6 +123,7 @@ def _read_records(
         seen[trial, attempt] = number
         optional(data, "left_out", str, where)
         required(data, "block", int, where)
+        optional(data, "lane", int, where)
         required(data, "outcome", str, where)
         counts = unsound(data) is None
         optional(data, "machine", str, where)

@@ -19,10 +19,10 @@ from harness.cli.plaintext import aligned, say
 from harness.errors import UsageError
 from harness.run.carrying import Carrying
 from harness.run.knownlanes import keep_lanes
-from harness.run.lanejob import Job
 from harness.run.lanes import Lane, divided, worth_measuring
 from harness.run.progress import PlainProgress
-from harness.run.sidebyside import running_lanes
+from harness.run.runninglane import running_lanes
+from harness.run.sidebyside import assignment_of, in_lane
 from harness.study.plan import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import read_study
@@ -71,16 +71,13 @@ def _findings(study: Study, lanes: Sequence[Lane], rounds: int) -> list[Finding]
     warned(lanes)
     cpus = "; ".join(",".join(map(str, lane.cpus)) for lane in lanes)
     say(f"{len(lanes)} lanes, on CPUs {cpus}: {rounds} rounds of loads, alone and with all lanes busy")
-    plan = make_plan(study, 0)
+    watcher = PlainProgress(console(), 0, 0)
+    trials = make_plan(study, 0).trials
     with tempfile.TemporaryDirectory(prefix="coldload-lanes-") as folder:
-        jobs = [
-            Job(lane=lane, study=study, trials=plan.trials, run=Path(folder), archives_root=archives_root())
-            for lane in lanes
-        ]
+        assignment = assignment_of(study, trials, Path(folder), archives_root(), watcher)
+        jobs = [(lane, in_lane(assignment, lane), watcher.of_lane(lane.number)) for lane in lanes]
         with running_lanes(jobs) as running:
-            watcher = PlainProgress(console(), 0, 0)
-            carrying = Carrying(running, study.conditions, watcher, secrets.randbits(32))
-            loads = list(carrying.loads(rounds))
+            loads = list(Carrying(running, study.conditions, secrets.randbits(32)).loads(rounds))
     found = findings_of(loads, [each.value for each in study.protocols], rounds)
     for line in aligned([each.cells() for each in found]):
         say(f"  {line}")

@@ -14,6 +14,7 @@ from harness.errors import ColdloadError
 from harness.run.labprocess import COMMAND, DONE, NEXT, READY, Assignment, LaboratoryProcess
 from harness.run.lanes import Lane
 from harness.run.work import Block, Watcher
+from harness.system.command import Command
 from harness.system.process import conversing
 
 LaneJob = tuple[Lane, Assignment, Watcher]
@@ -79,13 +80,16 @@ def speaking(lanes: Collection[RunningLane]) -> Sequence[RunningLane]:
 
 
 @contextlib.contextmanager
-def running_lanes(jobs: Sequence[LaneJob]) -> Iterator[list[RunningLane]]:
-    """A lane for every job, for the length of the block; their laboratories open meanwhile, side by side."""
+def running_lanes(jobs: Sequence[LaneJob], program: Command = COMMAND) -> Iterator[list[RunningLane]]:
+    """A lane for every job, for the length of the block; their laboratories open meanwhile, side by side.
+
+    `program` is what runs in a lane.
+    """
     with contextlib.ExitStack() as stack:
         logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coldload-lanes-")))
         started = []
         for lane, assignment, watcher in jobs:
-            command = COMMAND.on_cpus(lane.cpus).named(f"lane {lane.number}")
+            command = program.on_cpus(lane.cpus).named(f"lane {lane.number}")
             process = stack.enter_context(conversing(command, logs / f"lane-{lane.number}.log"))
             laboratory = LaboratoryProcess(process, watcher)
             laboratory.say(assignment)
