@@ -29,7 +29,13 @@ def chosen_lanes(choice: str | None, kind: Kind) -> Sequence[Lane]:
     if count == 1:
         return ()
     warned(lanes)
+    say(f"{count} lanes, on CPUs {cpus_of(lanes)}")
     return lanes
+
+
+def cpus_of(lanes: Sequence[Lane]) -> str:
+    """Those of every lane, as in `0,1; 2,3`."""
+    return "; ".join(",".join(map(str, lane.cpus)) for lane in lanes)
 
 
 def warned(lanes: Sequence[Lane]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from harness.model.observation import MAIN_METRIC
 from harness.run.carrying import LaneLoad
@@ -32,6 +34,12 @@ class Finding:
         """Whether the whole interval lies within the margin, over enough of the rounds."""
         within = self.low > 1 / (1 + MARGIN) and self.high < 1 + MARGIN
         return within and self.n >= LEAST_COUNTED * self.rounds
+
+    def to_json(self) -> dict[str, Any]:
+        """What is not known is null."""
+        numbers = {key: getattr(self, key) for key in ("ratio", "low", "high")}
+        known = {key: None if math.isnan(value) else value for key, value in numbers.items()}
+        return {"protocol": self.protocol, "rounds": self.rounds, "n": self.n, **known}
 
     def cells(self) -> Sequence[str]:
         """The finding as a row for a person."""

@@ -6,14 +6,13 @@ import argparse
 import secrets
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
 
 from harness.cli.archived import refuse_unless_archived
 from harness.cli.console import console
 from harness.cli.enclosing import refuse_stalled
-from harness.cli.lanechoice import only_one, warned
+from harness.cli.lanechoice import cpus_of, only_one, warned
 from harness.cli.lanefinding import MARGIN, Finding, findings_of
 from harness.cli.plaintext import aligned, say
 from harness.errors import UsageError
@@ -21,7 +20,7 @@ from harness.run.carrying import Carrying
 from harness.run.knownlanes import keep_lanes
 from harness.run.lanes import Lane, divided, worth_measuring
 from harness.run.progress import PlainProgress
-from harness.run.runninglane import running_lanes
+from harness.run.runninglane import LaneLostError, running_lanes
 from harness.run.sidebyside import assignment_of, in_lane
 from harness.study.plan import make_plan
 from harness.study.study import Study
@@ -57,7 +56,7 @@ def measure_lanes(arguments: argparse.Namespace) -> int:
         if _carried(found):
             carried = count
             break
-    kept = keep_lanes(topology, processor(), carried, [asdict(each) for each in found])
+    kept = keep_lanes(topology, processor(), carried, [each.to_json() for each in found])
     say(f"this machine ({topology}) carries {carried} lane{'s' * (carried != 1)}; stored in {kept}")
     return 0
 
@@ -69,15 +68,19 @@ def _carried(found: Sequence[Finding]) -> bool:
 def _findings(study: Study, lanes: Sequence[Lane], rounds: int) -> list[Finding]:
     """Measure so many lanes, and say what came out."""
     warned(lanes)
-    cpus = "; ".join(",".join(map(str, lane.cpus)) for lane in lanes)
-    say(f"{len(lanes)} lanes, on CPUs {cpus}: {rounds} rounds of loads, alone and with all lanes busy")
+    say(
+        f"{len(lanes)} lanes, on CPUs {cpus_of(lanes)}: {rounds} rounds of loads, alone and with all lanes busy"
+    )
     watcher = PlainProgress(console(), 0, 0)
     trials = make_plan(study, 0).trials
     with tempfile.TemporaryDirectory(prefix="coldload-lanes-") as folder:
         assignment = assignment_of(study, trials, Path(folder), archives_root(), watcher)
         jobs = [(lane, in_lane(assignment, lane), watcher.of_lane(lane.number)) for lane in lanes]
-        with running_lanes(jobs) as running:
-            loads = list(Carrying(running, study.conditions, secrets.randbits(32)).loads(rounds))
+        try:
+            with running_lanes(jobs) as running:
+                loads = list(Carrying(running, study.conditions, secrets.randbits(32)).loads(rounds))
+        except LaneLostError as lost:
+            raise lost.failure from lost
     found = findings_of(loads, [each.value for each in study.protocols], rounds)
     for line in aligned([each.cells() for each in found]):
         say(f"  {line}")

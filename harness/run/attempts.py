@@ -172,7 +172,11 @@ def _note(found: Attempts, record: Mapping[str, Any]) -> None:
     )
     trial = PlannedTrial.from_json(record)
     machine = keys.text(record, "machine") if "machine" in record else None
-    lane = None if "lane" not in record else keys.checked_number("lane", record["lane"], 1, MOST_LANES, whole=True)
+    lane = (
+        None
+        if "lane" not in record
+        else keys.checked_number("lane", record["lane"], 1, MOST_LANES, whole=True)
+    )
     place = place_of(machine, None if lane is None else int(lane))
     found.note(trial.trial, int(attempt), left_out, final=older, machine=place)
     if found.planned(trial.trial) != trial:

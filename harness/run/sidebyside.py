@@ -79,7 +79,9 @@ class SideBySide:
         begun_on = coordinator.standing.attempts.begun_on
         owners = {(lane_name(number),): number for number in self._lanes}
         blocks = dict.fromkeys(planned.block for planned in coordinator.left)
-        self._agenda = Agenda(blocks, {each: owners[on] for each in blocks if (on := begun_on(each)) in owners})
+        self._agenda = Agenda(
+            blocks, {each: owners[on] for each in blocks if (on := begun_on(each)) in owners}
+        )
         self._is_described = False
 
     def run(self) -> None:

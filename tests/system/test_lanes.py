@@ -49,11 +49,21 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
-def lanes_of_blocks(records: list[dict[str, Any]]) -> dict[int, set[int | None]]:
-    found: defaultdict[int, set[int | None]] = defaultdict(set)
+def whole(records: list[dict[str, Any]]) -> bool:
+    """Whether every attempt is there once, every block was finished by one lane, and none has a part by another."""
+    attempts = [(record["trial"], record["attempt"]) for record in records]
+    places: defaultdict[tuple[int, int], set[int | None]] = defaultdict(set)
+    trials: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
     for record in records:
-        found[record["block"]].add(record.get("lane"))
-    return found
+        go = record["block"], record.get("restart", 0)
+        places[go].add(record.get("lane"))
+        trials[go].add(record["trial"])
+    finished = {block for (block, _), of_block in trials.items() if len(of_block) == 2}
+    return (
+        len(set(attempts)) == len(attempts)
+        and all(len(each) == 1 for each in places.values())
+        and finished == {1, 2, 3, 4}
+    )
 
 
 def where_it_runs(coordinator: int, found: defaultdict[str, set[tuple[int, ...]]]) -> None:
@@ -84,7 +94,6 @@ def test_a_killed_run_in_lanes_goes_on_with_another_number_of_them(study: Coldlo
     both = {lane.cpus for lane in divided(read_topology(), 2)}
     assert {name: cpus[name] for name in PINNED} == dict.fromkeys(PINNED, both), (out, err)
     before = lines(run / "records.jsonl")
-    assert all(len(lanes) == 1 for lanes in lanes_of_blocks(before).values())
     assert {reading["lane"] for reading in lines(run / "calibration.jsonl")} == {1, 2}
     assert [tuple(lane["cpus"]) for lane in json.loads((run / "environment.json").read_text())["lanes"]] == [
         lane.cpus for lane in divided(read_topology(), 2)
@@ -94,7 +103,7 @@ def test_a_killed_run_in_lanes_goes_on_with_another_number_of_them(study: Coldlo
     assert "going on with" in out
     records = lines(run / "records.jsonl")
     assert records[: len(before)] == before
-    assert sorted(record["trial"] for record in records) == [f"{number:05d}" for number in range(1, 9)]
+    assert whole(records)
     assert not any("lane" in record for record in records[len(before) :])
 
 
@@ -112,19 +121,5 @@ def test_a_lane_that_dies_does_not_end_the_work_of_the_others(study: Coldload) -
     assert (process.returncode, err) == (0, ""), out
     assert "warning: lane 1 has ended, the others go on: " in out
     records = lines(run / "records.jsonl")
-    assert sorted(record["trial"] for record in records) == [f"{number:05d}" for number in range(1, 9)]
+    assert whole(records)
     assert {record["lane"] for record in records if record["block"] == 4} == {2}
-
-
-def test_bad_numbers_of_lanes_are_refused_in_one_line(study: Coldload) -> None:
-    for words, wrong in (
-        (("1000000",), "--lanes is 1000000; it must be a number of lanes, or auto"),
-        (("many",), "--lanes is many; it must be a number of lanes, or auto"),
-        (("0",), "--lanes is 0; this process may use "),
-        (("9999",), "--lanes is 9999; this process may use "),
-    ):
-        code, out, err = study.run("run", "narrow.toml", "--out", "out", "--lanes", *words)
-        assert (code, out) == (2, "")
-        assert err.startswith(f"coldload run: {wrong}")
-        assert err.count("\n") == 1
-    assert not (study.folder / "out").exists()

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from harness.system.command import Command
-from harness.system.process import running
 from harness.system.cputime import own_cpus
+from harness.system.process import running
 from harness.trial.lateness import SAMPLE_S, SAMPLES_PER_SEARCH, Lateness, watching
 
 PARENT = (
