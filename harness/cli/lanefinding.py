@@ -16,7 +16,7 @@ ALONE, BUSY = 0, 1
 
 
 @dataclass(frozen=True)
-class Finding:
+class LaneFinding:
     """A protocol's loads while all lanes are busy, in units of those alone: estimate and 95 % interval of the ratio.
 
     `n` rounds hold both.
@@ -48,7 +48,7 @@ class Finding:
         return self.protocol, f"{100 * (self.ratio - 1):+.2f} %", f"({bounds} %)", f"n = {self.n}", said
 
 
-def findings_of(loads: Iterable[LaneLoad], protocols: Sequence[str], rounds: int) -> list[Finding]:
+def findings_of(loads: Iterable[LaneLoad], protocols: Sequence[str], rounds: int) -> list[LaneFinding]:
     """A finding per protocol, by the statistic that reports compare conditions by."""
     import pandas as pd  # noqa: PLC0415  # not before the loads
 
@@ -71,5 +71,5 @@ def findings_of(loads: Iterable[LaneLoad], protocols: Sequence[str], rounds: int
     for protocol in protocols:
         blocks = Blocks(table[table["protocol"] == protocol], MAIN_METRIC)
         seen = compare(blocks, BUSY, ALONE, Certainty(MARGIN))
-        found.append(Finding(protocol, rounds, seen.n, seen.ratio, seen.low, seen.high))
+        found.append(LaneFinding(protocol, rounds, seen.n, seen.ratio, seen.low, seen.high))
     return found

@@ -13,7 +13,7 @@ from harness.cli.archived import refuse_unless_archived
 from harness.cli.console import console
 from harness.cli.enclosing import refuse_stalled
 from harness.cli.lanechoice import cpus_of, only_one, warned
-from harness.cli.lanefinding import MARGIN, Finding, findings_of
+from harness.cli.lanefinding import MARGIN, LaneFinding, findings_of
 from harness.cli.plaintext import aligned, say
 from harness.errors import UsageError
 from harness.run.carrying import Carrying
@@ -50,7 +50,7 @@ def measure_lanes(arguments: argparse.Namespace) -> int:
     if why is not None:
         say(why)
         return 0
-    carried, found = 1, list[Finding]()
+    carried, found = 1, list[LaneFinding]()
     for count in worth_measuring(topology):
         found = _findings(study, divided(topology, count), arguments.rounds)
         if _carried(found):
@@ -61,11 +61,11 @@ def measure_lanes(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _carried(found: Sequence[Finding]) -> bool:
+def _carried(found: Sequence[LaneFinding]) -> bool:
     return all(each.carried for each in found)
 
 
-def _findings(study: Study, lanes: Sequence[Lane], rounds: int) -> list[Finding]:
+def _findings(study: Study, lanes: Sequence[Lane], rounds: int) -> list[LaneFinding]:
     """Measure so many lanes, and say what came out."""
     warned(lanes)
     say(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cli.lanefinding import Finding, findings_of
+from harness.cli.lanefinding import LaneFinding, findings_of
 from harness.model.observation import Observation
 from harness.outcome import Outcome
 from harness.records import Record
@@ -23,7 +23,7 @@ def load(number: int, *, busy: bool, plt_ms: float) -> LaneLoad:
     )
 
 
-def found(slower: float, rounds: int = 30, lost: int = 0) -> Finding:
+def found(slower: float, rounds: int = 30, lost: int = 0) -> LaneFinding:
     """Loads that differ by 1 % among each other, while lanes are busy all by this factor."""
     loads = [
         load(number, busy=busy, plt_ms=1000 * (1 + 0.01 * (number % 3 - 1)) * (slower if busy else 1))
@@ -54,9 +54,9 @@ def test_rounds_that_the_busy_machine_spoiled_count_against_it() -> None:
 def test_without_an_interval_nothing_is_known() -> None:
     (finding,) = findings_of([], ["h2"], 10)
     assert not finding.carried
-    assert not Finding("h2", 10, 10, 1.0, 0.985, 1.005).carried
+    assert not LaneFinding("h2", 10, 10, 1.0, 0.985, 1.005).carried
 
 
 def test_a_finding_is_told_in_per_cent() -> None:
-    told = Finding("h2", 40, 39, 1.0021, 0.9989, 1.0053).cells()
+    told = LaneFinding("h2", 40, 39, 1.0021, 0.9989, 1.0053).cells()
     assert told == ("h2", "+0.21 %", "(-0.11 to +0.53 %)", "n = 39", "carried")
