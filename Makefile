@@ -49,7 +49,7 @@ $(STAMP): pyproject.toml constraints.txt hatch_build.py $(NATIVE) $(NODE) $(K6) 
 	@test -x $(BIN)/python || python3 -m venv $(VENV) || { echo "setup: python3 -m venv failed; on Debian: apt-get install python3-venv" >&2; exit 3; }
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "setup: Python 3.11 or newer is needed" >&2; exit 3; }
 	@echo "setup: Python packages and the link emulator"
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev]' || { echo "setup: pip could not install the Python packages named above; is there a network?" >&2; exit 3; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev,cluster]' || { echo "setup: pip could not install the Python packages named above; is there a network?" >&2; exit 3; }
 	@$(BIN)/python -m sites.servers.nodepackages || echo "setup: all but the protocols of 2012 work without it"
 	@$(BIN)/python -m harness.capacity.k6build || echo "setup: all but crowds of users works without it"
 	@touch $@

@@ -25,6 +25,8 @@ class Record(Generic[Seen]):
 
     `left_out` names the rule by which the attempt does not count (`harness.model.soundness`); None when it counts.
     `machine_speed` is that of the machine before the block (`harness.testbed.machinespeed`).
+    `machine` is where it was made, None for a run on one machine, and `lane` in which of its lanes, None without any;
+    `restart` how often its block was begun again before.
     """
 
     planned: PlannedTrial
@@ -37,11 +39,19 @@ class Record(Generic[Seen]):
     attempt: int = 1
     left_out: str | None = None
     machine_speed: float | None = None
+    machine: str | None = None
+    lane: int | None = None
+    restart: int = 0
 
     @property
     def kind(self) -> Kind:
         """What was measured."""
         return self.planned.condition.kind
+
+    @property
+    def place(self) -> str | None:
+        """Where it was made, where there are several places: what is compared is made in one of them."""
+        return place_of(self.machine, self.lane)
 
     def to_json(self) -> dict[str, Any]:
         """The keys of a record. That of a load says no kind, as those of older versions."""
@@ -51,6 +61,9 @@ class Record(Generic[Seen]):
             **self.planned.to_json(),
             "attempt": self.attempt,
             "left_out": self.left_out,
+            **({} if self.machine is None else {"machine": self.machine}),
+            **({} if self.lane is None else {"lane": self.lane}),
+            **({"restart": self.restart} if self.restart else {}),
             "outcome": self.outcome.value,
             "reason": self.reason,
             "started_utc": self.started_utc,
@@ -59,6 +72,16 @@ class Record(Generic[Seen]):
             "archive_digest": self.archive_digest,
             **({} if self.machine_speed is None else {"machine_speed": self.machine_speed}),
         }
+
+
+def place_of(machine: str | None, lane: int | None) -> str | None:
+    """What a machine or a lane is called among the places of a run."""
+    return machine if lane is None else lane_name(lane)
+
+
+def lane_name(number: int) -> str:
+    """As in `lane 2`."""
+    return f"lane {number}"
 
 
 def not_run(planned: PlannedTrial, reason: str) -> Record:

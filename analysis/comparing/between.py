@@ -123,8 +123,7 @@ def _relatives(
         if base is pair:
             continue
         a, b = (
-            next(iter(each.by_run(mine["cell"], its["cell"]).values()), np.array([]))
-            for each, mine, its in zip(blocks, pair, base, strict=True)
+            each.ratios(mine["cell"], its["cell"]) for each, mine, its in zip(blocks, pair, base, strict=True)
         )
         there = a.size and b.size
         comparison = described(welch(b, a), min(a.size, b.size), 2, certainty) if there else NOTHING
@@ -157,7 +156,8 @@ def _floors(side: Side, blocks: Blocks) -> dict[Key, float]:
     for twin in side.again:
         ratios = blocks.by_run(twin["cell"], first.get(key(twin, side.columns), -1))
         for each in ratios.values():
-            found[key(twin, SETTING)] = math.exp(abs(contrast(each).centre))
+            apart = math.exp(abs(contrast(each).centre))
+            found[key(twin, SETTING)] = max(apart, found.get(key(twin, SETTING), 1.0))
     return found
 
 

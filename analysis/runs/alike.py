@@ -20,7 +20,7 @@ from harness.model.kind import Kind
 ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
 TOLD_ELSEWHERE = ("replay.compression",)
 # What may explain a difference between two runs, too.
-OF_THE_MACHINE = ("machine", "packages", "fonts", "study")
+OF_THE_MACHINE = ("machine", "packages", "fonts", "study", "lanes")
 ALWAYS_DIFFERENT = ("machine.load_average",)
 OPTION = re.compile(
     r"^# run with (--\S+) (.*)$", re.MULTILINE

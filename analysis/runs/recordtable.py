@@ -62,7 +62,7 @@ def _read(path: Path, plan: PlanHeader, as_text: Collection[str] = ()) -> Record
     known = _Conditions(plan.sets)
     seen: dict[tuple[str, int], int] = {}
     odd: Counter[str] = Counter()
-    counted: set[str] = set()
+    counted: set[tuple[str, int]] = set()  # trials, with how often their block had been begun again
     for number, data in lines_if_there(path, notes):
         where = f"{path}:{number}"
         check_keys(data, where)
@@ -80,11 +80,14 @@ def _read(path: Path, plan: PlanHeader, as_text: Collection[str] = ()) -> Record
         seen[trial, attempt] = number
         optional(data, "left_out", str, where)
         required(data, "block", int, where)
+        optional(data, "lane", int, where)
+        optional(data, "machine", str, where)
         required(data, "outcome", str, where)
         counts = unsound(data) is None
-        odd.update(_oddities(data, name, plan, counts=counts, again=counts and trial in counted))
+        go = trial, optional(data, "restart", int, where) or 0
+        odd.update(_oddities(data, name, plan, counts=counts, again=counts and go in counted))
         if counts:
-            counted.add(trial)
+            counted.add(go)
         columns.add({"left_out": None, **flat_record(data, kind, where), "attempt": attempt, **condition})
         conditions.update(dict.fromkeys(condition))
     if columns.mixed:  # that is known at the end only

@@ -34,6 +34,10 @@ MARGIN = 0.03
 LEAST_PAIRS_FORETOLD = 5
 MOST_TRIALS_FORETOLD = 1_000
 BLOCK = ("run", "block")
+PLACE = (
+    "machine",
+    "restart",
+)  # of a run on several machines: where a block was, and how often it was begun again
 
 
 class Verdict(StrEnum):
@@ -98,12 +102,19 @@ class Certainty:
 
 
 class Blocks:
-    """Every condition's values of one metric, block by block: the logarithm of what was measured."""
+    """Every condition's values of one metric, block by block: the logarithm of what was measured.
+
+    A machine of a run on several is a level like a run of its own. Nothing is paired across machines: a block that was
+    begun again elsewhere is another block.
+    """
 
     def __init__(self, records: pd.DataFrame, metric: str) -> None:
         """`records` have columns run, block, cell and the metric; attempts of one block count as their median."""
-        values = records[[*BLOCK, "cell", metric]].dropna()
-        wide = values.pivot_table(index=list(BLOCK), columns="cell", values=metric, aggfunc="median")
+        place = [name for name in PLACE if name in records]
+        values = records[[*BLOCK, *place, "cell", metric]].dropna(subset=[*BLOCK, "cell", metric])
+        values = values.fillna({"machine": "", "restart": 0}).assign(run=_levels(values))
+        index = [*BLOCK, *(name for name in place if name == "restart")]
+        wide = values.pivot_table(index=index, columns="cell", values=metric, aggfunc="median")
         self._runs = wide.index.get_level_values("run").to_numpy()
         self._columns: dict[int, Sample] = {
             int(cell): wide[cell].to_numpy(dtype=float) for cell in wide.columns
@@ -115,6 +126,10 @@ class Blocks:
         A value of 0 or less has no ratio: then there are none at all.
         """
         return self.sums_by_run([(subject, 1), (reference, -1)])
+
+    def ratios(self, subject: int, reference: int) -> Sample:
+        """The log ratios of all blocks that hold both cells."""
+        return np.concatenate([*self.by_run(subject, reference).values(), np.array([])])
 
     def sums_by_run(self, signs: Sequence[tuple[int, int]]) -> dict[str, Sample]:
         """Of each run, the sum of the cells' logarithms with their signs, in the blocks that hold all of them."""
@@ -133,6 +148,16 @@ class Blocks:
         """What was measured of a cell, a value per block."""
         found = self._columns.get(cell, np.array([]))
         return found[~np.isnan(found)]
+
+
+def _levels(values: pd.DataFrame) -> pd.Series[str]:
+    """Of each record its run, with its machine where the run has several."""
+    runs = values["run"].astype(str)
+    if "machine" not in values:
+        return runs
+    machines = values["machine"].fillna("").astype(str)
+    several = machines.groupby(runs).transform("nunique") > 1
+    return runs.where(~several, runs + " on " + machines)
 
 
 def over_runs(runs: Sequence[Sample]) -> Statistic:

@@ -45,19 +45,27 @@ def calibration(results: Results) -> Table | None:
     every = ONE_FOR_ALL | PER_CLIENT | LOSSES
     figures = {key: heads for key, heads in every.items() if any(key in reading for reading in readings)}
     percentile = "rtt_ms" in figures
+    of_machines = any("machine" in reading for reading in readings)
     return Table(
         name="calibration",
         title="Links, configured and measured",
         note="Measured through the emulator before the first trial. A dash: not recorded.",
         data=pd.json_normalize([dict(reading) for reading in readings], sep="_"),
         head=(
+            *(["Machine"] if of_machines else []),
             "Link",
             *(head for heads in figures.values() for head in heads),
             *(["RTT, 99th percentile"] if percentile else []),
             *("Emulator", "Within tolerance"),
         ),
-        rows=tuple(_reading(reading, tuple(figures), percentile=percentile) for reading in readings),
-        keys=1,
+        rows=tuple(
+            (
+                *([Shown(str(reading.get("machine") or words.DASH))] if of_machines else []),
+                *_reading(reading, tuple(figures), percentile=percentile),
+            )
+            for reading in readings
+        ),
+        keys=1 + of_machines,
     )
 
 

@@ -119,10 +119,10 @@ def _figures(row: ClaimRow) -> dict[str, float | str | int | None]:
 
 
 def claims_by_run(results: Results) -> Table | None:
-    """What each run says alone, where there are several."""
+    """What each run says alone, and each machine of a run on several, where there are several."""
     runs = list(dict.fromkeys(name for row in results.claims for name, _ in row.by_run))
     rows = [row for row in results.claims if row.by_run]
-    if len(results.runs) < 2 or not rows:
+    if len(runs) < 2 or not rows:
         return None
     return Table(
         name="claims-by-run",

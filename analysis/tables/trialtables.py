@@ -37,7 +37,8 @@ def attempts(results: Results) -> Table | None:
     made = Table(
         name="attempts",
         title="Trials that took more than one attempt",
-        note="An attempt that does not count is repeated in its block. Of a trial, at most one attempt counts.",
+        note="An attempt that does not count is repeated in its block. Of a trial, at most one attempt counts, "
+        "unless its block was begun again on another machine.",
         data=data.drop(columns="cell"),
         head=(
             *cell_heads(results),

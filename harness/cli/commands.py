@@ -58,6 +58,7 @@ COMMANDS = (
     CommandRow(
         "crowd", "crowd", "load an archive by a crowd of users at a time; one line a second, then a summary"
     ),
+    CommandRow("cluster", "cluster", "make the certificates of a cluster, for `coldload run --on`"),
     CommandRow("shell", "shell", "run a shell or a command inside the emulated network"),
     CommandRow("report", "report", "make tables, figures and report.html from the records of runs"),
     CommandRow(

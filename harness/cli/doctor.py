@@ -10,7 +10,12 @@ from harness.errors import ColdloadError
 from harness.testbed.preflight import Check, checks, missing
 
 
-def run(_arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.lanes is not None:
+        # Imports what this command looks for otherwise.
+        from harness.cli.lanemeasuring import measure_lanes  # noqa: PLC0415
+
+        return measure_lanes(arguments)
     found = [*checks(), _generator_check()]
     for check in found:
         mark = "ok" if check.ok else ("limits" if check.optional else "MISSING")

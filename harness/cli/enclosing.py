@@ -13,12 +13,14 @@ from harness.system.enclosure import enclosed
 
 
 def in_enclosure(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
-    """Run the command in private namespaces; its errors are reported from in there.
+    """Run the command in private namespaces; its errors are reported from in there."""
+    refuse_stalled()
+    return enclosed(lambda: errors_reported(arguments, command))
 
-    UsageError when links would be late on purpose: no command measures over such a link.
-    """
+
+def refuse_stalled() -> None:
+    """UsageError when links would be late on purpose: no command measures over such a link."""
     if STALL_VARIABLE in os.environ:
         raise UsageError(
             f"{STALL_VARIABLE} is set in the environment, which makes every link late on purpose; unset it"
         )
-    return enclosed(lambda: errors_reported(arguments, command))

@@ -6,28 +6,35 @@ import argparse
 import contextlib
 import itertools
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from harness.cli.archived import refuse_unless_archived
 from harness.cli.console import console
-from harness.cli.enclosing import in_enclosure
+from harness.cli.enclosing import in_enclosure, refuse_stalled
 from harness.cli.enough import enough_for
+from harness.cli.lanechoice import chosen_lanes
 from harness.cli.packedpages import provide_pages
 from harness.cli.studychoice import RUNS, chosen
-from harness.errors import MeasurementRefused
+from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
 from harness.outcome import Outcome
 from harness.pack.packfile import is_pack
 from harness.run.directory import RunDirectory, open_run
+from harness.run.listener import Listener, Summary
+from harness.run.looks import Enough
 from harness.run.progress import progress
 from harness.run.runner import run_study
+from harness.run.sidebyside import run_in_lanes
 from harness.run.standing import Standing
 from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
 from sites.archive import archives_root
 
 REASONS_SHOWN = 3
+CarryOut = Callable[[Study, RunDirectory, Path, Listener, Enough | None], Summary]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,16 +49,28 @@ def run(arguments: argparse.Namespace) -> int:
         code = provide_pages(arguments, path, study.conditions)
         if code:
             return code
-    return run_and_report(arguments, path, text, study)
+    if arguments.on and arguments.lanes:
+        raise UsageError("--lanes divides this machine, and --on runs on others; leave one of them out")
+    elsewhere = _on_a_cluster(arguments, study) if arguments.on else _in_lanes(arguments, study)
+    return run_and_report(arguments, path, text, study, elsewhere)
 
 
-def run_and_report(arguments: argparse.Namespace, path: Path, text: str, study: Study) -> int:
-    """Run a study in its run directory and write the report; `text` is the study file with the options noted."""
+def run_and_report(
+    arguments: argparse.Namespace, path: Path, text: str, study: Study, elsewhere: CarryOut | None = None
+) -> int:
+    """Run a study in its run directory and write the report; `text` is the study file with the options noted.
+
+    `elsewhere` runs the trials in enclosures of their own; else there is one here.
+    """
     refuse_unless_archived(study)  # before anything is written
     folder = arguments.out or _folder(study, text, fresh=arguments.new)
     seed = study.seed if study.seed is not None else secrets.randbits(32)
     with open_run(folder, text, make_plan(study, seed)) as opened:
-        return in_enclosure(arguments, lambda: _trials_and_report(study, opened, path, arguments.junit))
+
+        def command() -> int:
+            return _trials_and_report(study, opened, path, elsewhere or run_study, arguments.junit)
+
+        return command() if elsewhere else in_enclosure(arguments, command)
 
 
 def _folder(study: Study, text: str, *, fresh: bool) -> Path:
@@ -81,7 +100,32 @@ def _unfinished_run_of(folder: Path, text: str) -> bool:
     return bool(Standing.read(folder, Plan.from_lines(plan.read_text(errors="replace"), str(plan))).left)
 
 
-def _trials_and_report(study: Study, run: RunDirectory, path: Path, junit_file: Path | None) -> int:
+def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> CarryOut:
+    """Runs the trials on the workers of a cluster. UsageError for one that cannot be meant."""
+    try:
+        from harness.cluster import running  # noqa: PLC0415  # Dask
+    except ModuleNotFoundError as error:
+        raise EnvironmentLacks(
+            f"--on needs Dask, which is not installed ({error.name}); `pip install coldload[cluster]`, or `make setup`"
+        ) from error
+    running.refuse_kind(study)
+    mixed, insecure = arguments.allow_mixed, arguments.insecure
+    where = running.Where.of(arguments.on, arguments.certificates, insecure=insecure, mixed=mixed)
+    return partial(running.run_study_on, where)
+
+
+def _in_lanes(arguments: argparse.Namespace, study: Study) -> CarryOut | None:
+    """Runs the trials in several lanes; None where there is to be one."""
+    lanes = chosen_lanes(arguments.lanes, study.kind)
+    if not lanes:
+        return None
+    refuse_stalled()
+    return partial(run_in_lanes, lanes)
+
+
+def _trials_and_report(
+    study: Study, run: RunDirectory, path: Path, trials: CarryOut, junit_file: Path | None
+) -> int:
     out = console()
     total = len(run.plan.trials)
     standing = run.standing()
@@ -91,7 +135,7 @@ def _trials_and_report(study: Study, run: RunDirectory, path: Path, junit_file: 
         f"{verb} {run.folder}: {total - done} of {total} trials to do (study {path.name}, seed {run.plan.seed})"
     )
     with progress(out, total, done) as listener:
-        summary = run_study(study, run, archives_root(), listener, enough_for(run.plan))
+        summary = trials(study, run, archives_root(), listener, enough_for(run.plan))
     out.print(str(summary))
     from harness.cli.report import write  # noqa: PLC0415  # pandas and matplotlib: not before the trials
 

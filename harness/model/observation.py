@@ -309,7 +309,7 @@ class Observation:
         Column(SERVER, 5, "CPU"),
     )
     foreign_cpu_share: float | None = metric(
-        "CPU of others", Unit.SHARE, PROC, "share of all cores' time that others had while the page loaded"
+        "CPU of others", Unit.SHARE, PROC, "share of the cores' time that others had while the page loaded"
     )
     steal_share: float | None = metric(
         "CPU of the host",

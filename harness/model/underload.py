@@ -36,7 +36,7 @@ class UnderLoadObservation:
         "Duration", Unit.S, Source.GENERATOR, "how long the load lasted, without its start and its end"
     )
     foreign_cpu_share: float | None = metric(
-        "CPU of others", Unit.SHARE, Source.PROC, "share of all cores' time that others had during the trial"
+        "CPU of others", Unit.SHARE, Source.PROC, "share of the cores' time that others had during the trial"
     )
     accounting: str | None = metric(
         "Accounting", Unit.TEXT, Source.PROC, "how CPU time and memory were told: `cgroup` or `processes`"

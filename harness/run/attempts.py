@@ -2,12 +2,17 @@
 
 A trial is finished when an attempt counts, when its attempts are spent, or when its block has gone on to a later trial:
 a late attempt would stand far from what it is compared with. Blocks may be run side by side.
+
+A block whose machine is lost is begun again on another one, as a whole: what is compared stands on one machine. A
+restarted block has attempts with higher numbers, so that no two attempts of a trial have the same: with three attempts
+per trial, 1 to 3 are those of the block as it was begun first, 4 to 6 of its first restart. A lane is such a machine.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,12 +23,25 @@ from harness.input import jsontext, keys
 from harness.input.shown import shown
 from harness.model.condition import Condition
 from harness.model.soundness import MACHINE, unsound
+from harness.records import place_of
 from harness.run.runlines import each_line
 from harness.study.plan import ConditionReader, Plan, PlannedTrial
 from harness.study.trials import MAX_ATTEMPTS
 
 ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another one would not be, either
 PROBATION_BLOCKS = 2
+MOST_RESTARTS = 1000  # of a block
+MOST_LANES = 10_000
+
+
+@dataclass
+class _Go:
+    """The attempts at the trials of a block by one machine. `latest` is the latest trial, None when it is final."""
+
+    machine: str | None = None
+    made: dict[str, set[int]] = field(default_factory=dict)
+    counted: set[str] = field(default_factory=set)
+    latest: str | None = None
 
 
 class Attempts:
@@ -32,11 +50,10 @@ class Attempts:
     def __init__(self, plan: Plan) -> None:
         self._planned = {trial.trial: trial for trial in plan.trials}
         self._most = plan.attempts
-        self._made: dict[str, set[int]] = {}
-        self._counted: set[str] = set()
-        self._open: dict[
-            int, str | None
-        ] = {}  # of a block: the latest trial, None when it can have no more attempts
+        self._gos: defaultdict[int, dict[int, _Go]] = defaultdict(
+            dict
+        )  # of a block, by how often it was restarted
+        self._tried: set[str] = set()
         # Blocks in which an attempt at a condition failed by itself, and those in which the machine is blamed.
         self._failed: defaultdict[Condition, set[int]] = defaultdict(set)
         self._disturbed: defaultdict[Condition, set[int]] = defaultdict(set)
@@ -45,20 +62,30 @@ class Attempts:
             set
         )  # in which an attempt at it counted
 
-    def note(self, trial: str, attempt: int, left_out: str | None, *, final: bool = False) -> None:
+    def note(
+        self,
+        trial: str,
+        attempt: int,
+        left_out: str | None,
+        *,
+        final: bool = False,
+        machine: str | None = None,
+    ) -> None:
         """An attempt was made; `final` when none can follow. ValueError for one that is not of the plan, or known."""
         if trial not in self._planned:
             raise ValueError(f"trial {shown(trial)} is not in plan.jsonl")
-        made = self._made.setdefault(trial, set())
-        if attempt in made:
-            raise ValueError(f"attempt {attempt} at trial {shown(trial)} is recorded twice")
-        if trial in self._counted:
-            raise ValueError(f"attempt {attempt} at trial {shown(trial)} follows one that counts")
-        made.add(attempt)
         planned = self._planned[trial]
-        self._open[planned.block] = None if final or left_out == ENGINE_MISSING else trial
+        go = self._gos[planned.block].setdefault(self.restart_of(attempt), _Go(machine))
+        if attempt in go.made.get(trial, ()):
+            raise ValueError(f"attempt {attempt} at trial {shown(trial)} is recorded twice")
+        if trial in go.counted:
+            raise ValueError(f"attempt {attempt} at trial {shown(trial)} follows one that counts")
+        go.made.setdefault(trial, set()).add(attempt)
+        go.machine = machine
+        go.latest = None if final or left_out == ENGINE_MISSING else trial
+        self._tried.add(trial)
         if left_out is None:
-            self._counted.add(trial)
+            go.counted.add(trial)
             self._succeeded[planned.condition].add(planned.block)
             self._calm_blocks.add(planned.block)
         else:
@@ -69,15 +96,43 @@ class Attempts:
         """The trial of the plan with that id."""
         return self._planned[trial]
 
-    def next_of(self, planned: PlannedTrial) -> int | None:
-        """The number of the attempt to make next, from 1; None when the trial is finished."""
-        made = self._made.get(planned.trial)
-        if made is None:
-            return 1
-        gone_past = self._open.get(planned.block) != planned.trial
-        if gone_past or planned.trial in self._counted or len(made) >= self.allowed(planned):
+    def restart_of(self, attempt: int) -> int:
+        """How often the block of an attempt had been begun again before it."""
+        return (attempt - 1) // self._most
+
+    def restarts(self, block: int) -> Iterable[int]:
+        """The goes at a block that there are, by how often it was begun again before."""
+        return self._gos.get(block) or (0,)
+
+    def begun_on(self, block: int) -> tuple[str | None] | None:
+        """The machine of the latest go at a block, alone in a tuple; None where there is no attempt to go on from."""
+        gos = self._gos.get(block)
+        latest = gos[max(gos)] if gos else None
+        return (latest.machine,) if latest and latest.made else None
+
+    def take(self, block: int, machine: str | None) -> None:
+        """A machine goes on with a block that it began; one that another machine took is begun again."""
+        gos = self._gos[block]
+        if not gos or gos[max(gos)].machine != machine:
+            gos[max(gos, default=-1) + 1] = _Go(machine)
+
+    def next_of(self, planned: PlannedTrial, restart: int | None = None) -> int | None:
+        """The number of the attempt to make next; None when the trial is finished. In the latest go at its block, or
+        after so many restarts.
+        """
+        gos = self._gos.get(planned.block) or {}
+        number = max(gos, default=0) if restart is None else restart
+        go = gos.get(number)
+        made = go.made.get(planned.trial) if go else None
+        if go is None or made is None:
+            return number * self._most + 1
+        if go.latest != planned.trial or planned.trial in go.counted or len(made) >= self.allowed(planned):
             return None
         return max(made) + 1
+
+    def last_of(self, planned: PlannedTrial, attempt: int) -> int:
+        """The number of the last attempt that the trial may have where that one is the next."""
+        return self.restart_of(attempt) * self._most + self.allowed(planned)
 
     def allowed(self, planned: PlannedTrial) -> int:
         """How many attempts the trial may have: a single one of a condition that has never counted before."""
@@ -98,7 +153,7 @@ class Attempts:
     @property
     def recorded(self) -> int:
         """How many trials have an attempt."""
-        return len(self._made)
+        return len(self._tried)
 
 
 def read_attempts(path: Path, plan: Plan) -> Attempts:
@@ -117,6 +172,8 @@ class _Told(msgspec.Struct):
     condition: msgspec.Raw
     left_out: str | None
     attempt: int = 1
+    machine: str | None = None
+    lane: int | None = None
 
 
 _TOLD = msgspec.json.Decoder(_Told)
@@ -136,8 +193,14 @@ def _note(found: Attempts, condition: ConditionReader, record: Mapping[str, Any]
     left_out = unsound(record) if older else record["left_out"]
     if left_out is not None:
         left_out = keys.text(record, "left_out", left_out)
-    attempt = keys.checked_number("attempt", record.get("attempt", 1), 1, MAX_ATTEMPTS, whole=True)
+    attempt = keys.checked_number(
+        "attempt", record.get("attempt", 1), 1, MAX_ATTEMPTS * MOST_RESTARTS, whole=True
+    )
     trial = PlannedTrial.from_json(record, condition)
-    found.note(trial.trial, int(attempt), left_out, final=older)
+    machine = None if record.get("machine") is None else keys.text(record, "machine")
+    lane = record.get("lane")
+    if lane is not None:
+        lane = int(keys.checked_number("lane", lane, 1, MOST_LANES, whole=True))
+    found.note(trial.trial, int(attempt), left_out, final=older, machine=place_of(machine, lane))
     if found.planned(trial.trial) != trial:
         raise ValueError(f"trial {shown(trial.trial)} has another block, order or condition in plan.jsonl")

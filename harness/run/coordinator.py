@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.model.condition import Condition
 from harness.model.engine import Engine
+from harness.records import Record
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS
 from harness.run.directory import RunDirectory
 from harness.run.listener import Listener, Summary
@@ -35,6 +37,8 @@ class Coordinator:
         self.summary = Summary(len(run.plan.trials) - len(self.left))
         if self.left and take_looks(run, self.standing, self.left[0].block, enough):
             self.left = self._needed(self.left)
+        by_block = itertools.groupby(self.left, lambda planned: planned.block)
+        self._by_block = {number: tuple(trials) for number, trials in by_block}
 
     def begin(self, environment: Mapping[str, Any], lacking: Mapping[Engine, str]) -> None:
         """Store what a laboratory is made on and with, and warn of the engines that it lacks.
@@ -49,16 +53,52 @@ class Coordinator:
     def blocks(self) -> Iterator[Block]:
         """What is left, block by block. The next one is asked for when a block has been run: looks are between."""
         for number, trials in itertools.groupby(self.left, lambda planned: planned.block):
-            take_looks(self.run, self.standing, number, self._enough)
+            self.take_looks(number)
             needed = self._needed(list(trials))
             if needed:
-                yield Block(number, tuple(map(self._due, needed)))
+                yield self.due(number)
+
+    def due(self, number: int, machine: str | None = None) -> Block:
+        """What a machine is to run of a block: what is left of it, or all of it when another machine began it."""
+        self.standing.attempts.take(number, machine)
+        return Block(number, tuple(map(self._due, self.standing.left_of(number))))
+
+    def next_block(self, number: int, machine: str) -> Block | None:
+        """`due`, after the looks before the block; None when they left nothing of it."""
+        self.take_looks(number)
+        self._needed(self._by_block.pop(number, ()))  # tells of those that are not, once
+        return self.due(number, machine) if self.standing.left_of(number) else None
+
+    def take_looks(self, block: int) -> None:
+        """Take the looks that are due before a block, all earlier ones being finished."""
+        take_looks(self.run, self.standing, block, self._enough)
 
     def store(self, made: Made) -> None:
         """Store an attempt; it is on disk when this returns."""
+        self.store_all((made,))
+
+    def store_all(self, many: Sequence[Made]) -> None:
+        """Store attempts with one flush. One that is stored already, or comes after one that counts, is left alone."""
+        new = [self._restarted(made) for made in many if self._noted(made.record)]
+        self.run.append(*(made.record for made in new))
+        for made in new:
+            self._told(made)
+
+    def _restarted(self, made: Made) -> Made:
+        restart = self.standing.attempts.restart_of(made.record.attempt)
+        return replace(made, record=replace(made.record, restart=restart)) if restart else made
+
+    def _noted(self, record: Record) -> bool:
+        trial, attempt = record.planned.trial, record.attempt
+        try:
+            self.standing.attempts.note(trial, attempt, record.left_out, machine=record.place)
+        except ValueError as error:
+            self._listener.warned(f"an attempt is not stored: {error}")
+            return False
+        return True
+
+    def _told(self, made: Made) -> None:
         record = made.record
-        self.run.append(record)
-        self.standing.attempts.note(record.planned.trial, record.attempt, record.left_out)
         self.summary.add(record, repeated=made.repeated)
         if record.left_out == ENGINE_MISSING:
             self._listener.trials_not_run(1)
@@ -76,8 +116,9 @@ class Coordinator:
     def waiting(self, seconds: float) -> None:
         self._listener.waiting(seconds)
 
-    def calibrated(self, reading: Calibration) -> None:
-        self.run.append_calibration(reading.to_json())
+    def calibrated(self, reading: Calibration, machine: str | None = None) -> None:
+        on = {} if machine is None else {"machine": machine}
+        self.run.append_calibration({**reading.to_json(), **on})
         self._listener.calibrated(reading)
 
     def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
@@ -103,7 +144,7 @@ class Coordinator:
         attempt = attempts.next_of(planned)
         if attempt is None:
             raise AssertionError(f"trial {planned.trial} is finished")
-        return Due(planned, attempt, attempts.allowed(planned))
+        return Due(planned, attempt, attempts.last_of(planned, attempt))
 
 
 def take_looks(run: RunDirectory, standing: Standing, block: int, enough: Enough | None) -> bool:

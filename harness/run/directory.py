@@ -22,8 +22,10 @@ from harness.records import Record
 from harness.run.standing import LOOKS, RECORDS, Standing
 from harness.study.companions import KEPT, PUBLISHED
 from harness.study.plan import Plan
-from harness.system.files import append_line, drop_cut_line, write_whole
+from harness.system.files import append_line, append_lines, drop_cut_line, write_whole
 
+ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"
+MACHINES_SCHEMA = 1
 # What a run that was killed before its plan was written may have left.
 BEFORE_THE_PLAN = {".lock", "study.toml", "study.toml.new", "plan.jsonl.new", *KEPT, f"{PUBLISHED}.new"}
 
@@ -60,7 +62,7 @@ class RunDirectory:
 
     def trial_folder(self, trial: str, attempt: int = 1) -> Path:
         """Where the kept files of an attempt go."""
-        return self.folder / "trials" / (trial if attempt == 1 else f"{trial}-{attempt}")
+        return attempt_folder(self.folder / "trials", trial, attempt)
 
     def standing(self) -> Standing:
         """How far the run has come; last lines cut off by a kill are removed first.
@@ -82,17 +84,40 @@ class RunDirectory:
         records = (jsontext.parse(line) for _, line, _ in jsontext.lines(self.records_path))
         return Counter((str(record.get("outcome")), str(record.get("reason") or "")) for record in records)
 
-    def append(self, record: Record) -> None:
-        """Store a record and flush it to disk before returning; before it, what its page asked for, if that is new."""
-        seen = record.observation
-        digest = seen.requested_digest if isinstance(seen, Observation) else None
-        if digest is not None and digest not in self._requested_digests:
-            append_line(self.requested_path, {"digest": digest, "urls": seen.requested})
-            self._requested_digests.add(digest)
-        append_line(self.records_path, record.to_json())
+    def append(self, *records: Record) -> None:
+        """Store records and flush them to disk before returning; before them, what their pages asked for, if that is
+        new.
+        """
+        for record in records:
+            seen = record.observation
+            digest = seen.requested_digest if isinstance(seen, Observation) else None
+            if digest is not None and digest not in self._requested_digests:
+                append_line(self.requested_path, {"digest": digest, "urls": seen.requested})
+                self._requested_digests.add(digest)
+        append_lines(self.records_path, (record.to_json() for record in records))
 
     def append_look(self, look: Mapping[str, Any]) -> None:
         append_line(self.looks_path, look)
+
+    @property
+    def machines_path(self) -> Path:
+        return self.folder / MACHINES
+
+    def append_machine(self, machine: str, environment: Mapping[str, Any]) -> None:
+        """A machine has joined a run on several."""
+        append_line(
+            self.machines_path, {"schema": MACHINES_SCHEMA, "machine": machine, "environment": environment}
+        )
+
+    def environment(self) -> Mapping[str, Any] | None:
+        """What the run was begun with; None before that. RecordsError when it is damaged."""
+        path = self.folder / ENVIRONMENT
+        if not path.exists():
+            return None
+        try:
+            return jsontext.parse(path.read_bytes())
+        except ValueError as error:
+            raise RecordsError(f"{path} is damaged ({one_line(str(error))}); choose another --out") from error
 
     def append_calibration(self, reading: Mapping[str, Any]) -> None:
         append_line(self.folder / "calibration.jsonl", reading)
@@ -102,7 +127,7 @@ class RunDirectory:
 
         Raises RecordsError when link, browsers or archives are others than the run was begun with: they do not mix.
         """
-        path = self.folder / "environment.json"
+        path = self.folder / ENVIRONMENT
         if path.exists():
             now = _must_not_mix(environment, self.plan.engines)
             try:
@@ -136,6 +161,11 @@ def _must_not_mix(environment: Mapping[str, Any], engines: Iterable[Engine]) -> 
         **{what: version for what, version in browsers.items() if version is not None},
         **{(f"archive {name}", ""): each["digest"] for name, each in environment["archives"].items()},
     }
+
+
+def attempt_folder(trials: Path, trial: str, attempt: int) -> Path:
+    """The folder of an attempt among those of a run, or of another place with the same layout."""
+    return trials / (trial if attempt == 1 else f"{trial}-{attempt}")
 
 
 @contextlib.contextmanager

@@ -13,6 +13,9 @@ from harness.run.work import Watcher
 class Listener(Watcher, Interface):
     """What a run tells about its progress, which goes by trials."""
 
+    def of_lane(self, lane: int) -> Watcher:
+        """What is told of a lane."""
+
     def attempt_repeated(self, record: Record) -> None:
         """An attempt does not count, and the next one follows."""
 

@@ -12,7 +12,7 @@ from harness.input.shown import printable
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
 from harness.outcome import Outcome
-from harness.records import Record
+from harness.records import Record, lane_name
 from harness.study.plan import PlannedTrial
 from harness.testbed.calibration import Calibration
 
@@ -31,31 +31,37 @@ def figure_of(record: Record) -> str:
 def named(record: Record) -> str:
     """`trial 00012 attempt 2: dummy-2012 plain ...: 1,234 ms`."""
     attempt = f" attempt {record.attempt}"
-    return f"trial {record.planned.trial}{attempt}: {record.planned.condition}: {figure_of(record)}"
+    lane = "" if record.lane is None else f", {lane_name(record.lane)}"
+    return f"trial {record.planned.trial}{attempt}{lane}: {record.planned.condition}: {figure_of(record)}"
 
 
 class PlainProgress:
-    """A line per attempt, for logs and pipes."""
+    """A line per attempt, for logs and pipes. `of` stands before what is told of a lane."""
 
-    def __init__(self, console: Console, total: int, done: int) -> None:
+    def __init__(self, console: Console, total: int, done: int, of: str = "") -> None:
         self._console = console
         self._total = total
         self._done = done
+        self._of = of
+
+    def of_lane(self, lane: int) -> PlainProgress:
+        """The watcher of a lane."""
+        return PlainProgress(self._console, self._total, self._done, f"{lane_name(lane)}: ")
 
     def preparing(self, what: str) -> None:
-        self._console.print(what)
+        self._console.print(f"{self._of}{what}")
 
     def warned(self, what: str) -> None:
-        self._console.print(f"warning: {what}", markup=False)
+        self._console.print(f"warning: {self._of}{what}", markup=False)
 
     def waiting(self, seconds: float) -> None:
         if int(seconds) % WAITING_EVERY_S == 0:
-            self._console.print(_waiting(seconds))
+            self._console.print(f"{self._of}{_waiting(seconds)}")
 
     def calibrated(self, reading: Calibration) -> None:
         said = ", ".join(f"{each.what} {each.measured:.4g} {each.unit}" for each in reading.figures.values())
         verdict = f"off, {'; '.join(reading.complaints)}" if reading.complaints else "ok"
-        self._console.print(f"  {said}: {verdict}")
+        self._console.print(f"  {self._of}{said}: {verdict}")
 
     def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
         pass
@@ -65,9 +71,10 @@ class PlainProgress:
 
     def trial_ended(self, record: Record) -> None:
         self._done += 1
+        lane = "" if record.lane is None else f"{lane_name(record.lane)}: "
         again = f"attempt {record.attempt}: " if record.attempt > 1 else ""
         self._console.print(
-            f"{self._done}/{self._total} {record.planned.condition}: {again}{figure_of(record)}"
+            f"{self._done}/{self._total} {lane}{record.planned.condition}: {again}{figure_of(record)}"
         )
 
     def trials_not_run(self, count: int) -> None:
@@ -75,11 +82,25 @@ class PlainProgress:
 
 
 class BarProgress:
-    """One bar for the whole run; an attempt that does not count, or was not the first, also leaves a line."""
+    """One bar for the whole run; an attempt that does not count, or was not the first, also leaves a line.
+
+    What lanes do stands beside the bar, a line each.
+    """
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
         self._task = task
+        self._lanes: dict[int, str] = {}
+
+    def of_lane(self, lane: int) -> LaneOfBar:
+        """The watcher of a lane."""
+        return LaneOfBar(self, lane)
+
+    def doing(self, lane: int, what: str) -> None:
+        """What a lane is doing now."""
+        self._lanes[lane] = what
+        lines = [f"{lane_name(number)}: {self._lanes[number]}" for number in sorted(self._lanes)]
+        self.preparing("\n".join(lines))
 
     def preparing(self, what: str) -> None:
         self._progress.update(self._task, condition=what)
@@ -88,15 +109,14 @@ class BarProgress:
         self._progress.console.print(f"warning: {what}", markup=False)
 
     def waiting(self, seconds: float) -> None:
-        self._progress.update(self._task, condition=_waiting(seconds))
+        self.preparing(_waiting(seconds))
 
     def calibrated(self, reading: Calibration) -> None:
         if reading.complaints:
             self._progress.console.print(f"link {reading.link.name}: {'; '.join(reading.complaints)}")
 
     def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
-        again = f", attempt {attempt}" if attempt > 1 else ""
-        self._progress.update(self._task, condition=f"{planned.condition}{again}")
+        self.preparing(_attempt(planned, attempt))
 
     def attempt_repeated(self, record: Record) -> None:
         self._progress.console.print(f"{named(record)}; once more", markup=False)
@@ -108,6 +128,33 @@ class BarProgress:
 
     def trials_not_run(self, count: int) -> None:
         self._progress.update(self._task, advance=count)
+
+
+class LaneOfBar:
+    """What a lane tells, for its line beside the bar."""
+
+    def __init__(self, bar: BarProgress, lane: int) -> None:
+        self._bar = bar
+        self._lane = lane
+
+    def preparing(self, what: str) -> None:
+        self._bar.doing(self._lane, what)
+
+    def warned(self, what: str) -> None:
+        self._bar.warned(f"{lane_name(self._lane)}: {what}")
+
+    def waiting(self, seconds: float) -> None:
+        self.preparing(_waiting(seconds))
+
+    def calibrated(self, reading: Calibration) -> None:
+        self._bar.calibrated(reading)
+
+    def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
+        self.preparing(_attempt(planned, attempt))
+
+
+def _attempt(planned: PlannedTrial, attempt: int) -> str:
+    return f"{planned.condition}, attempt {attempt}" if attempt > 1 else str(planned.condition)
 
 
 def _waiting(seconds: float) -> str:

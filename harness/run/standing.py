@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from harness.run.attempts import Attempts, read_attempts
@@ -25,11 +28,26 @@ class Standing:
         """That of a run directory; changes nothing there."""
         return cls(plan, read_attempts(folder / RECORDS, plan), read_looks(folder / LOOKS, plan))
 
-    def is_left(self, planned: PlannedTrial) -> bool:
-        """Whether the trial is neither finished nor no longer needed."""
-        return self.looks.needs(planned) and self.attempts.next_of(planned) is not None
+    @cached_property
+    def blocks(self) -> Mapping[int, tuple[PlannedTrial, ...]]:
+        """The trials of each block, in their order."""
+        by_block = itertools.groupby(self.plan.trials, lambda planned: planned.block)
+        return {number: tuple(trials) for number, trials in by_block}
+
+    def left_of(self, block: int) -> list[PlannedTrial]:
+        """The trials of a block that are neither finished nor no longer needed, in the latest go at it.
+
+        None are left when any go at it is whole, also one that was thought lost.
+        """
+        needed = [planned for planned in self.blocks[block] if self.looks.needs(planned)]
+        left = needed
+        for restart in sorted(self.attempts.restarts(block)):
+            left = [each for each in needed if self.attempts.next_of(each, restart) is not None]
+            if not left:
+                return []
+        return left
 
     @property
     def left(self) -> list[PlannedTrial]:
         """The trials still to do, in their order."""
-        return [planned for planned in self.plan.trials if self.is_left(planned)]
+        return [planned for block in self.blocks for planned in self.left_of(block)]

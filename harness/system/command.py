@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +15,8 @@ class Command:
     `environment` is added to the parent's. `network` is the namespace file of the host to run on; None is the
     caller's own. `unprivileged` gives the process a user namespace of its own in which it is an ordinary user
     (uid 1000): daemons that drop privileges and Chromium's sandbox then behave alike for root and for a user.
-    `dies_with_us` ends it also when we are killed; inside an enclosure everything does anyway. `called` is its name in
+    `dies_with_us` ends it also when we are killed; inside an enclosure everything does anyway. `cpus` are the CPUs that
+    it and all that it starts may use, by the kernel's numbers; none means those of the caller. `called` is its name in
     what a person reads, where that of the program says nothing ("python3").
     """
 
@@ -24,6 +25,7 @@ class Command:
     network: Path | None = None
     unprivileged: bool = False
     dies_with_us: bool = False
+    cpus: tuple[int, ...] = ()
     called: str | None = None
 
     @classmethod
@@ -48,6 +50,9 @@ class Command:
     def dying_with_us(self) -> Command:
         return replace(self, dies_with_us=True)
 
+    def on_cpus(self, cpus: Iterable[int]) -> Command:
+        return replace(self, cpus=tuple(cpus))
+
     @property
     def full_argv(self) -> tuple[str, ...]:
         """What is executed: the command behind the programs that enter its namespaces."""
@@ -58,6 +63,8 @@ class Command:
             words += ("unshare", "--user", "--map-user=1000", "--map-group=1000")
         if self.dies_with_us:
             words += ("setpriv", "--pdeathsig", "KILL")
+        if self.cpus:
+            words += ("taskset", "--cpu-list", ",".join(map(str, self.cpus)))
         return (*words, *self.argv)
 
     @property

@@ -26,6 +26,7 @@ from harness.errors import EnvironmentLacks
 from harness.system import interruption, syscalls
 
 PRIVATE_RUN = Path("/run")
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # Chromium's
 WORKSPACE = PRIVATE_RUN / "coldload"
 MARK = "COLDLOAD_ENCLOSED"
 SIOCSIFFLAGS = 0x8914
@@ -177,10 +178,17 @@ def _private_mounts() -> None:
     syscalls.mount("none", "/", "", private)
     syscalls.mount("proc", "/proc", "proc", safe)
     syscalls.mount("tmpfs", str(PRIVATE_RUN), "tmpfs", safe, "mode=755")
-    syscalls.mount("tmpfs", "/dev/shm", "tmpfs", safe, "mode=1777")  # noqa: S108  # Chromium's shared memory
+    syscalls.mount("tmpfs", str(SHARED_MEMORY), "tmpfs", safe, "mode=1777")
     for folder in (WORKSPACE / "tmp", PRIVATE_RUN / "netns"):
         folder.mkdir(parents=True)
     os.environ["TMPDIR"] = str(WORKSPACE / "tmp")
+
+
+def limit_private_files(total_bytes: int) -> None:
+    """Let the private file systems fill half of that, as they may fill half of the memory at first. Inside only."""
+    kept = syscalls.MS_REMOUNT | syscalls.MS_NOSUID | syscalls.MS_NODEV
+    for place in (PRIVATE_RUN, SHARED_MEMORY):
+        syscalls.mount("tmpfs", str(place), "tmpfs", kept, f"size={total_bytes // 2}")
 
 
 def _loopback_up() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,12 +15,17 @@ BLOCK_BYTES = 1 << 16
 
 def append_line(path: Path, data: Mapping[str, Any]) -> None:
     """Append one JSON line and flush it to disk; on failure the file is as it was before."""
-    line = (json.dumps(data) + "\n").encode()
+    append_lines(path, (data,))
+
+
+def append_lines(path: Path, many: Iterable[Mapping[str, Any]]) -> None:
+    """Append JSON lines and flush them to disk, once; on failure the file is as it was before."""
+    lines = "".join(json.dumps(data) + "\n" for data in many).encode()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
         before = os.fstat(descriptor).st_size
         try:
-            _write_all(descriptor, line)
+            _write_all(descriptor, lines)
             os.fsync(descriptor)
         except OSError as error:
             os.ftruncate(descriptor, before)

@@ -139,11 +139,17 @@ class Conversation(Process):
 
     def ask(self, line: str, timeout_s: float) -> str:
         """Say a line and hear the answer; TimeoutError, or EOFError when the process has gone."""
+        self.say(line)
+        return self.hear(timeout_s)
+
+    def say(self, line: str) -> None:
+        """Say a line, however long; EOFError when the process has gone."""
+        data = line.encode() + b"\n"
         try:
-            os.write(self._descriptor(self._popen.stdin), line.encode() + b"\n")
+            while data:
+                data = data[os.write(self._descriptor(self._popen.stdin), data) :]
         except BrokenPipeError as error:
             raise EOFError(self.last_lines()) from error
-        return self.hear(timeout_s)
 
     def hear(self, timeout_s: float) -> str:
         """The next line it says; raises like `ask`."""
@@ -159,6 +165,15 @@ class Conversation(Process):
             self._unread += data
         line, _, self._unread = self._unread.partition(b"\n")
         return line.decode()
+
+    def fileno(self) -> int:
+        """Where it speaks, to wait for several at once; see `has_line`."""
+        return self._descriptor(self._popen.stdout)
+
+    @property
+    def has_line(self) -> bool:
+        """Whether a whole line was heard already that nobody took."""
+        return b"\n" in self._unread
 
     def close(self) -> None:
         """Say no more: a process that reads its input to the end then ends by itself."""

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 
-CORES = os.cpu_count() or 1
+from harness.system.cputime import FIRST_PROCESS, own_cpus, time_of
+
 ENDED = frozenset({psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD})
 STOPPED = frozenset({psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP})  # by a signal, by a debugger
 
@@ -77,25 +77,33 @@ def cpu_seconds(root: int) -> float | None:
 
 
 class ForeignCpu:
-    """How much of the machine others have from now on: programs outside process 1's family, which inside the enclosure
+    """How much of our CPUs others have from now on: programs outside process 1's family, which inside the enclosure
     is the whole testbed, and, on a virtual machine, its host (steal). Programs of the lowest priority count like all:
     they disturb, too (docs/methodology.md, "Proof").
+
+    Ours are all of the machine's but in a lane: what other lanes do on their own CPUs takes nothing from this one.
     """
 
     def __init__(self) -> None:
+        self._cpus = own_cpus()
         self._since = time.monotonic()
-        self._foreign_s, self._steal_s = _foreign_cpu_seconds(), psutil.cpu_times().steal
+        self._foreign_s, self._steal_s = self._seconds()
 
     def share(self) -> float:
-        """Their share of the time of all cores, 0 to 1; below some 0.05 it is within the kernel's rounding."""
-        return self._of_all_cores(_foreign_cpu_seconds() - self._foreign_s)
+        """Their share of the time of our CPUs, 0 to 1; below some 0.05 it is within the kernel's rounding."""
+        return self._of_all(self._seconds()[0] - self._foreign_s)
 
     def steal_share(self) -> float:
         """That of the host of a virtual machine alone; 0 on a machine that is none."""
-        return self._of_all_cores(psutil.cpu_times().steal - self._steal_s)
+        return self._of_all(self._seconds()[1] - self._steal_s)
 
-    def _of_all_cores(self, seconds: float) -> float:
-        share = seconds / (time.monotonic() - self._since) / CORES
+    def _seconds(self) -> tuple[float, float]:
+        """What others had so far, and what of it the host had."""
+        used = time_of(self._cpus)
+        return used.busy_s - (cpu_seconds(FIRST_PROCESS) or 0.0), used.steal_s
+
+    def _of_all(self, seconds: float) -> float:
+        share = seconds / (time.monotonic() - self._since) / len(self._cpus)
         return round(min(max(share, 0.0), 1.0), 3)
 
 
@@ -121,8 +129,3 @@ def _in_state(root: int, wanted: Callable[[str], bool]) -> list[int]:
             if wanted(process.status()):
                 found.append(process.pid)
     return found
-
-
-def _foreign_cpu_seconds() -> float:
-    used = psutil.cpu_times()
-    return used.user + used.nice + used.system + used.steal - (cpu_seconds(1) or 0.0)

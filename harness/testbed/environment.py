@@ -159,13 +159,18 @@ def describe_machine() -> dict[str, Any]:
         "system": _os_name(),
         "kernel": platform.release(),
         "architecture": platform.machine(),
-        "processor": _proc_value("/proc/cpuinfo", "model name"),
+        "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_kib": int((_proc_value("/proc/meminfo", "MemTotal") or "0 kB").split()[0]),
         "load_average": list(os.getloadavg()),
         "python": platform.python_version(),
         "as_root": _real_root(),
     }
+
+
+def processor() -> str | None:
+    """The model of the processor; None where the kernel does not tell."""
+    return _proc_value("/proc/cpuinfo", "model name")
 
 
 def program_versions(browsers: Programs) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""The arguments of `coldload doctor`: none."""
+"""The arguments of `coldload doctor`."""
 
 from __future__ import annotations
 
@@ -6,5 +6,25 @@ import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Nothing to choose."""
-    parser.description = "Looks for all that coldload needs. Exit code 3: something is missing."
+    """What is looked for, or the lanes instead."""
+    parser.description = (
+        "Looks for all that coldload needs. Exit code 3: something is missing. With --lanes it measures instead how "
+        "many enclosures the machine carries side by side."
+    )
+    parser.add_argument(
+        "--lanes",
+        type=int,
+        nargs="?",
+        const=0,
+        metavar="N",
+        help="measure how many lanes the machine carries, for `coldload run --lanes auto`: the same loads in a lane "
+        "alone and while all lanes are busy, which may differ by 1 %% at most; with N, measure that number alone "
+        "(exit code 1: not carried)",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=40,
+        metavar="N",
+        help="rounds of a measurement of lanes, each with two loads of every protocol (default 40)",
+    )

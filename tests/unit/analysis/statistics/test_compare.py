@@ -244,3 +244,38 @@ def test_a_difference_is_below_the_floor_when_equal_baselines_lie_as_far_apart()
     assert not comparison.below(1.01)
     assert not comparison.below(None)
     assert not NOTHING.below(1.01)
+
+
+def on(found: pd.DataFrame, machine: str, restart: int = 0) -> pd.DataFrame:
+    return found.assign(machine=machine, restart=restart)
+
+
+def test_machines_of_a_run_are_levels_and_nothing_is_paired_across_them() -> None:
+    """Each machine has its own speed; inside them b takes 10 % longer."""
+    parts = []
+    for machine, speed, seed in (("a", 1.0, 1), ("b", 3.0, 2), ("c", 9.0, 3)):
+        fast = noisy(6, speed, seed=seed)
+        part = records({A: [1.1 * each for each in fast], B: fast})
+        parts.append(on(part.assign(block=part["block"] + 6 * seed), machine))
+    blocks = Blocks(pd.concat(parts), "plt_ms")
+    assert list(blocks.by_run(A, B)) == ["run on a", "run on b", "run on c"]
+    found = compare(blocks, A, B, SURE)
+    assert (found.n, found.runs, found.method) == (18, 3, Method.LEVELS_T)
+    assert found.ratio == pytest.approx(1.1)
+    assert blocks.ratios(A, B) == pytest.approx([math.log(1.1)] * 18)
+
+
+def test_a_block_that_was_left_behind_is_used_inside_itself_alone() -> None:
+    """Machine a measured one cell of block 1 and went away; b measured both."""
+    left_behind = on(records({A: [100.0]}), "a")
+    again = on(records({A: [900.0], B: [300.0]}), "b", restart=1)
+    blocks = Blocks(pd.concat([left_behind, again]), "plt_ms")
+    assert {run: list(np.exp(ratios)) for run, ratios in blocks.by_run(A, B).items()} == {
+        "run on b": [pytest.approx(3.0)]
+    }
+    assert sorted(blocks.values(A)) == [100.0, 900.0]
+
+
+def test_a_run_on_one_named_machine_is_one_run() -> None:
+    found = on(records({A: noisy(5), B: noisy(5, seed=2)}), "a")
+    assert list(Blocks(found, "plt_ms").by_run(A, B)) == ["run"]

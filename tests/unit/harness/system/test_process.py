@@ -130,6 +130,7 @@ def test_command_knows_its_host_and_user() -> None:
     assert command.full_argv[:2] == ("nsenter", "--net=/run/netns/x")
     assert "--map-user=1000" in command.full_argv
     assert command.full_argv[-2:] == ("ip", "addr")
+    assert command.on_cpus([0, 3]).full_argv[-5:] == ("taskset", "--cpu-list", "0,3", "ip", "addr")
     assert os.environ.get("NOT_SET_HERE") is None
     assert (
         run(python("import os; print(os.environ['NOT_SET_HERE'])").with_environment(NOT_SET_HERE="1"))

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from harness.system.command import Command
+from harness.system.cputime import own_cpus
 from harness.system.process import running
-from harness.system.processtree import CORES
 from harness.trial.lateness import SAMPLE_S, SAMPLES_PER_SEARCH, Lateness, watching
 
 PARENT = (
@@ -81,7 +81,7 @@ def test_waiting_for_a_core_is_told_by_the_kernel() -> None:
     busy = Command.of(sys.executable, "-c", "while True: pass")
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        started = [stack.enter_context(running(busy, folder / f"{n}")) for n in range(2 * CORES)]
+        started = [stack.enter_context(running(busy, folder / f"{n}")) for n in range(2 * len(own_cpus()))]
         with watching({str(each.pid): each.pid for each in started}) as watch:
             time.sleep(0.5)
             seen = watch.lateness()

@@ -1,0 +1,78 @@
+"""The machines of a run on several, as a table: what they did, and what was left out of it."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from analysis.evaluation.results import Results
+from analysis.labels import words
+from analysis.tables.table import Shown, Table
+
+SPEED = "machine_speed"
+
+
+def machines(results: Results) -> Table | None:
+    """A row per run and machine; None where no record names its machine."""
+    records = results.records
+    if "machine" not in records or records["machine"].isna().all():
+        return None
+    named = records[records["machine"].notna()]
+    kept = results.sifted.kept.index
+    data = pd.DataFrame(
+        [_row(key, made, kept) for key, made in named.groupby(["run", "machine"], sort=False)]
+    )
+    speeds = [("Speed", SPEED)] if data[SPEED].notna().any() else []
+    readings = {
+        (run.directory.resolve().name, each.get("machine")): each
+        for run in results.runs
+        for each in run.calibration
+    }
+    data["calibrated"] = [
+        (readings.get(key) or {}).get("ok") for key in zip(data["run"], data["machine"], strict=True)
+    ]
+    return Table(
+        name="machines",
+        title="Machines",
+        note="A machine is a level like a run of its own: nothing is compared across machines. Blocks that were begun "
+        "again were left behind by another machine.",
+        data=data,
+        head=(
+            "Run",
+            "Machine",
+            *(head for head, _ in speeds),
+            "Links",
+            "Blocks",
+            "Begun again",
+            "Attempts",
+            "Left out",
+            "Most often because",
+        ),
+        rows=tuple(
+            (
+                Shown(row["run"]),
+                Shown(row["machine"]),
+                *(Shown(words.number(row[key], 2)) for _, key in speeds),
+                Shown({True: "within tolerance", False: "off"}.get(row["calibrated"], words.DASH)),
+                *(Shown(words.number(row[key])) for key in ("blocks", "restarts", "attempts", "left_out")),
+                Shown(row["reason"] or words.DASH),
+            )
+            for row in data.to_dict("records")
+        ),
+        keys=2,
+    )
+
+
+def _row(key: object, made: pd.DataFrame, kept: pd.Index[int]) -> dict[str, object]:
+    run, machine = key if isinstance(key, tuple) else (key, "")
+    restart = made["restart"].fillna(0) if "restart" in made else pd.Series(0, index=made.index)
+    reasons = made["left_out"].dropna().value_counts()
+    return {
+        "run": run,
+        "machine": machine,
+        SPEED: pd.to_numeric(made[SPEED], errors="coerce").median() if SPEED in made else float("nan"),
+        "blocks": len(set(zip(made["block"], restart, strict=True))),
+        "restarts": made.loc[restart > 0, "block"].nunique(),
+        "attempts": len(made),
+        "left_out": len(made) - int(made.index.isin(kept).sum()),
+        "reason": f"{reasons.index[0]} {reasons.iloc[0]}" if len(reasons) else "",
+    }

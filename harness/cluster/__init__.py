@@ -1,0 +1,1 @@
+"""A run on many machines: one coordinator, and the laboratories of workers of Dask distributed."""

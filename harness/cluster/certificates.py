@@ -1,0 +1,91 @@
+"""The certificates of a cluster: an authority of its own, and one certificate for all of its members.
+
+Dask asks for a certificate of that authority and not for a name. So whoever has the member's key belongs to the
+cluster, and can run programs on all its machines. The authority's own key is not kept: nobody can make further ones.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from harness.cluster.address import AUTHORITY, CERTIFICATE, FILES, KEY
+from harness.errors import UsageError
+
+VALID_BEFORE = timedelta(days=1)  # a clock may be wrong
+VALID_AFTER = timedelta(days=825)
+
+
+def make_certificates(folder: Path, *, now: datetime | None = None) -> None:
+    """Write the three files into a folder; UsageError when it has some already, which members may use."""
+    there = [name for name in FILES if (folder / name).exists()]
+    if there:
+        raise UsageError(f"{folder} has {', '.join(there)} already; choose another folder, or remove them")
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    began = now or datetime.now(UTC)
+    authority = (
+        _about("coldload cluster authority", authority_key, began)
+        .issuer_name(_named("coldload cluster authority"))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs=True), critical=True)
+        .sign(authority_key, hashes.SHA256())
+    )
+    both_ways = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
+    member = (
+        _about("coldload cluster member", key, began)
+        .issuer_name(authority.subject)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(both_ways, critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False
+        )
+        .sign(authority_key, hashes.SHA256())
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    for name, content, mode in (
+        (AUTHORITY, authority.public_bytes(Encoding.PEM), 0o644),
+        (CERTIFICATE, member.public_bytes(Encoding.PEM), 0o644),
+        (KEY, private, 0o600),
+    ):
+        descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+
+
+def _about(name: str, key: ec.EllipticCurvePrivateKey, began: datetime) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(_named(name))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(began - VALID_BEFORE)
+        .not_valid_after(began + VALID_AFTER)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )

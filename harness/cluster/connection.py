@@ -1,0 +1,220 @@
+"""The scheduler and its workers, as seen from the coordinator. Nothing here waits without looking for its end."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, Future
+from distributed.security import Security
+
+from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress
+from harness.cluster.identity import dask_version
+from harness.errors import ColdloadError, EnvironmentLacks
+
+RESOURCE = "lab"
+CONNECT_S = 10.0
+LOOK_EVERY_S = 1.0
+HUNG_S = 30.0  # without a sign of life; a worker gives one each second
+QUICK_S = 30.0  # for what a worker does beside its block
+
+
+class WorkerLost(EnvironmentLacks):
+    """A worker has gone, or hangs: what it was at has to be done elsewhere."""
+
+
+class SchedulerGone(EnvironmentLacks):
+    """Nothing can be heard of the workers any more."""
+
+
+@dataclass
+class Seen:
+    """A worker as the scheduler tells of it. `at_s` is when its last sign of life came, by our clock."""
+
+    name: str
+    sign: float
+    at_s: float
+
+
+@dataclass
+class Cluster:
+    """A connection to a scheduler."""
+
+    client: Client
+    url: str
+    hung_s: float
+    _seen: dict[str, Seen] = field(default_factory=dict)
+    _looked_s: float = -1e9
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def listen(self, topic: str, heard: Callable[[tuple[float, dict[str, Any]]], None]) -> None:
+        """Be called with what workers tell under a topic."""
+        self.client.subscribe_topic(topic, heard)
+
+    def workers(self) -> list[RemoteWorker]:
+        """Those that are laboratories and alive. SchedulerGone when there is no telling."""
+        self._look()
+        return [
+            RemoteWorker(self, address, each.name)
+            for address, each in self._seen.items()
+            if self._alive(each)
+        ]
+
+    def has(self, address: str) -> bool:
+        """Whether a worker is there and alive."""
+        self._look()
+        seen = self._seen.get(address)
+        return seen is not None and self._alive(seen)
+
+    def scheduler_version(self) -> str:
+        """Its version of Dask distributed."""
+        packages = self.client.get_versions(check=False)["scheduler"]["packages"]
+        return str(packages["distributed"])
+
+    def _look(self) -> None:
+        with self._lock:
+            now = time.monotonic()
+            if now - self._looked_s < LOOK_EVERY_S:
+                return
+            told = self._told()
+            self._looked_s = now
+            found = {}
+            for address, each in told.items():
+                if RESOURCE in (each.get("resources") or {}):
+                    sign, before = float(each["last_seen"]), self._seen.get(address)
+                    fresh = before is None or before.sign != sign
+                    found[address] = Seen(
+                        str(each["name"]), sign, now if fresh or before is None else before.at_s
+                    )
+            self._seen = found
+
+    def _told(self) -> Mapping[str, Mapping[str, Any]]:
+        try:
+            identity = self.client.sync(
+                self.client.scheduler.identity, n_workers=-1, callback_timeout=QUICK_S
+            )
+        except (OSError, TimeoutError, AttributeError) as error:
+            raise self._gone() from error
+        if self.client.status != "running":
+            raise self._gone()
+        workers: Mapping[str, Mapping[str, Any]] = identity["workers"]
+        return workers
+
+    def _gone(self) -> SchedulerGone:
+        return SchedulerGone(
+            f"the scheduler {self.url} has gone; what was recorded is whole: give the same command once it is back, or "
+            "with another --on"
+        )
+
+    def _alive(self, seen: Seen) -> bool:
+        return time.monotonic() - seen.at_s < self.hung_s
+
+
+@dataclass(frozen=True)
+class RemoteWorker:
+    """A worker of the cluster."""
+
+    cluster: Cluster
+    address: str
+    name: str
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        *arguments: object,
+        key: str | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> Any:
+        """Call a function there, in the thread of its blocks, and wait; raises what it raises, or WorkerLost.
+
+        `meanwhile` is called a few times a second.
+        """
+        done: queue.SimpleQueue[None] = queue.SimpleQueue()
+        future: Future = self.cluster.client.submit(
+            function,
+            *arguments,
+            key=key or f"coldload-{uuid.uuid4().hex}",
+            workers=[self.address],
+            allow_other_workers=False,
+            resources={RESOURCE: 1},
+            retries=0,
+            pure=False,
+        )
+        future.add_done_callback(lambda _: done.put(None))
+        try:
+            while not future.done():
+                with contextlib.suppress(queue.Empty):
+                    done.get(timeout=0.2)
+                meanwhile()
+                if not future.done() and not self.cluster.has(self.address):
+                    raise WorkerLost("it is not there any more, or gives no sign of life")
+            return self._result(future)
+        finally:
+            future.cancel()
+
+    def quick(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """Call a function there beside its block; WorkerLost when it does not answer."""
+        client = self.cluster.client
+        try:
+            told = client.sync(
+                client._run, function, *arguments, workers=[self.address], callback_timeout=QUICK_S
+            )
+            return told[self.address]
+        except (OSError, TimeoutError, KeyError) as error:
+            raise WorkerLost(f"it does not answer ({type(error).__name__})") from error
+
+    def __str__(self) -> str:
+        return f"worker {self.name}" if self.name == self.address else f"worker {self.name} ({self.address})"
+
+    @staticmethod
+    def _result(future: Future) -> Any:
+        if future.status == "cancelled":
+            raise WorkerLost("its task was cancelled: the scheduler or the worker has gone")
+        if future.status == "error":
+            error = future.exception()
+            if isinstance(error, ColdloadError):
+                raise error
+            if type(error).__name__ in ("KilledWorker", "NoValidWorkerError", "CommClosedError"):
+                raise WorkerLost("it died")
+            raise EnvironmentLacks(f"{type(error).__name__}: {error}") from error
+        return future.result()
+
+
+@contextlib.contextmanager
+def connected(
+    address: SchedulerAddress, certificates: Path | None, hung_s: float = HUNG_S
+) -> Iterator[Cluster]:
+    """A connection for the length of the block. EnvironmentLacks without a scheduler, or for one of another version."""
+    security = None
+    if certificates is not None:
+        security = Security(
+            tls_ca_file=str(certificates / AUTHORITY),
+            tls_client_cert=str(certificates / CERTIFICATE),
+            tls_client_key=str(certificates / KEY),
+            require_encryption=True,
+        )
+    try:
+        client = Client(address.url, security=security, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise EnvironmentLacks(
+            f"no scheduler of Dask answers at {address.url} within {CONNECT_S:g} s; start one there with "
+            "`dask scheduler` (docs/cluster.md), or mend --on and --certificates"
+        ) from error
+    try:
+        cluster = Cluster(client, address.url, hung_s)
+        found = cluster.scheduler_version()
+        if found != dask_version():
+            raise EnvironmentLacks(
+                f"the scheduler {address.url} runs distributed {found}, this coldload {dask_version()}; "
+                "install the same version on all machines"
+            )
+        yield cluster
+    finally:
+        client.close(timeout=5)

@@ -1,0 +1,111 @@
+"""Which block a machine is given next. Pure: the time is passed in.
+
+A machine goes on with a block that it began itself. Else it gets the next block that nobody began, then one that
+another machine began and left behind when it went away, which is begun again as a whole. At the end, when nothing else
+is left, a machine that has nothing to do also begins a block that a slower one will not end soon; whoever ends first
+ends the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from harness.run.standing import Standing
+
+MUCH_LONGER = 1.5  # than the whole block takes here; then a slow machine is not waited for
+
+
+@dataclass
+class Running:
+    """A block that a machine is at. `done` of its `trials` have ended."""
+
+    block: int
+    trials: int
+    began_s: float
+    done: int = 0
+
+    def seconds_per_trial(self, now_s: float) -> float:
+        """How long a trial takes there; of one under way, how long it has taken at least."""
+        return (now_s - self.began_s) / max(self.done, 1)
+
+    def left_s(self, now_s: float) -> float:
+        return self.seconds_per_trial(now_s) * (self.trials - self.done)
+
+
+class Dispatch:
+    """The blocks that are left, and who is at which."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._running: dict[str, Running] = {}
+        self._pace_s: dict[str, float] = {}  # of a machine: how long a trial of its latest whole block took
+        self.left: list[int] = []
+        self.look_again()
+
+    def look_again(self) -> None:
+        """A look may have stopped conditions, and blocks with them."""
+        self.left = [number for number in self._standing.blocks if self._standing.left_of(number)]
+
+    def next_for(self, machine: str, present: Collection[str], now_s: float) -> int | None:
+        """The block that a machine is to run now; None when it has to wait, or nothing is left.
+
+        `present` are the machines that are there. Blocks behind a look that is due wait for those before it.
+        """
+        taken = {running.block for running in self._running.values()}
+        free = [number for number in self.left if number not in taken and not self.look_due(number)]
+        begun = {number: self._standing.attempts.begun_on(number) for number in free}
+        for wanted in (
+            [number for number in free if begun[number] == (machine,)],
+            [number for number in free if begun[number] is None],
+            [number for number, on in begun.items() if on is not None and on[0] not in present],
+        ):
+            if wanted:
+                return wanted[0]
+        return None if free else self._slow_one(machine, now_s)
+
+    def look_due(self, block: int) -> bool:
+        """Whether a look is to be taken before this block."""
+        return bool(self._standing.looks.due(block))
+
+    def look_to_take(self) -> int | None:
+        """The first block that is left, when all before it are finished and a look is due there."""
+        first = self.left[0] if self.left else None
+        return first if first is not None and self.look_due(first) else None
+
+    def began(self, machine: str, block: int, trials: int, now_s: float) -> None:
+        """A machine was given a block, of which so many trials are left."""
+        self._running[machine] = Running(block, trials, now_s)
+
+    def trial_ended(self, machine: str) -> None:
+        """One more of its trials has ended."""
+        if machine in self._running:
+            self._running[machine].done += 1
+
+    def ended(self, machine: str, now_s: float) -> None:
+        """A machine is at its block no more, whole or not."""
+        running = self._running.pop(machine, None)
+        if running is None:
+            return
+        if running.done:
+            self._pace_s[machine] = running.seconds_per_trial(now_s)
+        if running.block in self.left and not self._standing.left_of(running.block):
+            self.left.remove(running.block)
+
+    def is_over(self, block: int) -> bool:
+        """Whether a block is finished, whoever did it."""
+        return block not in self.left
+
+    def _slow_one(self, machine: str, now_s: float) -> int | None:
+        """The block of another machine that will take much longer there than a whole one here."""
+        if machine not in self._pace_s:
+            return None
+        blocks = [running.block for running in self._running.values()]
+        late = [
+            (running.left_s(now_s), running.block)
+            for running in self._running.values()
+            if blocks.count(running.block) == 1
+            and running.left_s(now_s)
+            > MUCH_LONGER * self._pace_s[machine] * len(self._standing.blocks[running.block])
+        ]
+        return max(late)[1] if late else None

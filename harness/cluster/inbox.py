@@ -1,0 +1,65 @@
+"""What comes from workers while they are at work. Dask calls with it in a thread of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from harness.cluster.messages import Ended
+from harness.cluster.wire import Planned, of_bytes
+
+NOTHING_S = 0.2  # that one waits for the first of what comes
+MOST_TOGETHER = 2000
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """Something that a worker tells: what kind it is of, as `harness.cluster.worker` calls it, and what it says."""
+
+    sender: str
+    kind: str
+    content: Any
+
+
+class Inbox:
+    """Attempts with kept files wait for whoever goes with their worker and fetches the files; all else is in order."""
+
+    def __init__(self, planned: Planned) -> None:
+        self._planned = planned
+        self._all: queue.SimpleQueue[Arrived] = queue.SimpleQueue()
+        self._with_files: defaultdict[str, queue.SimpleQueue[Ended]] = defaultdict(queue.SimpleQueue)
+
+    def arrive(self, event: tuple[float, dict[str, Any]]) -> None:
+        """An event of Dask."""
+        _, message = event
+        content = of_bytes(message["content"], self._planned)
+        arrived = Arrived(message["sender"], message["kind"], content)
+        if isinstance(content, Ended) and content.files:
+            self._with_files[arrived.sender].put(content)
+        else:
+            self._all.put(arrived)
+
+    def put(self, arrived: Arrived) -> None:
+        """Something that was fetched, or is told from here."""
+        self._all.put(arrived)
+
+    def with_files(self, sender: str) -> Iterator[Ended]:
+        """The attempts of a worker whose files are to be fetched."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                yield self._with_files[sender].get_nowait()
+
+    def gathered(self, seconds: float) -> list[Arrived]:
+        """What has come, once there is something, and so long after that; [] when there is nothing for a while."""
+        found: list[Arrived] = []
+        with contextlib.suppress(queue.Empty):
+            found.append(self._all.get(timeout=NOTHING_S))
+            until = time.monotonic() + seconds
+            while len(found) < MOST_TOGETHER:
+                found.append(self._all.get(timeout=max(0.0, until - time.monotonic())))
+        return found

@@ -1,0 +1,66 @@
+"""What coordinator and workers say to each other. Both are of one version, so values travel as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.model.engine import Engine
+from harness.records import Record
+from harness.study.plan import PlannedTrial
+from harness.study.study import Study
+
+PIECE_BYTES = 4_000_000  # of a file, at a time
+
+
+@dataclass(frozen=True)
+class WorkerIdentity:
+    """What a worker is; `dask` is its version of that. `refusal` says why its machine cannot have an enclosure; None when it can."""
+
+    machine: str
+    source: str
+    dask: str
+    refusal: str | None
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """An archive that a study needs: what it is called, and its digest."""
+
+    name: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is to do for a run. `topic` is where it tells what happens, `sender` what it calls itself there.
+
+    `archives` are digests, for each engine by the name an archive is served under.
+    """
+
+    topic: str
+    sender: str
+    study: Study
+    trials: tuple[PlannedTrial, ...]
+    archives: Mapping[Engine, Mapping[str, str]]
+    patient: bool
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a laboratory is made on and with, and the engines that it lacks, each with the reason."""
+
+    environment: Mapping[str, Any]
+    lacking: Mapping[Engine, str]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """An attempt that has ended at a worker. `files` are the sizes of what was kept of it, by their paths; the worker
+    goes on once it is told that they were taken.
+    """
+
+    record: Record
+    repeated: bool
+    files: Mapping[str, int] = field(default_factory=dict)

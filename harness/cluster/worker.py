@@ -1,0 +1,251 @@
+"""What a worker of Dask needs to be a laboratory: `dask worker --nthreads 1 --resources lab=1 --preload
+harness.cluster.worker`.
+
+The functions at the end are what the coordinator calls. The laboratory is a process of its own in an enclosure. It goes
+with the worker, with the scheduler, and with the coordinator whose block it runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from typing import Protocol as Interface
+
+from distributed import Worker, WorkerPlugin
+
+from harness.cluster.identity import dask_version, machine_name, source_digest
+from harness.cluster.messages import Ended, Opened, Parcel, Task, WorkerIdentity
+from harness.cluster.store import ArchiveStore
+from harness.cluster.wire import to_bytes
+from harness.errors import ColdloadError, EnvironmentLacks
+from harness.model.engine import Engine
+from harness.run.labprocess import Assignment, laboratory_process
+from harness.run.work import Block, Executor, Watcher
+from harness.study.plan import PlannedTrial
+from harness.system.cache import cache_folder
+from harness.testbed.calibration import Calibration
+
+PREFIX = "coldload-block-"  # of the keys of tasks that run blocks
+
+
+class EnclosedLaboratory(Executor, Interface):
+    """An executor that is opened for a study, and can be ended at any instant."""
+
+    @property
+    def environment(self) -> Mapping[str, Any]: ...
+
+    @property
+    def lacking(self) -> Mapping[Engine, str]: ...
+
+    def open(self, assignment: Assignment) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+MakeLaboratory = Callable[[Watcher, Path], contextlib.AbstractContextManager[EnclosedLaboratory]]
+
+
+class Station:
+    """The laboratory of a worker, and what it tells the coordinator."""
+
+    def __init__(self, worker: Worker, laboratory: MakeLaboratory = laboratory_process) -> None:
+        self._worker = worker
+        self._make = laboratory
+        self._folder = Path(tempfile.mkdtemp(prefix="coldload-", dir=worker.local_directory))
+        self._lock = threading.Lock()
+        self._stack = contextlib.ExitStack()
+        self._laboratory: EnclosedLaboratory | None = None
+        self._topic = ""
+        self._sender = ""
+        self._begun: set[str] = set()
+        self._taken = threading.Event()
+        self.store = ArchiveStore(cache_folder() / "archives")
+
+    def identify(self) -> WorkerIdentity:
+        """Start the process of a laboratory; without the rights for that it says so."""
+        refusal = None
+        try:
+            self._start()
+        except ColdloadError as error:
+            refusal = str(error)
+        return WorkerIdentity(machine_name(), source_digest(), dask_version(), refusal)
+
+    def open(self, task: Task) -> Opened:
+        """Open the laboratory for a study whose archives are in the store."""
+        self._topic, self._sender = task.topic, task.sender
+        laboratory = self._laboratory or self._start()
+        archives = {
+            engine: {name: self.store.folder(name, digest) for name, digest in named.items()}
+            for engine, named in task.archives.items()
+        }
+        run, files = self._folder / "run", self._folder / "trials"
+        laboratory.open(Assignment(task.study, archives, task.trials, run, files, task.patient))
+        return Opened(laboratory.environment, laboratory.lacking)
+
+    def run(self, token: str, block: Block) -> int:
+        """Run a block, once, and tell of its attempts as they end; how many there were."""
+        if token in self._begun or self._laboratory is None:
+            raise EnvironmentLacks("the laboratory was closed, or has run this block")
+        self._begun.add(token)
+        number = 0
+        for made in self._laboratory.run(block):
+            number += 1
+            self._taken.clear()
+            ended = Ended(made.record, made.repeated, _sizes(made.files))
+            self._tell("ended", ended)
+            if ended.files:
+                self._taken.wait()
+                shutil.rmtree(made.files)
+        return number
+
+    def taken(self) -> None:
+        """The files of the latest attempt are stored elsewhere."""
+        self._taken.set()
+
+    def piece(self, folder: str, name: str, offset: int, length: int) -> bytes:
+        """A part of a kept file."""
+        with (self._folder / "trials" / folder / name).open("rb") as file:
+            file.seek(offset)
+            return file.read(length)
+
+    def stop(self) -> None:
+        """End the laboratory, at any instant."""
+        laboratory = self._laboratory
+        if laboratory is not None:
+            laboratory.kill()
+        self._taken.set()
+
+    def close(self) -> None:
+        """End the laboratory and remove what it left."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # What a laboratory tells its watcher.
+
+    def preparing(self, what: str) -> None:
+        self._tell("preparing", what)
+
+    def warned(self, what: str) -> None:
+        self._tell("warned", what)
+
+    def waiting(self, seconds: float) -> None:
+        self._tell("waiting", seconds)
+
+    def calibrated(self, reading: Calibration) -> None:
+        self._tell("calibrated", reading)
+
+    def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
+        self._tell("attempt_started", (planned.trial, attempt))
+
+    def _start(self) -> EnclosedLaboratory:
+        """A fresh process in the place of an earlier one."""
+        with self._lock:
+            self._stack.close()
+            self._laboratory = None
+            shutil.rmtree(self._folder / "trials", ignore_errors=True)
+            for name in ("run", "trials"):
+                (self._folder / name).mkdir(parents=True, exist_ok=True)
+            made = self._make(self, self._folder / "laboratory.log")
+            self._laboratory = self._stack.enter_context(made)
+            return self._laboratory
+
+    def _tell(self, kind: str, content: object) -> None:
+        if self._topic:
+            message = {"sender": self._sender, "kind": kind, "content": to_bytes(content)}
+            self._worker.log_event(self._topic, message)
+
+
+class EndsWithItsTask(WorkerPlugin):
+    """A block whose coordinator has gone is released while it runs; its laboratory then ends."""
+
+    name = "coldload"
+
+    def __init__(self, station: Station) -> None:
+        self._station = station
+
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        if str(key).startswith(PREFIX) and start == "executing" and finish in ("cancelled", "released"):
+            self._station.stop()
+
+
+_station: Station | None = None
+
+
+async def dask_setup(worker: Worker) -> None:
+    """Dask calls this when the worker starts."""
+    await set_up(worker, laboratory_process)
+
+
+async def set_up(worker: Worker, laboratory: MakeLaboratory) -> None:
+    """Make a worker a station, with laboratories of a kind."""
+    global _station  # noqa: PLW0603  # one worker per process, and tasks find it here
+    if worker.state.nthreads != 1:
+        raise EnvironmentLacks("a worker that measures has one thread; say --nthreads 1")
+    _station = Station(worker, laboratory)
+    await worker.plugin_add(EndsWithItsTask(_station))
+
+
+async def dask_teardown(_worker: Worker) -> None:
+    """Dask calls this when the worker ends, also when its scheduler has gone."""
+    if _station is not None:
+        await asyncio.to_thread(_station.close)
+
+
+def station() -> Station:
+    """That of this process."""
+    if _station is None:
+        raise EnvironmentLacks("the worker was started without --preload harness.cluster.worker")
+    return _station
+
+
+def identify() -> WorkerIdentity:
+    return station().identify()
+
+
+def open_laboratory(task: Task) -> Opened:
+    return station().open(task)
+
+
+def run_block(token: str, block: Block) -> int:
+    return station().run(token, block)
+
+
+def lacking_archives(parcels: list[Parcel]) -> list[Parcel]:
+    return station().store.lacking(parcels)
+
+
+def receive_piece(parcel: Parcel, name: str, data: bytes) -> None:
+    station().store.receive(parcel, name, data)
+
+
+def keep_archive(parcel: Parcel) -> None:
+    station().store.keep(parcel)
+
+
+def piece_of_file(folder: str, name: str, offset: int, length: int) -> bytes:
+    return station().piece(folder, name, offset, length)
+
+
+def files_taken() -> None:
+    station().taken()
+
+
+def stop_laboratory() -> None:
+    if _station is not None:
+        _station.stop()
+
+
+def _sizes(folder: Path) -> Mapping[str, int]:
+    if not folder.is_dir():
+        return {}
+    return {
+        str(path.relative_to(folder)): path.stat().st_size
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

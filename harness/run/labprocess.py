@@ -1,0 +1,132 @@
+"""A laboratory in a process of its own, which makes its enclosure itself: an executor for whoever has several of them.
+
+    here                                     the process (harness.run.labmain)
+      │  an assignment ───────────────────────►  its room is opened
+      │  ◄─────────────── ready: environment
+      │  a block ─────────────────────────────►  the links are measured, once; the block begins
+      │  ◄─────────────── an attempt
+      │  next ────────────────────────────────►  the next attempt begins
+      │  ◄─────────────── the end of the block
+
+Values travel pickled: both ends are of one version on one machine. The process dies with the one that started it.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import pickle
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.errors import ColdloadError, TestbedFailed
+from harness.model.engine import Engine
+from harness.run.work import Block, Made, Watcher
+from harness.study.plan import PlannedTrial
+from harness.study.study import Study
+from harness.system.command import Command
+from harness.system.process import Conversation, conversing
+
+AT_LAST_S = 1e8  # years: whoever waits has his own limit, and ends the process
+COMMAND = Command.of(sys.executable, "-P", "-m", "harness.run.labmain").dying_with_us().named("laboratory")
+ENTERED, READY, MADE, DONE, FAILED, NEXT = "entered", "ready", "made", "done", "failed", "next"
+CALIBRATED = "calibrated"  # for the watcher, as the other kinds
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a laboratory is opened for. `archives` are folders, for each engine by the name an archive is served under.
+
+    `trials` are all that may come; `files` is where the folders of attempts with kept files go. `run` stands for the
+    run directory. `patient`: see `harness.run.laboratory`. `memory_bytes` is its share of the memory, None: all.
+    """
+
+    study: Study
+    archives: Mapping[Engine, Mapping[str, Path]]
+    trials: tuple[PlannedTrial, ...]
+    run: Path
+    files: Path
+    patient: bool
+    memory_bytes: int | None = None
+
+
+def to_line(message: object) -> str:
+    """A message as a line."""
+    return base64.b64encode(pickle.dumps(message)).decode()
+
+
+def of_line(line: str | bytes) -> Any:
+    """Inverse of `to_line`."""
+    return pickle.loads(base64.b64decode(line))  # noqa: S301  # of our own process
+
+
+@dataclass
+class LaboratoryProcess:
+    """The process, from here. `environment` and `lacking` are known once it is open."""
+
+    process: Conversation
+    watcher: Watcher
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    lacking: Mapping[Engine, str] = field(default_factory=dict)
+
+    def open(self, assignment: Assignment) -> None:
+        """Open the room; raises what keeps it from opening."""
+        self.say(assignment)
+        self.environment, self.lacking = self.heard(READY)
+
+    def run(self, block: Block) -> Iterator[Made]:
+        """Run a block, see `Executor`."""
+        self.say(block)
+        while (made := self.heard(MADE, DONE)) is not None:
+            yield made
+            self.say(NEXT)
+
+    def kill(self) -> None:
+        """End it at any instant, from any thread."""
+        self.process.kill()
+
+    def heard(self, *wanted: str) -> Any:
+        """What comes with the next message of such a kind; raises the error that comes instead of it."""
+        while True:
+            kind, content = self.message()
+            if kind in wanted:
+                return content
+            self.tell_watcher(kind, content)
+
+    def message(self) -> tuple[str, Any]:
+        """The next message, of whatever kind; raises the error that comes instead of it."""
+        try:
+            kind, content = of_line(self.process.hear(AT_LAST_S))
+        except EOFError as error:
+            raise self._died() from error
+        if kind == FAILED:
+            raise content if isinstance(content, ColdloadError) else TestbedFailed(str(content))
+        return kind, content
+
+    def tell_watcher(self, kind: str, content: tuple[Any, ...]) -> None:
+        """Pass on a message that is for the watcher."""
+        getattr(self.watcher, kind)(*content)
+
+    def say(self, message: object) -> None:
+        try:
+            self.process.say(to_line(message))
+        except EOFError as error:
+            raise self._died() from error
+
+    def _died(self) -> TestbedFailed:
+        return TestbedFailed(f"the process of the laboratory died: {self.process.last_lines()}")
+
+
+@contextlib.contextmanager
+def laboratory_process(watcher: Watcher, log: Path) -> Iterator[LaboratoryProcess]:
+    """A process in an enclosure for the length of the block, not open yet; EnvironmentLacks when it cannot have one.
+
+    The thread that comes here must live as long: the kernel ends the process with it.
+    """
+    with conversing(COMMAND, log) as process:
+        started = LaboratoryProcess(process, watcher)
+        started.heard(ENTERED)
+        yield started

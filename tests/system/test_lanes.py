@@ -1,0 +1,125 @@
+"""Lanes: two enclosures side by side on cores of their own, from the command line to the records.
+
+On two cores a lane has one, which makes loads slow; what they take is not what is tested here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.run.lanes import divided
+from harness.system.processtree import children, family
+from harness.system.topology import cpu_list, read_topology
+from tests.system.conftest import Coldload, small_site, wait_until
+
+pytestmark = pytest.mark.side_by_side
+
+STUDY = """
+name = "narrow"
+pages = ["small"]
+protocols = ["http1", "h2"]
+trials = {least = 4, attempts = 1}
+aa = false
+seed = 7
+[[links]]
+down_mbps = 20
+rtt_ms = 20
+"""
+PINNED = {"chromium", "caddy", "dnsmasq", "linkem", "node"}
+
+
+@pytest.fixture
+def study(coldload: Coldload) -> Coldload:
+    """A folder with an archive and a study of four blocks of two trials."""
+    small_site(coldload.folder / "archives")
+    (coldload.folder / "narrow.toml").write_text(STUDY)
+    return coldload
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The whole lines of a file that may still grow."""
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+def whole(records: list[dict[str, Any]]) -> bool:
+    """Whether every attempt is there once, every block was finished by one lane, and none has a part by another."""
+    attempts = [(record["trial"], record["attempt"]) for record in records]
+    places: defaultdict[tuple[int, int], set[int | None]] = defaultdict(set)
+    trials: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
+    for record in records:
+        go = record["block"], record.get("restart", 0)
+        places[go].add(record.get("lane"))
+        trials[go].add(record["trial"])
+    finished = {block for (block, _), of_block in trials.items() if len(of_block) == 2}
+    return (
+        len(set(attempts)) == len(attempts)
+        and all(len(each) == 1 for each in places.values())
+        and finished == {1, 2, 3, 4}
+    )
+
+
+def where_it_runs(coordinator: int, found: defaultdict[str, set[tuple[int, ...]]]) -> None:
+    """Note on which CPUs each program that the coordinator has started may run now."""
+    for pid in family(coordinator)[1:]:
+        try:
+            name = Path(Path(f"/proc/{pid}/cmdline").read_text().split("\0")[0]).name
+            status = Path(f"/proc/{pid}/status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended
+        found[name].add(cpu_list(status.split("Cpus_allowed_list:")[1].split("\n")[0]))
+
+
+def test_a_killed_run_in_lanes_goes_on_with_another_number_of_them(study: Coldload) -> None:
+    run = study.folder / "out"
+    process = study.start("run", "narrow.toml", "--out", "out", "--lanes", "2")
+    cpus: defaultdict[str, set[tuple[int, ...]]] = defaultdict(set)
+
+    def seen() -> bool:
+        where_it_runs(process.pid, cpus)
+        lanes = {record["lane"] for record in lines(run / "records.jsonl")}
+        return process.poll() is not None or (lanes == {1, 2} and cpus.keys() >= PINNED)
+
+    wait_until(seen, "records of both lanes")
+    os.kill(process.pid, signal.SIGKILL)
+    out, err = process.communicate()
+    wait_until(lambda: not study.left_behind(), "the end of what the run had started")
+    both = {lane.cpus for lane in divided(read_topology(), 2)}
+    assert {name: cpus[name] for name in PINNED} == dict.fromkeys(PINNED, both), (out, err)
+    before = lines(run / "records.jsonl")
+    assert {reading["lane"] for reading in lines(run / "calibration.jsonl")} == {1, 2}
+    assert [tuple(lane["cpus"]) for lane in json.loads((run / "environment.json").read_text())["lanes"]] == [
+        lane.cpus for lane in divided(read_topology(), 2)
+    ]
+    code, out, err = study.run("run", "narrow.toml", "--out", "out")
+    assert (code, err) == (0, "")
+    assert "going on with" in out
+    records = lines(run / "records.jsonl")
+    assert records[: len(before)] == before
+    assert whole(records)
+    assert not any("lane" in record for record in records[len(before) :])
+
+
+def test_a_lane_that_dies_does_not_end_the_work_of_the_others(study: Coldload) -> None:
+    run = study.folder / "out"
+    process = study.start("run", "narrow.toml", "--out", "out", "--lanes", "2")
+
+    def begun() -> bool:
+        return process.poll() is not None or bool(lines(run / "records.jsonl"))
+
+    wait_until(begun, "a record")
+    first, _ = children(process.pid)
+    os.kill(first, signal.SIGKILL)
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, ""), out
+    assert "warning: lane 1 has ended, the others go on: " in out
+    records = lines(run / "records.jsonl")
+    assert whole(records)
+    assert {record["lane"] for record in records if record["block"] == 4} == {2}

@@ -1,0 +1,93 @@
+"""The cores of a machine divided into lanes."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from harness.errors import UsageError
+from harness.run.lanes import Lane, divided, most_lanes, warnings
+from harness.system.topology import Core, Topology
+
+GIB = 2**30
+TWO = Topology((Core(0, (0,)), Core(0, (1,))), 8 * GIB)
+EIGHT_SMT = Topology(tuple(Core(0, (2 * core, 2 * core + 1)) for core in range(4)), 16 * GIB)
+TWO_NODES = Topology(tuple(Core(core // 8, (core, core + 16)) for core in range(16)), 64 * GIB)
+QUOTA = Topology(TWO_NODES.cores, 64 * GIB, quota=8.5)
+MACHINES = (TWO, EIGHT_SMT, TWO_NODES, QUOTA)
+
+
+def nodes_of(lane: Lane) -> set[int]:
+    return {core.node for core in lane.cores}
+
+
+@pytest.mark.parametrize(("machine", "most"), [(TWO, 1), (EIGHT_SMT, 2), (TWO_NODES, 8), (QUOTA, 2)])
+def test_how_many_there_is_room_for(machine: Topology, most: int) -> None:
+    assert most_lanes(machine) == most
+
+
+def test_memory_is_a_limit_too() -> None:
+    assert most_lanes(Topology(TWO_NODES.cores, 5 * GIB)) == 2
+    assert most_lanes(Topology(TWO_NODES.cores, GIB)) == 1
+
+
+def test_siblings_stay_together_and_lanes_apart() -> None:
+    lanes = divided(EIGHT_SMT, 2)
+    assert [lane.cpus for lane in lanes] == [(0, 1, 2, 3), (4, 5, 6, 7)]
+    assert [lane.number for lane in lanes] == [1, 2]
+    assert {lane.memory_bytes for lane in lanes} == {8 * GIB}
+
+
+def test_lanes_lie_on_one_node_and_are_spread_over_both() -> None:
+    first, second = divided(TWO_NODES, 2)
+    assert (nodes_of(first), nodes_of(second)) == ({0}, {1})
+    assert first.cpus == (*range(8), *range(16, 24))
+
+
+def test_lanes_of_a_container_keep_to_its_quota() -> None:
+    lanes = divided(QUOTA, 2)
+    assert [lane.cpus for lane in lanes] == [(0, 1, 16, 17), (2, 3, 18, 19)]
+
+
+def test_one_lane_has_all() -> None:
+    (lane,) = divided(TWO_NODES, 1)
+    assert lane.cores == TWO_NODES.cores
+
+
+def test_a_core_each_on_two_cores() -> None:
+    lanes = divided(TWO, 2)
+    assert [lane.cpus for lane in lanes] == [(0,), (1,)]
+    assert warnings(lanes) == (
+        "a lane has 1 core; lanes of fewer than 2 cores were not measured, and loads in them take longer",
+    )
+
+
+def test_little_memory_is_warned_of() -> None:
+    (warning,) = warnings(divided(Topology(TWO_NODES.cores, 6 * GIB), 4))
+    assert warning == "a lane has 1.5 GiB of memory; lanes with less than 2 GiB were not measured"
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_more_lanes_than_cores_are_refused(count: int) -> None:
+    with pytest.raises(UsageError, match=r"2 cores, 8\.0 GiB: at most 2 lanes of one core"):
+        divided(TWO, count)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_division_gives_each_lane_as_many_cores_of_its_own(machine: Topology) -> None:
+    for count in range(2, len(machine.usable) + 1):
+        lanes = divided(machine, count)
+        assert len(lanes) == count
+        assert len({len(lane.cores) for lane in lanes}) == 1
+        assert all(len(nodes_of(lane)) == 1 for lane in lanes)
+        assert not any(set(one.cpus) & set(other.cpus) for one, other in itertools.combinations(lanes, 2))
+        if count <= most_lanes(machine):
+            assert warnings(lanes) == ()
+
+
+def test_nodes_of_several_sizes_are_divided_as_evenly_as_they_can_be() -> None:
+    uneven = Topology(tuple(Core(int(core >= 6), (core,)) for core in range(8)), 64 * GIB)
+    lanes = divided(uneven, 4)
+    assert [len(lane.cores) for lane in lanes] == [2, 2, 2, 2]
+    assert sorted(cpu for lane in lanes for cpu in lane.cpus) == list(range(8))

@@ -1,0 +1,167 @@
+"""Blocks in lanes: real processes that speak as laboratories do, but load nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.errors import TestbedFailed
+from harness.run.carrying import Carrying
+from harness.run.coordinator import Coordinator
+from harness.run.directory import open_run
+from harness.run.labprocess import Assignment
+from harness.run.lanes import Lane
+from harness.run.looks import Enough, Found
+from harness.run.progress import PlainProgress
+from harness.run.runninglane import LaneJob, running_lanes
+from harness.run.sidebyside import SideBySide
+from harness.run.work import Watcher
+from harness.study.plan import Plan
+from harness.study.studyfile import parse_study
+from harness.system.command import Command
+from harness.system.topology import Core
+from tests.unit.harness.run.test_attempts import PLAN, STUDY
+from tests.unit.harness.run.test_looks import PLAN as LOOKED
+from tests.unit.harness.run.test_looks import STUDY as WITH_LOOKS
+from tests.unit.harness.run.test_looks import narrow
+
+# A lane that loads nothing. The first one to come to block DIES goes without a word.
+LANE = """
+import os, sys
+from pathlib import Path
+from harness.model.observation import Observation
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.run.labprocess import DONE, ENTERED, MADE, READY, of_line, to_line
+from harness.run.work import Made
+
+def say(kind, content):
+    print(to_line((kind, content)), flush=True)
+
+say(ENTERED, None)
+assignment = of_line(sys.stdin.readline())
+say("preparing", ("servers",))
+say(READY, ({"link": {"backend": "none"}, "programs": {"chromium": "1"}, "archives": {}}, {}))
+while line := sys.stdin.readline():
+    block = of_line(line)
+    for due in block.trials:
+        if block.number == DIES and not (assignment.run / "died").exists():
+            (assignment.run / "died").touch()
+            print("of its own", file=sys.stderr)
+            os._exit(1)
+        noise = 0.0 if due.planned.condition.protocol == "h2" else block.number * 10.0
+        seen = Observation(plt_ms=100.0 + noise)
+        record = Record(due.planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", seen, 1.0)
+        say(MADE, Made(record, repeated=False, files=Path()))
+        sys.stdin.readline()
+    say(DONE, None)
+"""
+
+
+def lane_program(dies: int | None = None) -> Command:
+    return Command.of(sys.executable, "-P", "-c", LANE.replace("DIES", repr(dies))).dying_with_us()
+
+
+def jobs(run: Path, count: int, watcher: Watcher) -> list[LaneJob]:
+    """Lanes on the first CPU."""
+    study = parse_study(STUDY, "mine.toml")
+    return [
+        (
+            Lane(number, (Core(0, (0,)),), 2**30),
+            Assignment(study, {}, (), run, run / "trials", patient=False),
+            watcher,
+        )
+        for number in range(1, count + 1)
+    ]
+
+
+def carried_out(
+    folder: Path,
+    text: str,
+    plan: Plan,
+    count: int,
+    program: Command,
+    enough: Enough | None = None,
+) -> tuple[Coordinator, str]:
+    said = io.StringIO()
+    listener = PlainProgress(Console(file=said, width=200), len(plan.trials), 0)
+    with open_run(folder, text, plan) as run:
+        coordinator = Coordinator(run, listener, enough)
+        with running_lanes(jobs(folder, count, listener.of_lane(1)), program) as lanes:
+            SideBySide(coordinator, lanes).run()
+        assert run.standing().left == []
+    return coordinator, said.getvalue()
+
+
+def lanes_of_blocks(folder: Path) -> dict[int, list[int]]:
+    found = defaultdict(list)
+    for line in (folder / "records.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        found[record["block"]].append(record["lane"])
+    return found
+
+
+@pytest.mark.thorough
+def test_every_block_stays_in_one_lane(tmp_path: Path) -> None:
+    coordinator, said = carried_out(tmp_path / "run", STUDY, PLAN, 2, lane_program())
+    found = lanes_of_blocks(tmp_path / "run")
+    assert sorted(found) == [1, 2, 3, 4, 5, 6]
+    assert all(lanes in ([1, 1], [2, 2]) for lanes in found.values())
+    assert coordinator.summary.counted == len(PLAN.trials)
+    environment = json.loads((tmp_path / "run" / "environment.json").read_text())
+    assert environment["lanes"] == [{"lane": 1, "cpus": [0]}, {"lane": 2, "cpus": [0]}]
+    assert "continued" not in environment
+    assert "lane 1: servers" in said
+
+
+@pytest.mark.thorough
+def test_what_a_dead_lane_leaves_is_done_by_another(tmp_path: Path) -> None:
+    coordinator, said = carried_out(tmp_path / "run", STUDY, PLAN, 2, lane_program(dies=2))
+    found = lanes_of_blocks(tmp_path / "run")
+    assert all(lanes in ([1, 1], [2, 2]) for lanes in found.values())
+    assert coordinator.summary.counted == len(PLAN.trials)
+    assert re.search(r"warning: lane [12] has ended, the others go on: .* died: of its own", said)
+
+
+@pytest.mark.thorough
+def test_when_the_last_lane_dies_the_run_ends_with_its_error(tmp_path: Path) -> None:
+    with pytest.raises(TestbedFailed, match="of its own"):
+        carried_out(tmp_path / "run", STUDY, PLAN, 1, lane_program(dies=2))
+    assert set(lanes_of_blocks(tmp_path / "run")) == {1}
+    carried_out(tmp_path / "run", STUDY, PLAN, 2, lane_program())  # the same command goes on, with more lanes
+    assert sum(map(len, lanes_of_blocks(tmp_path / "run").values())) == len(PLAN.trials)
+
+
+@pytest.mark.thorough
+def test_looks_wait_for_all_blocks_before_them(tmp_path: Path) -> None:
+    blocks_seen: list[tuple[int, set[int]]] = []
+
+    def enough(folder: Path, block: int) -> Found:
+        blocks_seen.append((block, set(lanes_of_blocks(folder))))
+        return narrow(folder, block)
+
+    coordinator, _ = carried_out(tmp_path / "run", WITH_LOOKS, LOOKED, 3, lane_program(), enough)
+    assert [block for block, _ in blocks_seen] == [3, 4, 5, 7, 8, 10, 12][: len(blocks_seen)]
+    assert all(blocks == set(range(1, block + 1)) for block, blocks in blocks_seen)
+    assert coordinator.summary.not_needed == 9
+
+
+@pytest.mark.thorough
+def test_others_are_busy_while_a_lane_is_looked_at(tmp_path: Path) -> None:
+    study = parse_study(STUDY, "mine.toml")
+    watcher = PlainProgress(Console(file=io.StringIO()), 0, 0)
+    with running_lanes(jobs(tmp_path, 2, watcher), lane_program()) as lanes:
+        loads = list(Carrying(lanes, study.conditions, 1).loads(4))
+    phases_of = defaultdict(list)
+    for load in loads:
+        phases_of[load.phase.round, load.phase.busy].append(load.record.planned.condition)
+    assert len(loads) == 4 * 2 * 2
+    assert all(set(cells) == set(study.conditions) for cells in phases_of.values())
+    assert {load.phase.lane for load in loads} == {1, 2}
