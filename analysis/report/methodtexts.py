@@ -13,8 +13,13 @@ from analysis.labels.conditions import NO_LINK, is_linked
 from analysis.report import facts
 from analysis.report.kindtexts import TEXTS
 from analysis.report.statisticstexts import Paragraph, statistics_texts
+from harness.model.dimensions import CACHE, CPU_SLOWDOWN, USUAL
 from harness.model.kind import Kind
 
+WARM = (
+    "With a warm cache the page has been loaded once before, untimed: its trial begins with what that load left in the "
+    "HTTP cache and the storage of pages, over a fresh link and new connections."
+)
 ALWAYS = ("dnsmasq", "linkem")  # programs of every run
 RATES = ("down_mbps", "up_mbps")
 
@@ -22,7 +27,7 @@ RATES = ("down_mbps", "up_mbps")
 def method_texts(results: Results) -> Iterator[Paragraph]:
     """The paragraphs of a methods section, in reading order."""
     text = TEXTS[results.kind]
-    yield Paragraph("Trials.", text.trial)
+    yield Paragraph("Trials.", f"{text.trial} {WARM}" if _unusual(results.records, CACHE) else text.trial)
     yield Paragraph(f"{results.metric_label} ({results.metric})", text.metric)
     yield Paragraph("Conditions.", conditions(results))
     yield Paragraph("Set-up.", versions(results))
@@ -47,9 +52,17 @@ def conditions(results: Results) -> str:
         ],
         "drivers": _values(records, "driver"),
         "server addresses": _values(records, "origins"),
+        "caches": _unusual(records, CACHE),
+        "slowdowns of the processor": _unusual(records, CPU_SLOWDOWN),
     }
     told = "; ".join(f"{name}: {', '.join(values)}" for name, values in names.items() if values)
     return f"{told}. {words.count(len(results.cells), 'condition')} were measured."
+
+
+def _unusual(records: pd.DataFrame, dimension: str) -> list[str]:
+    """The values of a dimension, where there is another one than the usual."""
+    found = _values(records, dimension)
+    return found if set(found) - {str(USUAL[dimension])} else []
 
 
 def _links(records: pd.DataFrame) -> list[str]:

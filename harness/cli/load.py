@@ -19,7 +19,7 @@ from harness.model.device import DEVICES
 from harness.model.engine import Driver
 from harness.model.link import Backend
 from harness.model.observation import Observation
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.model.settings import Replay
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         device=DEVICES[arguments.device],
         compression=replay.compression,
         cpu_slowdown=arguments.cpu_slowdown or FULL_SPEED,
-        cache=Cache(arguments.cache),
+        cache=CacheState(arguments.cache),
     )
     check(condition, replay)
     hint = None if arguments.cpu_slowdown else slower_device(condition.device, [condition.cpu_slowdown])

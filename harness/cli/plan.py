@@ -13,7 +13,7 @@ from harness.cli.slowerdevice import slower_device
 from harness.cli.studychoice import RUNS, chosen
 from harness.model.condition import Condition
 from harness.model.dimensions import USUAL, dimensions_of
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.model.workload import Requests, Users
 from harness.study.blocks import settings_of
 from harness.study.plan import Plan, make_plan
@@ -143,7 +143,7 @@ def seconds_of(condition: Condition, page_bytes: int) -> float:
         return overhead + load.warm_s + load.seconds
     on_the_link = page_bytes * 8 / (condition.link.down.rate.mean_mbps * 1e6)
     once = overhead + on_the_link + TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
-    return once if condition.cache is Cache.COLD else 2 * once + TYPICAL_REST_S
+    return once if condition.cache is CacheState.COLD else 2 * once + TYPICAL_REST_S
 
 
 def _time(seconds: float) -> str:

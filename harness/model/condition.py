@@ -17,7 +17,7 @@ from harness.model.engine import DEFAULT_ENGINE, Driver, Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.model.variant import AS_ARCHIVED, Variant, parse_variant
 from harness.model.workload import Workload, workload_of
 
@@ -72,7 +72,7 @@ class Condition:
     workload: Workload | None = None
     factor: str = ""
     cpu_slowdown: int = FULL_SPEED
-    cache: Cache = Cache.COLD
+    cache: CacheState = CacheState.COLD
 
     @property
     def kind(self) -> Kind:
@@ -93,7 +93,7 @@ class Condition:
         load = {} if workload is None else {"workload": workload.to_json()}
         # What older plans do not know is left out where it is as it was for them.
         unlike = {name: fields.pop(name) for name in ("factor", "cpu_slowdown", "cache")}
-        usual = {"factor": "", "cpu_slowdown": FULL_SPEED, "cache": Cache.COLD}
+        usual = {"factor": "", "cpu_slowdown": FULL_SPEED, "cache": CacheState.COLD}
         changed = {name: value for name, value in unlike.items() if value != usual[name]}
         return fields | texts | {"link": self.link.to_json()} | load | changed
 
@@ -117,7 +117,7 @@ class Condition:
                 workload=workload_of(data["workload"]) if "workload" in data else None,
                 factor=keys.text(data, "factor") if "factor" in data else "",
                 cpu_slowdown=slowdown_of(data.get("cpu_slowdown", FULL_SPEED)),
-                cache=Cache(data.get("cache", Cache.COLD)),
+                cache=CacheState(data.get("cache", CacheState.COLD)),
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise StudyError(f"not a condition ({error}): {shown(data)}") from error
@@ -131,7 +131,7 @@ class Condition:
         else:
             maker = self.driver if self.engine is DEFAULT_ENGINE else f"{self.engine} {self.driver}"
         slowed = "" if self.cpu_slowdown == FULL_SPEED else f" cpu_slowdown {self.cpu_slowdown}"
-        cache = "" if self.cache is Cache.COLD else f" {self.cache} cache"
+        cache = "" if self.cache is CacheState.COLD else f" {self.cache} cache"
         factor = f" [{self.factor}]" if self.factor else ""
         return (
             f"{self.page} {self.variant}{coding} {self.protocol} {self.link.name} {maker}{device}{slowed}{cache}"

@@ -8,12 +8,15 @@ from typing import Any
 from harness.model.condition import FULL_SPEED, Condition
 from harness.model.kind import Kind
 from harness.model.pageset import Sets, set_of
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.model.workload import Requests, Users, Workload
 
 SET = "set"  # the set of pages that a page is of, where a study names sets
 CPU_SLOWDOWN, CACHE = "cpu_slowdown", "cache"
-USUAL: Mapping[str, Any] = {CPU_SLOWDOWN: FULL_SPEED, CACHE: Cache.COLD.value}  # of loads that do not tell
+USUAL: Mapping[str, Any] = {
+    CPU_SLOWDOWN: FULL_SPEED,
+    CACHE: CacheState.COLD.value,
+}  # of loads that do not tell
 DIMENSIONS = (
     "page",
     SET,

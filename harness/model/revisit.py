@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Cache(StrEnum):
+class CacheState(StrEnum):
     """The HTTP cache of a load: empty, or as an earlier load of the page has left it."""
 
     COLD = "cold"

@@ -13,7 +13,7 @@ from harness.model.engine import BROWSERS, Driver, Engine, engines_of, speaking
 from harness.model.kind import Kind
 from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED, Variant
 from harness.study.abilities import ABILITIES, Ability
@@ -37,7 +37,7 @@ class Combination:
     kind: Kind | None = None  # one that the engine measures
     depth: int = 1
     cpu_slowdown: int = FULL_SPEED
-    cache: Cache = Cache.COLD
+    cache: CacheState = CacheState.COLD
 
     @property
     def ability(self) -> Ability:
@@ -210,10 +210,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "engine keeps what it loaded",
-        lambda asked: asked.cache is Cache.WARM and not asked.engine.traits.keeps_cache,
+        lambda asked: asked.cache is CacheState.WARM and not asked.engine.traits.keeps_cache,
         lambda asked: (
-            f"cache: {asked.engine} keeps nothing of a page here; leave {Cache.WARM} out, or choose an engine that "
-            f"does ({_engines(lambda engine: engine.traits.keeps_cache)})"
+            f"cache: {asked.engine} keeps nothing of a page here; leave {CacheState.WARM} out, or choose an engine "
+            f"that does ({_engines(lambda engine: engine.traits.keeps_cache)})"
         ),
     ),
     Rule(

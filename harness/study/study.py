@@ -21,7 +21,7 @@ from harness.model.link import Backend, Link
 from harness.model.pageset import Sets, narrowed
 from harness.model.protocol import Protocol
 from harness.model.published import Publication
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.model.settings import Replay, TcpSettings
 from harness.model.variant import Variant
 from harness.model.workload import Requests, Workload
@@ -100,7 +100,7 @@ class Study:
     published: Publication | None = None
     companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     cpu_slowdowns: tuple[int, ...] = (FULL_SPEED,)
-    caches: tuple[Cache, ...] = (Cache.COLD,)
+    caches: tuple[CacheState, ...] = (CacheState.COLD,)
 
     def __post_init__(self) -> None:
         conditions = sum(part.most_conditions for part in self.parts)

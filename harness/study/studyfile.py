@@ -21,7 +21,7 @@ from harness.model.kind import Kind
 from harness.model.link import Backend, Link
 from harness.model.pageset import refuse_overlap
 from harness.model.protocol import Protocol
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.model.settings import (
     LONGEST_CHAIN,
     STREAM_WINDOW_BYTES,
@@ -178,7 +178,9 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         keep=_kept(data, kind, engines),
         aa=keys.truth(data, "aa", default=Study.aa),
         cpu_slowdowns=tuple(slowdown_of(each) for each in _one_or_more(data, "cpu_slowdown", FULL_SPEED)),
-        caches=tuple(keys.enum("cache", each, Cache) for each in _one_or_more(data, "cache", Cache.COLD)),
+        caches=tuple(
+            keys.enum("cache", each, CacheState) for each in _one_or_more(data, "cache", CacheState.COLD)
+        ),
     )
     factors = tuple(_factor(name, changed, study.links, folder) for name, changed in factors_in(data))
     if factors:

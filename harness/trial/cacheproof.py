@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from harness.browser.browserlog import NOT_MODIFIED, BrowserLog, Request
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.trial.evidence import Evidence
 from harness.trial.reason import listed
 
@@ -23,7 +23,7 @@ def wrong_cache(evidence: Evidence) -> str | None:
     log = evidence.browser_log
     if log is None:
         return None
-    return _not_warm(evidence, log) if evidence.cache is Cache.WARM else _not_cold(log)
+    return _not_warm(evidence, log) if evidence.cache is CacheState.WARM else _not_cold(log)
 
 
 def _not_cold(log: BrowserLog) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 from harness.browser.browserlog import BrowserLog, Request
 from harness.link.account import LinkAccount
 from harness.model.protocol import Protocol
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.trial.film import Film
 from harness.trial.lateness import Lateness
 from harness.trial.mainthread import MainThread
@@ -38,7 +38,7 @@ class Evidence:
     tls: str = "1.3"
     tls_resumption: bool = False
     h2_stream_window_bytes: int | None = None
-    cache: Cache = Cache.COLD
+    cache: CacheState = CacheState.COLD
     first_visit: BrowserLog | None = None
     navigate_ms: float | None = None
     timeline: Timeline | None = None

@@ -16,7 +16,7 @@ from harness.browser.screens import take_screens
 from harness.errors import TestbedFailed
 from harness.model.condition import FULL_SPEED
 from harness.model.observation import Observation
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.outcome import Outcome, TrialFailed
 from harness.records import Record, not_run
 from harness.study.observing import FILM, TRACE
@@ -134,7 +134,7 @@ class _Attempt:
         with self.drivers.fresh(
             planned.trial, planned.condition, testbed, endpoint, bodies=BODIES in self.options.keep
         ) as browser:
-            if planned.condition.cache is Cache.WARM:
+            if planned.condition.cache is CacheState.WARM:
                 self._visit(browser)
             with self._client(self._kept("pcap", "link.pcap")) as client:
                 try:

@@ -11,7 +11,7 @@ import pytest
 from harness.model.condition import Condition
 from harness.model.engine import Driver
 from harness.model.protocol import Protocol
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.bench import bench
@@ -126,7 +126,7 @@ def test_a_warm_load_has_the_cache_of_the_one_before_and_nothing_else(
         replace(condition("kept", protocol, driver, server=server), cache=cache)
         for each, driver, protocol in VISITS
         if each == server
-        for cache in Cache
+        for cache in CacheState
     ]
 
     def run() -> list[Record]:
@@ -144,7 +144,7 @@ def test_a_warm_load_has_the_cache_of_the_one_before_and_nothing_else(
         entries = json.loads((tmp_path / str(number) / FILE).read_text())["log"]["entries"]
         told = {each["request"]["url"].removeprefix("http"): each for each in entries}
         picture_of = {name: next(each for url, each in told.items() if name in url) for name in PICTURES}
-        if record.planned.condition.cache is Cache.COLD:
+        if record.planned.condition.cache is CacheState.COLD:
             assert (seen.cache_hits, seen.revalidated) == (0, 0)
             continue
         assert (seen.cache_hits, seen.revalidated) == (1, 2)

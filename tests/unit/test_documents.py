@@ -73,7 +73,15 @@ def table_below(text: str, head: str) -> list[list[str]]:
 def stored_record() -> dict[str, Any]:
     """A record as a run stores it."""
     planned = make_plan(parse_study(STUDY, "mine.toml"), 1).trials[0]
-    record = Record(planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", Observation(plt_ms=1.0), 2.0)
+    record = Record(
+        planned,
+        Outcome.OK,
+        None,
+        "2026-01-01T00:00:00.000Z",
+        Observation(plt_ms=1.0),
+        2.0,
+        machine_speed=100.0,
+    )
     return dict(json.loads(json.dumps(record.to_json())))
 
 
@@ -101,7 +109,7 @@ def test_every_key_of_a_record_is_documented_and_no_other() -> None:
 def test_a_record_of_another_kind_says_its_kind_and_has_its_metrics(kind: Kind, study: str) -> None:
     planned = make_plan(parse_study(study, "mine.toml"), 1).trials[0]
     record = Record(
-        planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", OBSERVATIONS[kind](), 2.0
+        planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", OBSERVATIONS[kind](), 2.0, machine_speed=100.0
     ).to_json()
     own = {key for key in stored_record() if key not in METRICS}
     assert record["kind"] == kind

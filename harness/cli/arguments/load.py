@@ -11,7 +11,7 @@ from harness.model.condition import SLOWDOWNS
 from harness.model.device import DESKTOP, DEVICES, MOBILE
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE
 from harness.model.protocol import Protocol
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.model.variant import PLAIN
 from harness.study.abilities import ABILITIES
 
@@ -54,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--cache",
-        choices=list(Cache),
-        default=Cache.COLD,
+        choices=list(CacheState),
+        default=CacheState.COLD,
         help="warm: the page has been loaded once before, untimed (default cold)",
     )
     parser.add_argument("--server", choices=list(ABILITIES), help="default: the engine's usual one")

@@ -15,7 +15,7 @@ from harness.model.engine import BROWSER_DRIVERS, BROWSERS, Driver, Engine
 from harness.model.kind import Kind
 from harness.model.link import NO_LINK, Link
 from harness.model.protocol import Protocol
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.model.settings import TLS_VERSIONS, Replay, ThinkTime
 from harness.model.variant import AS_ARCHIVED, parse_variant
 from harness.study.abilities import ABILITIES
@@ -126,7 +126,7 @@ BROKEN = {
     "driver steers engine": replace(USUAL, driver=Driver.PYQT),
     "engine can be device": replace(HISTORICAL, device=DEVICES["mobile"]),
     "engine slows its processor": replace(HISTORICAL, cpu_slowdown=4),
-    "engine keeps what it loaded": replace(HISTORICAL, cache=Cache.WARM),
+    "engine keeps what it loaded": replace(HISTORICAL, cache=CacheState.WARM),
     "engine takes what the variant names": replace(HISTORICAL, variant=parse_variant("convert_to_avif")),
     "server can compress": replace(USUAL, replay=BROTLI_DYNAMIC),
     "server lets sessions be resumed": replace(HISTORICAL, replay=Replay(tls_resumption=True)),

@@ -115,7 +115,7 @@ def test_slower_processors_and_warm_caches_are_dimensions() -> None:
     for wrong, said in (
         ("cpu_slowdown = 3", "cpu_slowdown: unknown 3; known: 1, 2, 4, 6"),
         ('cpu_slowdown = "4"', "cpu_slowdown: unknown '4'"),
-        ("cpu_slowdown = true", "cpu_slowdown: unknown true"),
+        ("cpu_slowdown = true", "cpu_slowdown: unknown True"),
         ('cache = "luke"', "cache: unknown 'luke'; known: cold, warm"),
         ('cache = ["warm", "warm"]', "cache holds 'warm' twice"),
     ):

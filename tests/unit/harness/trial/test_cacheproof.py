@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.browser.browserlog import BrowserLog, Exchange, Request
-from harness.model.revisit import Cache
+from harness.model.revisit import CacheState
 from harness.outcome import Outcome
 from harness.trial.cacheproof import can_be_kept, wrong_cache
 from harness.trial.evidence import Evidence
@@ -25,7 +25,9 @@ def cold(*requests: Request) -> Evidence:
 
 def warm(*requests: Request, first: tuple[Request, ...] = ()) -> Evidence:
     kept = first or (request(START, exchange=ETAG), request(PICTURE, exchange=ETAG))
-    return evidence(browser_log=BrowserLog(requests, ()), cache=Cache.WARM, first_visit=BrowserLog(kept, ()))
+    return evidence(
+        browser_log=BrowserLog(requests, ()), cache=CacheState.WARM, first_visit=BrowserLog(kept, ())
+    )
 
 
 def test_a_cold_load_has_nothing_of_an_earlier_one() -> None:
