@@ -43,6 +43,7 @@ PORT = 28787
 URL = f"tcp://127.0.0.1:{PORT}"
 PROTOCOLS = 5
 FEW, MANY = 2, 100  # links: times PROTOCOLS, the trials of a block
+BLOCKS_PER_KILL = 15  # so that the run lasts longer than the kills
 SETTINGS = {
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
     "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "1000",
@@ -198,10 +199,10 @@ class Havoc:
     """
 
     WORKERS = 4
-    BLOCKS = 200
-    WAIT_S = 0.2
+    WAIT_S = 0.1
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, blocks: int) -> None:
+        self._blocks = blocks
         self._random = random.Random(seed)  # noqa: S311
         self._log = folder / "made"
         self._log.mkdir()
@@ -264,7 +265,7 @@ class Havoc:
         return self.ground.worker(number, nanny=bool(number % 2))
 
     def _conducting(self) -> subprocess.Popen[bytes]:
-        words = ("-m", "benchmarks.cluster", "--conduct", str(self.ground.folder), str(self.BLOCKS))
+        words = ("-m", "benchmarks.cluster", "--conduct", str(self.ground.folder), str(self._blocks))
         return self.ground.start("python", *words)
 
     @staticmethod
@@ -282,8 +283,9 @@ class Havoc:
 
 def havoc(kills: int, seed: int) -> None:
     """Kill so often, let the run end, and check its records."""
+    blocks = BLOCKS_PER_KILL * kills
     with tempfile.TemporaryDirectory() as name:
-        run = Havoc(Path(name), seed)
+        run = Havoc(Path(name), seed, blocks)
         source = random.Random(seed)  # noqa: S311
         try:
             strike_at = time.monotonic() + 8
@@ -298,7 +300,7 @@ def havoc(kills: int, seed: int) -> None:
         assert run.kills.total() == kills, (
             f"the run ended after {run.kills.total()} kills; give it more blocks"
         )
-        print(checked(run, records(run.ground.folder / "run"), Havoc.BLOCKS))
+        print(checked(run, records(run.ground.folder / "run"), blocks))
 
 
 def checked(run: Havoc, made: Sequence[dict[str, Any]], blocks: int) -> str:

@@ -25,6 +25,7 @@ from harness.run.coordinator import Coordinator
 from harness.run.work import Block, Made
 
 GATHER_S = 0.02  # that records are waited for, to be stored together
+STORED_S = 60.0  # that records may come later than the end of their block
 FIRST_WORKER_S = 30.0
 AWAY_S = 600.0  # that a run waits for a worker when all have gone
 
@@ -86,7 +87,7 @@ class Conductor:
         try:
             self._work(worker, sender)
         except WorkerLost as lost:
-            self._say(sender, "warned", f"{worker} is lost: {lost}")
+            self._say(sender, "warned", f"{worker}: {lost}")
         except SchedulerGone:
             pass  # the main thread finds out, too
         except ColdloadError as error:
@@ -134,7 +135,11 @@ class Conductor:
             run_block, uuid.uuid4().hex, block, key=PREFIX + uuid.uuid4().hex, meanwhile=meanwhile
         )
         with self._changed:
-            self._changed.wait_for(lambda: self._came[sender] >= before + number)
+            there = self._changed.wait_for(
+                lambda: self._came[sender] >= before + number or not self._dispatch.left, STORED_S
+            )
+            if not there:
+                raise WorkerLost(f"{before + number - self._came[sender]} of its records did not arrive")
             self._dispatch.ended(machine, time.monotonic())
             self._changed.notify_all()
 

@@ -7,6 +7,7 @@ import queue
 import threading
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 from distributed import Client, Future
 from distributed.security import Security
+from distributed.versions import VersionMismatchWarning
 
 from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress
 from harness.cluster.identity import dask_version
@@ -201,7 +203,9 @@ def connected(
             require_encryption=True,
         )
     try:
-        client = Client(address.url, security=security, timeout=CONNECT_S, set_as_default=False)
+        with warnings.catch_warnings():  # versions are looked at below
+            warnings.simplefilter("ignore", VersionMismatchWarning)
+            client = Client(address.url, security=security, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError) as error:
         raise EnvironmentLacks(
             f"no scheduler of Dask answers at {address.url} within {CONNECT_S:g} s; start one there with "

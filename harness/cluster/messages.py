@@ -16,7 +16,9 @@ PIECE_BYTES = 4_000_000  # of a file, at a time
 
 @dataclass(frozen=True)
 class WorkerIdentity:
-    """What a worker is; `dask` is its version of that. `refusal` says why its machine cannot have an enclosure; None when it can."""
+    """What a worker is; `dask` is its version of that. `refusal` says why its machine cannot have an enclosure, and is
+    None when it can.
+    """
 
     machine: str
     source: str

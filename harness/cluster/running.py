@@ -65,7 +65,7 @@ def run_study_on(
         topic=f"coldload-{uuid.uuid4().hex}",
         sender="",
         study=study,
-        trials=tuple(coordinator.left),
+        trials=tuple(coordinator.standing.of_blocks(planned.block for planned in coordinator.left)),
         archives={
             engine: {name: archive.digest for name, archive in named.items()}
             for engine, named in archives.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +46,10 @@ class Standing:
             if not left:
                 return []
         return left
+
+    def of_blocks(self, blocks: Iterable[int]) -> list[PlannedTrial]:
+        """All trials of these blocks, also those that are finished: a block may be begun again."""
+        return [planned for block in sorted(set(blocks)) for planned in self.blocks[block]]
 
     @property
     def left(self) -> list[PlannedTrial]:
