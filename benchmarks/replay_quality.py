@@ -59,7 +59,7 @@ def row(quality: ReplayQuality) -> str:
         str(len(quality.missed)),
         all_percent,
         core_percent,
-        f"{quality.bytes_served / 1000:.0f} ({quality.bytes_recorded / 1000:.0f})",
+        f"{(quality.bytes_served or 0) / 1000:.0f} ({quality.bytes_recorded / 1000:.0f})",
     )
     return f"| {' | '.join(cells)} |"
 

@@ -1,26 +1,39 @@
 """A document whose figures come from small CSV files. Pure but for the reading of these files.
 
-In the text a number is a link to its cell: `[1.02](reproduction/spdy-2012.published.csv#ROW.COLUMN)`. A table stands
-between `<!-- table reproduction/FILE.csv: COLUMN, COLUMN -->` and `<!-- end -->`; of a file that is not there yet it
-says so. `renewed` writes both anew.
+In the text a number is a link to its cell: `[1.02](reproduction/spdy-2012.published.csv#ROW.COLUMN)`. Between a line as
+below and `<!-- end -->` stands what `renewed` writes anew:
+
+    <!-- table reproduction/STUDY.PART.csv: COLUMN, COLUMN -->                a table of these columns
+    <!-- table reproduction/STUDY.PART.csv: COLUMN, COLUMN; verdict = X -->   its rows with this verdict
+    <!-- figures of STUDY -->                                                 the study's figures, each with its caption
+    <!-- verdicts of STUDY, STUDY -->                                         how many claims came out how
+
+Where a study was not run, the files of its short form stand in, and the document says so; without both it says that.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROW = "row"
 NOT_YET = "Not measured yet."
+SHORT = "-quick"
+OF_SHORT = "Of the short form (`{}`), which has too few trials for a verdict:\n\n"
+NONE_SUCH = "None."
+VERDICTS = ("reproduced", "same direction", "not reproduced", "not known yet", "not comparable")
 _CELL = re.compile(
     r"\[(?P<shown>[^\[\]]*)\]\((?P<file>reproduction/[\w.-]+\.csv)#(?P<row>[^)\s]+)\.(?P<column>\w+)\)"
 )
-_TABLE = re.compile(
-    r"(?P<head><!-- table (?P<file>reproduction/[\w.-]+\.csv): (?P<columns>[\w, ]+) -->\n)"
-    r"(?P<body>.*?)(?=<!-- end -->)",
+_MADE = re.compile(
+    r"(?P<head><!-- (?P<what>table|figures of|verdicts of) (?P<said>[^\n]+) -->\n)(?P<body>.*?)(?=<!-- end -->)",
     re.DOTALL,
+)
+_TABLE = re.compile(
+    r"reproduction/(?P<study>[\w-]+)\.(?P<part>[\w.-]+)\.csv: (?P<columns>[\w, ]+)(?:; verdict = (?P<verdict>[\w ]+))?"
 )
 # What holds no figure: code, comments, links and pictures, headings, years, and digits within a name (HTTP/1.1, h2).
 _NO_FIGURES = re.compile(
@@ -42,18 +55,15 @@ def renewed(text: str, folder: Path) -> str:
         value = _value(folder / found["file"], found["row"], found["column"])
         return f"[{value}]({found['file']}#{found['row']}.{found['column']})"
 
-    def table(found: re.Match[str]) -> str:
-        if not (folder / found["file"]).is_file():
-            return f"{found['head']}{NOT_YET}\n"
-        columns = [name.strip() for name in found["columns"].split(",")]
-        return found["head"] + _table(folder / found["file"], columns)
+    def made(found: re.Match[str]) -> str:
+        return found["head"] + MAKERS[found["what"]](found["said"], folder)
 
-    return _TABLE.sub(table, _CELL.sub(cell, text))
+    return _MADE.sub(made, _CELL.sub(cell, text))
 
 
 def loose_figures(text: str) -> list[str]:
     """Numbers of the text that name no cell: outside of tables made of data, code, names and links."""
-    bare = _NO_FIGURES.sub(" ", _TABLE.sub("", text))
+    bare = _NO_FIGURES.sub(" ", _MADE.sub("", text))
     return [found.rstrip(".,") for found in _FIGURE.findall(bare)]
 
 
@@ -75,14 +85,76 @@ def _value(path: Path, row: str, column: str) -> str:
     return cells[row][column]
 
 
-def _table(path: Path, columns: list[str]) -> str:
-    rows = list(read(path).values())
+def _of_study(study: str, part: str, folder: Path) -> tuple[Path, str] | None:
+    """A file of a study and what is said above it; that of the short form where the study has none."""
+    for name, said in ((study, ""), (f"{study}{SHORT}", OF_SHORT.format(f"{study}{SHORT}"))):
+        path = folder / "reproduction" / f"{name}.{part}.csv"
+        if path.is_file():
+            return path, said
+    return None
+
+
+def _table(said: str, folder: Path) -> str:
+    asked = _TABLE.fullmatch(said)
+    if asked is None:
+        raise NotInTheDataError(f"no table is asked for like this: {said}")
+    found = _of_study(asked["study"], asked["part"], folder)
+    if found is None:
+        return f"{NOT_YET}\n"
+    path, short = found
+    rows, columns = list(read(path).values()), [name.strip() for name in asked["columns"].split(",")]
     for column in columns:
         if rows and column not in rows[0]:
             raise NotInTheDataError(f"{path.name} has no column {column}")
-    lines = [[row[column].replace("|", "\\|") for column in columns] for row in rows]
-    told = [[column.replace("_", " ") for column in columns], ["---"] * len(columns), *lines]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in told)
+    if asked["verdict"]:
+        rows = [row for row in rows if row["verdict"] == asked["verdict"]]
+        if not rows:
+            return f"{short}{NONE_SUCH}\n"
+    return short + _written(
+        [column.replace("_", " ") for column in columns],
+        [[row[column] for column in columns] for row in rows],
+    )
+
+
+def _figures(study: str, folder: Path) -> str:
+    found = _of_study(study, "figures", folder)
+    if found is None:
+        return f"{NOT_YET}\n"
+    path, short = found
+    name = path.name.removesuffix(".figures.csv")
+    return short + "\n".join(
+        f"![{row['title']}](reproduction/{name}.{row['row']}.svg)\n\n*{row['title']}. {row['caption']}*\n"
+        for row in read(path).values()
+    )
+
+
+def _verdicts(studies: str, folder: Path) -> str:
+    rows = []
+    for study in map(str.strip, studies.split(",")):
+        found = _of_study(study, "published", folder)
+        if found is None:
+            rows.append([f"`{study}`", NOT_YET, *[""] * len(VERDICTS)])
+            continue
+        claims = list(read(found[0]).values())
+        counts = Counter(row["verdict"] for row in claims)
+        if counts.keys() - set(VERDICTS):
+            raise NotInTheDataError(f"{found[0].name} has a verdict that is none of {', '.join(VERDICTS)}")
+        name = f"`{found[0].name.removesuffix('.published.csv')}`"
+        rows.append([name, str(len(claims)), *(str(counts[verdict]) for verdict in VERDICTS)])
+    return _written(["study", "claims at a place", *VERDICTS], rows)
+
+
+MAKERS: Mapping[str, Callable[[str, Path], str]] = {
+    "table": _table,
+    "figures of": _figures,
+    "verdicts of": _verdicts,
+}
+
+
+def _written(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *lines))
 
 
 def read(path: Path) -> Cells:

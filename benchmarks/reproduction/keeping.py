@@ -17,12 +17,14 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.charts import studyfigures
 from analysis.evaluation.results import Results
 from analysis.labels.words import slug
 from analysis.report import facts
 from analysis.report.methodtexts import method_texts
 
 ROW = "row"
+STUDY_FIGURE = "study-"  # what the drawings of a study's own figures begin with
 FIGURE = "figure-"  # what the tables of a study's own figures begin with
 # The columns of a table that a document can quote, by the table's name; `published` holds `claims` where there is one.
 KEPT: Mapping[str, tuple[str, ...]] = {
@@ -47,6 +49,7 @@ def keep(name: str, results: Results, report: Path, target: Path, patterns: Sequ
         _write(frame, target / f"{name}.{part}.csv")
     _write(said_of_the_run(results), target / f"{name}.run.csv")
     _write(deviations(results), target / f"{name}.differs.csv")
+    _write(figures_drawn(results, report / "figures"), target / f"{name}.figures.csv")
     for figure in sorted((report / "figures").glob("*.svg")):
         if any(fnmatch.fnmatch(figure.stem, pattern) for pattern in patterns):
             shutil.copyfile(figure, target / f"{name}.{figure.stem}.svg")
@@ -118,6 +121,18 @@ def deviations(results: Results) -> pd.DataFrame:
     """What of the set-up is not as it was published."""
     differs = [each for publication in results.publications for each in publication.differs]
     return pd.DataFrame({ROW: [str(number) for number, _ in enumerate(differs, start=1)], "differs": differs})
+
+
+def figures_drawn(results: Results, folder: Path) -> pd.DataFrame:
+    """The study's own figures that were drawn, with titles and captions."""
+    drawn = [each for each in results.figures if (folder / f"{STUDY_FIGURE}{each.figure.name}.svg").is_file()]
+    return pd.DataFrame(
+        {
+            ROW: [f"{STUDY_FIGURE}{each.figure.name}" for each in drawn],
+            "title": [each.figure.title for each in drawn],
+            "caption": [studyfigures.caption(each) for each in drawn],
+        }
+    )
 
 
 def text(value: Any) -> str:

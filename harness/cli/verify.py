@@ -110,10 +110,9 @@ def _lines(quality: ReplayQuality) -> Iterator[str]:
         f"core {quality.core_asked - len(quality.core_missed)} of {quality.core_asked} "
         f"({percent(quality.core_percent)})"
     )
-    yield (
-        f"  bodies of the {quality.exact}: {quality.bytes_served / 1000:,.0f} kB, "
-        f"{quality.bytes_recorded / 1000:,.0f} kB in the recording"
-    )
+    served = quality.bytes_served
+    told = f"{quality.engine} does not tell" if served is None else f"{served / 1000:,.0f} kB"
+    yield f"  bodies of the {quality.exact}: {told}, {quality.bytes_recorded / 1000:,.0f} kB in the recording"
     core = set(quality.core_missed)
     yield from (f"  closest query: {printable(url, 160)}" for url in quality.closest)
     yield from (f"  missed{', core' if url in core else ''}: {printable(url, 160)}" for url in quality.missed)

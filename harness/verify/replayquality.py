@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -31,7 +31,8 @@ class ReplayQuality:
     response recorded for their URL, `closest` by that of the closest query, `missed` not at all or, by the closest
     query, with something of another kind. Core requests are
     those to GET that are no favicon or manifest. `bytes_served` are the bodies of the exact answers as they
-    travelled, `bytes_recorded` the same as recorded. `failed` were answered, but the browser refused the answer.
+    travelled (None: the engine does not tell), `bytes_recorded` the same as recorded. `failed` were answered, but the
+    browser refused the answer.
     `without_glyph` is the text that no font could show, by script.
     `determinism` and `compression` are the settings it was served with; reports of older versions have the default,
     as they have of `engine`. `answered` are the URLs that were answered; older reports do not tell.
@@ -53,7 +54,7 @@ class ReplayQuality:
     core_asked: int
     core_missed: tuple[str, ...]
     failed: tuple[str, ...]
-    bytes_served: int
+    bytes_served: int | None
     bytes_recorded: int
     console_errors: tuple[str, ...] | None
     determinism: bool = Replay.determinism
@@ -115,7 +116,7 @@ def replay_quality(
         core_asked=len(core),
         core_missed=tuple(_missed(request) for request, match in core if match is Match.MISS),
         failed=tuple(_named(request) for request in answered if request.net_error),
-        bytes_served=sum(request.body_bytes or 0 for request in exact),
+        bytes_served=_bytes_of(exact),
         bytes_recorded=sum(recorded[_bare(r.url)].body_bytes for r in exact if _bare(r.url) in recorded),
         console_errors=evidence.console_errors if evidence else None,
         determinism=settings.determinism,
@@ -160,6 +161,12 @@ def _named(request: Request) -> str:
     method = "" if request.method == "GET" else f" ({request.method})"
     error = f" (net error {request.net_error})" if request.net_error else ""
     return f"{request.url}{method}{error}"
+
+
+def _bytes_of(requests: Sequence[Request]) -> int | None:
+    """The bodies of all requests; None when the engine tells of none."""
+    known = [request.body_bytes for request in requests if request.body_bytes is not None]
+    return sum(known) if known or not requests else None
 
 
 def _missed(request: Request) -> str:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from analysis.claims.published import PublishedVerdict
 from benchmarks.reproduction.document import (
     NOT_YET,
+    VERDICTS,
     NotInTheDataError,
     files_named,
     loose_figures,
@@ -73,6 +75,54 @@ def test_a_table_is_written_from_its_file(folder: Path) -> None:
     made = renewed(f"{head}| old |\n<!-- end -->\n", folder)
     assert made == f"{head}| claim | here |\n| --- | --- |\n| SPDY \\| HTTP | 0.713 |\n<!-- end -->\n"
     assert renewed(made, folder) == made
+
+
+def test_a_study_that_was_not_run_has_the_files_of_its_short_form(folder: Path) -> None:
+    data = folder / "reproduction"
+    head = "<!-- table reproduction/spdy.published.csv: here -->\n"
+    (data / "spdy.published.csv").rename(data / "spdy-quick.published.csv")
+    made = renewed(f"{head}<!-- end -->\n", folder)
+    assert "Of the short form (`spdy-quick`)" in made
+    assert made.endswith("| 0.713 |\n<!-- end -->\n")
+    assert renewed(made, folder) == made
+
+
+def test_what_did_not_come_back_is_a_table_of_its_own(folder: Path) -> None:
+    rows = "row,text,verdict\na,one,reproduced\nb,two,not reproduced\n"
+    (folder / "reproduction" / "users.published.csv").write_text(rows)
+    head = "<!-- table reproduction/users.published.csv: text; verdict = {} -->\n"
+    end = "<!-- end -->\n"
+    missed, other = head.format("not reproduced"), head.format("same direction")
+    assert renewed(missed + end, folder) == f"{missed}| text |\n| --- |\n| two |\n{end}"
+    assert renewed(other + end, folder) == f"{other}None.\n{end}"
+
+
+def test_verdicts_are_counted_for_each_study(folder: Path) -> None:
+    rows = "row,verdict\na,reproduced\nb,not reproduced\nc,reproduced\n"
+    (folder / "reproduction" / "users.published.csv").write_text(rows)
+    head = "<!-- verdicts of users, other -->\n"
+    made = renewed(f"{head}<!-- end -->\n", folder).splitlines()
+    assert made[1] == (
+        "| study | claims at a place | reproduced | same direction | not reproduced | not known yet | not comparable |"
+    )
+    assert made[3] == "| `users` | 3 | 2 | 0 | 1 | 0 | 0 |"
+    assert made[4] == f"| `other` | {NOT_YET} |  |  |  |  |  |"
+    (folder / "reproduction" / "users.published.csv").write_text("row,verdict\na,splendid\n")
+    with pytest.raises(NotInTheDataError, match=r"users\.published\.csv has a verdict that is none of"):
+        renewed(f"{head}<!-- end -->\n", folder)
+
+
+def test_the_verdicts_are_those_that_reports_give() -> None:
+    assert set(VERDICTS) == {verdict.value for verdict in PublishedVerdict}
+
+
+def test_figures_are_shown_with_title_and_caption(folder: Path) -> None:
+    rows = 'row,title,caption\nstudy-1,Figure 1: pages,"Medians, n = 10"\n'
+    (folder / "reproduction" / "users.figures.csv").write_text(rows)
+    head, end = "<!-- figures of users -->\n", "<!-- end -->\n"
+    picture = "![Figure 1: pages](reproduction/users.study-1.svg)\n\n*Figure 1: pages. Medians, n = 10*\n"
+    assert renewed(head + end, folder) == head + picture + end
+    assert "reproduction/users.study-1.svg" in files_named(renewed(head + end, folder))
 
 
 def test_a_table_without_data_says_so(folder: Path) -> None:

@@ -13,14 +13,28 @@ from analysis.runs.rundirectory import load
 from benchmarks.reproduction.document import read, renewed
 from benchmarks.reproduction.keeping import keep, small_tables, text
 from harness.model.claim import Claim
+from harness.model.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
 
 CLAIMS = tuple(
     Claim(name=name, subject={"protocol": "h2"}, reference={"protocol": "http1"}, ratio_below=0.95)
     for name in ("fewer trips", "100 % faster")
 )
+FIGURE = StudyFigure(
+    name="1",
+    title="Figure 1",
+    kind=FigureKind.LINES,
+    x="rtt_ms",
+    series=(FigureSeries({"protocol": "http1"}), FigureSeries({"protocol": "h2"})),
+    metric="plt_ms",
+)
 RUN = Synthetic(
-    pages=("dummy-2012",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0, 100.0), claims=CLAIMS
+    pages=("dummy-2012",),
+    protocols=("http1", "h2"),
+    rates_mbps=(10.0,),
+    rtts_ms=(20.0, 100.0),
+    claims=CLAIMS,
+    figures=(FIGURE,),
 )
 
 
@@ -31,15 +45,21 @@ def test_the_files_of_a_study_hold_what_its_report_says(tmp_path: Path) -> None:
     (docs / "reproduction").mkdir(parents=True)
     (docs / "reproduction" / "mine.old.csv").write_text("row\n")
     (docs / "reproduction" / "mine-quick.run.csv").write_text("row\n")
-    keep("mine", evaluate([load(run)]), run, docs / "reproduction", ("claims",))
+    keep("mine", evaluate([load(run)]), run, docs / "reproduction", ("claims", "study-*"))
     kept = {path.name for path in (docs / "reproduction").iterdir()}
     assert kept == {
         "mine.claims.csv",
         "mine.claims.svg",
         "mine.run.csv",
         "mine.differs.csv",
+        "mine.figures.csv",
+        "mine.figure-1.csv",
+        "mine.study-1.svg",
         "mine-quick.run.csv",
     }
+    (drawn,) = read(docs / "reproduction" / "mine.figures.csv").values()
+    assert (drawn["row"], drawn["title"]) == ("study-1", "Figure 1")
+    assert drawn["caption"].startswith("Page-load time, medians.")
     claims = read(docs / "reproduction" / "mine.claims.csv")
     assert [*claims] == [
         *("fewer-trips-20-ms-rtt", "fewer-trips-100-ms-rtt"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,12 @@ def test_requests_fall_into_exact_closest_and_missed(tmp_path: Path) -> None:
     assert (found.bytes_served, found.bytes_recorded) == (200, len(PAGE) + 90)
     assert (found.device, found.protocol, found.console_errors) == ("mobile", "h2", ("boo",))
     assert ReplayQuality.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_bytes_that_the_engine_does_not_tell_are_not_known(tmp_path: Path) -> None:
+    silent = replace(request("https://site.example/"), body_bytes=None)
+    assert report(tmp_path, evidence(browser_log=BrowserLog((silent,), ()))).bytes_served is None
+    assert report(tmp_path, evidence(browser_log=BrowserLog((), ()))).bytes_served == 0
 
 
 def test_reports_of_older_versions_are_read_and_damaged_ones_refused(tmp_path: Path) -> None:
