@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from analysis.labels import words
@@ -19,7 +20,11 @@ def folded(cells: pd.DataFrame) -> pd.DataFrame:
     medians = known.groupby(["down_mbps", "up_mbps", "rtt_ms", "protocol"], dropna=False, sort=False)[
         "median"
     ]
-    found = medians.quantile([0.25, 0.5, 0.75]).unstack().set_axis(["low", "median", "high"], axis="columns")
+    found = (
+        medians.quantile(np.array([0.25, 0.5, 0.75]))
+        .unstack()
+        .set_axis(["low", "median", "high"], axis="columns")
+    )
     first = cells.iloc[0]
     return found.reset_index().assign(
         page=words.count(cells["page"].nunique(), "page"),

@@ -137,9 +137,9 @@ def _difference(key: str, values: Iterable[str]) -> str:
 
 def machine_speed(records: pd.DataFrame) -> str:
     """Its median over the blocks, and its range; empty where the records do not tell it."""
-    speeds = records["machine_speed"].dropna() if "machine_speed" in records else []
-    if not len(speeds):
+    if "machine_speed" not in records or not records["machine_speed"].notna().any():
         return ""
+    speeds = records["machine_speed"].dropna()
     low, high = words.number(speeds.min(), 1), words.number(speeds.max(), 1)
     return f"{words.number(speeds.median(), 1)} runs a second of a fixed piece of work ({low} to {high})"
 

@@ -83,8 +83,8 @@ def read_plan(directory: Path, notes: list[str]) -> PlanHeader:
             trial = required(data, "trial", str, where)
             block, condition = (required(data, key, kind, where) for key, kind in OF_EVERY_PLANNED)
             workload = workload if trials else workload_in(condition, where)
-            key = msgspec.json.encode(condition)
-            trials[trial] = block, texts.get(key) or texts.setdefault(key, canonical(condition))
+            encoded = msgspec.json.encode(condition)
+            trials[trial] = block, texts.get(encoded) or texts.setdefault(encoded, canonical(condition))
         elif header:
             raise RecordsError(f"{where}: a second header, or a line without trial; the plan is damaged")
         else:

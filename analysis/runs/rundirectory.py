@@ -98,7 +98,7 @@ def write_parquet(records: pd.DataFrame, path: Path) -> None:
 
 def _frame(rows: pa.Table, run: str, environment: Mapping[str, Any], numbers: Sequence[str]) -> pd.DataFrame:
     """One row per attempt; every metric that is a number is a float column, NaN where it was not observed."""
-    frame = rows.to_pandas()
+    frame: pd.DataFrame = rows.to_pandas()
     if frame["compression"].isna().all():  # in runs of older versions it was one for the whole study
         replay = environment.get("replay")
         known = replay.get("compression") if isinstance(replay, dict) else None

@@ -16,7 +16,7 @@ from harness.input.shown import shown
 from harness.model.metric import Unit
 from harness.model.metrics import metrics_of
 
-NOTHING_ELSE = {
+NOTHING_ELSE: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",

@@ -61,7 +61,8 @@ def folded(table: Table, columns: Sequence[Column], leading: int) -> Table:
     if len(table.rows) <= MOST_SHOWN:
         return table
     keys = pd.DataFrame([[str(cell) for cell in row[:leading]] for row in table.rows])
-    left, gone = list(range(leading)), []
+    left: list[int] = list(range(leading))
+    gone: list[int] = []
     while len(left) > 1 and (not gone or len(keys[left].drop_duplicates()) > MOST_SHOWN):
         most = max(left, key=lambda column: keys[column].nunique())
         left.remove(most)

@@ -34,7 +34,7 @@ def attempts(results: Results) -> Table | None:
         for cell, found in results.sifted.excluded.groupby("cell")["excluded_by"]
     }
     data["reasons"] = [reasons.get(cell, "") for cell in data["cell"]]
-    made = Table(
+    table = Table(
         name="attempts",
         title="Trials that took more than one attempt",
         note="An attempt that does not count is repeated in its block. Of a trial, at most one attempt counts, "
@@ -58,8 +58,8 @@ def attempts(results: Results) -> Table | None:
         ),
         keys=len(cell_heads(results)),
     )
-    summed = zip(made.head[made.keys : -1], COUNTED, strict=True)
-    return folded(made, [Column(head, name, total) for head, name in summed], made.keys)
+    summed = zip(table.head[table.keys : -1], COUNTED, strict=True)
+    return folded(table, [Column(head, name, total) for head, name in summed], table.keys)
 
 
 def exclusions(results: Results) -> Table | None:

@@ -22,7 +22,7 @@ from harness.model.settings import TcpSettings
 from harness.model.soundness import FOREIGN_CPU_LIMIT, MACHINE, unsound
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.system.processtree import CORES, family
+from harness.system.processtree import family
 from harness.testbed.testbed import Client
 from harness.trial.bench import Bench, bench
 from tests.system.conftest import (
@@ -134,7 +134,7 @@ def test_a_busy_machine_cannot_enter_an_estimate(tmp_path: Path) -> None:
             return trial(opened, 1, condition("small", Protocol.HTTP1), timeout_s=60)
 
     with contextlib.ExitStack() as stack:
-        for _ in range(8 * CORES):
+        for _ in range(8 * (os.cpu_count() or 1)):
             busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
             stack.callback(busy.kill)
         record = inside(run)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.soundness import MACHINE
-from harness.system.processtree import CORES
 from harness.testbed.calm import CALM_SHARE, glance
 from tests.system.conftest import Coldload, inside, small_site, wait_until
 
@@ -38,7 +37,7 @@ TRIALS = 2 * 3  # two protocols, and the baseline once more
 def thieves() -> Iterator[None]:
     """Programs outside the testbed that want every core."""
     with contextlib.ExitStack() as stack:
-        for _ in range(8 * CORES):
+        for _ in range(8 * (os.cpu_count() or 1)):
             busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
             stack.callback(busy.kill)
         yield
