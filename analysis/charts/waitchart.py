@@ -23,8 +23,9 @@ MOST_FIGURES = 4
 MOST_LINKS = 8  # of one figure
 MOST_BARS = 24  # of one link
 ROW_INCHES = 0.19
-LEAST_LABELLED = 0.07  # of the axis: a part that holds its share as a text
+LEAST_LABELLED = 0.08  # of the axis: a part that holds its share as a text
 BAR = 0.72
+BELOW = 0.24  # of a row: how far below its middle a whisker lies, clear of the texts
 LINK = ["down_mbps", "up_mbps", "rtt_ms"]
 OF_A_BAR = ("variant", "protocol")
 
@@ -80,6 +81,10 @@ def chart(cells: pd.DataFrame, means: pd.DataFrame, title: str) -> Figure:
     for axes, (name, bars) in zip(grid.flat, links, strict=False):
         _bars(axes, bars, means, told)
         axes.set_title(name)
+    for left, *others in grid:
+        for axes in others:
+            if _labels(axes) == _labels(left):
+                axes.set_yticklabels([])
     for axes in grid.flat[len(links) :]:
         axes.remove()
     seen = set(means.loc[means["ms"] > 0, "waiting"])
@@ -106,7 +111,7 @@ def _bars(axes: Axes, cells: pd.DataFrame, means: pd.DataFrame, told: Sequence[s
             if took > 0 and not np.isnan(part["low"]):
                 bounds = [[took - part["low"] / unit.ms], [part["high"] / unit.ms - took]]
                 axes.errorbar(
-                    [left], [row], xerr=bounds, fmt="none", color="black", elinewidth=0.6, capsize=1.2
+                    [left], [row + BELOW], xerr=bounds, fmt="none", color="black", elinewidth=0.6, capsize=1.2
                 )
     labels = [", ".join(conditions.value_text(c, cell[c]) for c in told) for cell in cells.to_dict("records")]
     axes.set_yticks(range(len(labels)), labels)
@@ -116,6 +121,10 @@ def _bars(axes: Axes, cells: pd.DataFrame, means: pd.DataFrame, told: Sequence[s
     axes.spines["left"].set_visible(False)
     plots.ticks(axes.xaxis)
     axes.set_xlabel(_mean(unit))
+
+
+def _labels(axes: Axes) -> list[str]:
+    return [text.get_text() for text in axes.get_yticklabels()]
 
 
 def _label(axes: Axes, x: float, row: int, share: float, waiting: Waiting) -> None:
@@ -142,6 +151,7 @@ def _changes(cells: pd.DataFrame, changes: pd.DataFrame, title: str) -> Figure:
             rank = mine["waiting"].map(names.index).to_numpy(dtype=float)
             plots.points(axes, rank - 0.5 + place * step, mine, style, TimeUnit("ms", 1.0), vertical=False)
         axes.set_title(name)
+        plots.ticks(axes.xaxis)
         axes.set_xlabel("Change (ms)")
         axes.grid(axis="x", color=plots.GUIDE, linewidth=0.4)
         axes.tick_params(axis="y", length=0)
@@ -151,7 +161,7 @@ def _changes(cells: pd.DataFrame, changes: pd.DataFrame, title: str) -> Figure:
     labels = [*LABELS.values(), "the whole load"]
     for axes in grid[:, 0]:
         axes.set_yticks(range(len(names)), labels)
-    plots.legend(figure, styles, columns=4)
+    figure.legend(handles=plots.handles(styles), loc="outside lower left", ncols=4)
     plots.title(figure, title)
     return figure
 
