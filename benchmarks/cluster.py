@@ -29,7 +29,7 @@ import psutil
 from harness.cli.console import PlainConsole
 from harness.cluster.address import SchedulerAddress
 from harness.cluster.connection import HUNG_S
-from harness.cluster.running import Where, run_study_on
+from harness.cluster.running import ClusterChoice, run_study_on
 from harness.errors import ColdloadError
 from harness.run.directory import open_run
 from harness.run.progress import PlainProgress
@@ -127,7 +127,7 @@ def study_of(blocks: int, links: int) -> tuple[Study, str, Plan]:
 def conduct(folder: Path, blocks: int, links: int = FEW, hung_s: float = HUNG_S) -> None:
     """Run, or go on with, the study of waiting trials."""
     study, text, plan = study_of(blocks, links)
-    where = Where(SchedulerAddress.parse(URL), hung_s=hung_s)
+    where = ClusterChoice(SchedulerAddress.parse(URL), hung_s=hung_s)
     with (folder / "progress.log").open("a") as file, open_run(folder / "run", text, plan) as run:
         listener = PlainProgress(
             PlainConsole(file=file, width=200, highlight=False, soft_wrap=True, emoji=False),

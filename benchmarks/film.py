@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from analysis.runs.filmfile import FILE, Film, read_film
+from analysis.runs.filmfile import FILE, KeptFilm, read_film
 from analysis.statistics.contrast import CONFIDENCE, LEAST_PAIRS, contrast
 from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
 from harness.input.shown import clipped
@@ -153,7 +153,7 @@ def fetch_speedline() -> None:
         run(fetch, timeout_s=SECONDS, cwd=CACHE)
 
 
-def by_speedline(film: Film) -> Mapping[str, object]:
+def by_speedline(film: KeptFilm) -> Mapping[str, object]:
     """What Lighthouse's implementation makes of the same pictures."""
     begin = 1_000_000  # us; a time of 0 it takes for none
     events = [

@@ -20,7 +20,7 @@ from analysis.charts.plots import TimeUnit
 from analysis.evaluation.medianloads import MedianFilm, median_films
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.runs.filmfile import Film, picture
+from analysis.runs.filmfile import KeptFilm, picture
 from harness.input.shown import clipped
 
 MOST_FIGURES = 3
@@ -114,7 +114,11 @@ def step_ms(last_ms: float) -> float:
 
 
 def place(
-    axes: Axes, film: Film, at_ms: float, bounds: tuple[float, float, float, float], border: str = plots.GUIDE
+    axes: Axes,
+    film: KeptFilm,
+    at_ms: float,
+    bounds: tuple[float, float, float, float],
+    border: str = plots.GUIDE,
 ) -> None:
     """The picture of that time in the middle of a box of the axes' data, in its own proportions."""
     size = PICTURE_PIXELS, max(1, round(PICTURE_PIXELS * film.size[1] / film.size[0]))
@@ -124,7 +128,7 @@ def place(
     inset.spines[:].set(visible=True, color=border, linewidth=0.8)
 
 
-def strip(axes: Axes, film: Film, unit: TimeUnit) -> None:
+def strip(axes: Axes, film: KeptFilm, unit: TimeUnit) -> None:
     """Pictures side by side along the axis of times, each in the middle of the time that it is of."""
     begin, end = axes.get_xlim()
     wide = (end - begin) / STRIP_PICTURES
@@ -136,7 +140,7 @@ def strip(axes: Axes, film: Film, unit: TimeUnit) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def _row(axes: Axes, height: float, film: Film, times: Sequence[float], unit: TimeUnit) -> None:
+def _row(axes: Axes, height: float, film: KeptFilm, times: Sequence[float], unit: TimeUnit) -> None:
     """At that height of the axes, where a row is 1 high."""
     before, step = None, times[1] if len(times) > 1 else 1.0
     for at in times:

@@ -24,7 +24,7 @@ from analysis.evaluation.loadchanges import changes
 from analysis.evaluation.medianloads import MedianLoad, median_films, median_loads
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.runs.filmfile import Film
+from analysis.runs.filmfile import KeptFilm
 from analysis.runs.harfile import PHASES, HarLoad, HarRequest
 from harness.input.shown import clipped
 
@@ -123,7 +123,7 @@ def rows_of(load: HarLoad, most: int = MOST_ROWS) -> Rows:
     return Rows(load.requests[: most - 1], load.requests[most - 1 :])
 
 
-def chart(load: HarLoad, title: str, film: Film | None = None) -> Figure:
+def chart(load: HarLoad, title: str, film: KeptFilm | None = None) -> Figure:
     """A load by itself, below it its connections and, last, what the screen showed meanwhile."""
     rows = rows_of(load)
     connections = _connections(load)

@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.evaluation.results import Results, run_names
 from analysis.labels import conditions
 from analysis.runs import filmfile, harfile
-from analysis.runs.filmfile import Film, picture, read_film
+from analysis.runs.filmfile import KeptFilm, picture, read_film
 from analysis.runs.harfile import HarLoad, read_har
 from analysis.runs.rundirectory import Run
 from analysis.runs.series import TRIALS, folder_of
@@ -55,8 +55,8 @@ class Medians(Generic[Told]):
 
 MedianLoad = Median[HarLoad]
 MedianLoads = Medians[HarLoad]
-MedianFilm = Median[Film]
-MedianFilms = Medians[Film]
+MedianFilm = Median[KeptFilm]
+MedianFilms = Medians[KeptFilm]
 
 
 def median_loads(results: Results) -> MedianLoads:
@@ -69,7 +69,7 @@ def median_films(results: Results) -> MedianFilms:
     return _medians(results, filmfile.FILE, _whole_film)
 
 
-def _whole_film(index: Path) -> Film:
+def _whole_film(index: Path) -> KeptFilm:
     film = read_film(index)
     for each in film.frames:
         picture(each, (1, 1))

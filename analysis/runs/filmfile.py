@@ -36,7 +36,7 @@ class FilmFrame:
 
 
 @dataclass(frozen=True)
-class Film:
+class KeptFilm:
     """At least one frame, in the order of time, from navigation start to `until_ms`."""
 
     frames: tuple[FilmFrame, ...]
@@ -52,7 +52,7 @@ class Film:
         return self.frames[-1].at_ms
 
 
-def read_film(index: Path) -> Film:
+def read_film(index: Path) -> KeptFilm:
     """The film of an index file; ValueError, in one line, when it is none that can be shown, OSError without one."""
     data = jsontext.parse(index.read_bytes())
     entries = data.get("frames")
@@ -64,7 +64,7 @@ def read_film(index: Path) -> Film:
     if any(one.at_ms > other.at_ms for one, other in pairwise(frames)):
         raise ValueError("its frames are not in the order of time")
     width, height = (int(_number(data, side, 1, LARGEST_SIDE)) for side in ("width", "height"))
-    return Film(frames, max(_number(data, "until_ms", 0, LATEST_MS), frames[-1].at_ms), (width, height))
+    return KeptFilm(frames, max(_number(data, "until_ms", 0, LATEST_MS), frames[-1].at_ms), (width, height))
 
 
 def picture(frame: FilmFrame, size: tuple[int, int]) -> Image.Image:

@@ -24,7 +24,7 @@ READERS = ("analysis.runs", "harness.input", "harness.model")  # the code that r
 NAMES, FACTS = b"names", b"facts"
 
 
-class Entry(NamedTuple):
+class KeptRecords(NamedTuple):
     """A table of records, and what else was found out as they were read, as JSON can hold it."""
 
     rows: pa.Table
@@ -52,7 +52,7 @@ def _code() -> str:
     return digest.hexdigest()
 
 
-def fetch(folder: Path, key: str) -> Entry | None:
+def fetch(folder: Path, key: str) -> KeptRecords | None:
     """The entry of a key; None without one, or when it is damaged."""
     path = _path(folder, key)
     try:
@@ -62,10 +62,10 @@ def fetch(folder: Path, key: str) -> Entry | None:
         return None
     told = stored.schema.metadata
     names = json.loads(told[NAMES])
-    return Entry(stored.rename_columns(names).replace_schema_metadata(), json.loads(told[FACTS]))
+    return KeptRecords(stored.rename_columns(names).replace_schema_metadata(), json.loads(told[FACTS]))
 
 
-def store(folder: Path, key: str, entry: Entry) -> None:
+def store(folder: Path, key: str, entry: KeptRecords) -> None:
     """Keep an entry, whole or not at all; without room or rights there it is not kept."""
     # Parquet wants names of its own: those of a record may be empty, or hold anything.
     numbered = entry.rows.rename_columns([str(number) for number in range(entry.rows.num_columns)])

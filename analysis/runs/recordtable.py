@@ -50,7 +50,7 @@ def read_records(directory: Path, plan: PlanHeader, cache: Path | None) -> Recor
     made = _read(path, plan)
     if recordcache.key_of(read) == key:  # else the run went on meanwhile
         facts = {"kind": made.kind.value, "conditions": made.conditions, "notes": made.notes}
-        recordcache.store(cache, key, recordcache.Entry(made.rows, facts))
+        recordcache.store(cache, key, recordcache.KeptRecords(made.rows, facts))
     return made
 
 

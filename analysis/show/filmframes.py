@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from analysis.labels import words
-from analysis.runs.filmfile import FILE, Film
+from analysis.runs.filmfile import FILE, KeptFilm
 
 MOST_FRAMES = 60
 
@@ -19,7 +19,7 @@ class ShownFrame:
     text: str
 
 
-def shown_frames(film: Film, gone: Container[str] = ()) -> tuple[ShownFrame, ...]:
+def shown_frames(film: KeptFilm, gone: Container[str] = ()) -> tuple[ShownFrame, ...]:
     """The pictures of a film, or so many of them evenly, the first and the last among them."""
     count = len(film.frames)
     numbers: Sequence[int] = range(count)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.runs.filmfile import FILE as FILM_FILE
-from analysis.runs.filmfile import Film, read_film
+from analysis.runs.filmfile import KeptFilm, read_film
 from analysis.runs.harfile import FILE as HAR_FILE
 from analysis.runs.harfile import HarLoad, read_har
 from harness.input.shown import clipped, one_line
@@ -38,7 +38,7 @@ class ReadHar:
 class ReadFilm:
     """A film, or in one line why there is none; of a film, the note says how many of its pictures are `gone`."""
 
-    film: Film | None
+    film: KeptFilm | None
     note: str
     gone: frozenset[str] = frozenset()
 

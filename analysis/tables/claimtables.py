@@ -15,7 +15,7 @@ from analysis.labels import words
 from analysis.statistics.compare import Comparison, Verdict
 from analysis.statistics.verdicts import direction_text, signed, verdict_text
 from analysis.tables import cellcolumns
-from analysis.tables.folding import Column, counts, folded
+from analysis.tables.folding import FoldedColumn, counts, folded
 from analysis.tables.ratios import OF_RATIOS
 from analysis.tables.table import Shown, Table
 
@@ -43,7 +43,7 @@ def claims(results: Results) -> Table | None:
         rows=tuple(tuple(compress(_row(row, results.margin), wanted)) for row in rows),
         keys=2 if where else 1,
     )
-    return folded(made, [OF_RATIOS[0], Column("Known", "known", counts), OF_RATIOS[1]], made.keys)
+    return folded(made, [OF_RATIOS[0], FoldedColumn("Known", "known", counts), OF_RATIOS[1]], made.keys)
 
 
 def _row(row: ClaimRow, margin: float) -> list[Shown]:

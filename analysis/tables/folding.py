@@ -17,7 +17,7 @@ from analysis.tables.table import MOST_SHOWN, Shown, Table
 MOST_VALUES = 4  # of a column of words
 
 
-class Column(NamedTuple):
+class FoldedColumn(NamedTuple):
     """A column of a folded table: what it shows of a column of the data, over the rows that are taken together."""
 
     head: str
@@ -52,7 +52,7 @@ def counts(values: pd.Series[Any]) -> Shown:
     return Shown(", ".join([*shown, *([f"others {left:,}"] if left else [])]) or words.DASH)
 
 
-def folded(table: Table, columns: Sequence[Column], leading: int) -> Table:
+def folded(table: Table, columns: Sequence[FoldedColumn], leading: int) -> Table:
     """The table, with a summary for the page where it is too long for one.
 
     Its rows must go with its data, one for one. Of the `leading` columns, which say what a row is about, the one with

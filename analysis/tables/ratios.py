@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from analysis.labels import words
-from analysis.tables.folding import Column, counts, spread
+from analysis.tables.folding import FoldedColumn, counts, spread
 
 OF_RATIOS = (
-    Column("Ratio", "ratio", spread(partial(words.number, digits=3))),
-    Column("Verdicts", "verdict", counts),
+    FoldedColumn("Ratio", "ratio", spread(partial(words.number, digits=3))),
+    FoldedColumn("Verdicts", "verdict", counts),
 )

@@ -24,7 +24,7 @@ from analysis.tables.crowdtables import crowds
 from analysis.tables.differing import loads_that_differ
 from analysis.tables.factortable import factors
 from analysis.tables.figuretables import figure_tables
-from analysis.tables.folding import Column, folded, spread
+from analysis.tables.folding import FoldedColumn, folded, spread
 from analysis.tables.machinetable import machines
 from analysis.tables.publishedtable import published
 from analysis.tables.ratetables import rates
@@ -60,7 +60,7 @@ def median_times(results: Results) -> Table:
         return made
     head, rows = _below_each_other(results)
     longer = replace(made, head=head, rows=rows, data=results.cells)
-    columns = [Column(f"{plots.MEDIAN} (ms)", "median", spread(words.milliseconds))]
+    columns = [FoldedColumn(f"{plots.MEDIAN} (ms)", "median", spread(words.milliseconds))]
     return replace(made, summary=folded(longer, columns, len(cell_heads(results))).summary)
 
 
@@ -246,7 +246,9 @@ def _medians(results: Results, name: MetricTable, title: str, note: str) -> Tabl
         rows=tuple(rows),
         keys=len(cell_heads(results)),
     )
-    return folded(made, [Column(each.head, each.name, spread(each.text)) for each in columns], made.keys)
+    return folded(
+        made, [FoldedColumn(each.head, each.name, spread(each.text)) for each in columns], made.keys
+    )
 
 
 Tables = tuple[Callable[[Results], Table | None], ...]

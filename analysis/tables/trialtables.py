@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.tables.cellcolumns import cell_heads, cell_of
-from analysis.tables.folding import Column, folded, total
+from analysis.tables.folding import FoldedColumn, folded, total
 from analysis.tables.table import Shown, Table
 from harness.input.shown import clipped, shortened
 
@@ -59,7 +59,7 @@ def attempts(results: Results) -> Table | None:
         keys=len(cell_heads(results)),
     )
     summed = zip(table.head[table.keys : -1], COUNTED, strict=True)
-    return folded(table, [Column(head, name, total) for head, name in summed], table.keys)
+    return folded(table, [FoldedColumn(head, name, total) for head, name in summed], table.keys)
 
 
 def exclusions(results: Results) -> Table | None:
@@ -97,7 +97,7 @@ def exclusions(results: Results) -> Table | None:
         rows=tuple(rows),
         keys=len(cell_heads(results)),
     )
-    summed = (Column("Excluded", "excluded", total), Column("Of", "recorded", total))
+    summed = (FoldedColumn("Excluded", "excluded", total), FoldedColumn("Of", "recorded", total))
     return folded(made, summed, made.keys + 1)
 
 

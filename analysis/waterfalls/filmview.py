@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from analysis.runs.filmfile import Film, FilmFrame, picture
+from analysis.runs.filmfile import FilmFrame, KeptFilm, picture
 
 MOST_BYTES = 2_500_000  # of all films together
 MOST_PICTURES = 40  # of a film
@@ -17,7 +17,7 @@ QUALITY = 55
 Each = TypeVar("Each")
 
 
-def film_data(film: Film, films: int) -> dict[str, Any]:
+def film_data(film: KeptFilm, films: int) -> dict[str, Any]:
     """Its size and, in the order of time, when each picture came, the progress with it, and the picture as WebP.
 
     `films` share the room.

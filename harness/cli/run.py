@@ -110,7 +110,7 @@ def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> CarryOut:
         ) from error
     running.refuse_kind(study)
     mixed, insecure = arguments.allow_mixed, arguments.insecure
-    where = running.Where.of(arguments.on, arguments.certificates, insecure=insecure, mixed=mixed)
+    where = running.ClusterChoice.of(arguments.on, arguments.certificates, insecure=insecure, mixed=mixed)
     return partial(running.run_study_on, where)
 
 

@@ -17,7 +17,7 @@ from harness.cluster.connection import Cluster, RemoteWorker, SchedulerGone, Wor
 from harness.cluster.dispatch import Dispatch
 from harness.cluster.identity import dask_version, differences, source_digest
 from harness.cluster.inbox import Arrived, Inbox
-from harness.cluster.messages import Ended, Opened, Task, WorkerIdentity
+from harness.cluster.messages import Ended, LaboratoryTask, Opened, WorkerIdentity
 from harness.cluster.shipping import Shipment, fetch_files, ship
 from harness.cluster.worker import PREFIX, identify, open_laboratory, run_block, stop_laboratory
 from harness.errors import ColdloadError, EnvironmentLacks
@@ -34,7 +34,13 @@ class Conductor:
     """Conducts a run. `mixed`: machines may differ in their programs."""
 
     def __init__(
-        self, cluster: Cluster, coordinator: Coordinator, task: Task, shipment: Shipment, *, mixed: bool
+        self,
+        cluster: Cluster,
+        coordinator: Coordinator,
+        task: LaboratoryTask,
+        shipment: Shipment,
+        *,
+        mixed: bool,
     ) -> None:
         self._cluster = cluster
         self._coordinator = coordinator
@@ -244,7 +250,7 @@ class Conductor:
 
 
 def conduct(
-    cluster: Cluster, coordinator: Coordinator, task: Task, shipment: Shipment, *, mixed: bool
+    cluster: Cluster, coordinator: Coordinator, task: LaboratoryTask, shipment: Shipment, *, mixed: bool
 ) -> None:
     """Run what is left of a run on the workers of a cluster."""
     Conductor(cluster, coordinator, task, shipment, mixed=mixed).run()

@@ -37,7 +37,7 @@ class SchedulerGone(EnvironmentLacks):
 
 
 @dataclass
-class Seen:
+class HeartBeat:
     """A worker as the scheduler tells of it. `at_s` is when its last sign of life came, by our clock."""
 
     name: str
@@ -52,7 +52,7 @@ class Cluster:
     client: Client
     url: str
     hung_s: float
-    _seen: dict[str, Seen] = field(default_factory=dict)
+    _seen: dict[str, HeartBeat] = field(default_factory=dict)
     _looked_s: float = -1e9
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -92,7 +92,7 @@ class Cluster:
                 if RESOURCE in (each.get("resources") or {}):
                     sign, before = float(each["last_seen"]), self._seen.get(address)
                     fresh = before is None or before.sign != sign
-                    found[address] = Seen(
+                    found[address] = HeartBeat(
                         str(each["name"]), sign, now if fresh or before is None else before.at_s
                     )
             self._seen = found
@@ -115,7 +115,7 @@ class Cluster:
             "with another --on"
         )
 
-    def _alive(self, seen: Seen) -> bool:
+    def _alive(self, seen: HeartBeat) -> bool:
         return time.monotonic() - seen.at_s < self.hung_s
 
 

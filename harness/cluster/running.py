@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.cluster.address import SchedulerAddress
 from harness.cluster.conducting import conduct
 from harness.cluster.connection import HUNG_S, connected
-from harness.cluster.messages import Task
+from harness.cluster.messages import LaboratoryTask
 from harness.cluster.shipping import Shipment
 from harness.errors import UsageError
 from harness.model.kind import Kind
@@ -22,7 +22,7 @@ from harness.study.study import Study
 
 
 @dataclass(frozen=True)
-class Where:
+class ClusterChoice:
     """The cluster that a run goes to. `mixed`: its machines may differ in their programs. `hung_s`: a worker that gave
     no sign of life for so long hangs.
     """
@@ -33,7 +33,7 @@ class Where:
     hung_s: float = HUNG_S
 
     @classmethod
-    def of(cls, on: str, certificates: Path | None, *, insecure: bool, mixed: bool) -> Where:
+    def of(cls, on: str, certificates: Path | None, *, insecure: bool, mixed: bool) -> ClusterChoice:
         """UsageError for an address that is none, or that is not safe."""
         scheduler = SchedulerAddress.parse(on)
         scheduler.check(certificates, insecure=insecure)
@@ -49,7 +49,7 @@ def refuse_kind(study: Study) -> None:
 
 
 def run_study_on(
-    where: Where,
+    where: ClusterChoice,
     study: Study,
     run: RunDirectory,
     archives_root: Path,
@@ -61,7 +61,7 @@ def run_study_on(
     if not coordinator.left:
         return coordinator.summary
     archives = archives_of(study, archives_root, coordinator)
-    task = Task(
+    task = LaboratoryTask(
         topic=f"coldload-{uuid.uuid4().hex}",
         sender="",
         study=study,

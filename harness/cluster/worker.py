@@ -20,7 +20,7 @@ from typing import Protocol as Interface
 from distributed import Worker, WorkerPlugin
 
 from harness.cluster.identity import dask_version, machine_name, source_digest
-from harness.cluster.messages import Ended, Opened, Parcel, Task, WorkerIdentity
+from harness.cluster.messages import Ended, LaboratoryTask, Opened, Parcel, WorkerIdentity
 from harness.cluster.store import ArchiveStore
 from harness.cluster.wire import to_bytes
 from harness.errors import ColdloadError, EnvironmentLacks
@@ -76,7 +76,7 @@ class Station:
             refusal = str(error)
         return WorkerIdentity(machine_name(), source_digest(), dask_version(), refusal)
 
-    def open(self, task: Task) -> Opened:
+    def open(self, task: LaboratoryTask) -> Opened:
         """Open the laboratory for a study whose archives are in the store."""
         self._topic, self._sender = task.topic, task.sender
         laboratory = self._laboratory or self._start()
@@ -208,7 +208,7 @@ def identify() -> WorkerIdentity:
     return station().identify()
 
 
-def open_laboratory(task: Task) -> Opened:
+def open_laboratory(task: LaboratoryTask) -> Opened:
     return station().open(task)
 
 

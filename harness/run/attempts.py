@@ -163,7 +163,7 @@ def read_attempts(path: Path, plan: Plan) -> Attempts:
     return found
 
 
-class _Told(msgspec.Struct):
+class _ToldAttempt(msgspec.Struct):
     """What of a record says which attempt was made, and whether it counts: little of much."""
 
     trial: str
@@ -176,7 +176,7 @@ class _Told(msgspec.Struct):
     lane: int | None = None
 
 
-_TOLD = msgspec.json.Decoder(_Told)
+_TOLD = msgspec.json.Decoder(_ToldAttempt)
 
 
 def _told(line: bytes) -> Mapping[str, Any]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from analysis.runs.filmfile import Film, FilmFrame
+from analysis.runs.filmfile import FilmFrame, KeptFilm
 from analysis.show.filmframes import MOST_FRAMES, shown_frames
 
 
-def film(count: int) -> Film:
+def film(count: int) -> KeptFilm:
     frames = tuple(
         FilmFrame(Path(f"/x/filmstrip/{number:04d}.jpg"), 10.0 * number, number / count)
         for number in range(count)
     )
-    return Film(frames, 10.0 * count, (320, 164))
+    return KeptFilm(frames, 10.0 * count, (320, 164))
 
 
 def test_each_picture_has_its_time_and_progress() -> None:

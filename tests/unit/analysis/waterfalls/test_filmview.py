@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from analysis.evaluation.medianloads import MedianFilm, MedianFilms, MedianLoads
-from analysis.runs.filmfile import Film, read_film
+from analysis.runs.filmfile import KeptFilm, read_film
 from analysis.waterfalls.filmview import MOST_BYTES, MOST_PICTURES, PICTURE_PIXELS, film_data
 from analysis.waterfalls.waterfallview import view
 from tests.unit.analysis.synthetic_film import keep_film
@@ -20,7 +20,7 @@ from tests.unit.analysis.synthetic_film import keep_film
 pytestmark = pytest.mark.thorough
 
 
-def noisy(folder: Path, frames: int) -> Film:
+def noisy(folder: Path, frames: int) -> KeptFilm:
     """A film whose pictures can hardly be compressed."""
     index = keep_film(folder, [10.0 * number for number in range(1, frames)])
     source = np.random.default_rng(1)
