@@ -25,6 +25,14 @@ ENVIRONMENT = jinja2.Environment(
 )
 
 
+def sentence(text: str) -> str:
+    """A line as a sentence: its first letter large, a full stop at its end."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+ENVIRONMENT.filters["sentence"] = sentence
+
+
 def rendered(template: str, status: int = 200, **context: Any) -> Response:
     """A page."""
     return Response(ENVIRONMENT.get_template(template).render(context), status, mimetype="text/html")

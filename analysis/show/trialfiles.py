@@ -15,9 +15,9 @@ SCREENSHOT = "screenshot.png"
 MOST_FILES = 100
 # By how a picture begins. Only these are shown as pictures; whatever else a file is, it is saved and never opened.
 PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
-NO_HAR = 'no HAR of this trial was kept; keep = ["har"] in a study, or `coldload load --keep`, keeps it'
+NO_HAR = 'no HAR of it was kept; keep = ["har"] in a study, or `coldload load --keep`, keeps it'
 
-NO_FILM = 'this trial was not filmed; keep = ["filmstrip"] in a study films a load'
+NO_FILM = 'it was not filmed; keep = ["filmstrip"] in a study films a load'
 
 
 @dataclass(frozen=True)
@@ -71,18 +71,18 @@ def har_in(folder: Path) -> ReadHar:
         return ReadHar(None, (NO_HAR,))
     path = file_in(folder, HAR_FILE)
     if path is None:
-        return ReadHar(None, (f"{HAR_FILE} is no file of this trial",))
+        return ReadHar(None, ("the HAR is no file of this trial",))
     try:
         load = read_har(path)
     except (OSError, ValueError) as error:
-        return ReadHar(None, (f"{HAR_FILE} cannot be drawn: {clipped(one_line(str(error)), 200)}",))
+        return ReadHar(None, (f"the HAR cannot be drawn: {clipped(one_line(str(error)), 200)}",))
     notes = []
     if not load.requests:
-        notes.append(f"{HAR_FILE} holds no request that could be read")
+        notes.append("the HAR holds no request that could be read")
     if not load.whole:
         notes.append("the browser's log was cut off: what came later is not known")
     if load.left_out:
-        notes.append(f"{load.left_out:,} entries of {HAR_FILE} could not be read")
+        notes.append(f"{load.left_out:,} entries of the HAR could not be read")
     return ReadHar(load, tuple(notes))
 
 
@@ -92,11 +92,11 @@ def film_in(folder: Path) -> ReadFilm:
         return ReadFilm(None, NO_FILM)
     path = file_in(folder, FILM_FILE)
     if path is None:
-        return ReadFilm(None, f"{FILM_FILE} is no file of this trial")
+        return ReadFilm(None, "the film is no file of this trial")
     try:
         film = read_film(path)
     except (OSError, ValueError) as error:
-        return ReadFilm(None, f"{FILM_FILE} cannot be shown: {clipped(one_line(str(error)), 200)}")
+        return ReadFilm(None, f"the film cannot be shown: {clipped(one_line(str(error)), 200)}")
     names = [each.path.name for each in film.frames]
     gone = frozenset(name for name in names if file_in(path.parent, name) is None)
     return ReadFilm(
@@ -107,8 +107,8 @@ def film_in(folder: Path) -> ReadFilm:
 def screenshot_note(folder: Path) -> str:
     """Why there is no screenshot to show; empty when there is one."""
     if not (folder / SCREENSHOT).exists():
-        return 'no screenshot of this trial was kept; keep = ["screenshot"] in a study keeps it'
+        return 'no screenshot of it was kept; keep = ["screenshot"] in a study keeps it'
     path = file_in(folder, SCREENSHOT)
     if path is None or picture_type(path) is None:
-        return f"{SCREENSHOT} is damaged: it is no picture"
+        return "the screenshot is damaged: it is no picture"
     return ""

@@ -8,6 +8,7 @@ import sys
 from analysis.show.serving import open_server
 from harness.cli.plaintext import say
 from harness.cli.runfolders import run_folders
+from harness.system import interruption
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -16,4 +17,5 @@ def run(arguments: argparse.Namespace) -> int:
         say("Open this address in a browser on this machine; Ctrl-C ends it.")
         sys.stdout.flush()
         server.serve()
+        interruption.calm()  # which is how it ends
     return 0
