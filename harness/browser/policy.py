@@ -50,6 +50,8 @@ DISABLED_FEATURES = (
     "AutofillServerCommunication",
     "IgnoreDuplicateNavs",  # chromedriver's own two
     "Prewarm",
+    "WebUIOmniboxPopup",  # the address bar's pages: a renderer that takes 0.7 to 1.3 s of processor while a page loads
+    "WebUIOmniboxAimPopup",
 )
 
 # The browser's preload list (HSTS) turns http:// into https:// for many real names. The page's names are taken off it
