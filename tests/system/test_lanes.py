@@ -19,8 +19,6 @@ from harness.system.processtree import children, family
 from harness.system.topology import cpu_list, read_topology
 from tests.system.conftest import Coldload, small_site, wait_until
 
-pytestmark = pytest.mark.side_by_side
-
 STUDY = """
 name = "narrow"
 pages = ["small"]
@@ -107,6 +105,7 @@ def test_a_killed_run_in_lanes_goes_on_with_another_number_of_them(study: Coldlo
     assert not any("lane" in record for record in records[len(before) :])
 
 
+@pytest.mark.lengthy
 def test_a_lane_that_dies_does_not_end_the_work_of_the_others(study: Coldload) -> None:
     run = study.folder / "out"
     process = study.start("run", "narrow.toml", "--out", "out", "--lanes", "2")

@@ -21,7 +21,7 @@ variants = ["minify"]
 published = "papers/its.toml"
 protocols = ["http1"]
 drivers = ["playwright"]
-trials = {least = 3, attempts = 2}
+trials = {least = 3, attempts = 1}
 aa = false
 timeout_s = 20
 [[links]]

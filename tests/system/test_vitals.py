@@ -18,7 +18,7 @@ from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
-from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, picture, planned
+from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, picture, planned
 
 pytestmark = pytest.mark.side_by_side
 
@@ -91,7 +91,9 @@ def loaded(driver: Driver, root: Path, kept: Path) -> dict[str, Record]:
         }
 
 
-@pytest.fixture(scope="module", params=CHROMIUMS)
+@pytest.fixture(
+    scope="module", params=[Driver.PLAYWRIGHT, pytest.param(Driver.SELENIUM, marks=pytest.mark.lengthy)]
+)
 def driver(request: pytest.FixtureRequest) -> Driver:
     found: Driver = request.param
     return found
