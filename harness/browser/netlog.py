@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.browser.browserlog import NOT_MODIFIED, BrowserLog, Headers, Request
+from harness.browser.browserlog import ABORTED, NOT_MODIFIED, BrowserLog, Headers, Request
 from harness.browser.netlogconnections import carriers_of, connections_of, lookups_of
 from harness.browser.netlogevents import Event, EventLog, headers_of, read_events
 from harness.browser.netlogexchange import BODY, PLAIN_BODY, ExchangeEvents
@@ -85,6 +85,7 @@ class _Hop:
     sent: Headers = ()
     accepts: str = ""
     mime: str = ""
+    started: bool = False
     ended: bool = False
     protocol: str | None = None
     status: int | None = None
@@ -181,6 +182,10 @@ def _note(hop: _Hop, event: Event) -> None:
     elif event.ends and event.name in ("REQUEST_ALIVE", "URL_REQUEST_START_JOB"):
         hop.ended = True
         hop.net_error = told.get("net_error") or hop.net_error
+        if event.name == "URL_REQUEST_START_JOB":
+            hop.started = True
+        elif not hop.started:  # the browser ended before it had looked for an answer
+            hop.net_error = hop.net_error or ABORTED
         if event.name == "REQUEST_ALIVE" or hop.net_error:
             hop.exchange.end(event.time_ms, hop.net_error)
 

@@ -73,7 +73,7 @@ def test_filmed_loads_count_and_say_that_they_were_filmed(records: dict[str, Rec
 def test_the_speed_index_of_a_page_whose_paints_are_known(records: dict[str, Record]) -> None:
     seen = records["known"].observation
     painted = painted_ms(seen.console_errors or ())
-    assert seen.speed_index_ms == pytest.approx(statistics.mean(painted), rel=0.02)  # boxes of one size
+    assert seen.speed_index_ms == pytest.approx(statistics.mean(painted), rel=0.05)  # boxes of one size
     assert seen.first_visual_change_ms == pytest.approx(painted[0], abs=40)
     assert seen.last_visual_change_ms == pytest.approx(painted[-1], abs=40)
     assert seen.visually_complete_85_ms == pytest.approx(painted[8], abs=40)

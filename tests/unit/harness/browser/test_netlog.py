@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from harness.browser.browserlog import ABORTED
 from harness.browser.netlog import parse_netlog
 from harness.errors import TestbedFailed
 
@@ -46,6 +48,33 @@ def test_what_the_browser_asks_by_itself_is_told_apart() -> None:
     assert not {request.host for request in log.page_requests} & {
         request.host for request in log.service_requests
     }
+
+
+def test_a_request_that_the_browsers_end_cut_off_did_not_come_from_its_cache() -> None:
+    """It has a beginning and an end, and no answer in between."""
+    log = json.loads(text_of("h2"))
+    kinds = log["constants"]["logEventTypes"]
+    begin, end = (log["constants"]["logEventPhase"][name] for name in ("PHASE_BEGIN", "PHASE_END"))
+    kept = {
+        (kinds["REQUEST_ALIVE"], begin),
+        (kinds["REQUEST_ALIVE"], end),
+        (kinds["URL_REQUEST_START_JOB"], begin),
+    }
+    cut = next(
+        event["source"]["id"]
+        for event in log["events"]
+        if event.get("params", {}).get("url", "").endswith(".jpg")
+        and event["type"] == kinds["URL_REQUEST_START_JOB"]
+    )
+    log["events"] = [
+        event
+        for event in log["events"]
+        if event["source"]["id"] != cut or (event["type"], event["phase"]) in kept
+    ]
+    found = [each for each in parse_netlog(json.dumps(log)).requests if each.net_error == ABORTED]
+    assert [(each.url.rpartition(".")[2], each.from_cache, each.used_cache) for each in found] == [
+        ("jpg", False, False)
+    ]
 
 
 def test_connections_with_their_tls() -> None:
