@@ -42,6 +42,16 @@ PATIENCE_S = 120
 CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test that is tried again (pytest-rerunfailures) looks at loads of its own, not at those that failed it."""
+    if isinstance(item, pytest.Function) and getattr(item, "execution_count", 1) > 1:
+        for definitions in item._fixtureinfo.name2fixturedefs.values():
+            for definition in definitions:
+                if definition.scope == "module":
+                    definition.finish(item._request)  # type: ignore[arg-type]  # any request of its node
+
+
 def inside(function: Callable[[], Result]) -> Result:
     """Call the function inside a fresh enclosure; its result, or its exception, comes back."""
     with tempfile.TemporaryDirectory() as folder:

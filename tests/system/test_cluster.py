@@ -21,6 +21,7 @@ from sites.archive import write_archive
 from sites.warc import About
 from tests.system.conftest import MARK, START_URL, Coldload, html, small_site, wait_until
 
+pytestmark = pytest.mark.side_by_side
 # Two loads at a time disturb each other, so a trial has one attempt, and none has to count.
 STUDY = """
 name = "tiny"
@@ -176,7 +177,6 @@ def test_a_coordinator_that_is_killed_goes_on_with_the_same_command(coldload: Co
     check_whole(run, 2)
 
 
-@pytest.mark.side_by_side
 def test_a_worker_that_cannot_measure_is_refused_by_name(coldload: Coldload) -> None:
     """One has no rights for namespaces, the other one another archive of that digest."""
     study_on(coldload, 1)
@@ -198,7 +198,6 @@ def test_a_worker_that_cannot_measure_is_refused_by_name(coldload: Coldload) -> 
     assert records(coldload.folder / "out") == []
 
 
-@pytest.mark.side_by_side
 @pytest.mark.parametrize(
     ("on", "code", "said"),
     [
@@ -217,7 +216,6 @@ def test_a_scheduler_that_is_not_there_or_not_safe_gets_one_line(
     assert said in err
 
 
-@pytest.mark.side_by_side
 def test_a_scheduler_without_workers_is_told_with_the_command_for_one(coldload: Coldload) -> None:
     study_on(coldload, 1)
     with DaskGround(coldload, None) as ground:
@@ -226,7 +224,6 @@ def test_a_scheduler_without_workers_is_told_with_the_command_for_one(coldload: 
     assert "has no worker that is a laboratory; start some with `dask worker" in err
 
 
-@pytest.mark.side_by_side
 def test_a_scheduler_of_another_version_is_refused(coldload: Coldload) -> None:
     study_on(coldload, 1)
     lie = coldload.folder / "another.py"

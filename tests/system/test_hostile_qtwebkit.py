@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from harness.model.engine import Driver, Engine
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
@@ -19,6 +21,7 @@ from sites.archive import Response, write_archive
 from sites.warc import About
 from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside
 
+pytestmark = pytest.mark.side_by_side
 FORGE = """<script>
 var seven = function () { return 7 };
 Object.defineProperty(window, "performance", {value: {timing: {navigationStart: 1, loadEventEnd: 8}, now: seven}});

@@ -18,6 +18,8 @@ from harness.system.files import append_line
 from harness.system.syscalls import mount
 from tests.system.conftest import Coldload, inside, small_site, wait_until
 
+pytestmark = pytest.mark.side_by_side
+# Two loads at a time disturb each other, so a trial has one attempt, and none has to count.
 STUDY = """
 name = "tiny"
 pages = ["small"]

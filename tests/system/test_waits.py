@@ -4,9 +4,11 @@ server.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +43,12 @@ class Cell:
     page: str
     link: Link
     protocol: Protocol = Protocol.HTTP1
+    driver: Driver = Driver.PLAYWRIGHT
     server: str = "caddy"
     traced: bool = False
 
 
+OLD: dict[str, Any] = {"driver": Driver.PYQT, "server": Engine.QTWEBKIT.traits.server}
 CELLS = (
     Cell("transfers", "transfers", SLOW),
     Cell("chains", "chains", FAR),
@@ -54,6 +58,9 @@ CELLS = (
     Cell("computes", "computes", FAST),
     Cell("computes, traced", "computes", FAST, traced=True),
     Cell("waits", "computes", FAST, server="nginx"),
+    Cell("transfers, QtWebKit", "transfers", SLOW, **OLD),
+    Cell("chains, QtWebKit", "chains", FAR, **OLD),
+    Cell("computes, QtWebKit", "computes", FAST, **OLD),
 )
 
 
@@ -68,8 +75,23 @@ def chain() -> Iterator[Response]:
         yield Response(f"{START_URL}{hop}.js", 200, SCRIPT, following.encode())
 
 
+def loaded(
+    archives: Mapping[str, Archive], driver: Driver, server: str, cells: Sequence[Cell]
+) -> dict[str, Record[Observation]]:
+    """The loads of one driver from one server, by the cells' names; nginx thinks before it answers."""
+    found, replay = {}, Replay.usual(driver.engine)
+    if server == "nginx":
+        replay = replace(replay, think_time=ThinkTime(THINK_MS))
+    protocols = {each.protocol for each in cells}
+    with bench(archives, protocols, engine=driver.engine, server=server, replay=replay) as opened:
+        for number, each in enumerate(cells, start=1):
+            where = condition(each.page, each.protocol, driver, each.link, server=server)
+            found[each.name] = trial(opened, number, where, keep=("trace",) if each.traced else ())
+    return found
+
+
 @pytest.fixture(scope="module")
-def loads(tmp_path_factory: pytest.TempPathFactory) -> Loads:
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Archive]:
     root = tmp_path_factory.mktemp("archives")
     large = Response(f"{START_URL}large.png", 200, PNG, picture(320))
     pages = [
@@ -77,32 +99,16 @@ def loads(tmp_path_factory: pytest.TempPathFactory) -> Loads:
         site(root, "chains", '<script src="/1.js"></script>', *chain()),
         site(root, "computes", SPIN),
     ]
-    archives = {page.name: page for page in pages}
+    return {page.name: page for page in pages}
 
-    def run(engine: Engine, driver: Driver, server: str, cells: Sequence[Cell], **replay: Any) -> Loads:
-        """The loads of one engine from one server, by name."""
-        found = {}
-        settings = replace(Replay.usual(engine), **replay)
-        with bench(
-            archives, {each.protocol for each in cells}, engine=engine, server=server, replay=settings
-        ) as opened:
-            for number, each in enumerate(cells, start=1):
-                where = condition(each.page, each.protocol, driver, each.link, server=server)
-                keep = ("trace",) if each.traced else ()
-                found[each.name] = trial(opened, number, where, keep=keep)
-        return found
 
-    usual, old = [each for each in CELLS if each.server == "caddy"], Engine.QTWEBKIT
-    thinking = [each for each in CELLS if each.server != "caddy"]
-    historical = [each for each in usual if each.protocol is Protocol.HTTP1 and not each.traced]
-    of_old = inside(lambda: run(old, Driver.PYQT, old.traits.server, historical))
-    return {
-        **inside(lambda: run(Engine.CHROMIUM, Driver.PLAYWRIGHT, "caddy", usual)),
-        **inside(
-            lambda: run(Engine.CHROMIUM, Driver.PLAYWRIGHT, "nginx", thinking, think_time=ThinkTime(THINK_MS))
-        ),
-        **{f"{name}, QtWebKit": record for name, record in of_old.items()},
-    }
+@pytest.fixture(scope="module")
+def loads(archives: Mapping[str, Archive]) -> Loads:
+    """A load of each cell, by its name; those of one bench are made on one."""
+    found: dict[str, Record[Observation]] = {}
+    for (driver, server), group in itertools.groupby(CELLS, key=lambda each: (each.driver, each.server)):
+        found |= inside(partial(loaded, archives, driver, server, list(group)))
+    return found
 
 
 def parts(loads: Loads, name: str) -> tuple[float, dict[Waiting, float]]:
@@ -120,10 +126,10 @@ def trips(took_ms: float) -> int:
 
 
 def test_every_load_is_divided_without_remainder(loads: Loads) -> None:
-    for name in loads:
-        took, spent = parts(loads, name)
-        assert sum(spent.values()) == pytest.approx(took, abs=0.001), name
-        assert min(spent.values()) >= 0, name
+    for cell in CELLS:
+        took, spent = parts(loads, cell.name)
+        assert sum(spent.values()) == pytest.approx(took, abs=0.001), cell
+        assert min(spent.values()) >= 0, cell
 
 
 @pytest.mark.parametrize("engine", ["", ", QtWebKit"])
@@ -170,9 +176,7 @@ def test_a_page_that_only_computes_waits_for_its_main_thread(loads: Loads, how: 
     assert max(spent, key=spent.__getitem__) is Waiting.MAIN_THREAD
 
 
-def test_a_page_of_a_server_that_thinks_waits_for_the_server(
-    loads: Loads,
-) -> None:
+def test_a_page_of_a_server_that_thinks_waits_for_the_server(loads: Loads) -> None:
     _, spent = parts(loads, "waits")
     assert THINK_MS - 5 <= spent[Waiting.SERVER] <= THINK_MS + 25
     assert spent[Waiting.MAIN_THREAD] >= 0.7 * SPIN_MS

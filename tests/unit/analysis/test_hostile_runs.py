@@ -89,7 +89,7 @@ def reported(folder: Path) -> None:
 
 @pytest.mark.thorough
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_any_damage_is_reported_or_named(draw: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = SMALL.write(Path(folder) / "run")

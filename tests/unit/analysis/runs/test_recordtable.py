@@ -70,7 +70,7 @@ def tables(run: Run) -> dict[str, tuple[str, str, str]]:
     }
 
 
-@pytest.mark.parametrize("rows", [1, 7, 5_000])
+@pytest.mark.parametrize("rows", [pytest.param(1, marks=pytest.mark.thorough), 7])
 def test_batches_change_nothing(large: Path, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recordcolumns, "BATCH_ROWS", rows)
     pd.testing.assert_frame_equal(load(large).records, at_once(large), check_exact=True)

@@ -29,6 +29,7 @@ def by_node(*words: str | Path) -> str:
     return run(command, timeout_s=120, ok_codes=(0, 1))
 
 
+@pytest.mark.thorough
 def test_they_pass_the_tests_of_their_own() -> None:
     said = by_node("--test", "--test-reporter=tap", TESTS)
     assert "# fail 0" in said, said

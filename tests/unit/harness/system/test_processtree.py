@@ -95,6 +95,7 @@ def test_children_waited_for_count() -> None:
     assert used >= 0.28  # in ticks of 10 ms
 
 
+@pytest.mark.thorough
 def test_another_process_namespace_is_seen_from_outside() -> None:
     command = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "/bin/sh", "-c", THREE]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

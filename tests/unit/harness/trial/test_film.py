@@ -88,6 +88,7 @@ def test_pictures_of_another_size_are_brought_to_that_of_the_last() -> None:
     assert [each.progress for each in film.frames] == pytest.approx([0, 0.5, 1], abs=0.02)
 
 
+@pytest.mark.thorough
 def test_a_film_that_was_cut_tells_nothing_but_its_frames() -> None:
     film = filmed([taken(number, jpeg(number % 2)) for number in range(MOST_PICTURES)])
     assert film.cut

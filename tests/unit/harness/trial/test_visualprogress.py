@@ -86,6 +86,7 @@ def test_boxes_of_one_size_are_equal_steps() -> None:
     )
 
 
+@pytest.mark.thorough
 @given(
     st.lists(
         st.tuples(

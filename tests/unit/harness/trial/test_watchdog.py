@@ -57,6 +57,7 @@ def test_a_page_that_hangs_is_a_page_timeout_and_its_browser_is_gone(
     assert isinstance(caught.value.__cause__, ConnectionError)
 
 
+@pytest.mark.thorough
 def test_a_stopped_browser_is_not_the_pages_fault(sleeper: subprocess.Popen[bytes]) -> None:
     stop(sleeper)
     with (
