@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from typing_extensions import TypeVar
 
 from harness.model.kind import Kind
-from harness.model.metrics import OBSERVATIONS, AnyObservation, metrics_of
+from harness.model.metrics import OBSERVATIONS, AnyObservation, main_metric, metrics_of
+from harness.model.observation import Observation
 from harness.outcome import Outcome
 from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
@@ -72,6 +74,42 @@ class Record(Generic[Seen]):
             "archive_digest": self.archive_digest,
             **({} if self.machine_speed is None else {"machine_speed": self.machine_speed}),
         }
+
+
+class RecordLine(NamedTuple):
+    """A record as its line of records.jsonl, with what whoever stores it has to know of it.
+
+    It is made where the record was made, so that one coordinator can store what many machines make. `figure` is the
+    main metric. `requested` are the URLs of `requested_digest`.
+    """
+
+    text: str
+    trial: str
+    attempt: int
+    left_out: str | None
+    outcome: Outcome
+    reason: str | None
+    figure: float | None
+    place: str | None = None
+    requested_digest: str | None = None
+    requested: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, record: Record) -> RecordLine:
+        seen = record.observation
+        is_load = isinstance(seen, Observation)
+        return cls(
+            text=json.dumps(record.to_json()) + "\n",
+            trial=record.planned.trial,
+            attempt=record.attempt,
+            left_out=record.left_out,
+            outcome=record.outcome,
+            reason=record.reason,
+            figure=getattr(seen, main_metric(record.kind)),
+            place=record.place,
+            requested_digest=seen.requested_digest if is_load else None,
+            requested=seen.requested if is_load else (),
+        )
 
 
 def place_of(machine: str | None, lane: int | None) -> str | None:

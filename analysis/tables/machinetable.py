@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
+
 import pandas as pd
 
-from analysis.evaluation.results import Results
+from analysis.evaluation.results import Results, run_names
 from analysis.labels import words
 from analysis.tables.table import Shown, Table
 
@@ -22,14 +25,8 @@ def machines(results: Results) -> Table | None:
         [_row(key, made, kept) for key, made in named.groupby(["run", "machine"], sort=False)]
     )
     speeds = [("Speed", SPEED)] if data[SPEED].notna().any() else []
-    readings = {
-        (run.directory.resolve().name, each.get("machine")): each
-        for run in results.runs
-        for each in run.calibration
-    }
-    data["calibrated"] = [
-        (readings.get(key) or {}).get("ok") for key in zip(data["run"], data["machine"], strict=True)
-    ]
+    latest = _latest_readings(results)
+    data["links"] = [_links(latest.get(key, {})) for key in zip(data["run"], data["machine"], strict=True)]
     return Table(
         name="machines",
         title="Machines",
@@ -52,7 +49,7 @@ def machines(results: Results) -> Table | None:
                 Shown(row["run"]),
                 Shown(row["machine"]),
                 *(Shown(words.number(row[key], 2)) for _, key in speeds),
-                Shown({True: "within tolerance", False: "off"}.get(row["calibrated"], words.DASH)),
+                Shown(row["links"] or words.DASH),
                 *(Shown(words.number(row[key])) for key in ("blocks", "restarts", "attempts", "left_out")),
                 Shown(row["reason"] or words.DASH),
             )
@@ -60,6 +57,23 @@ def machines(results: Results) -> Table | None:
         ),
         keys=2,
     )
+
+
+def _latest_readings(results: Results) -> Mapping[tuple[str, str], Mapping[str, bool]]:
+    """Whether each link was right when it was measured last, by run and machine and by its name."""
+    found: defaultdict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
+    for name, run in zip(run_names(results.runs), results.runs, strict=True):
+        for each in run.calibration:
+            link = each.get("link")
+            if "machine" in each and isinstance(link, dict):
+                found[name, str(each["machine"])][str(link.get("name"))] = each.get("ok") is True
+    return found
+
+
+def _links(right: Mapping[str, bool]) -> str:
+    """`3 within tolerance`, or the names of those that were off; nothing where no link was measured."""
+    off = [name for name, ok in right.items() if not ok]
+    return f"off: {', '.join(off)}" if off else f"{len(right)} within tolerance" if right else ""
 
 
 def _row(key: object, made: pd.DataFrame, kept: pd.Index[int]) -> dict[str, object]:

@@ -14,15 +14,22 @@ from dataclasses import replace
 from typing import Any
 
 from harness.cluster.connection import Cluster, RemoteWorker, SchedulerGone, WorkerLost
-from harness.cluster.dispatch import Dispatch
 from harness.cluster.identity import dask_version, differences, source_digest
 from harness.cluster.inbox import Arrived, Inbox
-from harness.cluster.messages import Ended, LaboratoryTask, Opened, WorkerIdentity
+from harness.cluster.messages import DueThere, Ended, LaboratoryTask, Opened, WorkerIdentity
 from harness.cluster.shipping import Shipment, fetch_files, ship
-from harness.cluster.worker import PREFIX, identify, open_laboratory, run_block, stop_laboratory
+from harness.cluster.worker import (
+    PREFIX,
+    files_taken,
+    identify,
+    open_laboratory,
+    run_block,
+    stop_laboratory,
+)
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.run.coordinator import Coordinator
-from harness.run.work import Block, Made
+from harness.run.dispatch import Dispatch
+from harness.run.work import Block
 
 GATHER_S = 0.02  # that records are waited for, to be stored together
 STORED_S = 60.0  # that records may come later than the end of their block
@@ -47,10 +54,10 @@ class Conductor:
         self._task = task
         self._shipment = shipment
         self._mixed = mixed
-        self._inbox = Inbox(coordinator.standing.attempts.planned)
+        self._inbox = Inbox()
         self._known_environment = coordinator.run.environment()
         self._changed = threading.Condition()  # guards what follows, and tells that it has changed
-        self._dispatch = Dispatch(coordinator.standing)
+        self._dispatch = Dispatch(coordinator.standing, doubles=True)
         self._at_work: dict[str, RemoteWorker] = {}  # the worker that has the laboratory of a machine
         self._machines: dict[str, str] = {}  # by sender
         self._came: Counter[str] = Counter()  # the attempts that were stored, by sender
@@ -129,17 +136,16 @@ class Conductor:
         def meanwhile() -> None:
             for ended in self._inbox.with_files(sender):
                 record = ended.record
-                fetch_files(
-                    worker, ended, self._coordinator.run.trial_folder(record.planned.trial, record.attempt)
-                )
-                self._inbox.put(Arrived(sender, "ended", replace(ended, files={})))
+                fetch_files(worker, ended, self._coordinator.run.trial_folder(record.trial, record.attempt))
+                self._inbox.put(Arrived(sender, "ended", ended._replace(files={})))
+                worker.quick(files_taken)
             if self._dispatch.is_over(block.number):
                 raise WorkerLost(f"another machine has ended block {block.number} before it")
 
         before = self._came[sender]
-        number = worker.call(
-            run_block, uuid.uuid4().hex, block, key=PREFIX + uuid.uuid4().hex, meanwhile=meanwhile
-        )
+        trials = [DueThere(due.planned.trial, due.attempt, due.last, due.restart) for due in block.trials]
+        call = run_block, uuid.uuid4().hex, block.number, trials
+        number = worker.call(*call, key=PREFIX + uuid.uuid4().hex, meanwhile=meanwhile)
         with self._changed:
             there = self._changed.wait_for(
                 lambda: self._came[sender] >= before + number or not self._dispatch.left, STORED_S
@@ -186,18 +192,12 @@ class Conductor:
         """The next block for a machine; None when nothing is left."""
         with self._changed:
             while self._dispatch.left:
-                number = self._dispatch.next_for(machine, self._at_work.keys(), time.monotonic())
-                if number is not None:
-                    block = self._coordinator.due(number, machine)
-                    self._dispatch.began(machine, number, len(block.trials), time.monotonic())
+                present = self._at_work.keys()
+                block = self._coordinator.next_block(self._dispatch, machine, present, time.monotonic())
+                if block is not None:
+                    self._changed.notify_all()  # a look may have been taken, for which others wait
                     return block
-                look = self._dispatch.look_to_take()
-                if look is not None:
-                    self._coordinator.take_looks(look)
-                    self._dispatch.look_again()
-                    self._changed.notify_all()
-                else:
-                    self._changed.wait(1.0)
+                self._changed.wait(1.0)
             return None
 
     def _say(self, sender: str, kind: str, content: Any) -> None:
@@ -208,21 +208,16 @@ class Conductor:
         arrived = self._inbox.gathered(seconds)
         if not arrived:
             return
-        ended = [each for each in arrived if isinstance(each.content, Ended)]
+        ended = [(each.sender, each.content) for each in arrived if isinstance(each.content, Ended)]
         with self._changed:
-            self._coordinator.store_all([self._made(each.sender, each.content) for each in ended])
-            for each in ended:
-                self._came[each.sender] += 1
-                if not each.content.repeated:
-                    self._dispatch.trial_ended(self._machines[each.sender])
+            self._coordinator.store_all((each.record, each.repeated) for _, each in ended)
+            for sender, each in ended:
+                self._came[sender] += 1
+                if not each.repeated:
+                    self._dispatch.trial_ended(self._machines[sender])
             self._changed.notify_all()
-        for each in arrived:
-            self._pass_on(each)
-
-    def _made(self, sender: str, ended: Ended) -> Made:
-        record = replace(ended.record, machine=self._machines[sender])
-        folder = self._coordinator.run.trial_folder(record.planned.trial, record.attempt)
-        return Made(record, ended.repeated, folder)
+        for told in arrived:
+            self._pass_on(told)
 
     def _pass_on(self, told: Arrived) -> None:
         machine = self._machines.get(told.sender)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import queue
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.cluster.messages import Ended
-from harness.cluster.wire import Planned, of_bytes
 
 NOTHING_S = 0.2  # that one waits for the first of what comes
 MOST_TOGETHER = 2000
 
 
-@dataclass(frozen=True)
-class Arrived:
+class Arrived(NamedTuple):
     """Something that a worker tells: what kind it is of, as `harness.cluster.worker` calls it, and what it says."""
 
     sender: str
@@ -29,24 +27,24 @@ class Arrived:
 class Inbox:
     """Attempts with kept files wait for whoever goes with their worker and fetches the files; all else is in order."""
 
-    def __init__(self, planned: Planned) -> None:
-        self._planned = planned
-        self._all: queue.SimpleQueue[Arrived] = queue.SimpleQueue()
+    def __init__(self) -> None:
+        self._all: queue.SimpleQueue[list[Arrived]] = queue.SimpleQueue()
         self._with_files: defaultdict[str, queue.SimpleQueue[Ended]] = defaultdict(queue.SimpleQueue)
 
     def arrive(self, event: tuple[float, dict[str, Any]]) -> None:
-        """An event of Dask."""
+        """An event of Dask: a message of a worker."""
         _, message = event
-        content = of_bytes(message["content"], self._planned)
-        arrived = Arrived(message["sender"], message["kind"], content)
-        if isinstance(content, Ended) and content.files:
-            self._with_files[arrived.sender].put(content)
-        else:
-            self._all.put(arrived)
+        sender, others = message["sender"], []
+        for kind, content in of_bytes(message["told"]):
+            if isinstance(content, Ended) and content.files:
+                self._with_files[sender].put(content)
+            else:
+                others.append(Arrived(sender, kind, content))
+        self._all.put(others)
 
     def put(self, arrived: Arrived) -> None:
         """Something that was fetched, or is told from here."""
-        self._all.put(arrived)
+        self._all.put([arrived])
 
     def with_files(self, sender: str) -> Iterator[Ended]:
         """The attempts of a worker whose files are to be fetched."""
@@ -58,8 +56,19 @@ class Inbox:
         """What has come, once there is something, and so long after that; [] when there is nothing for a while."""
         found: list[Arrived] = []
         with contextlib.suppress(queue.Empty):
-            found.append(self._all.get(timeout=NOTHING_S))
+            found += self._all.get(timeout=NOTHING_S)
             until = time.monotonic() + seconds
             while len(found) < MOST_TOGETHER:
-                found.append(self._all.get(timeout=max(0.0, until - time.monotonic())))
+                found += self._all.get(timeout=max(0.0, until - time.monotonic()))
         return found
+
+
+def to_bytes(told: list[tuple[str, Any]]) -> bytes:
+    """What a worker tells, each with its kind, for a message."""
+    return pickle.dumps(told, pickle.HIGHEST_PROTOCOL)
+
+
+def of_bytes(data: bytes) -> list[tuple[str, Any]]:
+    """Inverse of `to_bytes`; of a member of the cluster, who could do anything here anyway."""
+    told: list[tuple[str, Any]] = pickle.loads(data)  # noqa: S301
+    return told

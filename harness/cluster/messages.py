@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from harness.model.engine import Engine
-from harness.records import Record
+from harness.records import RecordLine
 from harness.study.plan import PlannedTrial
 from harness.study.study import Study
 
@@ -57,12 +57,20 @@ class Opened:
     lacking: Mapping[Engine, str]
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """An attempt that has ended at a worker. `files` are the sizes of what was kept of it, by their paths; the worker
     goes on once it is told that they were taken.
     """
 
-    record: Record
+    record: RecordLine
     repeated: bool
-    files: Mapping[str, int] = field(default_factory=dict)
+    files: Mapping[str, int]
+
+
+class DueThere(NamedTuple):
+    """A trial that is due, its plan by its id: the worker has it."""
+
+    trial: str
+    attempt: int
+    last: int
+    restart: int

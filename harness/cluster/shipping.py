@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from harness.cluster.connection import RemoteWorker
 from harness.cluster.messages import PIECE_BYTES, Ended, Parcel
 from harness.cluster.store import PARTS
-from harness.cluster.worker import files_taken, keep_archive, lacking_archives, piece_of_file, receive_piece
+from harness.cluster.worker import keep_archive, lacking_archives, piece_of_file, receive_piece
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
 from harness.model.engine import Engine
@@ -40,7 +40,7 @@ def ship(worker: RemoteWorker, shipment: Shipment) -> None:
 
 
 def fetch_files(worker: RemoteWorker, ended: Ended, folder: Path) -> None:
-    """Put the kept files of an attempt into its folder, all at once; then the worker may go on."""
+    """Put the kept files of an attempt into its folder, all at once."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     arriving = Path(tempfile.mkdtemp(prefix=".arriving-", dir=folder.parent))
     try:
@@ -56,7 +56,6 @@ def fetch_files(worker: RemoteWorker, ended: Ended, folder: Path) -> None:
         arriving.rename(folder)
     finally:
         shutil.rmtree(arriving, ignore_errors=True)
-    worker.quick(files_taken)
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -12,7 +12,9 @@ import contextlib
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from typing import Protocol as Interface
@@ -20,13 +22,15 @@ from typing import Protocol as Interface
 from distributed import Worker, WorkerPlugin
 
 from harness.cluster.identity import dask_version, machine_name, source_digest
-from harness.cluster.messages import Ended, LaboratoryTask, Opened, Parcel, WorkerIdentity
+from harness.cluster.inbox import to_bytes
+from harness.cluster.messages import DueThere, Ended, LaboratoryTask, Opened, Parcel, WorkerIdentity
+from harness.cluster.outbox import Outbox
 from harness.cluster.store import ArchiveStore
-from harness.cluster.wire import to_bytes
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.model.engine import Engine
+from harness.records import RecordLine
 from harness.run.labprocess import Assignment, laboratory_process
-from harness.run.work import Block, Executor, Watcher
+from harness.run.work import Block, Due, Executor, Watcher
 from harness.study.plan import PlannedTrial
 from harness.system.cache import cache_folder
 from harness.testbed.calibration import Calibration
@@ -61,8 +65,9 @@ class Station:
         self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
         self._laboratory: EnclosedLaboratory | None = None
-        self._topic = ""
-        self._sender = ""
+        self._outbox: Outbox | None = None
+        self._requested: set[str] = set()  # the digests of what was asked for, as far as they were told
+        self._planned: Mapping[str, PlannedTrial] = {}
         self._begun: set[str] = set()
         self._taken = threading.Event()
         self.store = ArchiveStore(cache_folder() / "archives")
@@ -78,7 +83,9 @@ class Station:
 
     def open(self, task: LaboratoryTask) -> Opened:
         """Open the laboratory for a study whose archives are in the store."""
-        self._topic, self._sender = task.topic, task.sender
+        self._outbox = Outbox(partial(self._send, task.topic, task.sender), self._later)
+        self._requested.clear()
+        self._planned = {planned.trial: planned for planned in task.trials}
         laboratory = self._laboratory or self._start()
         archives = {
             engine: {name: self.store.folder(name, digest) for name, digest in named.items()}
@@ -88,21 +95,23 @@ class Station:
         laboratory.open(Assignment(task.study, archives, task.trials, run, files, task.patient))
         return Opened(laboratory.environment, laboratory.lacking)
 
-    def run(self, token: str, block: Block) -> int:
+    def run(self, token: str, number: int, trials: Sequence[DueThere]) -> int:
         """Run a block, once, and tell of its attempts as they end; how many there were."""
         if token in self._begun or self._laboratory is None:
             raise EnvironmentLacks("the laboratory was closed, or has run this block")
         self._begun.add(token)
-        number = 0
-        for made in self._laboratory.run(block):
-            number += 1
+        ended = 0
+        due = (Due(self._planned[each.trial], each.attempt, each.last, each.restart) for each in trials)
+        for made in self._laboratory.run(Block(number, tuple(due))):
+            ended += 1
             self._taken.clear()
-            ended = Ended(made.record, made.repeated, _sizes(made.files))
-            self._tell("ended", ended)
-            if ended.files:
+            record = RecordLine.of(replace(made.record, machine=machine_name()))
+            files = _sizes(made.files)
+            self._tell("ended", Ended(self._without_known(record), made.repeated, files))
+            if files:
                 self._taken.wait()
                 shutil.rmtree(made.files)
-        return number
+        return ended
 
     def taken(self) -> None:
         """The files of the latest attempt are stored elsewhere."""
@@ -141,7 +150,7 @@ class Station:
         self._tell("calibrated", reading)
 
     def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
-        self._tell("attempt_started", (planned.trial, attempt))
+        """Of no interest where there are many."""
 
     def _start(self) -> EnclosedLaboratory:
         """A fresh process in the place of an earlier one."""
@@ -155,10 +164,24 @@ class Station:
             self._laboratory = self._stack.enter_context(made)
             return self._laboratory
 
+    def _without_known(self, record: RecordLine) -> RecordLine:
+        """A list of what was asked for travels once."""
+        if record.requested_digest in self._requested:
+            return record._replace(requested_digest=None, requested=())
+        if record.requested_digest is not None:
+            self._requested.add(record.requested_digest)
+        return record
+
     def _tell(self, kind: str, content: object) -> None:
-        if self._topic:
-            message = {"sender": self._sender, "kind": kind, "content": to_bytes(content)}
-            self._worker.log_event(self._topic, message)
+        if self._outbox is not None:
+            self._outbox.put((kind, content))
+
+    def _send(self, topic: str, sender: str, told: list[tuple[str, Any]]) -> None:
+        self._worker.log_event(topic, {"sender": sender, "told": to_bytes(told)})
+
+    def _later(self, seconds: float, call: Callable[[], None]) -> None:
+        loop = self._worker.loop
+        loop.add_callback(loop.call_later, seconds, call)
 
 
 class EndsWithItsTask(WorkerPlugin):
@@ -212,8 +235,8 @@ def open_laboratory(task: LaboratoryTask) -> Opened:
     return station().open(task)
 
 
-def run_block(token: str, block: Block) -> int:
-    return station().run(token, block)
+def run_block(token: str, number: int, trials: Sequence[DueThere]) -> int:
+    return station().run(token, number, trials)
 
 
 def lacking_archives(parcels: list[Parcel]) -> list[Parcel]:

@@ -21,7 +21,6 @@ import msgspec
 
 from harness.input import jsontext, keys
 from harness.input.shown import shown
-from harness.model.condition import Condition
 from harness.model.soundness import MACHINE, unsound
 from harness.records import place_of
 from harness.run.runlines import each_line
@@ -54,13 +53,12 @@ class Attempts:
             dict
         )  # of a block, by how often it was restarted
         self._tried: set[str] = set()
+        self._condition = plan.numbered
         # Blocks in which an attempt at a condition failed by itself, and those in which the machine is blamed.
-        self._failed: defaultdict[Condition, set[int]] = defaultdict(set)
-        self._disturbed: defaultdict[Condition, set[int]] = defaultdict(set)
+        self._failed: defaultdict[int, set[int]] = defaultdict(set)
+        self._disturbed: defaultdict[int, set[int]] = defaultdict(set)
         self._calm_blocks: set[int] = set()  # in which some attempt counted
-        self._succeeded: defaultdict[Condition, set[int]] = defaultdict(
-            set
-        )  # in which an attempt at it counted
+        self._succeeded: defaultdict[int, set[int]] = defaultdict(set)  # in which an attempt at it counted
 
     def note(
         self,
@@ -86,11 +84,11 @@ class Attempts:
         self._tried.add(trial)
         if left_out is None:
             go.counted.add(trial)
-            self._succeeded[planned.condition].add(planned.block)
+            self._succeeded[self._condition[trial]].add(planned.block)
             self._calm_blocks.add(planned.block)
         else:
             blocks = self._disturbed if left_out in MACHINE else self._failed
-            blocks[planned.condition].add(planned.block)
+            blocks[self._condition[trial]].add(planned.block)
 
     def planned(self, trial: str) -> PlannedTrial:
         """The trial of the plan with that id."""
@@ -144,7 +142,7 @@ class Attempts:
         A page that times out each time must not cost all its attempts in every block. What the machine is blamed for
         says nothing of the page, unless others counted in that block: a page can starve the machine itself.
         """
-        condition = planned.condition
+        condition = self._condition[planned.trial]
         own = self._failed[condition] | (self._disturbed[condition] & self._calm_blocks)
         earlier = sum(block < planned.block for block in own)
         succeeded = any(block < planned.block for block in self._succeeded[condition])

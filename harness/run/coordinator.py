@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from harness.model.condition import Condition
 from harness.model.engine import Engine
-from harness.records import Record
+from harness.records import RecordLine
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS
 from harness.run.directory import RunDirectory
+from harness.run.dispatch import Dispatch
 from harness.run.listener import Listener, Summary
 from harness.run.looks import Enough
 from harness.run.standing import Standing
@@ -35,10 +34,9 @@ class Coordinator:
         self._hopeless: set[Condition] = set()
         self.left = self.standing.left
         self.summary = Summary(len(run.plan.trials) - len(self.left))
-        if self.left and take_looks(run, self.standing, self.left[0].block, enough):
-            self.left = self._needed(self.left)
-        by_block = itertools.groupby(self.left, lambda planned: planned.block)
-        self._by_block = {number: tuple(trials) for number, trials in by_block}
+        if self.left:
+            self.take_looks(self.left[0].block)
+        self._untold = {planned.trial for planned in self.left}
 
     def begin(self, environment: Mapping[str, Any], lacking: Mapping[Engine, str]) -> None:
         """Store what a laboratory is made on and with, and warn of the engines that it lacks.
@@ -52,10 +50,9 @@ class Coordinator:
 
     def blocks(self) -> Iterator[Block]:
         """What is left, block by block. The next one is asked for when a block has been run: looks are between."""
-        for number, trials in itertools.groupby(self.left, lambda planned: planned.block):
+        for number in dict.fromkeys(planned.block for planned in self.left):
             self.take_looks(number)
-            needed = self._needed(list(trials))
-            if needed:
+            if self.standing.left_of(number):
                 yield self.due(number)
 
     def due(self, number: int, machine: str | None = None) -> Block:
@@ -63,49 +60,67 @@ class Coordinator:
         self.standing.attempts.take(number, machine)
         return Block(number, tuple(map(self._due, self.standing.left_of(number))))
 
-    def next_block(self, number: int, machine: str) -> Block | None:
-        """`due`, after the looks before the block; None when they left nothing of it."""
-        self.take_looks(number)
-        self._needed(self._by_block.pop(number, ()))  # tells of those that are not, once
-        return self.due(number, machine) if self.standing.left_of(number) else None
+    def next_block(
+        self, dispatch: Dispatch, place: str, present: Collection[str], now_s: float
+    ) -> Block | None:
+        """What one of several places is to run now, after the looks before it; None when it has to wait, or nothing is
+        left. `present` are the places that there are.
+        """
+        look = dispatch.look_to_take()
+        if look is not None:
+            self.take_looks(look)
+            dispatch.look_again()
+        number = dispatch.next_for(place, present, now_s)
+        if number is None:
+            return None
+        block = self.due(number, place)
+        dispatch.began(place, number, len(block.trials), now_s)
+        return block
 
     def take_looks(self, block: int) -> None:
         """Take the looks that are due before a block, all earlier ones being finished."""
-        take_looks(self.run, self.standing, block, self._enough)
+        if take_looks(self.run, self.standing, block, self._enough):
+            needed = [planned for planned in self.left if self.standing.looks.needs(planned)]
+            stopped = len(self.left) - len(needed)
+            self.left = needed
+            self.summary.not_needed += stopped
+            self._listener.trials_not_run(stopped)
 
     def store(self, made: Made) -> None:
         """Store an attempt; it is on disk when this returns."""
-        self.store_all((made,))
+        self.store_all([(RecordLine.of(made.record), made.repeated)])
 
-    def store_all(self, many: Sequence[Made]) -> None:
-        """Store attempts with one flush. One that is stored already, or comes after one that counts, is left alone."""
-        new = [self._restarted(made) for made in many if self._noted(made.record)]
-        self.run.append(*(made.record for made in new))
-        for made in new:
-            self._told(made)
+    def store_all(self, many: Iterable[tuple[RecordLine, bool]]) -> None:
+        """Store attempts with one flush, each with whether another one at its trial follows.
 
-    def _restarted(self, made: Made) -> Made:
-        restart = self.standing.attempts.restart_of(made.record.attempt)
-        return replace(made, record=replace(made.record, restart=restart)) if restart else made
+        One that is stored already, or comes after one that counts, is left alone.
+        """
+        new = [(record, repeated) for record, repeated in many if self._noted(record)]
+        self.run.append_lines([record for record, _ in new])
+        for record, repeated in new:
+            self._told(record, repeated=repeated)
 
-    def _noted(self, record: Record) -> bool:
-        trial, attempt = record.planned.trial, record.attempt
+    def _noted(self, record: RecordLine) -> bool:
         try:
-            self.standing.attempts.note(trial, attempt, record.left_out, machine=record.place)
+            self.standing.attempts.note(record.trial, record.attempt, record.left_out, machine=record.place)
         except ValueError as error:
             self._listener.warned(f"an attempt is not stored: {error}")
             return False
         return True
 
-    def _told(self, made: Made) -> None:
-        record = made.record
-        self.summary.add(record, repeated=made.repeated)
+    def _told(self, record: RecordLine, *, repeated: bool) -> None:
+        planned = self.standing.attempts.planned(record.trial)
+        if not repeated:
+            if record.trial not in self._untold:
+                return  # a block was run again elsewhere, which is no progress
+            self._untold.remove(record.trial)
+        self.summary.add(record.left_out, repeated=repeated)
         if record.left_out == ENGINE_MISSING:
             self._listener.trials_not_run(1)
-        elif made.repeated:
-            self._listener.attempt_repeated(record)
+        elif repeated:
+            self._listener.attempt_repeated(planned, record)
         else:
-            self._listener.trial_ended(record)
+            self._listener.trial_ended(planned, record)
 
     def preparing(self, what: str) -> None:
         self._listener.preparing(what)
@@ -124,15 +139,6 @@ class Coordinator:
     def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
         self._listener.attempt_started(planned, attempt)
 
-    def _needed(self, trials: Sequence[PlannedTrial]) -> list[PlannedTrial]:
-        """Those that no look stopped."""
-        needed = [planned for planned in trials if self.standing.looks.needs(planned)]
-        stopped = len(trials) - len(needed)
-        self.summary.not_needed += stopped
-        if stopped:
-            self._listener.trials_not_run(stopped)
-        return needed
-
     def _due(self, planned: PlannedTrial) -> Due:
         attempts, condition = self.standing.attempts, planned.condition
         if attempts.is_hopeless(planned) and condition not in self._hopeless:
@@ -144,7 +150,7 @@ class Coordinator:
         attempt = attempts.next_of(planned)
         if attempt is None:
             raise AssertionError(f"trial {planned.trial} is finished")
-        return Due(planned, attempt, attempts.last_of(planned, attempt))
+        return Due(planned, attempt, attempts.last_of(planned, attempt), attempts.restart_of(attempt))
 
 
 def take_looks(run: RunDirectory, standing: Standing, block: int, enough: Enough | None) -> bool:

@@ -8,7 +8,7 @@ import contextlib
 import fcntl
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,11 @@ from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import one_line
 from harness.model.engine import Engine
-from harness.model.observation import Observation
-from harness.records import Record
+from harness.records import Record, RecordLine
 from harness.run.standing import LOOKS, RECORDS, Standing
 from harness.study.companions import KEPT, PUBLISHED
 from harness.study.plan import Plan
-from harness.system.files import append_line, append_lines, drop_cut_line, write_whole
+from harness.system.files import append_line, append_text, drop_cut_line, write_whole
 
 ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"
 MACHINES_SCHEMA = 1
@@ -85,16 +84,17 @@ class RunDirectory:
         return Counter((str(record.get("outcome")), str(record.get("reason") or "")) for record in records)
 
     def append(self, *records: Record) -> None:
-        """Store records and flush them to disk before returning; before them, what their pages asked for, if that is
-        new.
-        """
+        """Store records and flush them to disk before returning."""
+        self.append_lines([RecordLine.of(record) for record in records])
+
+    def append_lines(self, records: Sequence[RecordLine]) -> None:
+        """The same for their lines; before them, what their pages asked for, if that is new."""
         for record in records:
-            seen = record.observation
-            digest = seen.requested_digest if isinstance(seen, Observation) else None
+            digest = record.requested_digest
             if digest is not None and digest not in self._requested_digests:
-                append_line(self.requested_path, {"digest": digest, "urls": seen.requested})
+                append_line(self.requested_path, {"digest": digest, "urls": record.requested})
                 self._requested_digests.add(digest)
-        append_lines(self.records_path, (record.to_json() for record in records))
+        append_text(self.records_path, "".join(record.text for record in records))
 
     def append_look(self, look: Mapping[str, Any]) -> None:
         append_line(self.looks_path, look)

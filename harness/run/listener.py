@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
-from harness.records import Record
+from harness.records import RecordLine
 from harness.run.work import Watcher
+from harness.study.plan import PlannedTrial
 
 
 class Listener(Watcher, Interface):
@@ -16,10 +17,10 @@ class Listener(Watcher, Interface):
     def of_lane(self, lane: int) -> Watcher:
         """What is told of a lane."""
 
-    def attempt_repeated(self, record: Record) -> None:
+    def attempt_repeated(self, planned: PlannedTrial, record: RecordLine) -> None:
         """An attempt does not count, and the next one follows."""
 
-    def trial_ended(self, record: Record) -> None:
+    def trial_ended(self, planned: PlannedTrial, record: RecordLine) -> None:
         """The last attempt at a trial has ended."""
 
     def trials_not_run(self, count: int) -> None:
@@ -38,14 +39,14 @@ class Summary:
         default_factory=Counter
     )  # trials without a result, by the reason of the last attempt
 
-    def add(self, record: Record, *, repeated: bool) -> None:
-        """An attempt has ended; `repeated` when another one at its trial follows."""
+    def add(self, left_out: str | None, *, repeated: bool) -> None:
+        """An attempt has ended, see `Record`; `repeated` when another one at its trial follows."""
         if repeated:
             self.repeated += 1
-        elif record.left_out is None:
+        elif left_out is None:
             self.counted += 1
         else:
-            self.without[record.left_out] += 1
+            self.without[left_out] += 1
 
     def __str__(self) -> str:
         """`48 trials counted, 5 attempts repeated, 1 trial without a result (1 page-timeout)`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 
 from rich.console import Console
@@ -10,39 +11,58 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from harness.input.shown import printable
 from harness.model.kind import Kind
-from harness.model.metrics import main_metric
 from harness.outcome import Outcome
-from harness.records import Record, lane_name
+from harness.records import RecordLine, lane_name
 from harness.study.plan import PlannedTrial
 from harness.testbed.calibration import Calibration
 
 FIGURES = {Kind.LOAD: "{:,.0f} ms", Kind.USERS: "{:,.1f} pages/s", Kind.REQUESTS: "{:,.0f} requests/s"}
 WAITING_EVERY_S = 10  # a line of a log
+LINES_PER_S = 20
 
 
-def figure_of(record: Record) -> str:
+def figure_of(planned: PlannedTrial, record: RecordLine) -> str:
     """The main metric of a record and why it does not count, or how the attempt ended instead."""
-    figure = getattr(record.observation, main_metric(record.kind))
-    if record.outcome is not Outcome.OK or figure is None:
+    if record.outcome is not Outcome.OK or record.figure is None:
         return printable(f"{record.outcome}: {record.reason}")
-    return FIGURES[record.kind].format(figure) + (f", left out: {record.left_out}" if record.left_out else "")
+    figure = FIGURES[planned.condition.kind].format(record.figure)
+    return figure + (f", left out: {record.left_out}" if record.left_out else "")
 
 
-def named(record: Record) -> str:
+def named(planned: PlannedTrial, record: RecordLine) -> str:
     """`trial 00012 attempt 2: dummy-2012 plain ...: 1,234 ms`."""
-    attempt = f" attempt {record.attempt}"
-    lane = "" if record.lane is None else f", {lane_name(record.lane)}"
-    return f"trial {record.planned.trial}{attempt}{lane}: {record.planned.condition}: {figure_of(record)}"
+    on = "" if record.place is None else f", {record.place}"
+    return f"trial {record.trial} attempt {record.attempt}{on}: {planned.condition}: {figure_of(planned, record)}"
+
+
+class LineLimit:
+    """Lines of attempts that a person can read: many machines end more of them."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._lines = 0
+
+    def allows_one(self) -> bool:
+        """Whether there is room for another line in this second."""
+        second = int(time.monotonic())
+        if second != self._second:
+            self._second, self._lines = second, 0
+        self._lines += 1
+        return self._lines <= LINES_PER_S
 
 
 class PlainProgress:
-    """A line per attempt, for logs and pipes. `of` stands before what is told of a lane."""
+    """A line per attempt, for logs and pipes, but not more than can be read.
+
+    `of` stands before what is told of a lane.
+    """
 
     def __init__(self, console: Console, total: int, done: int, of: str = "") -> None:
         self._console = console
         self._total = total
         self._done = done
         self._of = of
+        self._limit = LineLimit()
 
     def of_lane(self, lane: int) -> PlainProgress:
         """The watcher of a lane."""
@@ -66,16 +86,18 @@ class PlainProgress:
     def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
         pass
 
-    def attempt_repeated(self, record: Record) -> None:
-        self._console.print(f"{named(record)}; once more", markup=False)
+    def attempt_repeated(self, planned: PlannedTrial, record: RecordLine) -> None:
+        if self._limit.allows_one():
+            self._console.print(f"{named(planned, record)}; once more", markup=False)
 
-    def trial_ended(self, record: Record) -> None:
+    def trial_ended(self, planned: PlannedTrial, record: RecordLine) -> None:
         self._done += 1
-        lane = "" if record.lane is None else f"{lane_name(record.lane)}: "
+        if not self._limit.allows_one() and self._done != self._total:
+            return
+        on = "" if record.place is None else f"{record.place}: "
         again = f"attempt {record.attempt}: " if record.attempt > 1 else ""
-        self._console.print(
-            f"{self._done}/{self._total} {lane}{record.planned.condition}: {again}{figure_of(record)}"
-        )
+        figure = figure_of(planned, record)
+        self._console.print(f"{self._done}/{self._total} {on}{planned.condition}: {again}{figure}")
 
     def trials_not_run(self, count: int) -> None:
         self._done += count
@@ -91,6 +113,7 @@ class BarProgress:
         self._progress = progress
         self._task = task
         self._lanes: dict[int, str] = {}
+        self._limit = LineLimit()
 
     def of_lane(self, lane: int) -> LaneOfBar:
         """The watcher of a lane."""
@@ -118,13 +141,14 @@ class BarProgress:
     def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
         self.preparing(_attempt(planned, attempt))
 
-    def attempt_repeated(self, record: Record) -> None:
-        self._progress.console.print(f"{named(record)}; once more", markup=False)
+    def attempt_repeated(self, planned: PlannedTrial, record: RecordLine) -> None:
+        if self._limit.allows_one():
+            self._progress.console.print(f"{named(planned, record)}; once more", markup=False)
 
-    def trial_ended(self, record: Record) -> None:
-        if record.left_out is not None or record.attempt > 1:
-            self._progress.console.print(named(record), markup=False)
-        self._progress.update(self._task, advance=1, last=figure_of(record)[:40])
+    def trial_ended(self, planned: PlannedTrial, record: RecordLine) -> None:
+        if (record.left_out is not None or record.attempt > 1) and self._limit.allows_one():
+            self._progress.console.print(named(planned, record), markup=False)
+        self._progress.update(self._task, advance=1, last=figure_of(planned, record)[:40])
 
     def trials_not_run(self, count: int) -> None:
         self._progress.update(self._task, advance=count)

@@ -52,11 +52,16 @@ class Repeating:
         """Run what is left of a trial; raises TestbedFailed when the testbed fails again and again."""
         lack = self._made.lacking.get(due.planned.condition.engine)
         if lack:
-            missing = replace(not_run(due.planned, lack), attempt=due.attempt, left_out=ENGINE_MISSING)
+            missing = replace(
+                not_run(due.planned, lack),
+                attempt=due.attempt,
+                left_out=ENGINE_MISSING,
+                restart=due.restart,
+            )
             yield Made(missing, repeated=False, files=self._folder(missing))
             return
         for attempt in range(due.attempt, due.last + 1):
-            record = self._attempt(due.planned, attempt)
+            record = replace(self._attempt(due.planned, attempt), restart=due.restart)
             repeated = record.left_out is not None and attempt < due.last
             yield Made(record, repeated=repeated, files=self._folder(record))
             self._failures.add(record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,9 @@ from typing import Any
 
 from harness.model.engine import Engine
 from harness.records import lane_name
-from harness.run.agenda import Agenda
 from harness.run.coordinator import Coordinator
 from harness.run.directory import RunDirectory
+from harness.run.dispatch import Dispatch
 from harness.run.labprocess import CALIBRATED, DONE, ENTERED, MADE, READY, Assignment
 from harness.run.lanes import Lane
 from harness.run.listener import Listener, Summary
@@ -76,29 +77,29 @@ class SideBySide:
         self._coordinator = coordinator
         self._lanes = {each.number: each for each in lanes}
         self._divided = [{"lane": each.number, "cpus": list(each.lane.cpus)} for each in lanes]
-        begun_on = coordinator.standing.attempts.begun_on
-        owners = {(lane_name(number),): number for number in self._lanes}
-        blocks = dict.fromkeys(planned.block for planned in coordinator.left)
-        self._agenda = Agenda(
-            blocks, {each: owners[on] for each in blocks if (on := begun_on(each)) in owners}
-        )
+        self._dispatch = Dispatch(coordinator.standing, doubles=False)
         self._is_described = False
 
     def run(self) -> None:
         """Until every block has ended; raises what the last lane failed of when that comes first."""
-        while not self._agenda.all_ended:
+        while self._dispatch.left:
             for lane in speaking(self._lanes.values()):
                 self._unless_lost(lane, self._hear)
-            for lane in tuple(self._lanes.values()):
-                if lane.is_ready and not lane.is_running:
-                    self._unless_lost(lane, self._hand_out)
+            asked = 0
+            while asked != len(
+                self._lanes
+            ):  # what a lane leaves that is lost here is for those before it, too
+                asked = len(self._lanes)
+                for lane in tuple(self._lanes.values()):
+                    if lane.is_ready and not lane.is_running:
+                        self._unless_lost(lane, self._hand_out)
 
     def _unless_lost(self, lane: RunningLane, do: Callable[[RunningLane], None]) -> None:
         try:
             do(lane)
         except LaneLostError as lost:
             del self._lanes[lane.number]
-            self._agenda.put_back(lane.number)
+            self._end(lane)
             if not self._lanes:
                 raise lost.failure from lost
             self._coordinator.warned(f"lane {lane.number} has ended, the others go on: {lost}")
@@ -111,7 +112,7 @@ class SideBySide:
             self._coordinator.store(replace(content, record=replace(content.record, lane=lane.number)))
             lane.go_on()
         elif kind == DONE:
-            self._agenda.end(lane.number)
+            self._end(lane)
         elif kind == CALIBRATED:
             (reading,) = content
             self._coordinator.run.append_calibration({**reading.to_json(), "lane": lane.number})
@@ -127,12 +128,11 @@ class SideBySide:
 
     def _hand_out(self, lane: RunningLane) -> None:
         """Give a lane that is idle its next block, if there is one for it that need not wait for a look."""
-        while (number := self._agenda.candidate(lane.number, self._lanes)) is not None:
-            if self._coordinator.standing.looks.due(number) and not self._agenda.is_next(number):
-                return
-            self._agenda.begin(lane.number, number)
-            block = self._coordinator.next_block(number, lane_name(lane.number))
-            if block is not None:
-                lane.start(block)
-                return
-            self._agenda.end(lane.number)
+        lanes = [lane_name(number) for number in self._lanes]
+        block = self._coordinator.next_block(self._dispatch, lane_name(lane.number), lanes, time.monotonic())
+        if block is not None:
+            lane.start(block)
+
+    def _end(self, lane: RunningLane) -> None:
+        """The lane is at its block no more."""
+        self._dispatch.ended(lane_name(lane.number), time.monotonic())

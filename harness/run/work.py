@@ -19,11 +19,15 @@ from harness.testbed.calibration import Calibration
 
 @dataclass(frozen=True)
 class Due:
-    """A trial that is due: the number of its next attempt, and of the last one that it may have."""
+    """A trial that is due: the number of its next attempt, and of the last one that it may have.
+
+    `restart`: how often its block was begun again before.
+    """
 
     planned: PlannedTrial
     attempt: int
     last: int
+    restart: int = 0
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,13 @@ class Plan:
         """Every condition of the plan."""
         return frozenset(self._shared)
 
+    @cached_property
+    def numbered(self) -> Mapping[str, int]:
+        """Of every trial, by its id, the number of its condition: equal ones have the same."""
+        numbers: dict[Condition, int] = {}
+        known = {id(condition): numbers.setdefault(condition, len(numbers)) for condition in self._shared}
+        return {trial.trial: known[id(trial.condition)] for trial in self.trials}
+
     @property
     def conditions(self) -> int:
         return len(self.distinct)

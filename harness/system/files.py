@@ -20,7 +20,12 @@ def append_line(path: Path, data: Mapping[str, Any]) -> None:
 
 def append_lines(path: Path, many: Iterable[Mapping[str, Any]]) -> None:
     """Append JSON lines and flush them to disk, once; on failure the file is as it was before."""
-    lines = "".join(json.dumps(data) + "\n" for data in many).encode()
+    append_text(path, "".join(json.dumps(data) + "\n" for data in many))
+
+
+def append_text(path: Path, text: str) -> None:
+    """Append whole lines with one write and flush them to disk; on failure the file is as it was before."""
+    lines = text.encode()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
         before = os.fstat(descriptor).st_size

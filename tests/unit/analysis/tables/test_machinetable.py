@@ -45,6 +45,34 @@ def test_every_machine_has_a_row(tmp_path: Path) -> None:
     assert {row[0].text for row in readings.rows} == {"lab-a", "lab-b"}
 
 
+def test_the_latest_reading_of_each_link_of_a_machine_says_whether_it_was_right(tmp_path: Path) -> None:
+    folder = run_on_two(tmp_path / "run")
+    path = folder / "calibration.jsonl"
+    readings = [json.loads(line) for line in path.read_text().splitlines()]
+    links = sorted({each["link"]["name"] for each in readings})
+    first = next(each for each in readings if each["machine"] == "lab-b")
+    # The first link of b was off and then right, another one was right and then off.
+    other = {**first, "link": {**first["link"], "name": "other"}}
+    made = [*readings, {**first, "ok": False}, {**first, "ok": True}, other, {**other, "ok": False}]
+    path.write_text("".join(json.dumps(each) + "\n" for each in made))
+    table = machines(evaluate([load(folder)]))
+    assert table is not None
+    column = table.head.index("Links")
+    assert {row[1].text: row[column].text for row in table.rows} == {
+        "lab-a": f"{len(links)} within tolerance",
+        "lab-b": "off: other",
+    }
+
+
+def test_two_runs_in_folders_of_one_name_have_rows_of_their_own(tmp_path: Path) -> None:
+    runs = [load(run_on_two(tmp_path / parent / "run")) for parent in ("one", "two")]
+    table = machines(evaluate(runs))
+    assert table is not None
+    column = table.head.index("Links")
+    assert len(table.rows) == 4
+    assert all("within tolerance" in row[column].text for row in table.rows)
+
+
 def test_a_run_on_one_machine_has_no_such_table(tmp_path: Path) -> None:
     results = evaluate([load(Synthetic(trials=3).write(tmp_path / "run"))])
     assert machines(results) is None

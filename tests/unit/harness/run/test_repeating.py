@@ -9,7 +9,7 @@ import pytest
 from harness.errors import TestbedFailed
 from harness.model.observation import Observation
 from harness.outcome import Outcome
-from harness.records import Record
+from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.listener import Summary
 from harness.run.progress import figure_of, named
@@ -55,11 +55,11 @@ def test_three_trials_in_a_row_end_a_run_and_an_attempt_between_does_not() -> No
 def test_the_summary_counts_trials_and_repeated_attempts() -> None:
     summary = Summary(already=2)
     assert str(summary) == "0 trials counted (2 were finished before)"
-    summary.add(record(FIRST, 1, BUSY), repeated=True)
-    summary.add(record(FIRST, 2, None), repeated=False)
+    summary.add(BUSY, repeated=True)
+    summary.add(None, repeated=False)
     assert str(Summary(0, summary.counted, summary.repeated)) == "1 trial counted, 1 attempt repeated"
     for left_out in (BUSY, BUSY, ENGINE_MISSING):
-        summary.add(record(SECOND, 3, left_out), repeated=False)
+        summary.add(left_out, repeated=False)
     summary.not_needed = 1
     assert str(summary) == (
         "1 trial counted, 1 attempt repeated, 3 trials without a result (2 busy-machine, 1 engine-missing), "
@@ -68,8 +68,8 @@ def test_the_summary_counts_trials_and_repeated_attempts() -> None:
 
 
 def test_a_line_says_which_attempt_and_why_it_does_not_count() -> None:
-    assert figure_of(record(FIRST, 1, None)) == "100 ms"
-    assert figure_of(FAILED) == "testbed-failed: it died"
-    line = named(record(FIRST, 2, BUSY))
+    assert figure_of(FIRST, RecordLine.of(record(FIRST, 1, None))) == "100 ms"
+    assert figure_of(FIRST, RecordLine.of(FAILED)) == "testbed-failed: it died"
+    line = named(FIRST, RecordLine.of(record(FIRST, 2, BUSY)))
     assert line.startswith(f"trial 00001 attempt 2: {FIRST.condition}: ")
     assert line.endswith("100 ms, left out: busy-machine")

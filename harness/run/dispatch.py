@@ -1,9 +1,10 @@
-"""Which block a machine is given next. Pure: the time is passed in.
+"""Which block a machine is given next, where several run blocks side by side. Pure: the time is passed in.
 
-A machine goes on with a block that it began itself. Else it gets the next block that nobody began, then one that
-another machine began and left behind when it went away, which is begun again as a whole. At the end, when nothing else
-is left, a machine that has nothing to do also begins a block that a slower one will not end soon; whoever ends first
-ends the block.
+Machines here are those of a cluster, or the lanes of one machine. A machine goes on with a block that it began itself:
+what is compared stands in a block, and no two machines are quite alike. Else it gets the next block that nobody began,
+then one that another machine began and left behind when it went away, which is begun again as a whole. In a cluster, at
+the end, when nothing else is left, a machine that has nothing to do also begins a block that a slower one will not end
+soon; whoever ends first ends the block.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ class Running:
 
 
 class Dispatch:
-    """The blocks that are left, and who is at which."""
+    """The blocks that are left, and who is at which. `doubles`: whether two may be at one block at the end."""
 
-    def __init__(self, standing: Standing) -> None:
+    def __init__(self, standing: Standing, *, doubles: bool) -> None:
         self._standing = standing
+        self._doubles = doubles
         self._running: dict[str, Running] = {}
         self._pace_s: dict[str, float] = {}  # of a machine: how long a trial of its latest whole block took
         self.left: list[int] = []
@@ -98,7 +100,7 @@ class Dispatch:
 
     def _slow_one(self, machine: str, now_s: float) -> int | None:
         """The block of another machine that will take much longer there than a whole one here."""
-        if machine not in self._pace_s:
+        if not self._doubles or machine not in self._pace_s:
             return None
         blocks = [running.block for running in self._running.values()]
         late = [

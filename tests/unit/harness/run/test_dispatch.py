@@ -7,8 +7,8 @@ from collections.abc import Collection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cluster.dispatch import Dispatch
 from harness.run.attempts import Attempts
+from harness.run.dispatch import Dispatch
 from harness.run.looks import Looks
 from harness.run.standing import Standing
 from harness.study.plan import Plan
@@ -21,9 +21,9 @@ ALL = ("a", "b", "c")
 class Floor:
     """Machines that run what they are given, when they are told to. A trial takes a second, or more."""
 
-    def __init__(self, plan: Plan = PLAN) -> None:
+    def __init__(self, plan: Plan = PLAN, *, doubles: bool = True) -> None:
         self.standing = Standing(plan, Attempts(plan), Looks(plan))
-        self.dispatch = Dispatch(self.standing)
+        self.dispatch = Dispatch(self.standing, doubles=doubles)
         self.at: dict[str, list[tuple[str, int]]] = {}
         self.made: list[tuple[str, int, str]] = []
         self.now_s = 0.0
@@ -100,6 +100,18 @@ def test_at_the_end_a_slow_machine_is_not_waited_for() -> None:
     assert floor.dispatch.is_over(1)
     floor.ends_trials("a")  # late: stored, and nothing is counted twice
     assert floor.dispatch.left == []
+
+
+def test_lanes_wait_for_each_other() -> None:
+    floor = Floor(doubles=False)
+    floor.begins("a")
+    for _ in range(5):
+        floor.begins("b")
+        floor.ends_trials("b")
+        floor.leaves("b")
+    assert floor.begins("b") is None
+    floor.leaves("a")
+    assert floor.begins("b", ("b",)) == 1  # a has gone
 
 
 def test_blocks_behind_a_look_wait_for_it() -> None:

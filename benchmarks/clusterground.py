@@ -1,0 +1,165 @@
+"""A cluster on this machine whose workers only wait, for `benchmarks/cluster.py`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from harness.cli.console import PlainConsole
+from harness.cluster.address import SchedulerAddress
+from harness.cluster.connection import HUNG_S
+from harness.cluster.running import ClusterChoice, run_study_on
+from harness.records import RecordLine
+from harness.run.directory import open_run
+from harness.run.progress import PlainProgress
+from harness.study.plan import Plan, PlannedTrial, make_plan
+from harness.study.study import Study
+from harness.study.studyfile import parse_study
+from sites.archive import Response, write_archive
+from sites.warc import About
+
+PORT = 28787
+URL = f"tcp://127.0.0.1:{PORT}"
+PROTOCOLS = 5
+FEW = 2  # links: times PROTOCOLS, the trials of a block
+SETTINGS = {
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
+    "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "1000",
+    "DASK_LOGGING__DISTRIBUTED": "error",
+}
+STUDY = """
+name = "waiting"
+pages = ["page"]
+protocols = ["http1-close", "http1", "https1-close", "https1", "h2"]
+trials = {{least = {blocks}, attempts = 3}}
+aa = false
+seed = 1
+"""
+LINK = """
+[[links]]
+down_mbps = {}
+rtt_ms = 20
+"""
+
+
+class Ground:
+    """A folder with an archive, a scheduler and workers, each of them a process."""
+
+    def __init__(self, folder: Path, wait_s: float, log: Path | None = None) -> None:
+        self.folder = folder
+        self.environment = {
+            **os.environ,
+            **SETTINGS,
+            "COLDLOAD_CACHE": str(folder / "cache"),
+            "COLDLOAD_ARCHIVES": str(folder / "archives"),
+            "WAITING_S": str(wait_s),
+            **({"WAITING_LOG": str(log)} if log else {}),
+        }
+        page = Response("https://site.example/", 200, (("Content-Type", "text/html"),), b"<p>a page")
+        write_archive(folder / "archives", "page", About(page.url, "a benchmark", "", ()), [page])
+
+    def start(self, *words: str, **variables: str) -> subprocess.Popen[bytes]:
+        """A program beside this interpreter."""
+        environment = {**self.environment, **variables}
+        with (self.folder / f"{words[0]}.log").open("ab") as log:
+            program = Path(sys.executable).with_name(words[0])
+            return subprocess.Popen(
+                [str(program), *words[1:]], env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def scheduler(self) -> subprocess.Popen[bytes]:
+        return self.start("dask", "scheduler", "--host", URL, "--dashboard-address", "127.0.0.1:0")
+
+    def worker(self, number: int, *, nanny: bool = False) -> subprocess.Popen[bytes]:
+        return self.start(
+            *("dask", "worker", URL, "--nthreads", "1", "--resources", "lab=1", "--memory-limit", "0"),
+            *("--no-dashboard", "--local-directory", str(self.folder / "dask"), "--death-timeout", "5"),
+            *("--preload", "benchmarks.waitinglab", "--nanny" if nanny else "--no-nanny"),
+            COLDLOAD_MACHINE=f"lab-{number:02d}",
+        )
+
+
+@contextlib.contextmanager
+def ended(processes: list[subprocess.Popen[bytes]]) -> Iterator[None]:
+    """The processes, and what they started, are gone after the block."""
+    try:
+        yield
+    finally:
+        for process in processes:
+            kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """It and its whole session."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def study_of(blocks: int, links: int) -> tuple[Study, str, Plan]:
+    text = STUDY.format(blocks=blocks) + "".join(map(LINK.format, range(1, links + 1)))
+    study = parse_study(text, "waiting.toml")
+    return study, text, make_plan(study, 1)
+
+
+class Meter(PlainProgress):
+    """Notes the time, and the processor time of this process and another one, at the first trial and at the last."""
+
+    def __init__(self, folder: Path, total: int, other: int | None = None) -> None:
+        file = (folder / "progress.log").open("a")
+        super().__init__(
+            PlainConsole(file=file, width=200, highlight=False, soft_wrap=True, emoji=False), total, 0
+        )
+        self._other = psutil.Process(other) if other is not None else None
+        self._began: tuple[float, ...] | None = None
+        self._total_trials = total
+        self._ended = 0
+        self.trials = self.seconds = self.cpu_s = self.other_cpu_s = 0.0
+
+    def trial_ended(self, planned: PlannedTrial, record: RecordLine) -> None:
+        super().trial_ended(planned, record)
+        self._ended += 1
+        if self._began is None:
+            self._began = self._now()
+        elif self._ended == self._total_trials:
+            self.trials, self.seconds, self.cpu_s, self.other_cpu_s = (
+                now - before for now, before in zip(self._now(), self._began, strict=True)
+            )
+
+    def _now(self) -> tuple[float, ...]:
+        other_s = sum(self._other.cpu_times()[:2]) if self._other is not None else 0.0
+        return self._ended, time.monotonic(), time.process_time(), other_s
+
+
+def conduct(
+    folder: Path, blocks: int, links: int = FEW, hung_s: float = HUNG_S, scheduler: int | None = None
+) -> Meter:
+    """Run, or go on with, the study of waiting trials."""
+    study, text, plan = study_of(blocks, links)
+    where = ClusterChoice(SchedulerAddress.parse(URL), hung_s=hung_s)
+    meter = Meter(folder, len(plan.trials), scheduler)
+    with open_run(folder / "run", text, plan) as run:
+        run_study_on(where, study, run, folder / "archives", meter)
+    return meter
+
+
+def records(run: Path) -> list[dict[str, Any]]:
+    path = run / "records.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def whole_lines(run: Path) -> bytes:
+    """The records that are stored by now; a last line may be under way."""
+    path = run / "records.jsonl"
+    data = path.read_bytes() if path.exists() else b""
+    return data[: data.rfind(b"\n") + 1]
