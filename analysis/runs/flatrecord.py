@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Any
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 from analysis.runs.runfields import LARGEST, check_number, optional, required, workload_in
 from harness.errors import RecordsError
@@ -26,6 +26,7 @@ LINK_COLUMNS = {
     "queue_up_bytes": "queue_up_bytes",
 }
 SMALLEST_MS = 1e-3  # of a load
+MOST_SHAPES = 1000  # that are remembered
 OF_A_RECORD = (
     "schema",
     "trial",
@@ -72,6 +73,8 @@ def _others_of(kind: Kind) -> tuple[tuple[str, Unit], ...]:
 def kind_of(data: Mapping[str, Any], above: Kind | None, where: str) -> Kind:
     """What the record is of, which is what those above it are of; records of older versions are of loads."""
     name = optional(data, "kind", str, where) or Kind.LOAD.value
+    if name == above:
+        return above
     if name not in list(Kind):
         raise RecordsError(
             f"{where}: kind is {shown(name)}; this version knows {', '.join(Kind)}: read the run with the version that "
@@ -146,23 +149,63 @@ def _flat_workload(condition: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def flat_record(data: Mapping[str, Any], kind: Kind, where: str) -> dict[str, Any]:
     """What was observed, its metrics checked; nested counts and readings as columns of their own."""
-    flat = {_free(key): value for key, value in data.items() if not isinstance(value, dict | list)}
+    return FlatRecords().row(data, kind, where)
+
+
+class _Shape(NamedTuple):
+    """What records share that have the same keys with values of the same types: these are right for their metrics."""
+
+    keys: tuple[str, ...]  # of values that are columns as they are
+    columns: tuple[str, ...]  # the names of these columns
+    numbers: tuple[str, ...]  # the keys of the metrics that are there and numbers
+
+
+class FlatRecords:
+    """Makes records flat. Of those of one shape the first is checked key by key, as most are of few shapes."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[tuple[Any, ...], _Shape] = {}
+
+    def row(self, data: Mapping[str, Any], kind: Kind, where: str) -> dict[str, Any]:
+        """`flat_record`."""
+        key = kind, *data, *map(type, data.values())
+        shape = self._shapes.get(key)
+        if shape is None:
+            _check_metrics(data, kind, where)
+            if len(self._shapes) >= MOST_SHAPES:
+                self._shapes.clear()
+            shape = self._shapes[key] = _shape_of(data, kind)
+        elif any(not -LARGEST <= data[number] <= LARGEST for number in shape.numbers):
+            _check_metrics(data, kind, where)  # which says what is wrong
+        load = data.get("plt_ms")
+        if load is not None and 0 < load < SMALLEST_MS:
+            raise RecordsError(
+                f"{where}: plt_ms is {shown(load)}; no page loads in less than {SMALLEST_MS:g} ms"
+            )
+        flat = dict(zip(shape.columns, [data[key] for key in shape.keys], strict=True))
+        for key in COUNTED:
+            if isinstance(data.get(key), dict):
+                flat[key] = ", ".join(f"{name} {count}" for name, count in sorted(data[key].items()))
+        if isinstance(data.get("errors"), dict):
+            flat["error_count"] = sum(count for count in data["errors"].values() if _is_count(count))
+        if isinstance(data.get("link_reading"), dict):
+            flat |= _leaves(data["link_reading"], "link_reading")
+        return flat
+
+
+def _check_metrics(data: Mapping[str, Any], kind: Kind, where: str) -> None:
+    """RecordsError for a metric that is none."""
     for key in numbers_of(kind):
         check_number(data, key, where)
     for key, unit in _others_of(kind):
         if data.get(key) is not None and not unit.is_of(data[key]):
             raise RecordsError(f"{where}: {key} is {shown(data[key])}; expected: {unit}, or null")
-    load = data.get("plt_ms")
-    if load is not None and 0 < load < SMALLEST_MS:
-        raise RecordsError(f"{where}: plt_ms is {shown(load)}; no page loads in less than {SMALLEST_MS:g} ms")
-    for key in COUNTED:
-        if isinstance(data.get(key), dict):
-            flat[key] = ", ".join(f"{name} {count}" for name, count in sorted(data[key].items()))
-    if isinstance(data.get("errors"), dict):
-        flat["error_count"] = sum(count for count in data["errors"].values() if _is_count(count))
-    if isinstance(data.get("link_reading"), dict):
-        flat |= dict(_leaves(data["link_reading"], "link_reading"))
-    return flat
+
+
+def _shape_of(data: Mapping[str, Any], kind: Kind) -> _Shape:
+    keys = tuple(key for key, value in data.items() if not isinstance(value, dict | list))
+    numbers = tuple(key for key in numbers_of(kind) if data.get(key) is not None)
+    return _Shape(keys, tuple(map(_free, keys)), numbers)
 
 
 def _is_count(value: Any) -> bool:
@@ -179,9 +222,17 @@ def _scalar(value: Any) -> Any:
     return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
 
 
-def _leaves(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    for key, value in data.items():
+def _leaves(data: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The values of nested objects, each by the keys that lead to it."""
+    found: dict[str, Any] = {}
+    for name, value in zip(_names(prefix, tuple(data)), data.values(), strict=True):
         if isinstance(value, dict):
-            yield from _leaves(value, f"{prefix}_{key}")
+            found |= _leaves(value, name)
         elif not isinstance(value, list):
-            yield f"{prefix}_{key}", value
+            found[name] = value
+    return found
+
+
+@lru_cache(maxsize=MOST_SHAPES)
+def _names(prefix: str, keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{prefix}_{key}" for key in keys)

@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from analysis.runs.runfields import canonical, lines_if_there, optional, required, workload_in
+from analysis.runs.runfields import canonical, lines_if_there, optional, read_lines, required, workload_in
 from harness.errors import RecordsError, StudyError
+from harness.input import jsontext
 from harness.input.shown import shown
 from harness.model.claim import Claim
 from harness.model.condition import Condition
@@ -58,6 +59,34 @@ class _Look:
     stopped: tuple[str, ...]
 
 
+class _PlannedLine(msgspec.Struct):
+    """A line of a plan, its condition as text: most of them are known."""
+
+    trial: str
+    block: Annotated[int, msgspec.Meta(ge=-jsontext.MAX_WHOLE, le=jsontext.MAX_WHOLE - 1)]
+    condition: msgspec.Raw
+
+
+_PLANNED = msgspec.json.Decoder(_PlannedLine)
+
+
+class _PlanLines:
+    """Reads the lines of a plan. Conditions are few, and each is read once."""
+
+    def __init__(self) -> None:
+        self._conditions: dict[bytes, Mapping[str, Any]] = {}
+
+    def __call__(self, line: bytes) -> Mapping[str, Any]:
+        try:
+            planned = _PLANNED.decode(line)
+            text = bytes(planned.condition)
+            if text not in self._conditions:
+                self._conditions[text] = jsontext.parse(text)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return jsontext.parse(line)  # the header, or what is wrong
+        return {"trial": planned.trial, "block": planned.block, "condition": self._conditions[text]}
+
+
 def _read_looks(path: Path, notes: list[str]) -> list[_Look]:
     found = []
     for number, data in lines_if_there(path, notes):
@@ -77,7 +106,7 @@ def read_plan(directory: Path, notes: list[str]) -> PlanHeader:
     trials: dict[str, tuple[int, str]] = {}
     texts: dict[bytes, str] = {}
     workload: Workload | None = None
-    for number, data in lines_if_there(path, notes):
+    for number, data in read_lines(path, notes, _PlanLines()):
         where = f"{path}:{number}"
         if "trial" in data:
             trial = required(data, "trial", str, where)

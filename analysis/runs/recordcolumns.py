@@ -65,8 +65,8 @@ class RecordColumns:
             return
         columns = {}
         names: dict[str, None] = {}
-        for row in self._rows:
-            names.update(dict.fromkeys(row))
+        for alike in dict.fromkeys(map(tuple, self._rows)):  # most rows name the same
+            names.update(dict.fromkeys(alike))
         for name in names:
             values = [row.get(name) for row in self._rows]
             kinds = set(map(type, values)) - {NOTHING}

@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from analysis.runs import recordcache
-from analysis.runs.flatrecord import SCHEMAS, check_keys, flat_condition, flat_record, kind_of
+from analysis.runs.flatrecord import SCHEMAS, FlatRecords, check_keys, flat_condition, kind_of
 from analysis.runs.planheader import LOOKS, PLAN, PlanHeader
 from analysis.runs.recordcolumns import RecordColumns
 from analysis.runs.runfields import canonical, lines_if_there, optional, required
@@ -60,6 +60,7 @@ def _read(path: Path, plan: PlanHeader, as_text: Collection[str] = ()) -> Record
     columns = RecordColumns(as_text)
     conditions: dict[str, None] = {}
     known = _Conditions(plan.sets)
+    flat = FlatRecords()
     seen: dict[tuple[str, int], int] = {}
     odd: Counter[str] = Counter()
     counted: set[tuple[str, int]] = set()  # trials, with how often their block had been begun again
@@ -88,7 +89,7 @@ def _read(path: Path, plan: PlanHeader, as_text: Collection[str] = ()) -> Record
         odd.update(_oddities(data, name, plan, counts=counts, again=counts and go in counted))
         if counts:
             counted.add(go)
-        columns.add({"left_out": None, **flat_record(data, kind, where), "attempt": attempt, **condition})
+        columns.add({"left_out": None, **flat.row(data, kind, where), "attempt": attempt, **condition})
         conditions.update(dict.fromkeys(condition))
     if columns.mixed:  # that is known at the end only
         return _read(path, plan, columns.mixed)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.errors import RecordsError, StudyError
 from harness.input import jsontext
@@ -16,12 +16,20 @@ from harness.model.workload import Workload, workload_of
 LARGEST = 1e12  # of a metric or a link: what is beyond was not measured, and could not be reckoned with
 
 
+Line = TypeVar("Line")
+
+
 def json_lines(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number, object) of each line; a last line without its newline may be torn and is then noted."""
+    return read_lines(path, notes, jsontext.parse)
+
+
+def read_lines(path: Path, notes: list[str], parse: Callable[[bytes], Line]) -> Iterator[tuple[int, Line]]:
+    """`json_lines`, with what `parse` makes of each line; it raises ValueError for what is no JSON object."""
     try:
         for number, line, ended in jsontext.lines(path):
             try:
-                yield number, jsontext.parse(line)
+                yield number, parse(line)
             except ValueError as error:
                 if not ended and len(line) <= jsontext.MAX_LINE_BYTES:
                     notes.append(

@@ -22,6 +22,8 @@ _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKET = re.compile(rb"[\[{\]}]")
 _HALF = re.compile("[\ud800-\udfff]")
 _MAYBE_TOO_LARGE = re.compile(rb"[^\d.]\d{19}")  # a whole number
+_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
+_MANY_DIGITS = b"0" * 19
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
@@ -58,7 +60,8 @@ def parse(text: bytes) -> dict[str, Any]:
 
 def _quickly(text: bytes) -> object:
     """What msgspec reads, in a fifth of the time; None for what it refuses, and for what it may not refuse."""
-    if _MAYBE_TOO_LARGE.search(text):
+    # Few lines have so many digits in a row, and that is seen in a tenth of the time that the expression takes.
+    if _MANY_DIGITS in text.translate(_ZEROS) and _MAYBE_TOO_LARGE.search(text):
         return None
     try:
         return msgspec.json.decode(text)

@@ -23,6 +23,7 @@ DURATION_S: Keys = ("duration_s",)
 LIMITED_BY: Keys = ("limited_by",)
 FOREIGN_CPU: Keys = ("foreign_cpu_share",)
 
+OUTCOMES = [outcome.value for outcome in Outcome]
 MEANINGS: Mapping[Outcome, str] = {
     Outcome.PAGE_TIMEOUT: "the page did not finish loading in time",
     Outcome.PAGE_ERROR: "the browser could not load the page",
@@ -130,7 +131,7 @@ ENDINGS: tuple[Reason, ...] = (
         "unknown-outcome",
         "the record's outcome is not one this version knows",
         (OUTCOME,),
-        lambda found: found not in [outcome.value for outcome in Outcome],
+        lambda found: found not in OUTCOMES,
     ),
 )
 OF_LOADS: tuple[Reason, ...] = (
@@ -191,19 +192,21 @@ def kind_of(record: Mapping[str, Any]) -> Kind:
 def unsound(record: Mapping[str, Any]) -> str | None:
     """The name of the first reason why a record, as a JSON mapping, does not count; None when it counts."""
     for reason in reasons_of(kind_of(record)):
-        if reason.applies(*(_value(record, keys) for keys in reason.reads)):
+        if reason.applies(*[_value(record, keys) for keys in reason.reads]):
             return reason.name
     return None
 
 
 def _value(record: object, keys: Keys) -> object:
     for key in keys:
-        record = record.get(key) if isinstance(record, Mapping) else None
+        record = record.get(key) if isinstance(record, dict) else None
     return record
 
 
 def _number(value: object) -> float | None:
     """A number as it is; a missing one is None in a record and NaN in a frame."""
+    if type(value) is float or type(value) is int:  # as nearly all are: asked of every record
+        return None if value != value else value  # noqa: PLR0124  # NaN alone is not itself
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         return None
     return value

@@ -7,12 +7,14 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
-from harness.errors import RecordsError
+from harness.errors import RecordsError, StudyError
+from harness.model.condition import Condition
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
-from harness.study.plan import Plan, make_plan
+from harness.study.plan import ConditionReader, Plan, make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from harness.study.trials import Trials
@@ -139,3 +141,37 @@ def test_a_plan_of_loads_says_nothing_of_kinds(study: Study) -> None:
     foreign = plan.to_lines().replace('"plt_ms"', '"pages_per_s"')
     with pytest.raises(RecordsError, match="unknown 'pages_per_s'"):
         Plan.from_lines(foreign, "plan.jsonl")
+
+
+class TestConditionReader:
+    """Conditions of records and plans are few, and each is one object."""
+
+    def test_equal_ones_are_one_object_in_whatever_form(self, study: Study) -> None:
+        (condition, other, *_), read = study.conditions, ConditionReader()
+        data = condition.to_json()
+        first = read(data)
+        assert first == condition
+        turned = dict(reversed(data.items()))
+        texts = (json.dumps(data), json.dumps(turned), json.dumps(data, indent=1))
+        assert all(read(msgspec.Raw(text.encode())) is first for text in texts)
+        assert read(turned) is first
+        assert read(other.to_json()) == other
+
+    def test_those_that_are_known_are_given_back(self, study: Study) -> None:
+        read = ConditionReader(study.conditions)
+        assert all(read(condition.to_json()) is condition for condition in study.conditions)
+
+    def test_each_is_read_once(self, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+        calls = []
+        careful = Condition.from_json
+        monkeypatch.setattr(Condition, "from_json", lambda data: calls.append(data) or careful(data))
+        read, data = ConditionReader(), study.conditions[0].to_json()
+        for _ in range(3):
+            read(msgspec.Raw(json.dumps(data).encode()))
+        assert len(calls) == 1
+
+    def test_a_damaged_one_is_refused_each_time(self, study: Study) -> None:
+        read, data = ConditionReader(study.conditions), study.conditions[0].to_json()
+        for _ in range(2):
+            with pytest.raises(StudyError, match="not a condition"):
+                read({**data, "protocol": "http9"})

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StorageFailed
-from harness.system.files import replace_text, write_whole
+from harness.system import files
+from harness.system.files import append_lines, drop_cut_line, replace_text, write_whole
 
 
 def test_a_file_is_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
@@ -33,3 +34,40 @@ def test_the_error_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(StorageFailed, match=r"cannot write .*taken: Is a directory; make room or choose"):
         write_whole(tmp_path / "taken", "text")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize("block", [1, 3, 1 << 16])
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        (b"", b""),
+        (b"one\n", b"one\n"),
+        (b"one\ntwo", b"one\n"),
+        (b"one\n\n", b"one\n\n"),
+        (b"cut before any line ended", b""),
+        (b"one\nlonger than a block is", b"one\n"),
+    ],
+)
+def test_what_a_kill_cut_short_is_taken_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, text: bytes, whole: bytes
+) -> None:
+    monkeypatch.setattr(files, "BLOCK_BYTES", block)
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(text)
+    drop_cut_line(path)
+    assert path.read_bytes() == whole
+
+
+def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    drop_cut_line(tmp_path / "records.jsonl")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_line_goes_on_behind_whole_ones(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    append_lines(path, [{"a": 1}, {"a": 2}])
+    with path.open("ab") as file:
+        file.write(b'{"a": 3')
+    drop_cut_line(path)
+    append_lines(path, [{"a": 4}])
+    assert path.read_text() == '{"a": 1}\n{"a": 2}\n{"a": 4}\n'
