@@ -7,9 +7,8 @@ Coordinator, scheduler and workers are the real ones; trials only wait (`benchma
 median with the least and the most.
 
 Efficiency: how much of their time workers were at trials of a second, from the first trial of a worker to the end of
-its last one; and of all of them together, arrival and end included. The processor time that coordinator and scheduler
-take for a machine says how many of them a coordinator carries: the busier of both has one core, and a machine ends a
-trial every second, which no real one does.
+its last one; and of all of them together, arrival and end included. What a further machine costs of a core says how
+many of them one coordinator and one scheduler carry, if each ends a trial every second, which no real one does.
 
 Records per second: trials that do not wait. They come as fast as the workers make them, so what the coordinator takes
 is said by its processor time for one, too.
@@ -66,20 +65,25 @@ def measure(workers: int, wait_s: float, blocks: int, links: int = FEW) -> Measu
         return Measured(workers, made, meter)
 
 
-def measure_efficiency(workers: int, times: int) -> None:
-    """Print how much of their time workers are at trials, and what a machine costs."""
+def measure_efficiency(workers: int, times: int) -> tuple[float, float]:
+    """Print how much of their time workers are at trials; the cores that coordinator and scheduler use meanwhile."""
     runs = [measure(workers, WAIT_S, blocks=BLOCKS_PER_WORKER * workers) for _ in range(times)]
     own, together = zip(*(efficiency(each.made) for each in runs), strict=True)
-    core = [100 / each.meter.seconds / workers for each in runs]
-    ours = [each.meter.cpu_s * percent for each, percent in zip(runs, core, strict=True)]
-    theirs = [each.meter.other_cpu_s * percent for each, percent in zip(runs, core, strict=True)]
-    carried = [100 / max(both) for both in zip(ours, theirs, strict=True)]
+    ours = [each.meter.cpu_s / each.meter.seconds for each in runs]
+    theirs = [each.meter.other_cpu_s / each.meter.seconds for each in runs]
     print(
         f"{workers:3} workers, {len(runs[0].made):5,} trials of {WAIT_S:g} s: "
-        f"at trials {span(own, 1)} % of their time, {span(together, 1)} % with arrival and end; of a core for each: "
-        f"coordinator {span(ours, 2)} %, scheduler {span(theirs, 2)} %; so one carries {span(carried, 0)} machines",
+        f"at trials {span(own, 1)} % of their time, {span(together, 1)} % with arrival and end; "
+        f"cores: coordinator {span(ours, 3)}, scheduler {span(theirs, 3)}",
         flush=True,
     )
+    return statistics.median(ours), statistics.median(theirs)
+
+
+def carried(few: int, cores_of_few: float, many: int, cores_of_many: float) -> float:
+    """How many machines one core is enough for, where one more costs as much as from a few of them to many."""
+    each = (cores_of_many - cores_of_few) / (many - few)
+    return few + (1 - cores_of_few) / each
 
 
 def measure_flood(workers: int, blocks: int, times: int) -> None:
@@ -143,8 +147,14 @@ def main() -> None:
         havoc(arguments.kills, arguments.seed)
     else:
         print(f"load average before: {os.getloadavg()[0]:.1f}")
-        for workers in arguments.workers:
-            measure_efficiency(workers, arguments.times)
+        cores = {workers: measure_efficiency(workers, arguments.times) for workers in arguments.workers}
+        if len(cores) > 1:
+            few, many = min(cores), max(cores)
+            ours, theirs = (
+                carried(few, of_few, many, of_many)
+                for of_few, of_many in zip(cores[few], cores[many], strict=True)
+            )
+            print(f"by that a core carries {ours:,.0f} machines as coordinator, {theirs:,.0f} as scheduler")
         measure_flood(FLOODING, FLOOD_BLOCKS, arguments.times)
 
 

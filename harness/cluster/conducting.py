@@ -210,7 +210,7 @@ class Conductor:
             return
         ended = [(each.sender, each.content) for each in arrived if isinstance(each.content, Ended)]
         with self._changed:
-            self._coordinator.store_all((each.record, each.repeated) for _, each in ended)
+            self._coordinator.store_all([(each.record, each.repeated) for _, each in ended])
             for sender, each in ended:
                 self._came[sender] += 1
                 if not each.repeated:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.model.condition import Condition
@@ -90,13 +90,14 @@ class Coordinator:
         """Store an attempt; it is on disk when this returns."""
         self.store_all([(RecordLine.of(made.record), made.repeated)])
 
-    def store_all(self, many: Iterable[tuple[RecordLine, bool]]) -> None:
+    def store_all(self, many: Sequence[tuple[RecordLine, bool]]) -> None:
         """Store attempts with one flush, each with whether another one at its trial follows.
 
         One that is stored already, or comes after one that counts, is left alone.
         """
+        self.run.append_requested(record for record, _ in many)
         new = [(record, repeated) for record, repeated in many if self._noted(record)]
-        self.run.append_lines([record for record, _ in new])
+        self.run.append_lines(record for record, _ in new)
         for record, repeated in new:
             self._told(record, repeated=repeated)
 

@@ -8,7 +8,7 @@ import contextlib
 import fcntl
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -85,16 +85,21 @@ class RunDirectory:
 
     def append(self, *records: Record) -> None:
         """Store records and flush them to disk before returning."""
-        self.append_lines([RecordLine.of(record) for record in records])
+        lines = [RecordLine.of(record) for record in records]
+        self.append_requested(lines)
+        self.append_lines(lines)
 
-    def append_lines(self, records: Sequence[RecordLine]) -> None:
-        """The same for their lines; before them, what their pages asked for, if that is new."""
+    def append_lines(self, records: Iterable[RecordLine]) -> None:
+        """The same for their lines; what their pages asked for is stored before."""
+        append_text(self.records_path, "".join(record.text for record in records))
+
+    def append_requested(self, records: Iterable[RecordLine]) -> None:
+        """Store what pages asked for, if that is new."""
         for record in records:
             digest = record.requested_digest
             if digest is not None and digest not in self._requested_digests:
                 append_line(self.requested_path, {"digest": digest, "urls": record.requested})
                 self._requested_digests.add(digest)
-        append_text(self.records_path, "".join(record.text for record in records))
 
     def append_look(self, look: Mapping[str, Any]) -> None:
         append_line(self.looks_path, look)

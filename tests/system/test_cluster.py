@@ -122,6 +122,8 @@ def check_whole(run: Path, blocks: int) -> None:
         folder = each["trial"] if each["attempt"] == 1 else f"{each['trial']}-{each['attempt']}"
         assert each["outcome"] != "ok" or (run / "trials" / folder / "load.har").is_file()
     assert not list((run / "trials").glob(".*"))
+    told = [json.loads(line)["digest"] for line in (run / "requested.jsonl").read_text().splitlines()]
+    assert sorted(told) == sorted({each["requested_digest"] for each in made} - {None})
 
 
 def study_on(coldload: Coldload, blocks: int) -> Path:

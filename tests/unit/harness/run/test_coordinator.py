@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
+from harness.records import RecordLine
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
+from harness.run.dispatch import Dispatch
 from harness.run.progress import PlainProgress
 from harness.run.work import Block, Made
 from tests.unit.harness.run.test_attempts import BUSY, PLAN, STUDY, record
@@ -92,6 +95,37 @@ def test_a_condition_that_never_counted_is_warned_of_once_and_gets_one_attempt(t
                 coordinator.store(Made(record(due.planned, 1, left_out), repeated=False, files=run.folder))
     assert allowed == [3, 3, 1, 1, 1, 1]
     assert said.getvalue().count("it gets one attempt per block until it does") == 1
+
+
+def test_a_block_that_is_run_again_elsewhere_is_stored_and_no_progress(tmp_path: Path) -> None:
+    """Machine b makes all of the block that a made half of."""
+    listener, said = listening()
+    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+        coordinator = Coordinator(run, listener)
+        dispatch = Dispatch(coordinator.standing, doubles=True)
+        on_a = coordinator.next_block(dispatch, "a", ["a"], 0.0)
+        assert on_a is not None
+        first = on_a.trials[0]
+        coordinator.store(Made(replace(record(first.planned, 1, None), machine="a"), False, run.folder))
+        dispatch.ended("a", 1.0)
+        while (block := coordinator.next_block(dispatch, "b", ["b"], 1.0)) is not None:
+            many = [replace(record(due.planned, due.attempt, None), machine="b") for due in block.trials]
+            coordinator.store_all([(RecordLine.of(each), False) for each in many])
+            assert {due.restart for due in block.trials} == {int(block.number == 1)}
+            dispatch.ended("b", 1.0)
+        assert len(lines(run.folder)) == len(PLAN.trials) + 1
+    assert coordinator.summary.counted == len(PLAN.trials)
+    assert said.getvalue().splitlines()[-1].startswith(f"{len(PLAN.trials)}/{len(PLAN.trials)} b: ")
+
+
+def test_no_more_lines_are_told_than_can_be_read() -> None:
+    listener, said = listening()
+    ended = RecordLine.of(record(PLAN.trials[0], 1, None))
+    for _ in range(1000):
+        listener.trial_ended(PLAN.trials[0], ended)
+    told = said.getvalue().splitlines()
+    assert told[0].startswith("1/")
+    assert len(told) < 1000
 
 
 def test_looks_are_taken_between_blocks_and_stop_conditions(tmp_path: Path) -> None:
