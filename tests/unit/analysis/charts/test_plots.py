@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from analysis.charts import plots
 
-TEXT = "Affine fights, 10 Mbit/s: AV"  # with ligatures and pairs that are moved together
+TEXT = "10 Mbit/s: AV, To"  # with pairs that are moved together
 
 
 def fonts_of(pdf: bytes) -> list[TTFont]:
