@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from analysis.runs import flatrecord
-from analysis.runs.flatrecord import LARGEST, FlatRecords, flat_record
+from analysis.runs.flatrecord import FlatRecords, flat_record
+from analysis.runs.runfields import LARGEST
 from harness.errors import RecordsError
 from harness.model.kind import Kind
 from tests.unit.analysis.synthetic import Synthetic
