@@ -3,14 +3,16 @@
     .venv/bin/python -m benchmarks.scale [--pages 50] [--trials 33] [--times 3] [--keep DIR] [--only report plan ...]
 
 Makes up a study of pages by five protocols, four variants and three links, writes a finished and a half-finished run
-of it with the project's own writers, and gives every command a process of its own, several times. Prints wall time and
-the largest memory, the median with the least and the most. To go on takes what `coldload run` needs until it begins to
-prepare what the next trial loads; it is then interrupted. Nothing in these runs was measured.
+of it with the project's own writers, and gives every command a process of its own, several times. Prints wall time,
+CPU time and the largest memory, each as the median with the least and the most, and whether the medians are within the
+targets. To go on takes what `coldload run` needs until it begins to prepare what the next trial loads; it is then
+interrupted. Nothing in these runs was measured.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shutil
 import signal
@@ -30,14 +32,36 @@ COLDLOAD = (sys.executable, "-m", "harness.cli")
 WHAT = ("plan", "resume", "report", "records")
 GOING_ON = b"going on with"
 INTERRUPTED = 130
+LINE = "{:22}  {:>20}  {:>20}  {:>22}  {}"
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one process."""
+    """Of one process and those that it started: `memory_mb` is that of the largest of them."""
 
     wall_s: float
+    cpu_s: float
     memory_mb: float
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a command may cost on two cores."""
+
+    wall_s: float = math.inf
+    memory_mb: float = math.inf
+
+    def __str__(self) -> str:
+        bounds = ((self.wall_s, "s"), (self.memory_mb, "MB"))
+        return ", ".join(f"{bound:g} {unit}" for bound, unit in bounds if bound < math.inf)
+
+    def is_met(self, costs: Sequence[Cost]) -> bool:
+        """By the medians."""
+        wall = statistics.median(cost.wall_s for cost in costs)
+        return wall <= self.wall_s and statistics.median(cost.memory_mb for cost in costs) <= self.memory_mb
+
+
+TARGETS = {"plan": Target(10), "resume": Target(5), "report": Target(60, 1500)}
 
 
 @dataclass(frozen=True)
@@ -95,7 +119,7 @@ class Bench:
             process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode not in (0, INTERRUPTED):
             raise SystemExit(f"coldload {' '.join(words)} ended with {process.returncode}")
-        return Cost(wall, used.ru_maxrss / 1024)
+        return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
 def measurements(bench: Bench) -> Mapping[str, Mapping[str, Callable[[], Cost]]]:
@@ -143,19 +167,24 @@ def main() -> int:
             (chosen.keep or Path(temporary) / "large").resolve(), LargeRun(chosen.pages, chosen.trials)
         )
         bench.make()
-        print("what                       wall (s)          memory (MB)")
+        print(LINE.format("what", "wall (s)", "CPU (s)", "memory (MB)", "target"))
         for what in chosen.only:
             for name, measure in measurements(bench)[what].items():
                 costs = [measure() for _ in range(chosen.times)]
-                print(
-                    f"{name:22}  {_span([cost.wall_s for cost in costs], 1):>16}  "
-                    f"{_span([cost.memory_mb for cost in costs], 0):>16}",
-                    flush=True,
+                told = (
+                    _span([cost.wall_s for cost in costs], 1),
+                    _span([cost.cpu_s for cost in costs], 1),
+                    _span([cost.memory_mb for cost in costs], 0),
                 )
+                print(LINE.format(name, *told, _verdict(TARGETS.get(what), costs)), flush=True)
         html = bench.folder / "out" / "report.html"
         if html.exists():
             print(f"report.html: {html.stat().st_size / 1e6:.1f} MB")
     return 0
+
+
+def _verdict(target: Target | None, costs: Sequence[Cost]) -> str:
+    return "" if target is None else f"{target}: {'met' if target.is_met(costs) else 'missed'}"
 
 
 def _span(values: Sequence[float], digits: int) -> str:

@@ -49,6 +49,8 @@ def variant_pairs(
 def compression_pairs(cells: pd.DataFrame, by: Sequence[str]) -> list[Pair]:
     """Per group of `by` each `compression` against the `reference`."""
     known = set(cells["compression"].dropna())
+    if len(known) < 2:
+        return []
     reference = next((name for name in NO_CODING if name in known), None)
     return [
         ({**place, "compression": name, "reference": reference}, found[name], found[reference])
@@ -63,11 +65,12 @@ def _groups(
     cells: pd.DataFrame, by: Sequence[str], column: str
 ) -> Iterator[tuple[dict[str, Any], dict[str, int]]]:
     """Of each group its place, and its cells by their value of `column`."""
-    for key, group in cells.groupby(list(by), dropna=False):
-        known = group[group[column].notna()]
+    there = cells.loc[cells[column].notna(), [*by, column, "cell"]]
+    known = there.astype({column: str, "cell": int})
+    for key, group in known.groupby(list(by), dropna=False):
         yield (
             {str(name): value for name, value in zip(by, key, strict=True)},
-            dict(zip(known[column].astype(str), known["cell"].astype(int), strict=True)),
+            dict(zip(group[column], group["cell"], strict=True)),
         )
 
 

@@ -37,7 +37,7 @@ def explore(
     panel: Sequence[str],
     names: Sequence[str],
     kept: pd.DataFrame,
-    metric: str,
+    blocks: Blocks,
     certainty: Certainty,
 ) -> Explored:
     """`panel`: the columns of a condition that split panels; `names`: the protocols, in order."""
@@ -46,7 +46,7 @@ def explore(
         variant_pairs(cells, _place_but(panel, "variant"), _archives(kept)),
         compression_pairs(cells, _place_but(panel, "compression")),
     )
-    found = compared(Blocks(kept, metric), itertools.chain(*kinds), certainty)
+    found = compared(blocks, itertools.chain(*kinds), certainty)
     places: tuple[list[str], ...] = ([], _place_but(panel, "variant"), _place_but(panel, "compression"))
     parts, start = [], 0
     for kind, place, says in zip(kinds, places, SAYS, strict=True):

@@ -156,14 +156,14 @@ def evaluate(
     )
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
     certainty = Certainty(margin, looked=any(run.plan.looks for run in runs))
-    pairs = twins(every, condition, sifted.kept, certainty, metric)
-    explored = explore(cells, panel, names, sifted.kept, metric, certainty)
     conditions = cells[[*condition, "cell"]]
+    measured = Measured(conditions, sifted.kept, certainty, _missing(cells, panel, sifted))
+    pairs = twins(every, condition, measured.blocks(metric), certainty)
+    explored = explore(cells, panel, names, sifted.kept, measured.blocks(metric), certainty)
     dimensions = dictionaries(cells[list(condition)])
     asked = claims_of(runs, dimensions)
-    measured = Measured(conditions, sifted.kept, certainty, _missing(cells, panel, sifted))
     apart = {
-        each: floors(twins(every, condition, sifted.kept, certainty, each), cells)
+        each: floors(twins(every, condition, measured.blocks(each), certainty), cells)
         for each in {claim.metric for claim in asked if not claim.is_budget}
         if measured.observed(each)
     }

@@ -15,7 +15,7 @@ JUDGED = (*Comparison.__dataclass_fields__, *Judgement.__dataclass_fields__)
 
 
 def twins(
-    every: pd.DataFrame, condition: Sequence[str], kept: pd.DataFrame, certainty: Certainty, metric: str
+    every: pd.DataFrame, condition: Sequence[str], blocks: Blocks, certainty: Certainty
 ) -> pd.DataFrame:
     """Each baseline that was measured twice: the second in units of the first, which differ by chance alone."""
     keys = list(condition)
@@ -27,7 +27,7 @@ def twins(
         ({name: row[name] for name in (*keys, "place")}, int(row["cell"]), int(row["cell_first"]))
         for row in both.to_dict("records")
     ]
-    return compared(Blocks(kept, metric), pairs, certainty).reindex(columns=[*keys, "place", *JUDGED])
+    return compared(blocks, pairs, certainty).reindex(columns=[*keys, "place", *JUDGED])
 
 
 def floors(found: pd.DataFrame, cells: pd.DataFrame) -> dict[int, float]:

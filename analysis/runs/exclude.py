@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from harness.model.dimensions import CACHE
@@ -41,6 +42,14 @@ def of_the_attempt(reason: Reason) -> ExclusionRule:
         values = zip(*(_column(records, column).tolist() for column in columns), strict=True)
         return pd.Series([reason.applies(*each) for each in values], index=records.index, dtype=bool)
 
+    def applies_to_one(records: pd.DataFrame) -> pd.Series[bool]:
+        """The same of a single value, asked of each that there is: as of the outcomes, which are few."""
+        numbers, values = pd.factorize(_column(records, columns[0]), use_na_sentinel=False)
+        told = np.array([reason.applies(each) for each in values.tolist()], dtype=bool)
+        return pd.Series(told[numbers], index=records.index, dtype=bool)
+
+    if len(columns) == 1:
+        return ExclusionRule(reason.name, reason.meaning, applies_to_one)
     return ExclusionRule(reason.name, reason.meaning, applies)
 
 

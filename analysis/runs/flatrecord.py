@@ -73,7 +73,7 @@ def _others_of(kind: Kind) -> tuple[tuple[str, Unit], ...]:
 def kind_of(data: Mapping[str, Any], above: Kind | None, where: str) -> Kind:
     """What the record is of, which is what those above it are of; records of older versions are of loads."""
     name = optional(data, "kind", str, where) or Kind.LOAD.value
-    if name == above:
+    if above is not None and name == above:
         return above
     if name not in list(Kind):
         raise RecordsError(
@@ -168,13 +168,13 @@ class FlatRecords:
 
     def row(self, data: Mapping[str, Any], kind: Kind, where: str) -> dict[str, Any]:
         """`flat_record`."""
-        key = kind, *data, *map(type, data.values())
-        shape = self._shapes.get(key)
+        likeness = (kind, *data, *map(type, data.values()))
+        shape = self._shapes.get(likeness)
         if shape is None:
             _check_metrics(data, kind, where)
             if len(self._shapes) >= MOST_SHAPES:
                 self._shapes.clear()
-            shape = self._shapes[key] = _shape_of(data, kind)
+            shape = self._shapes[likeness] = _shape_of(data, kind)
         elif any(not -LARGEST <= data[number] <= LARGEST for number in shape.numbers):
             _check_metrics(data, kind, where)  # which says what is wrong
         load = data.get("plt_ms")

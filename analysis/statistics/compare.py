@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -251,7 +251,7 @@ def compared(
         says.append(row)
         found.append(compare(blocks, subject, reference, certainty))
     return pd.DataFrame(
-        {**row, **asdict(seen), **asdict(judgement)}
+        {**row, **vars(seen), **vars(judgement)}
         for row, seen, judgement in zip(says, found, judged(found, certainty.margin), strict=True)
     )
 

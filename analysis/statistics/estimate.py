@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
@@ -104,7 +104,7 @@ def _depth(n: int) -> tuple[int, float]:
 def estimates(records: pd.DataFrame, by: Sequence[str], metric: str) -> pd.DataFrame:
     """One row per group: `by`, then the fields of `Estimate` of the metric where it was observed."""
     rows = [
-        {**dict(zip(by, key, strict=True)), **asdict(estimate(values.dropna().to_numpy(dtype=float)))}
+        {**dict(zip(by, key, strict=True)), **vars(estimate(values.dropna().to_numpy(dtype=float)))}
         for key, values in records.groupby(list(by), dropna=False)[metric]
     ]
     return pd.DataFrame(rows, columns=[*by, *Estimate.__dataclass_fields__])

@@ -80,8 +80,8 @@ def disturbed(
     """
 
     def applies(took: object, *values: object) -> bool:
-        measured, *numbers = map(_number, (took, *values))
-        *wanted, substitute = numbers
+        *wanted, substitute = map(_number, values)
+        measured = _number(took)
         if None in wanted:
             return instead.exceeded(substitute, measured)
         return all(limit.exceeded(number, measured) for limit, number in zip(limits, wanted, strict=True))

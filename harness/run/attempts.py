@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -31,6 +31,7 @@ ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another
 PROBATION_BLOCKS = 2
 MOST_RESTARTS = 1000  # of a block
 MOST_LANES = 10_000
+MOST_NUMBER = MAX_ATTEMPTS * MOST_RESTARTS  # of an attempt
 
 
 @dataclass
@@ -169,36 +170,53 @@ class _ToldAttempt(msgspec.Struct):
     order: int
     condition: msgspec.Raw
     left_out: str | None
-    attempt: int = 1
+    attempt: Annotated[int, msgspec.Meta(ge=1, le=MOST_NUMBER)] = 1
     machine: str | None = None
-    lane: int | None = None
+    lane: Annotated[int, msgspec.Meta(ge=1, le=MOST_LANES)] | None = None
 
 
 _TOLD = msgspec.json.Decoder(_ToldAttempt)
 
 
-def _told(line: bytes) -> Mapping[str, Any]:
+def _told(line: bytes) -> _ToldAttempt | Mapping[str, Any]:
     """That, or the whole record: of an older version, or to say what is wrong with it."""
     try:
-        return msgspec.structs.asdict(_TOLD.decode(line))
+        return _TOLD.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return jsontext.parse(line)
 
 
-def _note(found: Attempts, condition: ConditionReader, record: Mapping[str, Any]) -> None:
+def _note(found: Attempts, condition: ConditionReader, record: _ToldAttempt | Mapping[str, Any]) -> None:
     """Records of older versions do not say whether they count; those knew one attempt at a trial."""
-    older = "left_out" not in record
-    left_out = unsound(record) if older else record["left_out"]
-    if left_out is not None:
-        left_out = keys.text(record, "left_out", left_out)
-    attempt = keys.checked_number(
-        "attempt", record.get("attempt", 1), 1, MAX_ATTEMPTS * MOST_RESTARTS, whole=True
-    )
-    trial = PlannedTrial.from_json(record, condition)
-    machine = None if record.get("machine") is None else keys.text(record, "machine")
+    if isinstance(record, _ToldAttempt):
+        told, older = record, False
+    else:
+        told, older = _checked(record, condition), "left_out" not in record
+    for key in ("left_out", "machine"):
+        if getattr(told, key) is not None:
+            keys.text({key: getattr(told, key)}, key)
+    place = place_of(told.machine, told.lane)
+    found.note(told.trial, told.attempt, told.left_out, final=older, machine=place)
+    planned = found.planned(told.trial)
+    same = (told.block, told.order) == (planned.block, planned.order)
+    if not same or condition(told.condition) != planned.condition:
+        raise ValueError(f"trial {shown(told.trial)} has another block, order or condition in plan.jsonl")
+
+
+def _checked(record: Mapping[str, Any], condition: ConditionReader) -> _ToldAttempt:
+    """What a whole record says; StudyError or another error for what it cannot say."""
+    planned = PlannedTrial.from_json(record, condition)
+    attempt = keys.checked_number("attempt", record.get("attempt", 1), 1, MOST_NUMBER, whole=True)
     lane = record.get("lane")
     if lane is not None:
         lane = int(keys.checked_number("lane", lane, 1, MOST_LANES, whole=True))
-    found.note(trial.trial, int(attempt), left_out, final=older, machine=place_of(machine, lane))
-    if found.planned(trial.trial) != trial:
-        raise ValueError(f"trial {shown(trial.trial)} has another block, order or condition in plan.jsonl")
+    return _ToldAttempt(
+        planned.trial,
+        planned.block,
+        planned.order,
+        msgspec.Raw(msgspec.json.encode(record["condition"])),
+        record["left_out"] if "left_out" in record else unsound(record),
+        int(attempt),
+        record.get("machine"),
+        lane,
+    )

@@ -187,7 +187,8 @@ def open_run(folder: Path, study_text: str, plan: Plan) -> Iterator[RunDirectory
                 raise RecordsError(
                     f"{folder} holds a run of another study (see its study.toml); choose another --out"
                 )
-            stored = Plan.from_lines(plan_path.read_text(errors="replace"), str(plan_path))
+            text = plan_path.read_text(errors="replace")
+            stored = Plan.from_lines(text, str(plan_path), plan.distinct)
             if stored.cells != plan.cells:
                 raise RecordsError(
                     f"{folder} was planned with other options (conditions differ); choose another --out"

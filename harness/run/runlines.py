@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ from harness.input.shown import one_line
 
 def each_line(
     path: Path,
-    note: Callable[[Mapping[str, Any]], None],
-    parse: Callable[[bytes], Mapping[str, Any]] = jsontext.parse,
+    note: Callable[[Any], None],
+    parse: Callable[[bytes], object] = jsontext.parse,
 ) -> None:
-    """Hand what every line holds to `note`; nothing where there is no file. A last line that a kill cut off is none.
+    """Hand what `parse` makes of every line to `note`; nothing where there is no file. A last line that a kill cut off
+    is none.
 
     RecordsError names the line for which `note` raises ValueError, KeyError, TypeError or UsageError.
     """

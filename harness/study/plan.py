@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -80,20 +80,21 @@ class ConditionReader:
 class _Planned(msgspec.Struct):
     """A line of a plan, its condition as text: most of them are known."""
 
-    trial: str
-    block: int
-    order: int
+    trial: Annotated[str, msgspec.Meta(pattern=rf"\A{NAME_PATTERN.pattern}\Z")]
+    block: Annotated[int, msgspec.Meta(ge=1, le=MAX_PLANNED)]
+    order: Annotated[int, msgspec.Meta(ge=1, le=MAX_PLANNED)]
     condition: msgspec.Raw
 
 
 _PLANNED = msgspec.json.Decoder(_Planned)
 
 
-def _planned(line: bytes) -> Mapping[str, Any]:
+def _planned(line: bytes, condition: ConditionReader) -> PlannedTrial:
     try:
-        return msgspec.structs.asdict(_PLANNED.decode(line))
+        told = _PLANNED.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return jsontext.parse(line)  # which says what is wrong
+        return PlannedTrial.from_json(jsontext.parse(line), condition)  # which says what is wrong
+    return PlannedTrial(told.trial, told.block, told.order, condition(told.condition))
 
 
 @dataclass(frozen=True)
@@ -167,12 +168,18 @@ class Plan:
 
     def with_conditions_of(self, other: Plan) -> Plan:
         """The same trials with the equal conditions of another plan, which hold the text of their traces."""
+        theirs = set(map(id, other._shared))
         known = {condition: condition for condition in other.distinct if not condition.again}
         same = {
             id(condition): replace(known[replace(condition, again=False)], again=condition.again)
             for condition in self._shared
+            if id(condition) not in theirs
         }
-        trials = (replace(trial, condition=same[id(trial.condition)]) for trial in self.trials)
+        if not same:
+            return self
+        trials = (
+            replace(trial, condition=same.get(id(trial.condition), trial.condition)) for trial in self.trials
+        )
         return replace(self, trials=tuple(trials))
 
     @property
@@ -199,12 +206,15 @@ class Plan:
         return "".join(json.dumps(row) + "\n" for row in rows)
 
     @classmethod
-    def from_lines(cls, text: str, where: str) -> Plan:
-        """Inverse of `to_lines`; raises RecordsError when the text is not a whole plan."""
+    def from_lines(cls, text: str, where: str, known: Iterable[Condition] = ()) -> Plan:
+        """Inverse of `to_lines`; raises RecordsError when the text is not a whole plan.
+
+        Of conditions that equal a `known` one it has that one.
+        """
         try:
             first, *lines = text.encode().splitlines()
-            header, condition = jsontext.parse(first), ConditionReader()
-            trials = tuple(PlannedTrial.from_json(_planned(line), condition) for line in lines)
+            header, condition = jsontext.parse(first), ConditionReader(known)
+            trials = tuple(_planned(line, condition) for line in lines)
             seed = keys.checked_number("seed", header["seed"], 0, jsontext.MAX_WHOLE, whole=True)
             each = header.get("per_condition")
             per_condition = None if each is None else Trials.from_json(each)

@@ -187,14 +187,14 @@ class Study:
             for driver in setup.drivers
         )
 
-    @property
-    def dimensions(self) -> list[dict[str, Any]]:
+    @cached_property
+    def dimensions(self) -> tuple[Mapping[str, Any], ...]:
         """The conditions as claims and figures see them, with the set of the page where the study names sets."""
         return self._told(self.conditions)
 
-    def _told(self, cells: Iterable[Condition]) -> list[dict[str, Any]]:
+    def _told(self, cells: Iterable[Condition]) -> tuple[Mapping[str, Any], ...]:
         sets = self.every_set
-        return [dimensions_of(each, sets) for each in cells]
+        return tuple(dimensions_of(each, sets) for each in cells)
 
     @property
     def setups(self) -> tuple[EngineSetup, ...]:

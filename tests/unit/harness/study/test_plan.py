@@ -162,13 +162,18 @@ class TestConditionReader:
         assert all(read(condition.to_json()) is condition for condition in study.conditions)
 
     def test_each_is_read_once(self, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-        calls = []
-        careful = Condition.from_json
-        monkeypatch.setattr(Condition, "from_json", lambda data: calls.append(data) or careful(data))
-        read, data = ConditionReader(), study.conditions[0].to_json()
+        data, careful = study.conditions[0].to_json(), Condition.from_json
+        calls: list[Any] = []
+
+        def counted(found: Any) -> Condition:
+            calls.append(found)
+            return careful(found)
+
+        monkeypatch.setattr(Condition, "from_json", counted)
+        read = ConditionReader()
         for _ in range(3):
             read(msgspec.Raw(json.dumps(data).encode()))
-        assert len(calls) == 1
+        assert calls == [data]
 
     def test_a_damaged_one_is_refused_each_time(self, study: Study) -> None:
         read, data = ConditionReader(study.conditions), study.conditions[0].to_json()
