@@ -9,7 +9,15 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from analysis.show import comparepage, conditionpage, figurepage, filespages, overviewpage, trialpage, trialspage
+from analysis.show import (
+    comparepage,
+    conditionpage,
+    figurepage,
+    filespages,
+    overviewpage,
+    trialpage,
+    trialspage,
+)
 from analysis.show.asked import Asked
 from analysis.show.rendering import rendered
 from analysis.show.shownrun import LiveRun

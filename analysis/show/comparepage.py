@@ -28,6 +28,8 @@ def compare(asked: Asked) -> Response:
         waterfalls=waterfall_data(both),
         controls=controls(),
         marks=[
-            name for name in MARKS.values() if all(each.har.load and name in each.har.load.marks_ms for each in both)
+            name
+            for name in MARKS.values()
+            if all(each.har.load and name in each.har.load.marks_ms for each in both)
         ],
     )

@@ -123,7 +123,9 @@ def _note(medians: MedianLoads, filmed: MedianFilms, loads: int, cut: int, faile
     conditions = max(medians.conditions, filmed.conditions)
     if failed:
         many = words.count(failed, "load")
-        parts.append(f"{many} that failed, filmed until then and in no estimate, {'is' if failed == 1 else 'are'} here, too.")
+        parts.append(
+            f"{many} that failed, filmed until then and in no estimate, {'is' if failed == 1 else 'are'} here, too."
+        )
     if loads < conditions:
         parts.append(f"Of {conditions:,} conditions that kept HARs or films, {loads:,} are here.")
     if cut:

@@ -99,15 +99,16 @@ def film_of(
 ) -> Film | None:
     """The film from navigation start to its end, both on the clock of the trace; None without pictures."""
     taken = sorted(_taken(events), key=lambda each: each[0])
-    shown = _since(taken, navigation_start_ms)
+    shown = _since([each for each in taken if each[0] <= end_ms], navigation_start_ms)
     if not shown:
         return None
     size = _opened(shown[-1][1]).size
     kept = list(_changes(shown, size))
     progress = visual_progress([histogram(pixels) for _, _, pixels in kept])
     frames = [Frame(at_ms, jpeg, seen) for (at_ms, jpeg, _), seen in zip(kept, progress, strict=True)]
-    until = max(end_ms - navigation_start_ms, frames[-1].at_ms)
-    return Film(*size, round(until, 1), len(taken) >= MOST_PICTURES, tuple(frames), failed)
+    return Film(
+        *size, round(end_ms - navigation_start_ms, 1), len(taken) >= MOST_PICTURES, tuple(frames), failed
+    )
 
 
 def _taken(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, bytes]]:
@@ -144,7 +145,8 @@ def _changes(
     """The pictures that differ from the one before, all brought to one size."""
     last: Pixels | None = None
     for at_ms, jpeg in shown:
-        pixels = np.asarray(_opened(jpeg).resize(size) if _opened(jpeg).size != size else _opened(jpeg))
+        picture = _opened(jpeg)
+        pixels = np.asarray(picture if picture.size == size else picture.resize(size))
         if last is None or differ(last, pixels):
             last = pixels
             yield at_ms, jpeg, pixels

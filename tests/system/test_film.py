@@ -49,9 +49,7 @@ def filmed(driver: Driver, root: Path, kept: Path) -> dict[str, Record]:
             name: run_trial(
                 opened.testbed,
                 opened.drivers,
-                planned(
-                    number, condition(name, Protocol.H2, driver, LATE_LINK if name == "slow" else None)
-                ),
+                planned(number, condition(name, Protocol.H2, driver, LATE_LINK if name == "slow" else None)),
                 # The known page goes on after its load; its console is read when it has painted all.
                 TrialOptions(
                     LATE_S if name == "slow" else 20, keep[name], linger_s=FOR_S * (name == "known")
@@ -81,7 +79,7 @@ def records(driver: Driver, kept: Path, tmp_path_factory: pytest.TempPathFactory
 
 def test_filmed_loads_count_and_say_that_they_were_filmed(records: dict[str, Record]) -> None:
     found = {name: (each.outcome, each.observation.filmed) for name, each in records.items()}
-    assert found == {name: (Outcome.OK, True) for name in records} | {"slow": (Outcome.PAGE_TIMEOUT, True)}
+    assert found == dict.fromkeys(records, (Outcome.OK, True)) | {"slow": (Outcome.PAGE_TIMEOUT, True)}
 
 
 def test_the_speed_index_of_a_page_whose_paints_are_known(records: dict[str, Record]) -> None:

@@ -52,7 +52,9 @@ def test_the_first_of_each_condition_is_shown_and_none_is_estimated(tmp_path: Pa
     assert shown is not None
     loads = json.loads(shown.data)["loads"]
     assert len(loads) == len(counted.loads) + 2
-    assert [f"failed: page-timeout, trial {failed[0].trial}" in each["label"] for each in loads].count(True) == 1
+    assert [f"failed: page-timeout, trial {failed[0].trial}" in each["label"] for each in loads].count(
+        True
+    ) == 1
     assert loads[-1]["film"]["frames"][-1][0] == 900
     assert shown.note.startswith("2 loads that failed, filmed until then and in no estimate, are here, too.")
 

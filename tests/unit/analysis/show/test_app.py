@@ -14,7 +14,7 @@ from werkzeug.test import Client
 from analysis.show.app import RunPages
 from analysis.show.guard import Guard
 from analysis.show.shownrun import LiveRun
-from tests.unit.analysis.showing import CUT, HOSTILE, MARKUP, MISSING, Made, picture, shown_run
+from tests.unit.analysis.showing import CUT, FILMED, HOSTILE, MARKUP, MISSING, Made, picture, shown_run
 from tests.unit.analysis.synthetic import Synthetic
 
 pytestmark = pytest.mark.thorough
@@ -139,16 +139,22 @@ def links_of_rows(page: str) -> Iterator[str]:
 def test_waterfall_and_film_are_saved_as_one_picture(
     made: Made, path: str, begins: bytes, panels: int
 ) -> None:
-    with contextlib.closing(client(made.directory).get(f"/{TOKEN}/{path}", headers={"Host": "localhost"})) as answer:
+    with contextlib.closing(
+        client(made.directory).get(f"/{TOKEN}/{path}", headers={"Host": "localhost"})
+    ) as answer:
         assert answer.status_code == 200
         assert answer.data.startswith(begins)
-        assert re.fullmatch(r'attachment; filename="[-\w]+\.(svg|pdf)"', answer.headers["Content-Disposition"])
+        assert re.fullmatch(
+            r'attachment; filename="[-\w]+\.(svg|pdf)"', answer.headers["Content-Disposition"]
+        )
         assert b"<script" not in answer.data
         assert answer.data.count(b"link down, of 10") + answer.data.count(b"main thread, by") == panels
         if FILMED[0] in path:
             assert answer.data.count(b"<image") > 4
 
 
-@pytest.mark.parametrize("path", ["figure.svg", f"figure.svg?of={MISSING}", "figure.pdf?of=nothing", f"figure.svg?of={CUT}"])
+@pytest.mark.parametrize(
+    "path", ["figure.svg", f"figure.svg?of={MISSING}", "figure.pdf?of=nothing", f"figure.svg?of={CUT}"]
+)
 def test_without_a_load_there_is_no_picture_and_it_says_so(made: Made, path: str) -> None:
     assert "<h1>This cannot be shown</h1>" in text(client(made.directory), path, 404)

@@ -81,7 +81,9 @@ def test_it_stays_small_however_long_the_load(end_ms: float) -> None:
     account = LinkAccount((at(0, 1e7),), (at(0, 1e7),))
     timeline = {"plt_ms": end_ms, "navigation_start_ms": 998.5}
     found = activity(
-        evidence(link_account=account, timeline=timeline, navigate_ms=end_ms + 10, runs=(Stretch(*at(0, 5), 9),)),
+        evidence(
+            link_account=account, timeline=timeline, navigate_ms=end_ms + 10, runs=(Stretch(*at(0, 5), 9),)
+        ),
         LOG,
         LINK,
         end_ms,
