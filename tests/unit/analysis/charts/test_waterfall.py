@@ -96,10 +96,7 @@ def busy_load(plt_ms: float) -> HarLoad:
 def stairs(figure: Figure, panel: int) -> list[tuple[list[float], list[float]]]:
     """The edges and, above its line, the heights of each row of a panel."""
     found = [each.get_data() for each in figure.axes[panel].patches if isinstance(each, StepPatch)]
-    return [
-        (list(np.asarray(each.edges)), list(np.asarray(each.values) - np.asarray(each.baseline)))
-        for each in found
-    ]
+    return [(list(edges), list(np.asarray(values) - baseline)) for values, edges, baseline in found]
 
 
 def test_link_and_main_thread_have_rows_on_the_same_axis() -> None:
@@ -115,9 +112,9 @@ def test_link_and_main_thread_have_rows_on_the_same_axis() -> None:
 
 
 def test_rows_of_two_loads_move_with_them() -> None:
-    both = [MedianLoad("x", "r", "1", 1.0, 1.0, 1, busy_load(plt)) for plt in (300.0, 600.0)]
+    first, second = (MedianLoad("x", "r", "1", 1.0, 1.0, 1, busy_load(plt)) for plt in (300.0, 600.0))
     with plots.look():
-        figure = comparison(*both, "first paint")
+        figure = comparison(first, second, "first paint")
     assert [stairs(figure, panel)[0][0][0] for panel in (1, 3)] == pytest.approx([-100, -200])
 
 
