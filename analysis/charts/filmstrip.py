@@ -128,13 +128,15 @@ def place(
     inset.spines[:].set(visible=True, color=border, linewidth=0.8)
 
 
-def strip(axes: Axes, film: KeptFilm, unit: TimeUnit) -> None:
-    """Pictures side by side along the axis of times, each in the middle of the time that it is of."""
+def strip(axes: Axes, film: KeptFilm, unit: TimeUnit, shift_ms: float = 0.0) -> None:
+    """Pictures side by side along the axis of times, each in the middle of the time that it is of; `shift_ms` is what
+    stands at 0 of the axis.
+    """
     begin, end = axes.get_xlim()
     wide = (end - begin) / STRIP_PICTURES
     for number in range(STRIP_PICTURES):
         left = begin + number * wide
-        place(axes, film, (left + wide / 2) * unit.ms, (left, 0, 0.97 * wide, 1))
+        place(axes, film, (left + wide / 2) * unit.ms + shift_ms, (left, 0, 0.97 * wide, 1))
     axes.set_ylim(0, 1)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -17,6 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from analysis.charts import plots
+from analysis.charts.busyrows import busy_rows
 from analysis.charts.drawing import Drawing
 from analysis.charts.filmstrip import strip
 from analysis.charts.plots import TimeUnit
@@ -36,6 +38,7 @@ MOST_CONNECTIONS = 16
 NAME_CHARACTERS = 34
 ROW_INCHES = 0.115
 FILM_ROWS = 4  # the height of a filmstrip, in rows
+BUSY_ROWS = 2  # of a row of link or main thread
 # The classic colours of waterfalls.
 COLOURS = dict(zip(PHASES, ("#DADADA", "#1F7C83", "#E58226", "#C141CD", "#2DB333", "#1977DD"), strict=True))
 MARK_COLOURS = {
@@ -81,7 +84,8 @@ def waterfalls(results: Results) -> Iterator[Drawing]:
             f"{changes(first.load, second.load).text}."
         )
         name = f"waterfalls_{words.slug(first.label)}_{words.slug(second.label)}"
-        yield Drawing(name, caption, comparison(first, second), of_data=True)
+        both = films.get((first.run, first.trial)), films.get((second.run, second.trial))
+        yield Drawing(name, caption, comparison(first, second, films=both), of_data=True)
 
 
 def _pairs(loads: Sequence[MedianLoad]) -> list[tuple[MedianLoad, MedianLoad]]:
@@ -109,6 +113,10 @@ def _caption(median: MedianLoad) -> str:
         )
     if any(each.blocks is not None for each in load.requests):
         made.append("Red triangles: what the page could not be painted without.")
+    if load.activity:
+        made.append("Below the connections: for what share of each step link and main thread were busy.")
+    else:
+        made.append("When link and main thread were busy was not kept.")
     if not load.whole:
         made.append("The browser's log was cut off: what came later is not known.")
     if load.left_out:
@@ -123,42 +131,91 @@ def rows_of(load: HarLoad, most: int = MOST_ROWS) -> Rows:
     return Rows(load.requests[: most - 1], load.requests[most - 1 :])
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A load in a figure. `shift_ms` is what stands at 0 of the axis; `connections`: they have a panel, too."""
+
+    load: HarLoad
+    rows: Rows
+    film: KeptFilm | None = None
+    shift_ms: float = 0.0
+    connections: Mapping[str, Sequence[HarRequest]] | None = None
+
+    @property
+    def heights(self) -> list[int]:
+        """Of its panels, in rows: requests, connections, link and main thread, film."""
+        activity = self.load.activity
+        return [
+            max(3, self.rows.count),
+            *([] if self.connections is None else [max(2, len(self.connections))]),
+            *([BUSY_ROWS * len(activity.rows)] if activity else []),
+            *([FILM_ROWS] if self.film else []),
+        ]
+
+
 def chart(load: HarLoad, title: str, film: KeptFilm | None = None) -> Figure:
-    """A load by itself, below it its connections and, last, what the screen showed meanwhile."""
-    rows = rows_of(load)
-    connections = _connections(load)
-    heights = [max(3, rows.count), max(2, len(connections)), *([FILM_ROWS] if film else [])]
-    figure = plots.new(plots.PAGE_INCHES, ROW_INCHES * sum(heights) + 1.25)
-    axes, below, *last = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-    unit = _unit([load])
-    _requests(axes, rows, unit, 0.0)
-    _of_connections(below, connections, unit)
-    for each in (axes, below, *last):
-        _marks(each, load, unit, 0.0)
-    _time_axis((axes, below, *last)[-1], unit, [(load, 0.0)], START)
-    if film:
-        strip(last[0], film, unit)
-    _legend(figure, [load])
+    """A load by itself, below it its connections, how busy link and main thread were and, last, what the screen showed
+    meanwhile.
+    """
+    figure, _ = _drawn([Shown(load, rows_of(load), film, connections=_connections(load))], START)
     plots.title(figure, clipped(title, 2 * plots.TITLE_CHARACTERS))
     return figure
 
 
-def comparison(first: MedianLoad, second: MedianLoad, align: str = START) -> Figure:
+class Labelled(Protocol):
+    """A load and what it is called."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def load(self) -> HarLoad: ...
+
+
+def comparison(
+    first: Labelled,
+    second: Labelled,
+    align: str = START,
+    films: tuple[KeptFilm | None, KeptFilm | None] = (None, None),
+) -> Figure:
     """Two loads on one axis of times, aligned at their start or at a mark that both have."""
-    rows = [rows_of(each.load, PAIRED_ROWS) for each in (first, second)]
-    heights = [max(3, each.count) for each in rows]
-    figure = plots.new(plots.PAGE_INCHES, ROW_INCHES * sum(heights) + 1.5)
-    grid = figure.subplots(2, 1, sharex=True, height_ratios=heights)
-    unit = _unit([first.load, second.load])
-    shifts = [each.load.marks_ms.get(align, 0.0) for each in (first, second)]
-    for axes, median, of_load, shift in zip(grid, (first, second), rows, shifts, strict=True):
-        _requests(axes, of_load, unit, shift)
-        _marks(axes, median.load, unit, shift)
-        axes.set_title(clipped(median.label, 2 * plots.TITLE_CHARACTERS))
-    loads = [first.load, second.load]
-    _time_axis(grid[-1], unit, list(zip(loads, shifts, strict=True)), align)
-    _legend(figure, loads)
+    both = [
+        Shown(each.load, rows_of(each.load, PAIRED_ROWS), film, each.load.marks_ms.get(align, 0.0))
+        for each, film in zip((first, second), films, strict=True)
+    ]
+    figure, grid = _drawn(both, align)
+    for each, panels in zip((first, second), grid, strict=True):
+        panels[0].set_title(clipped(each.label, 2 * plots.TITLE_CHARACTERS))
     return figure
+
+
+def _drawn(loads: Sequence[Shown], align: str) -> tuple[Figure, list[list[Axes]]]:
+    """A figure of loads below each other, and the panels of each."""
+    heights = [height for each in loads for height in each.heights]
+    figure = plots.new(plots.PAGE_INCHES, ROW_INCHES * sum(heights) + 1 + 0.25 * len(loads))
+    panels = iter(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0])
+    grid = [[next(panels) for _ in each.heights] for each in loads]
+    unit = _unit([each.load for each in loads])
+    for each, mine in zip(loads, grid, strict=True):
+        _panels(mine, each, unit)
+    _time_axis(grid[-1][-1], unit, [(each.load, each.shift_ms) for each in loads], align)
+    for each, mine in zip(loads, grid, strict=True):
+        if each.film:
+            strip(mine[-1], each.film, unit, each.shift_ms)
+    _legend(figure, [each.load for each in loads])
+    return figure, grid
+
+
+def _panels(panels: Sequence[Axes], shown: Shown, unit: TimeUnit) -> None:
+    """All of them but the film, whose pictures depend on the axis of times."""
+    first, *others = panels
+    _requests(first, shown.rows, unit, shown.shift_ms)
+    if shown.connections is not None:
+        _of_connections(others.pop(0), shown.connections, unit, shown.shift_ms)
+    if shown.load.activity:
+        busy_rows(others.pop(0), shown.load.activity, unit, shown.shift_ms)
+    for each in panels:
+        _marks(each, shown.load, unit, shown.shift_ms)
 
 
 def _requests(axes: Axes, rows: Rows, unit: TimeUnit, shift_ms: float) -> None:
@@ -215,14 +272,16 @@ def _connections(load: HarLoad) -> Mapping[str, list[HarRequest]]:
     return found
 
 
-def _of_connections(axes: Axes, connections: Mapping[str, Sequence[HarRequest]], unit: TimeUnit) -> None:
+def _of_connections(
+    axes: Axes, connections: Mapping[str, Sequence[HarRequest]], unit: TimeUnit, shift_ms: float
+) -> None:
     """A row per connection with all that travelled on it; a time in the queue is not on it."""
     for place, requests in enumerate(connections.values()):
         on_it = [
             replace(each, start_ms=each.start_ms + each.blocked_ms, blocked_ms=0.0)
             for each in requests[:MOST_ROWS]
         ]
-        _bars(axes, on_it, [place] * len(on_it), unit, 0.0)
+        _bars(axes, on_it, [place] * len(on_it), unit, shift_ms)
     labels = [
         f"{clipped(_ascii(requests[0].host), NAME_CHARACTERS - 8)} ({len(requests):,})"
         for requests in connections.values()

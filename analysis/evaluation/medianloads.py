@@ -66,10 +66,11 @@ def median_loads(results: Results) -> MedianLoads:
 
 def median_films(results: Results) -> MedianFilms:
     """By their films, of which every picture can be read."""
-    return _medians(results, filmfile.FILE, _whole_film)
+    return _medians(results, filmfile.FILE, whole_film)
 
 
-def _whole_film(index: Path) -> KeptFilm:
+def whole_film(index: Path) -> KeptFilm:
+    """A film of which every picture can be read; OSError or ValueError without one."""
     film = read_film(index)
     for each in film.frames:
         picture(each, (1, 1))
@@ -93,7 +94,7 @@ def _medians(results: Results, file: str, read: Callable[[Path], Told]) -> Media
         kept += 1
         if kept > MOST_CONDITIONS:
             continue
-        label = conditions.cell_text(cell, (*results.split_columns, *_told(results), "rtt_ms", "protocol"))
+        label = conditions.cell_text(cell, told_of(results))
         for run, name, trial, attempt, plt in trials[:TRIES]:
             path = folder_of(run, trial, attempt) / file
             try:
@@ -118,9 +119,10 @@ def _medians(results: Results, file: str, read: Callable[[Path], Told]) -> Media
     return Medians(tuple(found), kept, tuple(refused))
 
 
-def _told(results: Results) -> tuple[str, ...]:
-    """The page and the rate, where a reader has to be told them."""
-    return tuple(name for name in ("page", "down_mbps") if results.cells[name].nunique(dropna=False) > 1)
+def told_of(results: Results) -> tuple[str, ...]:
+    """What a label says of a condition: the page and the rate where a reader has to be told them, and what differs."""
+    needed = (name for name in ("page", "down_mbps") if results.cells[name].nunique(dropna=False) > 1)
+    return (*results.split_columns, *needed, "rtt_ms", "protocol")
 
 
 def _nearest(

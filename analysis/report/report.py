@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from analysis.charts import figures, plots
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.published import PublishedRow
+from analysis.evaluation.failedloads import failed_loads
 from analysis.evaluation.medianloads import median_films, median_loads
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.report import facts, paper, summary
@@ -27,7 +28,7 @@ from analysis.runs.rundirectory import load, write_parquet
 from analysis.tables import table
 from analysis.tables.figuretables import PREFIX
 from analysis.tables.tables import tables_of
-from analysis.waterfalls.waterfallview import view
+from analysis.waterfalls.waterfallview import WaterfallView, view
 from harness.errors import RecordsError, StorageFailed
 from harness.model.kind import Kind
 
@@ -175,5 +176,9 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         recorded=len(results.records),
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
         runs=[(run, list(leaves(run.environment))) for run in results.runs],
-        waterfalls=view(median_loads(results), median_films(results)) if results.kind is Kind.LOAD else None,
+        waterfalls=_waterfalls(results) if results.kind is Kind.LOAD else None,
     )
+
+
+def _waterfalls(results: Results) -> WaterfallView | None:
+    return view(median_loads(results), median_films(results), failed_loads(results))

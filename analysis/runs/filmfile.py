@@ -17,6 +17,7 @@ from PIL import Image
 
 from harness.input import jsontext
 from harness.input.shown import shown
+from harness.outcome import Outcome
 
 FILE = "filmstrip/film.json"
 NAME = re.compile(r"\d{4,6}\.jpg")
@@ -37,11 +38,15 @@ class FilmFrame:
 
 @dataclass(frozen=True)
 class KeptFilm:
-    """At least one frame, in the order of time, from navigation start to `until_ms`."""
+    """At least one frame, in the order of time, from navigation start to `until_ms`.
+
+    `outcome` is how a load ended that failed, as its index says; empty of others.
+    """
 
     frames: tuple[FilmFrame, ...]
     until_ms: float
     size: tuple[int, int]
+    outcome: str = ""
 
     def at(self, ms: float) -> FilmFrame:
         """What was shown then; the first picture, too, before the navigation began."""
@@ -64,7 +69,9 @@ def read_film(index: Path) -> KeptFilm:
     if any(one.at_ms > other.at_ms for one, other in pairwise(frames)):
         raise ValueError("its frames are not in the order of time")
     width, height = (int(_number(data, side, 1, LARGEST_SIDE)) for side in ("width", "height"))
-    return KeptFilm(frames, max(_number(data, "until_ms", 0, LATEST_MS), frames[-1].at_ms), (width, height))
+    until = max(_number(data, "until_ms", 0, LATEST_MS), frames[-1].at_ms)
+    outcome = next((each.value for each in Outcome if each == data.get("outcome")), "")
+    return KeptFilm(frames, until, (width, height), outcome)
 
 
 def picture(frame: FilmFrame, size: tuple[int, int]) -> Image.Image:

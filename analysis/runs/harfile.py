@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from analysis.runs.activity import Activity, activity_of
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line
 
@@ -93,7 +94,8 @@ PHASES = ("blocked", "DNS", "connect", "TLS", "wait", "download")
 class HarLoad:
     """A load. `connections` is how many there were, also unused ones; None where the file does not tell.
 
-    `left_out`: how many entries were none that could be read. `whole`: the browser's log was not cut off.
+    `left_out`: how many entries were none that could be read. `whole`: the browser's log was not cut off. `activity`
+    is of link and main thread, None where it was not kept.
     """
 
     requests: tuple[HarRequest, ...]
@@ -101,6 +103,7 @@ class HarLoad:
     connections: int | None
     left_out: int = 0
     whole: bool = True
+    activity: Activity | None = None
 
     @property
     def body_bytes(self) -> int:
@@ -147,6 +150,7 @@ def load_of(har: Mapping[str, Any]) -> HarLoad:
         connections=len(made) if isinstance(made, list) else None,
         left_out=len(entries) - len(requests),
         whole="_incomplete" not in log,
+        activity=activity_of(_table(log, "_activity")),
     )
 
 

@@ -9,7 +9,15 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from analysis.show import comparepage, conditionpage, filespages, overviewpage, trialpage, trialspage
+from analysis.show import (
+    comparepage,
+    conditionpage,
+    figurepage,
+    filespages,
+    overviewpage,
+    trialpage,
+    trialspage,
+)
 from analysis.show.asked import Asked
 from analysis.show.rendering import rendered
 from analysis.show.shownrun import LiveRun
@@ -27,6 +35,7 @@ PAGES: Mapping[str, tuple[str, Page]] = {
     "trials": ("/trials", trialspage.trials),
     "trial": (ATTEMPT, trialpage.trial),
     "compare": ("/compare", comparepage.compare),
+    "figure": ("/figure.<any(svg, pdf):form>", figurepage.figure),
     "thumbnail": (f"{ATTEMPT}/waterfall.svg", filespages.small_waterfall),
     "picture": (f"{ATTEMPT}/picture/<path:name>", filespages.picture),
     "kept": (f"{ATTEMPT}/files/<name>", filespages.kept),

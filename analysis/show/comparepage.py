@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from werkzeug.wrappers import Response
 
+from analysis.runs.harfile import MARKS
 from analysis.show.asked import Asked
 from analysis.show.attempts import waterfall_data
 from analysis.show.choosing import chosen, offered, place_text
@@ -26,4 +27,9 @@ def compare(asked: Asked) -> Response:
         metrics=metric_rows([each.record for each in both], shown.run.kind) if both else [],
         waterfalls=waterfall_data(both),
         controls=controls(),
+        marks=[
+            name
+            for name in MARKS.values()
+            if all(each.har.load and name in each.har.load.marks_ms for each in both)
+        ],
     )

@@ -36,7 +36,9 @@ class ReadHar:
 
 @dataclass(frozen=True)
 class ReadFilm:
-    """A film, or in one line why there is none; of a film, the note says how many of its pictures are `gone`."""
+    """A film, or in one line why there is none; of a film, the note says what is to be known of it, such as how many of
+    its pictures are `gone`.
+    """
 
     film: KeptFilm | None
     note: str
@@ -99,9 +101,12 @@ def film_in(folder: Path) -> ReadFilm:
         return ReadFilm(None, f"the film cannot be shown: {clipped(one_line(str(error)), 200)}")
     names = [each.path.name for each in film.frames]
     gone = frozenset(name for name in names if file_in(path.parent, name) is None)
-    return ReadFilm(
-        film, f"{len(gone):,} of {len(names):,} pictures of the film are gone" if gone else "", gone
-    )
+    notes = []
+    if film.outcome:
+        notes.append(f"the load failed ({film.outcome}): the film ends there and is in no estimate")
+    if gone:
+        notes.append(f"{len(gone):,} of {len(names):,} pictures of the film are gone")
+    return ReadFilm(film, "; ".join(notes), gone)
 
 
 def screenshot_note(folder: Path) -> str:

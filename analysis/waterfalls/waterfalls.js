@@ -3,7 +3,7 @@
   "use strict";
   const data = JSON.parse(document.getElementById("waterfall-data").textContent);
   const root = document.getElementById("waterfalls");
-  const ROW = 18, SPARE = 12;
+  const ROW = 18, SPARE = 12, SVG = "http://www.w3.org/2000/svg";
   const [URL_, START, KIND, STATUS, BYTES, CONNECTION, PRIORITY, PROTOCOL, METHOD, FLAGS] = [0, 1, 8, 9, 10, 11, 12, 13, 14, 15];
   const PHASE = 2, CACHED = 1, BLOCKS = 2;
   const at = (name) => root.querySelector(`[data-part="${name}"]`);
@@ -23,7 +23,7 @@
   let loads = [], paired = null;  // the chosen loads, and the pairs of two
   const shifts = new Map();  // of each load: what stands at 0 of the axis
   const notes = new Map();  // of each request that changed
-  // A row holds a request of each of the panel's loads, or null.
+  // A row holds a request of each of the panel's loads, or null; or, of one load, all requests of a connection.
   const panels = ["upper", "lower"].map((name) => ({
     name, loads: [], rows: [], chosen: -1, element: at(name), inner: make("div", "inner"), marks: make("div", "marks"),
   }));
@@ -38,6 +38,10 @@
   // The film of each chosen load, and the time that it shows larger.
   const screens = ["upper", "lower"].map((name) => ({ film: at(`${name}-film`), seen: at(`${name}-seen`), at: Infinity }));
   for (const screen of screens) screen.film.addEventListener("pointermove", follow);
+
+  // How busy link and main thread of each chosen load were.
+  const busy = ["upper", "lower"].map((name) => at(`${name}-busy`));
+  for (const each of busy) each.addEventListener("pointermove", follow);
 
   data.loads.forEach((load, number) => { option(at("first"), number, load.label); option(at("second"), number, load.label); });
   option(at("second"), "", "none");
@@ -75,7 +79,7 @@
     const [type, name, align] = [at("type").value, at("host").value, at("align").value];
     const changed = paired && at("which").value, onTop = paired && at("layout").value;
     const wanted = (each) => (!type || each[KIND] === type) && (!name || host(each[URL_]) === name) && (!changed || notes.has(each));
-    hide("top", !onTop);
+    hide("top", !onTop); hide("apart", Boolean(onTop));
     const groups = onTop ? [loads] : loads.map((load) => [load]);
     let first = 0, last = 1;
     for (const load of loads) {
@@ -83,6 +87,7 @@
       shifts.set(load, shift);
       for (const each of load.requests) { first = Math.min(first, each[START] - shift); last = Math.max(last, end(each) - shift); }
       for (const mark of Object.values(load.marks)) last = Math.max(last, mark - shift);
+      if (load.activity) for (const [, , percent] of load.activity.rows) last = Math.max(last, percent.length * load.activity.step - shift);
       if (load.film) last = Math.max(last, load.film.frames.at(-1)[0] - shift);
       if (align) first = Math.min(first, -shift);
     }
@@ -94,13 +99,26 @@
       if (!panel.loads.length) return;
       panel.rows = onTop ? paired.pairs.map((pair) => pair.both) : panel.loads[0].requests.map((each) => [each]);
       panel.rows = panel.rows.filter((row) => row.some((each) => each && wanted(each)));
+      if (!onTop && at("rows").value) panel.rows = connections(panel.rows.flat());
       panel.chosen = -1;
       const label = panel.loads.map((load) => load.label).join(" and "), most = onTop ? paired.pairs.length : panel.loads[0].requests.length;
-      panel.element.setAttribute("aria-label", `${label}: ${panel.rows.length} of ${most} requests`);
+      const told = panel.rows[0]?.connection === undefined ? `${panel.rows.length} of ${most} requests` : `${panel.rows.length} connections`;
+      panel.element.setAttribute("aria-label", `${label}: ${told}`);
       panel.inner.style.height = panel.marks.style.height = `${panel.rows.length * ROW + ROW}px`;
       panel.element.scrollTop = 0;
     });
     zoom();
+  }
+
+  // In the order in which they were first used; what has none, as from a cache, is in no row.
+  function connections(requests) {
+    const found = new Map();
+    for (const each of requests) {
+      if (!each[CONNECTION]) continue;
+      if (!found.has(each[CONNECTION])) found.set(each[CONNECTION], Object.assign([], { connection: each[CONNECTION] }));
+      found.get(each[CONNECTION]).push(each);
+    }
+    return [...found.values()];
   }
 
   function zoom() {
@@ -109,6 +127,7 @@
     view.from = from; view.to = from + share;
     panels.forEach(draw);
     project();
+    busy.forEach((_, n) => drawBusy(n));
   }
 
   const place = (load, t) => {  // of a time, as a share of the width
@@ -162,9 +181,43 @@
     screen.seen.replaceChildren(picture(frame), make("figcaption", "", `${which}, ${Number.isFinite(t) ? `at ${ms(t)}` : "at the end"}: ${Math.round(100 * frame[1])} %`));
   }
 
+  // A row for each way of the link and for the main thread: for what share of each step it was busy.
+  function drawBusy(n) {
+    const element = busy[n], load = loads[n], told = load?.activity;
+    element.hidden = !load;
+    if (!load) return;
+    const wide = width(panels[0]), left = labels(panels[0]);
+    element.setAttribute("aria-label", `Link and main thread: ${load.label}`);
+    if (!told) { element.replaceChildren(make("p", "", "When link and main thread were busy was not kept with this trial.")); return; }
+    element.replaceChildren(...told.rows.map((row) => {
+      const made = make("div"), name = make("span", "", busyText(row, NaN, told.step));
+      name.style.width = `${left - 10}px`;
+      made.append(name, area(row[2], (step) => place(load, step * told.step), wide, left, row[3]));
+      return made;
+    }));
+  }
+  function area(percent, share, wide, left, colour) {
+    const svg = document.createElementNS(SVG, "svg"), path = document.createElementNS(SVG, "path");
+    const x = (step) => (Math.min(1, Math.max(0, share(step))) * wide).toFixed(1);
+    path.setAttribute("d", `M${x(0)} 16${percent.map((each, step) => `V${(16 - each * 0.16).toFixed(1)}H${x(step + 1)}`).join("")}V16z`);
+    path.setAttribute("fill", colour);
+    svg.setAttribute("width", wide); svg.style.left = `${left}px`;
+    svg.append(path);
+    return svg;
+  }
+  function busyText([name, whole, percent], t, step) {  // at that time, if it is one
+    const found = t >= 0 ? percent[Math.floor(t / step)] : undefined, most = whole === null ? "" : ` of ${Number(whole.toPrecision(3))} Mbit/s`;
+    return found === undefined ? `${name}${most}` : `${name}: ${found} %${most}`;
+  }
+  function tellBusy(n, t) {
+    const told = loads[n]?.activity;
+    told?.rows.forEach((row, number) => { busy[n].children[number].firstChild.textContent = busyText(row, t, told.step); });
+  }
+
   function rowOf(panel, row, number, wide) {
     const made = make("div", number === panel.chosen ? "row chosen" : "row");
     made.style.top = `${number * ROW}px`;
+    if (row.connection !== undefined) return ofConnection(panel, row, made, wide);
     const n = row[0] ? 0 : 1, request = row[n];
     const name = make("span", request[STATUS] >= 400 || !request[STATUS] ? "name failed" : "name", short(request, panel.loads[n]));
     name.style.width = `${labels(panel) - 10}px`;
@@ -174,15 +227,22 @@
     return made;
   }
 
+  function ofConnection(panel, requests, made, wide) {
+    const name = make("span", "name", `${host(requests[0][URL_])} (${requests.length})`);
+    name.style.width = `${labels(panel) - 10}px`;
+    made.append(name, ...requests.flatMap((each) => bars(panel, each, 0, wide, 1)));
+    return made;
+  }
+
   const brief = (said) => said[0].includes("alone") ? (said[0].includes("first") ? "\u2212" : "+") : said[0].includes("kB") ? said[0] : "\u2195";
 
-  function bars(panel, request, load, wide) {
+  function bars(panel, request, load, wide, first = 0) {  // from that phase on
     let t = request[START];
     return data.phases.flatMap((_, n) => {
       const took = request[PHASE + n];
       const [left, right] = [place(panel.loads[load], t), place(panel.loads[load], t + took)].map((x) => Math.min(1, Math.max(0, x)));
       t += took;
-      if (took <= 0 || right <= left) return [];
+      if (n < first || took <= 0 || right <= left) return [];
       const bar = make("i", `${n ? "" : "thin"}${lane(panel, load)}`);
       bar.style.left = `${labels(panel) + left * wide}px`; bar.style.width = `${Math.max(1, (right - left) * wide)}px`; bar.style.background = data.colours[n];
       bar.style.opacity = strength(panel, load);
@@ -199,10 +259,17 @@
   function tell(panel, number) {
     const row = panel.rows[number];
     if (!row) return;
+    if (row.connection !== undefined) { at("told").textContent = tellConnection(panel, row, number); return; }
     const both = row.filter(Boolean), [request] = both;
     const parts = [`${number + 1} of ${panel.rows.length}`, request[METHOD], request[URL_]];
     const told = both.map((each, n) => (row.length > 1 ? `${row.indexOf(each) ? "second" : "first"}: ` : "") + answer(each).join(" \u00b7 "));
     at("told").textContent = [...parts, ...told, ...(notes.get(request) ?? [])].join(" \u00b7 ");
+  }
+
+  function tellConnection(panel, row, number) {
+    const hosts = [...new Set(row.map((each) => host(each[URL_])))], first = Math.min(...row.map((each) => each[START])), last = Math.max(...row.map(end));
+    const parts = [`${number + 1} of ${panel.rows.length}`, `connection ${row.connection}`, row[0][PROTOCOL], `${row.length} request${row.length > 1 ? "s" : ""} of ${hosts.join(", ")}`, `from ${ms(first)} to ${ms(last)}`];
+    return parts.filter(Boolean).join(" \u00b7 ");
   }
 
   function answer(request) {
@@ -218,7 +285,9 @@
     if (top < panel.element.scrollTop) panel.element.scrollTop = top;
     else if (top + 2 * ROW > panel.element.scrollTop + high) panel.element.scrollTop = top + 2 * ROW - high;
     draw(panel); tell(panel, panel.chosen);
-    panel.rows[panel.chosen]?.forEach((each, n) => { if (each) see(loads.indexOf(panel.loads[n]), end(each)); });
+    const row = panel.rows[panel.chosen];
+    if (row?.connection !== undefined) see(loads.indexOf(panel.loads[0]), Math.max(...row.map(end)));
+    else row?.forEach((each, n) => { if (each) see(loads.indexOf(panel.loads[n]), end(each)); });
   }
 
   function press(panel, event) {
@@ -241,6 +310,7 @@
     for (const each of root.querySelectorAll(".cursor")) { each.hidden = !inside; each.style.left = `${labels(panel) + x}px`; }
     at("time").textContent = inside ? ms(t).replace("-", "\u2212") : "";
     if (inside) loads.forEach((load, n) => see(n, time(load, share)));
+    loads.forEach((load, n) => tellBusy(n, inside ? time(load, share) : NaN));
   }
   function point(panel, event) {
     follow(event);
@@ -249,7 +319,7 @@
   }
 
   for (const name of ["first", "second"]) at(name).addEventListener("change", chooseLoads);
-  for (const name of ["type", "host", "align", "layout", "which"]) at(name).addEventListener("change", refresh);
+  for (const name of ["type", "host", "align", "layout", "which", "rows"]) at(name).addEventListener("change", refresh);
   for (const name of ["zoom", "pan", "blend"]) at(name).addEventListener("input", zoom);
   addEventListener("resize", zoom);
   root.hidden = false;

@@ -5,16 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 from markupsafe import Markup
 
+from analysis.charts.busyrows import colour_of
 from analysis.charts.waterfall import COLOURS, MARK_COLOURS
+from analysis.evaluation.failedloads import FailedLoad
 from analysis.evaluation.medianloads import Median, MedianFilm, MedianFilms, MedianLoad, MedianLoads
 from analysis.labels import words
+from analysis.runs.activity import Activity
 from analysis.runs.harfile import PHASES, HarLoad, HarRequest
 from analysis.waterfalls.filmview import film_data
 from harness.input.shown import clipped, printable
@@ -42,22 +45,29 @@ class WaterfallView:
     filmed: bool
 
 
-def view(medians: MedianLoads, filmed: MedianFilms = NO_FILMS) -> WaterfallView | None:
-    """The loads until they are too many to embed; None without any. One that was filmed and has no HAR has no rows."""
+def view(
+    medians: MedianLoads, filmed: MedianFilms = NO_FILMS, failed: Sequence[FailedLoad] = ()
+) -> WaterfallView | None:
+    """The loads until they are too many to embed, those that failed last; None without any.
+
+    One that was filmed and has no HAR has no rows.
+    """
     films = {(each.run, each.trial): each.load for each in filmed.loads}
     told = {(each.run, each.trial) for each in medians.loads}
     silent = [_without_har(each) for each in filmed.loads if (each.run, each.trial) not in told]
-    if not medians.loads and not silent:
+    shown = [
+        (_label(each), each.load, films.get((each.run, each.trial))) for each in (*medians.loads, *silent)
+    ]
+    shown += [(_failed_label(each), each.load, each.film) for each in failed]
+    if not shown:
         return None
     loads: list[str] = []
-    cut = 0
-    for each in (*medians.loads, *silent):
-        film = films.get((each.run, each.trial))
-        shown = film_data(film, len(films)) if film else None
-        made = load_text(_label(each), each.load, shown)
+    cut, room = 0, len(films) + len(failed)
+    for label, load, film in shown:
+        made = load_text(label, load, film_data(film, room) if film else None)
         if loads and sum(map(len, loads)) + len(made) > MOST_BYTES:
             break
-        cut += max(0, len(each.load.requests) - MOST_REQUESTS)
+        cut += max(0, len(load.requests) - MOST_REQUESTS)
         loads.append(made)
     script = script_text()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
@@ -67,8 +77,8 @@ def view(medians: MedianLoads, filmed: MedianFilms = NO_FILMS) -> WaterfallView 
         style=Markup(file_text("waterfalls.css")),  # noqa: S704
         controls=controls(),
         digest=digest,
-        note=_note(medians, filmed, len(loads), cut),
-        filmed=bool(films),
+        note=_note(medians, filmed, len(loads), cut, len(failed)),
+        filmed=bool(room),
     )
 
 
@@ -87,6 +97,7 @@ def load_text(
         "connections": load.connections,
         "marks": {name: round(at, 1) for name, at in load.marks_ms.items()},
         "requests": [_row(each) for each in load.requests[:most_requests]],
+        "activity": _activity(load.activity),
         **({"film": film} if film else {}),
     }
     return json.dumps(made, separators=(",", ":"))
@@ -107,9 +118,14 @@ def file_text(name: str) -> str:
     return (resources.files("analysis.waterfalls") / name).read_text(encoding="utf-8")
 
 
-def _note(medians: MedianLoads, filmed: MedianFilms, loads: int, cut: int) -> str:
+def _note(medians: MedianLoads, filmed: MedianFilms, loads: int, cut: int, failed: int) -> str:
     parts = []
     conditions = max(medians.conditions, filmed.conditions)
+    if failed:
+        many = words.count(failed, "load")
+        parts.append(
+            f"{many} that failed, filmed until then and in no estimate, {'is' if failed == 1 else 'are'} here, too."
+        )
     if loads < conditions:
         parts.append(f"Of {conditions:,} conditions that kept HARs or films, {loads:,} are here.")
     if cut:
@@ -129,9 +145,21 @@ def _label(median: MedianLoad) -> str:
     return f"{median.label} ({words.duration(median.plt_ms)}, trial {median.trial})"
 
 
+def _failed_label(failed: FailedLoad) -> str:
+    attempt = "" if failed.attempt == 1 else f", attempt {failed.attempt}"
+    return f"{failed.label} (failed: {failed.outcome}, trial {failed.trial}{attempt})"
+
+
 def _without_har(film: MedianFilm) -> MedianLoad:
     head = (film.label, film.run, film.trial, film.plt_ms, film.median_ms, film.trials)
     return Median(*head, HarLoad((), {}, None), film.place)
+
+
+def _activity(activity: Activity | None) -> dict[str, Any] | None:
+    if activity is None:
+        return None
+    rows = [[each.name, each.whole_mbps, each.percent, colour_of(each)] for each in activity.rows]
+    return {"step": activity.step_ms, "rows": rows}
 
 
 def _row(request: HarRequest) -> list[Any]:

@@ -65,6 +65,9 @@ class Browser(Protocol):
     def end_trace(self, path: Path) -> None:
         """Write what was recorded as gzipped JSON in Chromium's trace format; raises TrialFailed like `load`."""
 
+    def leave(self) -> None:
+        """Leave the page for an empty one, so that nothing of it goes on; raises TrialFailed like `load`."""
+
     def at_full_speed(self) -> int:
         """How many of the page's workers, windows and frames run at full speed though its processor is slowed.
 

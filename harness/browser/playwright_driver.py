@@ -130,6 +130,12 @@ class PlaywrightBrowser:
         except Error as error:
             raise _page_error(error) from error
 
+    def leave(self) -> None:
+        try:
+            world.leave(self._send)
+        except Error as error:
+            raise _page_error(error) from error
+
     def at_full_speed(self) -> int:
         try:
             return slowing.at_full_speed(self._send, slowing.WORKERS)

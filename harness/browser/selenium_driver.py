@@ -137,6 +137,12 @@ class SeleniumBrowser:
             raise TrialFailed(Outcome.PAGE_ERROR, "the browser does not end its trace")
         return whole
 
+    def leave(self) -> None:
+        try:
+            world.leave(self._send)
+        except DRIVER_FAILURES as error:
+            raise _page_error(error) from error
+
     def at_full_speed(self) -> int:
         """Frames of other sites are among them: chromedriver does not tell when one starts."""
         try:

@@ -53,6 +53,11 @@ def timeline(send: Send) -> Mapping[str, Any]:
     return {**found, "navigation_start_ms": started * 1000 if started else None}
 
 
+def leave(send: Send) -> None:
+    """Show an empty document in place of the page."""
+    send("Page.navigate", {"url": "about:blank"})
+
+
 def entries(send: Send, failures: tuple[type[Exception], ...]) -> Iterator[Mapping[str, Any]]:
     """What the documents tell that a session reaches, see entries.js: first the one at the top, then its frames of the
     same site. A frame that has gone meanwhile, for which a command fails, is left out.

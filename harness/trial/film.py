@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image
 
 from harness.browser.tracing import MOST_PICTURES, PICTURES
+from harness.outcome import Outcome
 from harness.trial.visualprogress import Pixels, differ, histogram, speed_index_ms, visual_progress
 
 FOLDER, INDEX = "filmstrip", "film.json"
@@ -38,7 +39,8 @@ class Frame:
 class Film:
     """At least one frame, the first at 0; each stays until the next one comes, the last until `until_ms`.
 
-    `cut`: the browser took no more pictures before the end. Then nothing is told but the frames.
+    `cut`: the browser took no more pictures before the end. `failed`: the load did, and was filmed until then. Of both
+    nothing is told but the frames.
     """
 
     width: int
@@ -46,11 +48,12 @@ class Film:
     until_ms: float
     cut: bool
     frames: tuple[Frame, ...]
+    failed: bool = False
 
     @property
     def tells(self) -> bool:
         """Whether anything changed, and the film shows how it ended."""
-        return len(self.frames) > 1 and not self.cut
+        return len(self.frames) > 1 and not self.cut and not self.failed
 
     @property
     def speed_index_ms(self) -> float | None:
@@ -70,8 +73,8 @@ class Film:
         """When the progress first was 85 %."""
         return next(each.at_ms for each in self.frames if each.progress >= MOSTLY) if self.tells else None
 
-    def store(self, folder: Path) -> None:
-        """Write the pictures and their index."""
+    def store(self, folder: Path, outcome: Outcome) -> None:
+        """Write the pictures and their index, which says how the load ended when it failed."""
         folder.mkdir(parents=True, exist_ok=True)
         names = [f"{number:04d}.jpg" for number in range(1, len(self.frames) + 1)]
         for name, frame in zip(names, self.frames, strict=True):
@@ -82,6 +85,7 @@ class Film:
             "height": self.height,
             "until_ms": self.until_ms,
             "cut": self.cut,
+            **({} if outcome is Outcome.OK else {"outcome": outcome.value}),
             "frames": [
                 {"file": name, "at_ms": frame.at_ms, "progress": round(frame.progress, 4)}
                 for name, frame in zip(names, self.frames, strict=True)
@@ -90,18 +94,21 @@ class Film:
         (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")
 
 
-def film_of(events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end_ms: float) -> Film | None:
+def film_of(
+    events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end_ms: float, *, failed: bool = False
+) -> Film | None:
     """The film from navigation start to its end, both on the clock of the trace; None without pictures."""
     taken = sorted(_taken(events), key=lambda each: each[0])
-    shown = _since(taken, navigation_start_ms)
+    shown = _since([each for each in taken if each[0] <= end_ms], navigation_start_ms)
     if not shown:
         return None
     size = _opened(shown[-1][1]).size
     kept = list(_changes(shown, size))
     progress = visual_progress([histogram(pixels) for _, _, pixels in kept])
     frames = [Frame(at_ms, jpeg, seen) for (at_ms, jpeg, _), seen in zip(kept, progress, strict=True)]
-    until = max(end_ms - navigation_start_ms, frames[-1].at_ms)
-    return Film(*size, round(until, 1), len(taken) >= MOST_PICTURES, tuple(frames))
+    return Film(
+        *size, round(end_ms - navigation_start_ms, 1), len(taken) >= MOST_PICTURES, tuple(frames), failed
+    )
 
 
 def _taken(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, bytes]]:
@@ -138,7 +145,8 @@ def _changes(
     """The pictures that differ from the one before, all brought to one size."""
     last: Pixels | None = None
     for at_ms, jpeg in shown:
-        pixels = np.asarray(_opened(jpeg).resize(size) if _opened(jpeg).size != size else _opened(jpeg))
+        picture = _opened(jpeg)
+        pixels = np.asarray(picture if picture.size == size else picture.resize(size))
         if last is None or differ(last, pixels):
             last = pixels
             yield at_ms, jpeg, pixels

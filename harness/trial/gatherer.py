@@ -37,6 +37,8 @@ class Gatherer:
         self._condition = condition
         self.begin()
         self.first_visit: BrowserLog | None = None
+        self.asked_ms: float | None = None
+        self.failed = False
         self.navigate_ms: float | None = None
         self.timeline: Timeline | None = None
         self.lateness: Mapping[str, Lateness] | None = None

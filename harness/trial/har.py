@@ -16,6 +16,7 @@ from harness.browser.browserlog import BrowserLog, Connection, Request
 from harness.model.observation import Observation
 from harness.study.plan import PlannedTrial
 from harness.system.files import write_whole
+from harness.trial.activity import activity
 from harness.trial.answers import Answers
 from harness.trial.evidence import Evidence
 from harness.trial.harentry import PAGE, Around, date_text, entry
@@ -71,11 +72,20 @@ def har(
         "comment": f"trial {planned.trial}: {planned.condition}",
         "_connections": [_connection(each, begin) for each in log.connections],
     }
+    busy = activity(evidence, log, planned.condition.link, _end(requests, observation, begin))
+    if busy is not None:
+        found["_activity"] = busy
     if log.browser is not None:
         found["browser"] = dict(zip(("name", "version"), log.browser, strict=True))
     if not log.whole:
         found |= {"_incomplete": True, "comment": f"{found['comment']}; {CUT}"}
     return {"log": found}
+
+
+def _end(requests: list[Request], observation: Observation, begin: float) -> float:
+    """When the last of it was over, in ms since the page began."""
+    ended = [each.ended_ms - begin for each in requests if each.ended_ms is not None]
+    return max([observation.plt_ms or 0.0, *ended])
 
 
 def _page(evidence: Evidence, observation: Observation, began: float) -> dict[str, Any]:

@@ -92,6 +92,8 @@ def run_observed(
         except TestbedFailed as failure:
             outcome, reason = ending(evidence, failure)
     observation = observe(evidence)
+    if evidence.film is not None:
+        evidence.film.store(files / FOLDER, outcome)
     if HAR in options.keep:
         keep_har(files, planned, evidence, observation, bodies=BODIES in options.keep)
     wall_ms = (time.perf_counter() - before) * 1000
@@ -174,8 +176,15 @@ class _Attempt:
         with started(fresh, watch) as browser:
             screens = self._hold_timers(browser, watch)
             trace = self._start_trace(browser, watch)
-            self._navigate(browser, fresh, client, watch)
-            self._ask(browser, fresh, screens, watch)
+            try:
+                self._navigate(browser, fresh, client, watch)
+                self._ask(browser, fresh, screens, watch)
+            except TrialFailed:
+                self.seen.failed = True
+                if trace:  # the browser may be gone; it is the failure that is told, in any case
+                    with contextlib.suppress(TrialFailed, TestbedFailed):
+                        self._end_trace(browser, watch)
+                raise
             self._observe_on(browser, client, watch, trace=trace)
 
     def _hold_timers(self, browser: Browser, watch: Watchdog) -> Path | None:
@@ -190,6 +199,7 @@ class _Attempt:
         """The load itself, up to its load event; every program that works on it is watched."""
         own = {BROWSER: fresh.pid} if fresh.pid is not None else {}  # the link tells its lateness itself
         foreign = ForeignCpu()
+        self.seen.asked_ms = time.monotonic() * 1e3
         with watching({**self.endpoint.programs, **own}, BROWSER) as programs:
             try:
                 with watch.limit(self.options.timeout_s + RETURN_S, "return of the navigation"):
@@ -247,9 +257,16 @@ class _Attempt:
                 with watch.limit(LIMIT_S + self.options.answer_s, "rest of the page"):
                     self.seen.vitals = self._vitals(browser, client)
             if trace:
-                self.seen.trace_end_ms = time.monotonic() * 1e3
-                with watch.limit(TRACE_S, "trace of the page"):
-                    browser.end_trace(self._trace)
+                self._end_trace(browser, watch)
+
+    def _end_trace(self, browser: Browser, watch: Watchdog) -> None:
+        """A trace ends when every thread has handed in its part: a page that never rests keeps its own from that."""
+        seen = self.seen
+        seen.trace_end_ms = time.monotonic() * 1e3
+        with watch.limit(TRACE_S, "trace of the page"):
+            if seen.failed or (seen.vitals is not None and not seen.vitals.settled):
+                browser.leave()
+            browser.end_trace(self._trace)
 
     def _vitals(self, browser: Browser, client: Client) -> Vitals:
         rest = settles(browser, client.link, self.planned.condition.link.rtt_ms)
@@ -285,13 +302,15 @@ class _Attempt:
         begin, took = times.get("navigation_start_ms"), times.get("plt_ms")
         if seen.trace_end_ms is None or not self._trace.exists():
             return
+        events = read_trace(self._trace)
         if begin is not None and took is not None:
-            events = read_trace(self._trace)
             seen.main_thread = main_thread(events, begin, took) if seen.traced else None
             seen.render_blocking = render_blocking(events)
-            seen.film = film_of(events, begin, seen.trace_end_ms) if seen.filmed else None
-        if seen.film is not None:
-            seen.film.store(self.files / FOLDER)
+        began = (
+            seen.asked_ms if begin is None else begin
+        )  # of a load that failed: some ms before navigation start
+        if seen.filmed and began is not None:
+            seen.film = film_of(events, began, seen.trace_end_ms, failed=seen.failed)
         if not seen.traced:
             self._trace.unlink()
 

@@ -39,7 +39,7 @@ def waits(evidence: Evidence) -> dict[Waiting, int] | None:
     log, link = evidence.browser_log, evidence.link_account
     if not took or begin is None or log is None or link is None:
         return None
-    total, clock = round(took * 1000), _Clock.of(log, begin, evidence.since_1970_us)
+    total, clock = round(took * 1000), Clock.of(log, begin, evidence.since_1970_us)
     journeys = list(_journeys(log, evidence, clock, total))
     under_way = union((each.sending, each.ended) for each in journeys)
     asking = union((each.asked, each.sending if each.told else each.answered) for each in journeys)
@@ -59,7 +59,7 @@ def waits(evidence: Evidence) -> dict[Waiting, int] | None:
 
 
 @dataclass(frozen=True)
-class _Clock:
+class Clock:
     """Times of several clocks since the navigation began."""
 
     begin_ms: float
@@ -68,7 +68,7 @@ class _Clock:
     since_1970_us: int
 
     @classmethod
-    def of(cls, log: BrowserLog, begin_ms: float, since_1970_us: int) -> _Clock:
+    def of(cls, log: BrowserLog, begin_ms: float, since_1970_us: int) -> Clock:
         """`begin_ms` is by the log's clock, which is CLOCK_MONOTONIC, or counts from 1970 itself."""
         begin_us = round(begin_ms * 1000)
         if log.epoch_ms:
@@ -104,7 +104,7 @@ class _Journey:
     connection: object = None
 
 
-def _journeys(log: BrowserLog, evidence: Evidence, clock: _Clock, total: int) -> Iterator[_Journey]:
+def _journeys(log: BrowserLog, evidence: Evidence, clock: Clock, total: int) -> Iterator[_Journey]:
     answers = Answers(evidence.served_by_protocol)
     delay_us = evidence.delay_down_ms * 1000
     for request in log.page_requests:
@@ -116,7 +116,7 @@ def _journeys(log: BrowserLog, evidence: Evidence, clock: _Clock, total: int) ->
 
 
 def _journey(
-    request: Request, ended_ms: float, served: ServedRequest | None, delay_us: float, clock: _Clock
+    request: Request, ended_ms: float, served: ServedRequest | None, delay_us: float, clock: Clock
 ) -> _Journey:
     sending_ms = request.exchange.sending_ms
     answered = clock.logged(ended_ms if request.answered_ms is None else request.answered_ms)
@@ -136,7 +136,7 @@ def _journey(
     )
 
 
-def _handshakes(log: BrowserLog, clock: _Clock) -> Iterator[Span]:
+def _handshakes(log: BrowserLog, clock: Clock) -> Iterator[Span]:
     lookups = (each for spans in log.lookups.values() for each in spans)
     connecting = (each.connecting for each in log.connections if each.connecting is not None)
     for span in (*lookups, *connecting):
@@ -153,13 +153,13 @@ def _at_the_server(journeys: Iterable[_Journey]) -> Iterator[Span]:
         yield from without(union(each.at_server for each in carried if each.at_server), receiving)
 
 
-def _main_thread(evidence: Evidence, clock: _Clock, free: Spans) -> Spans:
+def _main_thread(evidence: Evidence, clock: Clock, free: Spans) -> Spans:
     """When the main thread ran: by the trace or, without one, within steps as early as nothing else was going on."""
     if evidence.main_thread is not None:
         return union(evidence.main_thread.tasks_us)
     return union(span for each in evidence.runs for span in _within(each, clock, free))
 
 
-def _within(stretch: Stretch, clock: _Clock, free: Spans) -> Iterator[Span]:
+def _within(stretch: Stretch, clock: Clock, free: Spans) -> Iterator[Span]:
     began, ended = clock.monotonic((stretch.began_us, stretch.ended_us))
     return beginning(between(free, began, ended), stretch.ran_us)

@@ -11,38 +11,49 @@ import pytest
 from analysis.runs.filmfile import read_film
 from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
 from harness.model.engine import Driver
+from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.observing import FILM, TRACE
 from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial
-from sites.archive import Archive, write_archive
+from sites.archive import Archive, Response, write_archive
 from sites.warc import About
-from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, planned
+from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, picture, planned
 
 LYING = """<script>Date.now = performance.now = () => 1; performance.mark("Screenshot");
 performance.clearMarks = requestAnimationFrame = undefined;
 </script><h1>A page that paints once</h1>"""
 
 
+# The picture of the page that fails takes twelve seconds, of which it has three.
+LATE_LINK, LATE_S = Link.of(0.7, 10), 3.0
+
+
 def archives(root: Path) -> dict[str, Archive]:
     about = About(START_URL, "test", "test", ())
-    bodies = {"known": KNOWN, "lying": LYING, "blank": ""}
-    return {name: write_archive(root, name, about, [html(START_URL, body)]) for name, body in bodies.items()}
+    bodies = {"known": KNOWN, "lying": LYING, "blank": "", "slow": "<h1>Text</h1><img src='/large.png'>"}
+    large = Response(f"{START_URL}large.png", 200, (("Content-Type", "image/png"),), picture(600))
+    return {
+        name: write_archive(root, name, about, [html(START_URL, body), *([large] if name == "slow" else [])])
+        for name, body in bodies.items()
+    }
 
 
 def filmed(driver: Driver, root: Path, kept: Path) -> dict[str, Record]:
     made = archives(root)
-    keep = {"known": (FILM, "screenshot"), "lying": (FILM, TRACE), "blank": (FILM,)}
+    keep = {"known": (FILM, "screenshot"), "lying": (FILM, TRACE), "blank": (FILM,), "slow": (FILM,)}
     with bench(made, [Protocol.H2]) as opened:
         return {
             name: run_trial(
                 opened.testbed,
                 opened.drivers,
-                planned(number, condition(name, Protocol.H2, driver)),
+                planned(number, condition(name, Protocol.H2, driver, LATE_LINK if name == "slow" else None)),
                 # The known page goes on after its load; its console is read when it has painted all.
-                TrialOptions(20, keep[name], linger_s=FOR_S * (name == "known")),
+                TrialOptions(
+                    LATE_S if name == "slow" else 20, keep[name], linger_s=FOR_S * (name == "known")
+                ),
                 kept / name,
             )
             for number, name in enumerate(made, start=1)
@@ -67,7 +78,8 @@ def records(driver: Driver, kept: Path, tmp_path_factory: pytest.TempPathFactory
 
 
 def test_filmed_loads_count_and_say_that_they_were_filmed(records: dict[str, Record]) -> None:
-    assert {(each.outcome, each.observation.filmed) for each in records.values()} == {(Outcome.OK, True)}
+    found = {name: (each.outcome, each.observation.filmed) for name, each in records.items()}
+    assert found == dict.fromkeys(records, (Outcome.OK, True)) | {"slow": (Outcome.PAGE_TIMEOUT, True)}
 
 
 def test_the_speed_index_of_a_page_whose_paints_are_known(records: dict[str, Record]) -> None:
@@ -100,3 +112,15 @@ def test_a_page_cannot_reach_the_clock_of_its_film(records: dict[str, Record]) -
 def test_a_page_that_shows_nothing_has_no_speed_index(records: dict[str, Record]) -> None:
     seen = records["blank"].observation
     assert (seen.film_frames, seen.speed_index_ms, seen.last_visual_change_ms) == (1, None, None)
+
+
+def test_a_load_that_failed_has_its_film_until_then_and_no_figures(
+    records: dict[str, Record], kept: Path
+) -> None:
+    film = read_film(kept / "slow" / "filmstrip" / "film.json")
+    assert film.outcome == "page-timeout"
+    assert film.until_ms == pytest.approx(1000 * LATE_S, abs=1000)
+    assert len(film.frames) >= 2  # the tab was blank, and then there was text
+    seen = records["slow"].observation
+    assert (seen.film_frames, seen.speed_index_ms, seen.last_visual_change_ms) == (None, None, None)
+    assert read_film(kept / "known" / "filmstrip" / "film.json").outcome == ""

@@ -185,6 +185,7 @@ def test_films_run_along_the_waterfalls_and_one_cursor_through_both(page: Page) 
             pictures.last.evaluate("(picture) => picture.complete && picture.naturalWidth") == PICTURE_PIXELS
         )
         assert part(page, f"{name}-seen").inner_text() == f"{which}, at the end: 100 %"
+    part(page, "upper-film").evaluate("(film) => film.scrollIntoView({block: 'center'})")
     box = part(page, "upper-film").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 262, box["y"] + 10)
@@ -203,6 +204,47 @@ def test_the_film_follows_the_chosen_request(page: Page) -> None:
     page.keyboard.press("End")
     assert early != part(page, "upper-seen").inner_text()
     assert early.startswith("first, at ")
+
+
+def test_link_and_main_thread_have_rows_that_zoom_and_tell_their_value(page: Page) -> None:
+    part(page, "first").select_option("0")
+    assert "was not kept" in part(page, "upper-busy").inner_text()
+    part(page, "first").select_option("2")
+    rows = part(page, "upper-busy").locator("div")
+    assert rows.all_inner_texts() == [
+        "link down of 10 Mbit/s",
+        "link up of 1 Mbit/s",
+        "main thread, by the kernel",
+    ]
+    before = rows.first.locator("path").evaluate("(path) => path.getBBox().width")
+    part(page, "zoom").fill("1")
+    assert rows.first.locator("path").evaluate("(path) => path.getBBox().width") > before
+    part(page, "zoom").fill("0")
+    part(page, "upper-busy").evaluate("(rows) => rows.scrollIntoView({block: 'center'})")
+    box = part(page, "upper-busy").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 270, box["y"] + 5)
+    assert rows.all_inner_texts() == [
+        "link down: 100 % of 10 Mbit/s",
+        "link up: 5 % of 1 Mbit/s",
+        "main thread, by the kernel: 0 %",
+    ]
+
+
+def test_a_row_can_be_a_connection_with_all_that_travelled_on_it(page: Page) -> None:
+    upper = part(page, "upper")
+    part(page, "rows").select_option("connection")
+    assert names(upper) == ["site.example (100)"]
+    assert upper.locator(".row i").count() > 100
+    upper.focus()
+    page.keyboard.press("Home")
+    assert (
+        part(page, "told")
+        .inner_text()
+        .startswith("1 of 1 \u00b7 connection 4000 \u00b7 h2 \u00b7 100 requests")
+    )
+    part(page, "rows").select_option("")
+    assert len(names(upper)) > 10
 
 
 def test_it_fits_a_phone(page: Page) -> None:

@@ -63,6 +63,9 @@ class QtWebKitBrowser:
             Outcome.PAGE_ERROR, f"this engine has no trace for {path.name}; that takes Chromium"
         )
 
+    def leave(self) -> None:
+        raise TrialFailed(Outcome.PAGE_ERROR, "this engine leaves no page; that takes Chromium")
+
     def at_full_speed(self) -> int:
         raise TrialFailed(Outcome.PAGE_ERROR, "nothing slows this engine; that takes Chromium")
 

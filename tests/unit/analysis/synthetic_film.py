@@ -12,7 +12,9 @@ SIZE = (320, 164)
 BOXES = 10
 
 
-def keep_film(folder: Path, times_ms: Sequence[float], size: tuple[int, int] = SIZE) -> Path:
+def keep_film(
+    folder: Path, times_ms: Sequence[float], size: tuple[int, int] = SIZE, outcome: str = ""
+) -> Path:
     """A film of a tab that was white until another box came at each of these times; returns its index."""
     strip = folder / "filmstrip"
     strip.mkdir(parents=True)
@@ -32,6 +34,7 @@ def keep_film(folder: Path, times_ms: Sequence[float], size: tuple[int, int] = S
         "until_ms": 5000.0,
         "cut": False,
         "frames": frames,
+        **({"outcome": outcome} if outcome else {}),
     }
     (strip / "film.json").write_text(json.dumps(index))
     return strip / "film.json"

@@ -50,6 +50,15 @@ def load(requests: int = 12, plt_ms: float = 500.0, host: str = "site.example") 
     return har_of(made, onLoad=plt_ms, onContentLoad=plt_ms / 2, _ttfb=60.0, _firstContentfulPaint=plt_ms / 3)
 
 
+def busy(plt_ms: float, step_ms: float = 10.0) -> dict[str, Any]:
+    """An activity: the link down full in the first half and idle then, the main thread the other way round."""
+    steps = max(2, round(plt_ms / step_ms))
+    first = [100 * (number < steps // 2) for number in range(steps)]
+    link = {"linkDown": first, "linkUp": [5] * steps, "downMbps": 10, "upMbps": 1}
+    thread = {"mainThread": [100 - each for each in first], "mainThreadBy": "kernel"}
+    return {"stepMs": step_ms, **link, **thread}
+
+
 def keep_hars(run: Path, requests: int = 12) -> Path:
     """Put a HAR beside every attempt of a synthetic run, as long as its record says, and return the run."""
     for line in (run / "records.jsonl").read_text().splitlines():
@@ -57,5 +66,8 @@ def keep_hars(run: Path, requests: int = 12) -> Path:
         name = record["trial"] if record["attempt"] == 1 else f"{record['trial']}-{record['attempt']}"
         folder = run / "trials" / name
         folder.mkdir(parents=True)
-        (folder / "load.har").write_text(json.dumps(load(requests, record["plt_ms"] or 100.0)))
+        plt_ms = record["plt_ms"] or 100.0
+        har = load(requests, plt_ms)
+        har["log"]["_activity"] = busy(plt_ms)
+        (folder / "load.har").write_text(json.dumps(har))
     return run

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Rectangle, StepPatch
 
 from analysis.charts import plots
 from analysis.charts.drawing import Drawing
@@ -29,7 +29,7 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.runs.harfile import PHASES, HarLoad, load_of
 from analysis.runs.rundirectory import load as load_run
 from tests.unit.analysis.synthetic import Synthetic
-from tests.unit.analysis.synthetic_har import HOSTILE_URLS, entry, har_of, keep_hars, load
+from tests.unit.analysis.synthetic_har import HOSTILE_URLS, busy, entry, har_of, keep_hars, load
 
 ONE = Synthetic(
     pages=("p",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=5, aa=True
@@ -85,6 +85,37 @@ def test_what_keeps_the_page_from_being_painted_is_marked_where_it_is_known() ->
         figure = chart(load_of(har_of(entries)), "p")
     (mark,) = [line for line in figure.axes[0].lines if line.get_marker() == ">"]
     assert (np.asarray(mark.get_xdata())[0], np.asarray(mark.get_ydata())[0]) == (40, 1)
+
+
+def busy_load(plt_ms: float) -> HarLoad:
+    made = load(4, plt_ms)
+    made["log"]["_activity"] = busy(plt_ms, 10)
+    return load_of(made)
+
+
+def stairs(figure: Figure, panel: int) -> list[tuple[list[float], list[float]]]:
+    """The edges and, above its line, the heights of each row of a panel."""
+    found = [each.get_data() for each in figure.axes[panel].patches if isinstance(each, StepPatch)]
+    return [(list(edges), list(np.asarray(values) - baseline)) for values, edges, baseline in found]
+
+
+def test_link_and_main_thread_have_rows_on_the_same_axis() -> None:
+    with plots.look():
+        figure, without = chart(busy_load(400.0), "p"), chart(load_of(load(4, 400.0)), "p")
+    assert names(figure, 2)[:2] == ["link down, of 10 Mbit/s", "link up, of 1 Mbit/s"]
+    down, up, thread = stairs(figure, 2)
+    assert (down[0][0], down[0][-1]) == (0, 400)
+    assert down[1] == pytest.approx([1] * 20 + [0] * 20)
+    assert thread[1] == pytest.approx([0] * 20 + [1] * 20)
+    assert up[1] == pytest.approx([0.05] * 40)
+    assert len(without.axes) == len(figure.axes) - 1
+
+
+def test_rows_of_two_loads_move_with_them() -> None:
+    first, second = (MedianLoad("x", "r", "1", 1.0, 1.0, 1, busy_load(plt)) for plt in (300.0, 600.0))
+    with plots.look():
+        figure = comparison(first, second, "first paint")
+    assert [stairs(figure, panel)[0][0][0] for panel in (1, 3)] == pytest.approx([-100, -200])
 
 
 def test_5000_requests_are_folded_and_the_picture_says_so() -> None:

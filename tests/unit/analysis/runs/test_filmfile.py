@@ -32,6 +32,13 @@ def test_a_film_shows_what_was_shown_at_a_time(index: Path) -> None:
     assert [each.progress for each in film.frames] == pytest.approx([0, 1 / 3, 2 / 3, 1])
 
 
+@pytest.mark.parametrize(
+    ("told", "outcome"), [("page-timeout", "page-timeout"), ("<b>", ""), (7, ""), ({}, ""), (None, "")]
+)
+def test_how_a_load_ended_that_failed_is_one_of_our_words(index: Path, told: object, outcome: str) -> None:
+    assert read_film(changed(index, lambda data: data.update(outcome=told))).outcome == outcome
+
+
 def test_a_picture_is_made_anew_in_the_size_that_is_asked_for(index: Path) -> None:
     made = picture(read_film(index).frames[-1], (80, 41))
     assert (made.size, made.mode) == ((80, 41), "RGB")

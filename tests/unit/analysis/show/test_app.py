@@ -14,7 +14,7 @@ from werkzeug.test import Client
 from analysis.show.app import RunPages
 from analysis.show.guard import Guard
 from analysis.show.shownrun import LiveRun
-from tests.unit.analysis.showing import CUT, HOSTILE, MARKUP, MISSING, Made, picture, shown_run
+from tests.unit.analysis.showing import CUT, FILMED, HOSTILE, MARKUP, MISSING, Made, picture, shown_run
 from tests.unit.analysis.synthetic import Synthetic
 
 pytestmark = pytest.mark.thorough
@@ -48,9 +48,8 @@ def test_every_link_of_every_page_leads_somewhere(made: Made) -> None:
         assert MARKUP not in page
         assert not re.search(r"<[^>]+\s(style|on\w+)=", page), path
         found = re.findall(rf'(?:href|src|action)="/{TOKEN}/([^"#]*)"', page)
-        todo += [
-            each.replace("&amp;", "&") for each in found if each.replace("&amp;", "&") not in {*done, *todo}
-        ]
+        found = [each.replace("&amp;", "&") for each in found if not each.startswith("figure.")]
+        todo += [each for each in found if each not in {*done, *todo}]
     assert {"trials", "compare", "static/show.css", "static/waterfalls.js", f"trials/{HOSTILE}/1"} <= done
     assert len(done) > 80
 
@@ -126,3 +125,36 @@ def test_trials_of_hostile_names_are_listed_and_lead_nowhere_else(tmp_path: Path
 
 def links_of_rows(page: str) -> Iterator[str]:
     return (found.replace("&amp;", "&") for found in re.findall(rf'row-link" href="/{TOKEN}/([^"]*)"', page))
+
+
+@pytest.mark.parametrize(
+    ("path", "begins", "panels"),
+    [
+        (f"figure.svg?of={FILMED[0]}", b"<?xml", 2),
+        (f"figure.pdf?of={HOSTILE}", b"%PDF", 0),
+        (f"figure.svg?of={FILMED[0]}&of={FILMED[1]}&align=first+paint", b"<?xml", 4),
+        (f"figure.svg?of={FILMED[0]}&of={HOSTILE}&align={MARKUP}", b"<?xml", 2),
+    ],
+)
+def test_waterfall_and_film_are_saved_as_one_picture(
+    made: Made, path: str, begins: bytes, panels: int
+) -> None:
+    with contextlib.closing(
+        client(made.directory).get(f"/{TOKEN}/{path}", headers={"Host": "localhost"})
+    ) as answer:
+        assert answer.status_code == 200
+        assert answer.data.startswith(begins)
+        assert re.fullmatch(
+            r'attachment; filename="[-\w]+\.(svg|pdf)"', answer.headers["Content-Disposition"]
+        )
+        assert b"<script" not in answer.data
+        assert answer.data.count(b"link down, of 10") + answer.data.count(b"main thread, by") == panels
+        if FILMED[0] in path:
+            assert answer.data.count(b"<image") > 4
+
+
+@pytest.mark.parametrize(
+    "path", ["figure.svg", f"figure.svg?of={MISSING}", "figure.pdf?of=nothing", f"figure.svg?of={CUT}"]
+)
+def test_without_a_load_there_is_no_picture_and_it_says_so(made: Made, path: str) -> None:
+    assert "<h1>This cannot be shown</h1>" in text(client(made.directory), path, 404)
