@@ -40,6 +40,15 @@ WORKER = "new Worker(URL.createObjectURL(new Blob(['onmessage = () => 0'])))"
 MODIFIED = ("Last-Modified", "Sun, 01 Jul 2012 12:00:00 GMT")
 ETAG = ("ETag", '"abc{}"')  # no placeholder of a server's
 ASK = ("Cache-Control", "no-cache")
+# What a script finds of the visit before: not the cookie of a session, which ends with the first browser. One with a
+# date counts from the page's own, which is that of the recording.
+STORE = """const found = (name) => document.cookie.includes(name + "=");
+console.error(`coldload visited ${localStorage.getItem("visited") ?? 0} `);
+for (const name of ["lasting", "session", "dated"]) console.error(`coldload ${name} ${Number(found(name))} `);
+localStorage.setItem("visited", 1);
+document.cookie = "lasting=1; max-age=86400";
+document.cookie = "session=1";
+document.cookie = "dated=1; expires=" + new Date(Date.now() + 864e5).toUTCString();"""
 # How each picture may be kept.
 PICTURES = {
     "fresh": (("Cache-Control", "max-age=600"),),
@@ -66,12 +75,14 @@ def archives(root: Path) -> dict[str, Archive]:
     ]
     return {
         "work": write_archive(root, "work", about, [html(START_URL, page), html(FRAME, frame)]),
-        "kept": write_archive(root, "kept", about, [html(START_URL, shown), *kept]),
+        "kept": write_archive(
+            root, "kept", about, [html(START_URL, f"{shown}<script>{STORE}</script>"), *kept]
+        ),
     }
 
 
-def times_told(record: Record) -> dict[str, float]:
-    """By where work was done, how long it took there."""
+def numbers_told(record: Record) -> dict[str, float]:
+    """By where work was done, how long it took there; or by what was looked for, how many there were."""
     told = [each.partition("coldload ")[2].split() for each in record.observation.console_errors]
     return {words[0]: float(words[1]) for words in told if words}
 
@@ -100,7 +111,7 @@ def test_a_slowed_processor_takes_longer_for_the_same_work(made: dict[str, Archi
     found = inside(run)
     assert {record.outcome for record in found.values()} == {Outcome.OK}
     for driver in CHROMIUMS:
-        usual, slowed = (times_told(found[driver, slowdown]) for slowdown in (1, 4))
+        usual, slowed = (numbers_told(found[driver, slowdown]) for slowdown in (1, 4))
         assert slowed["page"] > LEAST * usual["page"]
         if driver is Driver.PLAYWRIGHT:  # Selenium does not reach frames of other sites
             assert slowed["frame"] > LEAST * usual["frame"]
@@ -144,7 +155,9 @@ def test_a_warm_load_has_the_cache_of_the_one_before_and_nothing_else(
         entries = json.loads((tmp_path / str(number) / FILE).read_text())["log"]["entries"]
         told = {each["request"]["url"].removeprefix("http"): each for each in entries}
         picture_of = {name: next(each for url, each in told.items() if name in url) for name in PICTURES}
-        if record.planned.condition.cache is CacheState.COLD:
+        warm = record.planned.condition.cache is CacheState.WARM
+        assert numbers_told(record) == {"visited": warm, "lasting": warm, "session": 0, "dated": warm}
+        if not warm:
             assert (seen.cache_hits, seen.revalidated) == (0, 0)
             continue
         assert (seen.cache_hits, seen.revalidated) == (1, 2)
