@@ -132,7 +132,7 @@ def rows_of(load: HarLoad, most: int = MOST_ROWS) -> Rows:
 
 
 @dataclass(frozen=True)
-class Shown:
+class DrawnLoad:
     """A load in a figure. `shift_ms` is what stands at 0 of the axis; `connections`: they have a panel, too."""
 
     load: HarLoad
@@ -157,7 +157,7 @@ def chart(load: HarLoad, title: str, film: KeptFilm | None = None) -> Figure:
     """A load by itself, below it its connections, how busy link and main thread were and, last, what the screen showed
     meanwhile.
     """
-    figure, _ = _drawn([Shown(load, rows_of(load), film, connections=_connections(load))], START)
+    figure, _ = _drawn([DrawnLoad(load, rows_of(load), film, connections=_connections(load))], START)
     plots.title(figure, clipped(title, 2 * plots.TITLE_CHARACTERS))
     return figure
 
@@ -180,7 +180,7 @@ def comparison(
 ) -> Figure:
     """Two loads on one axis of times, aligned at their start or at a mark that both have."""
     both = [
-        Shown(each.load, rows_of(each.load, PAIRED_ROWS), film, each.load.marks_ms.get(align, 0.0))
+        DrawnLoad(each.load, rows_of(each.load, PAIRED_ROWS), film, each.load.marks_ms.get(align, 0.0))
         for each, film in zip((first, second), films, strict=True)
     ]
     figure, grid = _drawn(both, align)
@@ -189,7 +189,7 @@ def comparison(
     return figure
 
 
-def _drawn(loads: Sequence[Shown], align: str) -> tuple[Figure, list[list[Axes]]]:
+def _drawn(loads: Sequence[DrawnLoad], align: str) -> tuple[Figure, list[list[Axes]]]:
     """A figure of loads below each other, and the panels of each."""
     heights = [height for each in loads for height in each.heights]
     figure = plots.new(plots.PAGE_INCHES, ROW_INCHES * sum(heights) + 1 + 0.25 * len(loads))
@@ -206,7 +206,7 @@ def _drawn(loads: Sequence[Shown], align: str) -> tuple[Figure, list[list[Axes]]
     return figure, grid
 
 
-def _panels(panels: Sequence[Axes], shown: Shown, unit: TimeUnit) -> None:
+def _panels(panels: Sequence[Axes], shown: DrawnLoad, unit: TimeUnit) -> None:
     """All of them but the film, whose pictures depend on the axis of times."""
     first, *others = panels
     _requests(first, shown.rows, unit, shown.shift_ms)

@@ -23,7 +23,7 @@ _DRAWING = threading.Lock()  # matplotlib's settings are of the whole process
 
 
 @dataclass(frozen=True)
-class _Load:
+class LoadToDraw:
     label: str
     load: HarLoad
 
@@ -31,7 +31,7 @@ class _Load:
 def figure(asked: Asked, form: str) -> Response:
     """To be saved. One or two attempts are named by `of`, the event at which two are aligned by `align`."""
     found = [asked.attempt(*place_of(text)) for text in asked.request.args.getlist("of")[:2] if text.strip()]
-    loads = [_Load(f"{each.label}, trial {each.name} ({each.time})", _load(each)) for each in found]
+    loads = [LoadToDraw(f"{each.label}, trial {each.name} ({each.time})", _load(each)) for each in found]
     films = [_film(each) for each in found]
     if not loads:
         raise NotFound("No trial is named of which there could be a picture.")
@@ -47,7 +47,7 @@ def figure(asked: Asked, form: str) -> Response:
     return Response(data, headers=headers, mimetype=FORMS[form])
 
 
-def _align(text: str, loads: list[_Load]) -> str:
+def _align(text: str, loads: list[LoadToDraw]) -> str:
     return text if all(text in each.load.marks_ms for each in loads) else START
 
 
