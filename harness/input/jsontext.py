@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import msgspec
 
 MAX_LINE_BYTES = 20_000_000
+BUFFER_BYTES = 1 << 18  # many records
 MAX_DEPTH = 20
 MAX_WHOLE = 2**63  # what tables of numbers hold
 # A string, or one without end, at which the parser stops; nothing is read twice.
@@ -31,12 +32,12 @@ def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
 
     Of a line that is too long only the beginning is read, which `parse` then refuses, and nothing of what follows.
     """
-    with path.open("rb") as file:
+    with path.open("rb", buffering=BUFFER_BYTES) as file:
         number = 0
         while line := file.readline(MAX_LINE_BYTES + 1):
             number += 1
-            if line.strip():
-                yield number, line.rstrip(b"\n"), line.endswith(b"\n")
+            if not line.isspace():
+                yield number, line.removesuffix(b"\n"), line.endswith(b"\n")
             if len(line) > MAX_LINE_BYTES:
                 return
 
