@@ -97,7 +97,8 @@ class Coordinator:
         """
         self.run.append_requested(record for record, _ in many)
         new = [(record, repeated) for record, repeated in many if self._noted(record)]
-        self.run.append_lines(record for record, _ in new)
+        if new:
+            self.run.append_lines(record for record, _ in new)
         for record, repeated in new:
             self._told(record, repeated=repeated)
 
