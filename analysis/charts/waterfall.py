@@ -283,7 +283,7 @@ def _of_connections(
         ]
         _bars(axes, on_it, [place] * len(on_it), unit, shift_ms)
     labels = [
-        f"{clipped(_ascii(requests[0].host), NAME_CHARACTERS - 8)} ({len(requests):,})"
+        f"{clipped(ascii_text(requests[0].host), NAME_CHARACTERS - 8)} ({len(requests):,})"
         for requests in connections.values()
     ]
     axes.set_ylim(max(len(labels), 1) - 0.4, -0.6)
@@ -339,10 +339,10 @@ def _label(number: int, request: HarRequest, home: str) -> str:
     except ValueError:
         path, query = request.url, ""
     host = "" if request.host == home else f"{request.host} "
-    return f"{clipped(_ascii(f'{host}{path}{query}'), NAME_CHARACTERS)}  {number}"
+    return f"{clipped(ascii_text(f'{host}{path}{query}'), NAME_CHARACTERS)}  {number}"
 
 
-def _ascii(text: str) -> str:
+def ascii_text(text: str) -> str:
     """Without anything that a viewer acts on or a font lacks; addresses are in ASCII anyway."""
     shown = text[:500].encode("ascii", "backslashreplace").decode("ascii")
     return "".join(character if character.isprintable() else "?" for character in shown)

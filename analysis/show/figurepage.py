@@ -11,7 +11,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from analysis.charts import plots
-from analysis.charts.waterfall import START, chart, comparison
+from analysis.charts.waterfall import START, ascii_text, chart, comparison
 from analysis.runs.filmfile import KeptFilm, picture
 from analysis.runs.harfile import HarLoad
 from analysis.show.asked import Asked
@@ -31,7 +31,10 @@ class LoadToDraw:
 def figure(asked: Asked, form: str) -> Response:
     """To be saved. One or two attempts are named by `of`, the event at which two are aligned by `align`."""
     found = [asked.attempt(*place_of(text)) for text in asked.request.args.getlist("of")[:2] if text.strip()]
-    loads = [LoadToDraw(f"{each.label}, trial {each.name} ({each.time})", _load(each)) for each in found]
+    loads = [
+        LoadToDraw(ascii_text(f"{each.label}, trial {each.name} ({each.time})"), _load(each))
+        for each in found
+    ]
     films = [_film(each) for each in found]
     if not loads:
         raise NotFound("No trial is named of which there could be a picture.")
