@@ -138,7 +138,9 @@ class SideBySide:
     def _hand_out(self, lane: RunningLane) -> None:
         """Give a lane that is idle its next block, if there is one for it that need not wait for a look."""
         lanes = [self._place(number) for number in self._lanes]
-        block = self._coordinator.next_block(self._dispatch, self._place(lane.number), lanes, time.monotonic())
+        block = self._coordinator.next_block(
+            self._dispatch, self._place(lane.number), lanes, time.monotonic()
+        )
         if block is not None:
             lane.start(block)
 

@@ -59,7 +59,8 @@ while line := sys.stdin.readline():
             os._exit(1)
         noise = 0.0 if due.planned.condition.protocol == "h2" else block.number * 10.0
         seen = Observation(plt_ms=100.0 + noise)
-        record = Record(due.planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", seen, 1.0, attempt=due.attempt)
+        which = {"attempt": due.attempt, "restart": due.restart}
+        record = Record(due.planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", seen, 1.0, **which)
         say(MADE, Made(record, repeated=False, files=Path()))
         sys.stdin.readline()
     say(DONE, None)
