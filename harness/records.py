@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 from harness.model.kind import Kind
 from harness.model.metrics import OBSERVATIONS, AnyObservation, main_metric, metrics_of
 from harness.model.observation import Observation
+from harness.model.place import place_of
 from harness.outcome import Outcome
 from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
@@ -27,7 +28,7 @@ class Record(Generic[Seen]):
 
     `left_out` names the rule by which the attempt does not count (`harness.model.soundness`); None when it counts.
     `machine_speed` is that of the machine before the block (`harness.testbed.machinespeed`).
-    `machine` is where it was made, None for a run on one machine, and `lane` in which of its lanes, None without any;
+    `machine` is where it was made, None for a run on one machine, and `lane` in which of its `lanes`, None without any;
     `restart` how often its block was begun again before.
     """
 
@@ -43,6 +44,7 @@ class Record(Generic[Seen]):
     machine_speed: float | None = None
     machine: str | None = None
     lane: int | None = None
+    lanes: int | None = None
     restart: int = 0
 
     @property
@@ -53,7 +55,7 @@ class Record(Generic[Seen]):
     @property
     def place(self) -> str | None:
         """Where it was made, where there are several places: what is compared is made in one of them."""
-        return place_of(self.machine, self.lane)
+        return place_of(self.machine, self.lane, self.lanes)
 
     def to_json(self) -> dict[str, Any]:
         """The keys of a record. That of a load says no kind, as those of older versions."""
@@ -64,7 +66,7 @@ class Record(Generic[Seen]):
             "attempt": self.attempt,
             "left_out": self.left_out,
             **({} if self.machine is None else {"machine": self.machine}),
-            **({} if self.lane is None else {"lane": self.lane}),
+            **({} if self.lane is None else {"lane": self.lane, "lanes": self.lanes}),
             **({"restart": self.restart} if self.restart else {}),
             "outcome": self.outcome.value,
             "reason": self.reason,
@@ -110,16 +112,6 @@ class RecordLine(NamedTuple):
             requested_digest=seen.requested_digest if is_load else None,
             requested=seen.requested if is_load else (),
         )
-
-
-def place_of(machine: str | None, lane: int | None) -> str | None:
-    """What a machine or a lane is called among the places of a run."""
-    return machine if lane is None else lane_name(lane)
-
-
-def lane_name(number: int) -> str:
-    """As in `lane 2`."""
-    return f"lane {number}"
 
 
 def not_run(planned: PlannedTrial, reason: str) -> Record:

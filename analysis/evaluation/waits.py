@@ -12,6 +12,7 @@ import pandas as pd
 
 from analysis.evaluation.results import Results
 from analysis.labels.conditions import POINT
+from analysis.runs.places import LEVEL, in_levels
 from analysis.statistics.compare import Certainty
 from analysis.statistics.contrast import Sample, Statistic, mean
 from analysis.statistics.levels import mean_of
@@ -47,7 +48,7 @@ def changes(results: Results) -> pd.DataFrame:
     """
     seen, certainty = _seen(results), _certainty(results)
     seen = seen.assign(**{ALL: seen[list(KEYS.values())].sum(axis=1)})
-    blocks = {cell: found.set_index(["run", "block"]) for cell, found in seen.groupby("cell")}
+    blocks = {cell: found.set_index(list(LEVEL)) for cell, found in seen.groupby("cell")}
     rows = []
     for column, subject, reference in _pairs(results):
         if not {subject, reference} <= blocks.keys():
@@ -66,8 +67,8 @@ def _seen(results: Results) -> pd.DataFrame:
     """The trials that count and tell what they waited for."""
     kept = results.sifted.kept
     if not set(KEYS.values()) <= set(kept):
-        return pd.DataFrame(columns=["run", "block", "cell", *KEYS.values()])
-    return kept[["run", "block", "cell", *KEYS.values()]].dropna()
+        return pd.DataFrame(columns=[*LEVEL, "cell", *KEYS.values()])
+    return in_levels(kept)[[*LEVEL, "cell", *KEYS.values()]].dropna()
 
 
 def _certainty(results: Results) -> Certainty:

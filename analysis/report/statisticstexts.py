@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from analysis.evaluation.results import Results
 from analysis.labels import metrics
+from analysis.runs.places import has_places
 from analysis.statistics.contrast import CONFIDENCE_WITH_LOOKS
 
 
@@ -38,11 +39,16 @@ def statistics_texts(results: Results) -> Iterator[Paragraph]:
         "of blocks it is the mean with Student's t (the paired t test), from 15 on the Hodges-Lehmann estimate with "
         "the exact signed-rank distribution, ties included. Below three pairs there is no interval.",
     )
+    on_several = (
+        " Every machine, or lane, of a run on several counts as a run here."
+        if has_places(results.records)
+        else ""
+    )
     yield Paragraph(
         "Pages and runs are levels.",
         "A ratio over several pages is the geometric mean of the pages' ratios: each page counts once. From three "
         "pages or runs on, the interval also allows for how much they differ; with fewer it speaks of these pages and "
-        "runs alone.",
+        f"runs alone.{on_several}",
     )
     looks = (
         " The run looked at its data to see when it was enough, at blocks that were fixed beforehand; intervals are "

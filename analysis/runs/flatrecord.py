@@ -37,6 +37,7 @@ OF_A_RECORD = (
     "machine",
     "left_out",
     "lane",
+    "lanes",
     "outcome",
     "reason",
     "kind",

@@ -82,6 +82,7 @@ def _read(path: Path, plan: PlanHeader, as_text: Collection[str] = ()) -> Record
         optional(data, "left_out", str, where)
         required(data, "block", int, where)
         optional(data, "lane", int, where)
+        optional(data, "lanes", int, where)
         optional(data, "machine", str, where)
         required(data, "outcome", str, where)
         counts = unsound(data) is None

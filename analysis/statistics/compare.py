@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from analysis.runs.places import LEVEL, PLACE, in_levels
 from analysis.statistics.contrast import (
     CONFIDENCE,
     CONFIDENCE_WITH_LOOKS,
@@ -33,11 +34,6 @@ ALPHA = 1 - CONFIDENCE
 MARGIN = 0.03
 LEAST_PAIRS_FORETOLD = 5
 MOST_TRIALS_FORETOLD = 1_000
-BLOCK = ("run", "block")
-PLACE = (
-    "machine",
-    "restart",
-)  # of a run on several machines: where a block was, and how often it was begun again
 
 
 class Verdict(StrEnum):
@@ -104,17 +100,15 @@ class Certainty:
 class Blocks:
     """Every condition's values of one metric, block by block: the logarithm of what was measured.
 
-    A machine of a run on several is a level like a run of its own. Nothing is paired across machines: a block that was
-    begun again elsewhere is another block.
+    A machine of a run on several, or a lane of a run in several, is a level like a run of its own. Nothing is paired
+    across them (`analysis.runs.places`).
     """
 
     def __init__(self, records: pd.DataFrame, metric: str) -> None:
         """`records` have columns run, block, cell and the metric; attempts of one block count as their median."""
-        place = [name for name in PLACE if name in records]
-        values = records[[*BLOCK, *place, "cell", metric]].dropna(subset=[*BLOCK, "cell", metric])
-        values = values.fillna({"machine": "", "restart": 0}).assign(run=_levels(values))
-        index = [*BLOCK, *(name for name in place if name == "restart")]
-        wide = values.pivot_table(index=index, columns="cell", values=metric, aggfunc="median")
+        wanted = [name for name in (*LEVEL, *PLACE) if name in records]
+        values = in_levels(records[[*wanted, "cell", metric]].dropna(subset=["run", "block", "cell", metric]))
+        wide = values.pivot_table(index=list(LEVEL), columns="cell", values=metric, aggfunc="median")
         self._runs = wide.index.get_level_values("run").to_numpy()
         self._columns: dict[int, Sample] = {
             int(cell): wide[cell].to_numpy(dtype=float) for cell in wide.columns
@@ -148,16 +142,6 @@ class Blocks:
         """What was measured of a cell, a value per block."""
         found = self._columns.get(cell, np.array([]))
         return found[~np.isnan(found)]
-
-
-def _levels(values: pd.DataFrame) -> pd.Series[str]:
-    """Of each record its run, with its machine where the run has several."""
-    runs = values["run"].astype(str)
-    if "machine" not in values:
-        return runs
-    machines = values["machine"].fillna("").astype(str)
-    several = machines.groupby(runs).transform("nunique") > 1
-    return runs.where(~several, runs + " on " + machines)
 
 
 def over_runs(runs: Sequence[Sample]) -> Statistic:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis.evaluation.results import Results
 from analysis.labels import words
+from analysis.runs.places import place_of_reading
 from analysis.tables.table import Shown, Table
 
 # Keys of a reading with the heads of their columns: of one link for all, of a link per client, and where a link is to
@@ -45,14 +46,15 @@ def calibration(results: Results) -> Table | None:
     every = ONE_FOR_ALL | PER_CLIENT | LOSSES
     figures = {key: heads for key, heads in every.items() if any(key in reading for reading in readings)}
     percentile = "rtt_ms" in figures
-    of_machines = any("machine" in reading for reading in readings)
+    where = [place_of_reading(reading) for reading in readings]
+    heads = ["Machine" if any("machine" in reading for reading in readings) else "Lane"] if any(where) else []
     return Table(
         name="calibration",
         title="Links, configured and measured",
         note="Measured through the emulator before the first trial. A dash: not recorded.",
         data=pd.json_normalize([dict(reading) for reading in readings], sep="_"),
         head=(
-            *(["Machine"] if of_machines else []),
+            *heads,
             "Link",
             *(head for heads in figures.values() for head in heads),
             *(["RTT, 99th percentile"] if percentile else []),
@@ -60,12 +62,12 @@ def calibration(results: Results) -> Table | None:
         ),
         rows=tuple(
             (
-                *([Shown(str(reading.get("machine") or words.DASH))] if of_machines else []),
+                *([Shown(place or words.DASH)] if heads else []),
                 *_reading(reading, tuple(figures), percentile=percentile),
             )
-            for reading in readings
+            for reading, place in zip(readings, where, strict=True)
         ),
-        keys=1 + of_machines,
+        keys=1 + len(heads),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import compress
 
 import pandas as pd
@@ -20,6 +20,7 @@ from analysis.tables.ratios import OF_RATIOS
 from analysis.tables.table import Shown, Table
 
 NOT_KNOWN = Shown(words.DASH)
+MOST_RUNS = 8  # that have a column each
 
 
 def claims(results: Results) -> Table | None:
@@ -119,33 +120,52 @@ def _figures(row: ClaimRow) -> dict[str, float | str | int | None]:
 
 
 def claims_by_run(results: Results) -> Table | None:
-    """What each run says alone, and each machine of a run on several, where there are several."""
+    """What each run says alone, and each machine or lane of a run on several, where there are several.
+
+    Of many it shows the least and the greatest; its data hold all.
+    """
     runs = list(dict.fromkeys(name for row in results.claims for name, _ in row.by_run))
     rows = [row for row in results.claims if row.by_run]
     if len(runs) < 2 or not rows:
         return None
+    folded_runs = len(runs) > MOST_RUNS
     return Table(
         name="claims-by-run",
         title="Claims, run by run",
-        note="The ratio in each run alone [95 % interval]; a dash: the run does not hold it.",
+        note=f"The least and the greatest ratio of {len(runs)} runs, machines or lanes alone [95 % interval]; files "
+        "hold all."
+        if folded_runs
+        else "The ratio in each run alone [95 % interval]; a dash: the run does not hold it.",
         data=pd.DataFrame(
             {"claim": row.claim.name, "where": row.where, "run": name, "n": seen.n}
             | {key: getattr(seen, key) for key in ("ratio", "low", "high")}
             for row in rows
             for name, seen in row.by_run
         ),
-        head=("Claim", "Where", "All runs", *runs),
+        head=("Claim", "Where", "All runs", *(("Least", "Greatest") if folded_runs else runs)),
         rows=tuple(
             (
                 Shown(subject_text(row.claim)),
                 Shown(row.where),
                 _figure(row),
-                *(_ratio(dict(row.by_run)[name]) if name in dict(row.by_run) else NOT_KNOWN for name in runs),
+                *(_extremes(row) if folded_runs else _each_run(row, runs)),
             )
             for row in rows
         ),
         keys=2,
     )
+
+
+def _each_run(row: ClaimRow, runs: Iterable[str]) -> Iterator[Shown]:
+    known = dict(row.by_run)
+    return (_ratio(known[name]) if name in known else NOT_KNOWN for name in runs)
+
+
+def _extremes(row: ClaimRow) -> Iterator[Shown]:
+    """The least ratio and the greatest, each with its run."""
+    ordered = sorted(row.by_run, key=lambda each: each[1].ratio)
+    for name, seen in (ordered[0], ordered[-1]):
+        yield Shown(str(_ratio(seen)), name)
 
 
 def claims_of_all(results: Results) -> Table | None:

@@ -1,4 +1,4 @@
-"""The machines of a run on several, as a table: what they did, and what was left out of it."""
+"""The machines of a run on several, or the lanes of one, as a table: what they did, and what was left out of it."""
 
 from __future__ import annotations
 
@@ -9,33 +9,38 @@ import pandas as pd
 
 from analysis.evaluation.results import Results, run_names
 from analysis.labels import words
+from analysis.runs.places import PLACE, has_places, place_of_reading, places
 from analysis.tables.table import Shown, Table
 
 SPEED = "machine_speed"
 
 
 def machines(results: Results) -> Table | None:
-    """A row per run and machine; None where no record names its machine."""
-    records = results.records
-    if "machine" not in records or records["machine"].isna().all():
+    """A row per run and place; None where no record names its machine or its lane."""
+    if not has_places(results.records):
         return None
-    named = records[records["machine"].notna()]
+    records = results.records.assign(where=places(results.records))
+    named = records[records["where"] != ""]
+    what = "machine" if "machine" in named and named["machine"].notna().any() else "lane"
     kept = results.sifted.kept.index
+    by = [*(name for name in PLACE if name in named), "where"]
     data = pd.DataFrame(
-        [_row(key, made, kept) for key, made in named.groupby(["run", "machine"], sort=False)]
+        {"run": run, what: made["where"].iloc[0], **_done(made, kept)}
+        for run, of_run in named.groupby("run", sort=False)
+        for _, made in of_run.groupby(by, dropna=False)
     )
     speeds = [("Speed", SPEED)] if data[SPEED].notna().any() else []
     latest = _latest_readings(results)
-    data["links"] = [_links(latest.get(key, {})) for key in zip(data["run"], data["machine"], strict=True)]
+    data["links"] = [_links(latest.get(key, {})) for key in zip(data["run"], data[what], strict=True)]
     return Table(
-        name="machines",
-        title="Machines",
-        note="A machine is a level like a run of its own: nothing is compared across machines. Blocks that were begun "
-        "again were left behind by another machine.",
+        name=f"{what}s",
+        title=f"{what.capitalize()}s",
+        note=f"A {what} is a level like a run of its own: nothing is compared across {what}s. Blocks that were begun "
+        f"again were left behind by another {what}.",
         data=data,
         head=(
             "Run",
-            "Machine",
+            what.capitalize(),
             *(head for head, _ in speeds),
             "Links",
             "Blocks",
@@ -47,7 +52,7 @@ def machines(results: Results) -> Table | None:
         rows=tuple(
             (
                 Shown(row["run"]),
-                Shown(row["machine"]),
+                Shown(row[what]),
                 *(Shown(words.number(row[key], 2)) for _, key in speeds),
                 Shown(row["links"] or words.DASH),
                 *(Shown(words.number(row[key])) for key in ("blocks", "restarts", "attempts", "left_out")),
@@ -60,13 +65,13 @@ def machines(results: Results) -> Table | None:
 
 
 def _latest_readings(results: Results) -> Mapping[tuple[str, str], Mapping[str, bool]]:
-    """Whether each link was right when it was measured last, by run and machine and by its name."""
+    """Whether each link was right when it was measured last, by run and place and by its name."""
     found: defaultdict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     for name, run in zip(run_names(results.runs), results.runs, strict=True):
         for each in run.calibration:
-            link = each.get("link")
-            if "machine" in each and isinstance(link, dict):
-                found[name, str(each["machine"])][str(link.get("name"))] = each.get("ok") is True
+            link, place = each.get("link"), place_of_reading(each)
+            if place is not None and isinstance(link, dict):
+                found[name, place][str(link.get("name"))] = each.get("ok") is True
     return found
 
 
@@ -76,13 +81,10 @@ def _links(right: Mapping[str, bool]) -> str:
     return f"off: {', '.join(off)}" if off else f"{len(right)} within tolerance" if right else ""
 
 
-def _row(key: object, made: pd.DataFrame, kept: pd.Index[int]) -> dict[str, object]:
-    run, machine = key if isinstance(key, tuple) else (key, "")
+def _done(made: pd.DataFrame, kept: pd.Index[int]) -> dict[str, object]:
     restart = made["restart"].fillna(0) if "restart" in made else pd.Series(0, index=made.index)
     reasons = made["left_out"].dropna().value_counts()
     return {
-        "run": run,
-        "machine": machine,
         SPEED: pd.to_numeric(made[SPEED], errors="coerce").median() if SPEED in made else float("nan"),
         "blocks": len(set(zip(made["block"], restart, strict=True))),
         "restarts": made.loc[restart > 0, "block"].nunique(),

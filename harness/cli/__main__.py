@@ -28,6 +28,7 @@ def main() -> int:
         print("coldload: interrupted", file=sys.stderr)
         return interruption.EXIT_CODE
     finally:
+        interruption.calm()  # Python takes its handlers back when it ends: the signal would kill it then
         interruption.leave_at_once()
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import harness
 from harness.cli.plaintext import say
 from harness.errors import EnvironmentLacks, UsageError
+from harness.model.engine import Engine
 from harness.model.kind import Kind
-from harness.run.knownlanes import known_lanes
-from harness.run.lanes import LEAST_CORES, LEAST_MEMORY, Lane, divided, most_lanes, warnings
+from harness.run.knownlanes import LaneMachine, known_lanes
+from harness.run.lanes import LEAST_CORES, LEAST_MEMORY, Lane, divided, most_lanes, warnings, worth_measuring
 from harness.system.topology import Topology, read_topology
 from harness.testbed.environment import processor
+from harness.trial.browsers import browser_programs
 
 AUTO = "auto"
 
@@ -29,13 +32,20 @@ def chosen_lanes(choice: str | None, kind: Kind) -> Sequence[Lane]:
     if count == 1:
         return ()
     warned(lanes)
-    say(f"{count} lanes, on CPUs {cpus_of(lanes)}")
+    say(told(lanes))
     return lanes
 
 
-def cpus_of(lanes: Sequence[Lane]) -> str:
-    """Those of every lane, as in `0,1; 2,3`."""
-    return "; ".join(",".join(map(str, lane.cpus)) for lane in lanes)
+def this_machine(topology: Topology) -> LaneMachine:
+    """The machine, with the versions that decide what a load takes of it."""
+    versions = {"coldload": harness.__version__, "chromium": browser_programs()[Engine.CHROMIUM]()}
+    return LaneMachine(topology, processor(), versions)
+
+
+def told(lanes: Sequence[Lane]) -> str:
+    """As in `2 lanes, on CPUs 0,1; 2,3, with 3.9 GiB each`."""
+    cpus = "; ".join(",".join(map(str, lane.cpus)) for lane in lanes)
+    return f"{len(lanes)} lanes, on CPUs {cpus}, with {lanes[0].memory_gib} GiB each"
 
 
 def warned(lanes: Sequence[Lane]) -> None:
@@ -54,18 +64,40 @@ def only_one(topology: Topology) -> str | None:
     )
 
 
+def taken_by_auto(topology: Topology) -> str:
+    """What `--lanes auto` takes by what is known now."""
+    why = only_one(topology)
+    if why is not None:
+        return why
+    count = known_lanes(this_machine(topology)).carries(worth_measuring(topology))
+    if count is None:
+        return "nothing yet: no number is known to be carried, and not all are known not to be"
+    return _lanes(count)
+
+
 def _measured(topology: Topology) -> int:
     why = only_one(topology)
     if why is not None:
         say(why)
         return 1
-    known = known_lanes(topology, processor())
-    if known is None:
+    machine = this_machine(topology)
+    known = known_lanes(machine)
+    count = known.carries(worth_measuring(topology))
+    if count is None:
+        when = "is not known yet"
+        if known.outdated:
+            now = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
+            when = f"was measured with {known.outdated}, and not yet with {now}"
         raise EnvironmentLacks(
-            f"--lanes {AUTO}: how many lanes this machine ({topology}) carries was not measured yet; "
+            f"--lanes {AUTO}: how many lanes this machine ({topology}) carries {when}; "
             "run `coldload doctor --lanes`, or give a number"
         )
-    return known
+    say(f"{_lanes(count)}, as measured on {max(known.taken_utc.values())} ({machine.path})")
+    return count
+
+
+def _lanes(count: int) -> str:
+    return f"{count} lane{'s' * (count != 1)}"
 
 
 def _number(choice: str) -> int:

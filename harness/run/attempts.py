@@ -21,8 +21,8 @@ import msgspec
 
 from harness.input import jsontext, keys
 from harness.input.shown import shown
+from harness.model.place import place_of
 from harness.model.soundness import MACHINE, unsound
-from harness.records import place_of
 from harness.run.runlines import each_line
 from harness.study.plan import ConditionReader, Plan, PlannedTrial
 from harness.study.trials import MAX_ATTEMPTS
@@ -173,6 +173,7 @@ class _ToldAttempt(msgspec.Struct):
     attempt: Annotated[int, msgspec.Meta(ge=1, le=MOST_NUMBER)] = 1
     machine: str | None = None
     lane: Annotated[int, msgspec.Meta(ge=1, le=MOST_LANES)] | None = None
+    lanes: Annotated[int, msgspec.Meta(ge=1, le=MOST_LANES)] | None = None
 
 
 _TOLD = msgspec.json.Decoder(_ToldAttempt)
@@ -195,7 +196,7 @@ def _note(found: Attempts, condition: ConditionReader, record: _ToldAttempt | Ma
     for key in ("left_out", "machine"):
         if getattr(told, key) is not None:
             keys.text({key: getattr(told, key)}, key)
-    place = place_of(told.machine, told.lane)
+    place = place_of(told.machine, told.lane, told.lanes)
     found.note(told.trial, told.attempt, told.left_out, final=older, machine=place)
     planned = found.planned(told.trial)
     same = (told.block, told.order) == (planned.block, planned.order)
@@ -207,9 +208,6 @@ def _checked(record: Mapping[str, Any], condition: ConditionReader) -> _ToldAtte
     """What a whole record says; StudyError or another error for what it cannot say."""
     planned = PlannedTrial.from_json(record, condition)
     attempt = keys.checked_number("attempt", record.get("attempt", 1), 1, MOST_NUMBER, whole=True)
-    lane = record.get("lane")
-    if lane is not None:
-        lane = int(keys.checked_number("lane", lane, 1, MOST_LANES, whole=True))
     return _ToldAttempt(
         planned.trial,
         planned.block,
@@ -218,5 +216,11 @@ def _checked(record: Mapping[str, Any], condition: ConditionReader) -> _ToldAtte
         record["left_out"] if "left_out" in record else unsound(record),
         int(attempt),
         record.get("machine"),
-        lane,
+        _lane_number(record, "lane"),
+        _lane_number(record, "lanes"),
     )
+
+
+def _lane_number(record: Mapping[str, Any], key: str) -> int | None:
+    value = record.get(key)
+    return None if value is None else int(keys.checked_number(key, value, 1, MOST_LANES, whole=True))

@@ -9,14 +9,16 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.model.condition import Condition
-from harness.records import Record
+from harness.model.place import lane_name
+from harness.records import Record, RecordLine
 from harness.run.labprocess import DONE, ENTERED, MADE, READY
+from harness.run.listener import Listener
 from harness.run.runninglane import RunningLane, speaking
-from harness.run.work import Block, Due
+from harness.run.work import Block, Due, Made
 from harness.study.plan import PlannedTrial
 
 ATTEMPTS = 3  # at a load of the lane that is looked at; one at the others'
@@ -29,6 +31,10 @@ class Phase:
     round: int
     lane: int
     busy: bool
+
+    def __str__(self) -> str:
+        """`round 3: lane 1, all lanes busy`."""
+        return f"round {self.round}: {lane_name(self.lane)}, {'all lanes busy' if self.busy else 'alone'}"
 
 
 @dataclass(frozen=True)
@@ -47,16 +53,19 @@ def phases(rounds: int, lanes: Sequence[int], source: random.Random) -> Iterator
 
 
 class Carrying:
-    """Loads conditions in lanes, phase by phase. Raises LaneLostError when a lane fails."""
+    """Loads conditions in lanes, phase by phase, and tells the listener. Raises LaneLostError when a lane fails."""
 
-    def __init__(self, lanes: Sequence[RunningLane], conditions: Sequence[Condition], seed: int) -> None:
+    def __init__(
+        self, lanes: Sequence[RunningLane], conditions: Sequence[Condition], seed: int, listener: Listener
+    ) -> None:
         self._lanes = {each.number: each for each in lanes}
+        self._listener = listener
         self._conditions = conditions
         self._source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
         self._orders = itertools.count(1)
 
     def loads(self, rounds: int) -> Iterator[LaneLoad]:
-        """All loads of so many rounds that count, in the lanes that are looked at."""
+        """All attempts of so many rounds in the lanes that are looked at."""
         self._warm_up()
         for phase in phases(rounds, tuple(self._lanes), self._source):
             yield from self._phase(phase)
@@ -74,6 +83,7 @@ class Carrying:
 
     def _phase(self, phase: Phase) -> Iterator[LaneLoad]:
         """Ends when all lanes rest again."""
+        self._listener.preparing(str(phase))
         tested = self._lanes[phase.lane]
         others = [each for each in self._lanes.values() if each is not tested and phase.busy]
         for each in others:
@@ -82,10 +92,18 @@ class Carrying:
         while running := [each for each in (tested, *others) if each.is_running]:
             for lane in speaking(running):
                 kind, content = self._hear(lane)
-                if kind == MADE and lane is tested and content.record.left_out is None:
-                    yield LaneLoad(phase, content.record)
+                if kind == MADE and lane is tested:
+                    yield LaneLoad(phase, self._told(content, lane.number))
                 if kind == DONE and lane is not tested and tested.is_running:
                     lane.start(self._one_load(phase.round))
+
+    def _told(self, made: Made, lane: int) -> Record:
+        record = replace(made.record, lane=lane, lanes=len(self._lanes))
+        if made.repeated:
+            self._listener.attempt_repeated(record.planned, RecordLine.of(record))
+        else:
+            self._listener.trial_ended(record.planned, RecordLine.of(record))
+        return record
 
     def _hear(self, lane: RunningLane) -> tuple[str, Any]:
         kind, content = lane.hear()

@@ -30,6 +30,7 @@ from harness.study.study import Study
 from harness.system.command import Command
 from harness.system.process import Conversation, conversing
 
+ENDING_S = 1.0  # from the end of what a process says to its own
 AT_LAST_S = 1e8  # years: whoever waits has his own limit, and ends the process
 COMMAND = Command.of(sys.executable, "-P", "-m", "harness.run.labmain").dying_with_us().named("laboratory")
 ENTERED, READY, MADE, DONE, FAILED, NEXT = "entered", "ready", "made", "done", "failed", "next"
@@ -117,7 +118,10 @@ class LaboratoryProcess:
             raise self._died() from error
 
     def _died(self) -> TestbedFailed:
-        return TestbedFailed(f"the process of the laboratory died: {self.process.last_lines()}")
+        self.process.ends_within(ENDING_S)
+        return TestbedFailed(
+            f"the process of the laboratory died ({self.process.ending}): {self.process.last_lines()}"
+        )
 
 
 @contextlib.contextmanager

@@ -30,6 +30,11 @@ class Lane:
         """Those that its processes may use, by the kernel's numbers."""
         return tuple(sorted(cpu for core in self.cores for cpu in core.cpus))
 
+    @property
+    def memory_gib(self) -> float:
+        """Its share of the memory, as it is told."""
+        return round(self.memory_bytes / 2**30, 1)
+
 
 def most_lanes(topology: Topology) -> int:
     """How many lanes of LEAST_CORES and LEAST_MEMORY there is room for; at least one."""
@@ -53,7 +58,7 @@ def divided(topology: Topology, count: int) -> tuple[Lane, ...]:
     there = len(topology.usable)
     if not 1 <= count <= there:
         raise UsageError(
-            f"--lanes is {count}; this process may use {topology}: at most {there} lanes of one core"
+            f"--lanes is {count}; this process may use {topology}: at most {there} lane{'s' * (there != 1)} of one core"
         )
     memory = topology.memory_bytes // count
     if count == 1:

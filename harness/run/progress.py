@@ -11,8 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from harness.input.shown import printable
 from harness.model.kind import Kind
+from harness.model.place import lane_name
 from harness.outcome import Outcome
-from harness.records import RecordLine, lane_name
+from harness.records import RecordLine
 from harness.study.plan import PlannedTrial
 from harness.testbed.calibration import Calibration
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ColdloadError
+from harness.model.place import lane_name
 from harness.run.labprocess import COMMAND, DONE, NEXT, READY, Assignment, LaboratoryProcess
 from harness.run.lanes import Lane
 from harness.run.work import Block, Watcher
@@ -23,8 +24,8 @@ LaneJob = tuple[Lane, Assignment, Watcher]
 class LaneLostError(Exception):
     """A lane has ended; `failure` is what it failed of."""
 
-    def __init__(self, failure: ColdloadError) -> None:
-        super().__init__(str(failure))
+    def __init__(self, lane: int, failure: ColdloadError) -> None:
+        super().__init__(f"{lane_name(lane)} has ended: {failure}")
         self.failure = failure
 
 
@@ -58,7 +59,7 @@ class RunningLane:
         try:
             kind, content = self.laboratory.message()
         except ColdloadError as failure:
-            raise LaneLostError(failure) from failure
+            raise LaneLostError(self.number, failure) from failure
         self.is_ready = self.is_ready or kind == READY
         self.is_running = self.is_running and kind != DONE
         return kind, content
@@ -67,7 +68,7 @@ class RunningLane:
         try:
             self.laboratory.say(what)
         except ColdloadError as failure:
-            raise LaneLostError(failure) from failure
+            raise LaneLostError(self.number, failure) from failure
 
 
 def speaking(lanes: Collection[RunningLane]) -> Sequence[RunningLane]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.engine import Engine
-from harness.records import lane_name
+from harness.model.place import lane_of
 from harness.run.coordinator import Coordinator
 from harness.run.directory import RunDirectory
 from harness.run.dispatch import Dispatch
@@ -76,9 +76,16 @@ class SideBySide:
     def __init__(self, coordinator: Coordinator, lanes: Sequence[RunningLane]) -> None:
         self._coordinator = coordinator
         self._lanes = {each.number: each for each in lanes}
-        self._divided = [{"lane": each.number, "cpus": list(each.lane.cpus)} for each in lanes]
+        self._count = len(lanes)
+        self._divided = [
+            {"lane": each.number, "cpus": list(each.lane.cpus), "memory_gib": each.lane.memory_gib}
+            for each in lanes
+        ]
         self._dispatch = Dispatch(coordinator.standing, doubles=False)
         self._is_described = False
+
+    def _place(self, number: int) -> str:
+        return lane_of(number, self._count)
 
     def run(self) -> None:
         """Until every block has ended; raises what the last lane failed of when that comes first."""
@@ -102,20 +109,22 @@ class SideBySide:
             self._end(lane)
             if not self._lanes:
                 raise lost.failure from lost
-            self._coordinator.warned(f"lane {lane.number} has ended, the others go on: {lost}")
+            self._coordinator.warned(f"{lost}; the others go on")
 
     def _hear(self, lane: RunningLane) -> None:
         kind, content = lane.hear()
         if kind == READY:
             self._describe(*content)
         elif kind == MADE:
-            self._coordinator.store(replace(content, record=replace(content.record, lane=lane.number)))
+            record = replace(content.record, lane=lane.number, lanes=self._count)
+            self._coordinator.store(replace(content, record=record))
             lane.go_on()
         elif kind == DONE:
             self._end(lane)
         elif kind == CALIBRATED:
             (reading,) = content
-            self._coordinator.run.append_calibration({**reading.to_json(), "lane": lane.number})
+            on = {"lane": lane.number, "lanes": self._count}
+            self._coordinator.run.append_calibration({**reading.to_json(), **on})
             lane.laboratory.tell_watcher(kind, content)
         elif kind != ENTERED:
             lane.laboratory.tell_watcher(kind, content)
@@ -128,11 +137,13 @@ class SideBySide:
 
     def _hand_out(self, lane: RunningLane) -> None:
         """Give a lane that is idle its next block, if there is one for it that need not wait for a look."""
-        lanes = [lane_name(number) for number in self._lanes]
-        block = self._coordinator.next_block(self._dispatch, lane_name(lane.number), lanes, time.monotonic())
+        lanes = [self._place(number) for number in self._lanes]
+        block = self._coordinator.next_block(
+            self._dispatch, self._place(lane.number), lanes, time.monotonic()
+        )
         if block is not None:
             lane.start(block)
 
     def _end(self, lane: RunningLane) -> None:
         """The lane is at its block no more."""
-        self._dispatch.ended(lane_name(lane.number), time.monotonic())
+        self._dispatch.ended(self._place(lane.number), time.monotonic())

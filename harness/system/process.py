@@ -54,6 +54,14 @@ class Process:
         """What the command is called; else its program, without the folder."""
         return self.command.called or Path(self.command.program).name
 
+    @property
+    def ending(self) -> str:
+        """How it ended: `exit code 3`, `killed by SIGKILL`."""
+        code = self._popen.poll()
+        if code is None:
+            return "it still runs"
+        return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
+
     def check(self) -> None:
         """Raise TestbedFailed when the process has died."""
         if not self.alive:

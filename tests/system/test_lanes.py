@@ -5,8 +5,10 @@ On two cores a lane has one, which makes loads slow; what they take is not what 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
 from collections import defaultdict
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 from harness.run.lanes import divided
+from harness.system.cache import cache_folder
 from harness.system.processtree import children, family
 from harness.system.topology import cpu_list, read_topology
 from tests.system.conftest import Coldload, small_site, wait_until
@@ -30,7 +33,9 @@ seed = 7
 down_mbps = 20
 rtt_ms = 20
 """
-PINNED = {"chromium", "caddy", "dnsmasq", "linkem", "node"}
+LABORATORY = "harness.run.labmain"
+PINNED = {LABORATORY, "chromium", "caddy", "dnsmasq", "linkem", "node"}
+CpusOfLanes = defaultdict[int, defaultdict[str, set[int]]]
 
 
 @pytest.fixture
@@ -64,33 +69,36 @@ def whole(records: list[dict[str, Any]]) -> bool:
     )
 
 
-def where_it_runs(coordinator: int, found: defaultdict[str, set[tuple[int, ...]]]) -> None:
-    """Note on which CPUs each program that the coordinator has started may run now."""
-    for pid in family(coordinator)[1:]:
-        try:
-            name = Path(Path(f"/proc/{pid}/cmdline").read_text().split("\0")[0]).name
-            status = Path(f"/proc/{pid}/status").read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it has ended
-        found[name].add(cpu_list(status.split("Cpus_allowed_list:")[1].split("\n")[0]))
+def where_it_runs(coordinator: int, found: CpusOfLanes) -> None:
+    """Note on which CPUs the threads of the programs of each lane may run now; lanes are started in their order."""
+    for lane, laboratory in enumerate(sorted(children(coordinator)), start=1):
+        for pid in family(laboratory):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+                words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+                name = LABORATORY if LABORATORY in words else Path(words[0]).name
+                for status in Path(f"/proc/{pid}/task").glob("*/status"):
+                    allowed = status.read_text().split("Cpus_allowed_list:")[1].split("\n")[0]
+                    found[lane][name].update(cpu_list(allowed))
 
 
 def test_a_killed_run_in_lanes_goes_on_with_another_number_of_them(study: Coldload) -> None:
     run = study.folder / "out"
     process = study.start("run", "narrow.toml", "--out", "out", "--lanes", "2")
-    cpus: defaultdict[str, set[tuple[int, ...]]] = defaultdict(set)
+    cpus: CpusOfLanes = defaultdict(lambda: defaultdict(set))
 
     def seen() -> bool:
         where_it_runs(process.pid, cpus)
         lanes = {record["lane"] for record in lines(run / "records.jsonl")}
-        return process.poll() is not None or (lanes == {1, 2} and cpus.keys() >= PINNED)
+        all_seen = all(cpus[lane].keys() >= PINNED for lane in (1, 2))
+        return process.poll() is not None or (lanes == {1, 2} and all_seen)
 
     wait_until(seen, "records of both lanes")
     os.kill(process.pid, signal.SIGKILL)
     out, err = process.communicate()
     wait_until(lambda: not study.left_behind(), "the end of what the run had started")
-    both = {lane.cpus for lane in divided(read_topology(), 2)}
-    assert {name: cpus[name] for name in PINNED} == dict.fromkeys(PINNED, both), (out, err)
+    for lane in divided(read_topology(), 2):
+        wanted = {name: set(lane.cpus) for name in PINNED}
+        assert {name: cpus[lane.number][name] for name in PINNED} == wanted, (out, err)
     before = lines(run / "records.jsonl")
     assert {reading["lane"] for reading in lines(run / "calibration.jsonl")} == {1, 2}
     assert [tuple(lane["cpus"]) for lane in json.loads((run / "environment.json").read_text())["lanes"]] == [
@@ -114,11 +122,48 @@ def test_a_lane_that_dies_does_not_end_the_work_of_the_others(study: Coldload) -
         return process.poll() is not None or bool(lines(run / "records.jsonl"))
 
     wait_until(begun, "a record")
-    first, _ = children(process.pid)
+    first, _ = sorted(children(process.pid))
     os.kill(first, signal.SIGKILL)
     out, err = process.communicate()
     assert (process.returncode, err) == (0, ""), out
-    assert "warning: lane 1 has ended, the others go on: " in out
+    assert "warning: lane 1 has ended: the process of the laboratory died (killed by SIGKILL): " in out
     records = lines(run / "records.jsonl")
     assert whole(records)
     assert {record["lane"] for record in records if record["block"] == 4} == {2}
+
+
+@pytest.mark.lengthy
+def test_ctrl_c_ends_all_lanes(study: Coldload) -> None:
+    process = study.start("run", "narrow.toml", "--out", "out", "--lanes", "2")
+
+    def begun() -> bool:
+        return process.poll() is not None or bool(lines(study.folder / "out" / "records.jsonl"))
+
+    wait_until(begun, "a record")
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate()
+    assert (process.returncode, err) == (130, "coldload run: interrupted\n")
+    assert study.left_behind() == []
+
+
+@pytest.mark.lengthy
+def test_a_measurement_of_lanes_ends_with_a_verdict_that_is_kept(
+    coldload: Coldload, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_site(coldload.folder / "archives", "agency")
+    cache = tmp_path_factory.mktemp("cache")
+    for each in cache_folder().iterdir():
+        if each.name != "lanes":
+            (cache / each.name).symlink_to(each)
+    monkeypatch.setenv("COLDLOAD_CACHE", str(cache))
+    code, out, err = coldload.run("doctor", "--lanes", "2", "--rounds", "3")
+    assert err == ""
+    for protocol in ("http1", "https1", "h2", "h3"):
+        assert re.search(rf"^  {protocol} +[-+].* of 3  ", out, re.MULTILINE), out
+    assert "round 3: lane 1, all lanes busy" in out
+    (kept,) = (cache / "lanes").iterdir()
+    assert f"stored in {kept}" in out
+    verdict = json.loads(kept.read_text())["measured"]["2"]["verdict"]
+    assert f"2 lanes: {verdict}" in out
+    assert code == (0 if verdict == "carried" else 1)
+    assert "`coldload run --lanes auto` takes " in out

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
+
+MOST = math.inf  # --lanes without a number: as many as there is room for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,11 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lanes",
         type=int,
         nargs="?",
-        const=0,
+        const=MOST,
         metavar="N",
-        help="measure how many lanes the machine carries, for `coldload run --lanes auto`: the same loads in a lane "
-        "alone and while all lanes are busy, which may differ by 1 %% at most; with N, measure that number alone "
-        "(exit code 1: not carried)",
+        help="measure how many lanes the machine carries, and store it for `coldload run --lanes auto`: the same loads "
+        "in a lane alone and while all lanes are busy, which may differ by 1 %% at most; with N, measure that number "
+        "alone (exit code 1: it is not carried, or that is not known yet)",
     )
     parser.add_argument(
         "--rounds",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,20 @@ def test_the_parts_of_a_condition_add_up_to_its_mean_load(results: Results) -> N
         assert (parts["low"] <= parts["ms"]).all()
         assert (parts["ms"] <= parts["high"]).all()
         assert set(parts["n"]) == {6}
+
+
+def test_a_block_that_was_begun_again_elsewhere_is_another_block(tmp_path: Path) -> None:
+    """Block 1 was left behind half done in lane 1; what it holds is compared inside itself alone."""
+    folder = MADE.write(tmp_path / "run")
+    lines = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    first = [each for each in lines if each["block"] == 1]
+    made = [{**each, "lane": 1, "lanes": 2} for each in first[: len(first) // 2]]
+    made += [{**each, "lane": 2, "lanes": 2, "attempt": 4, "restart": 1} for each in first]
+    made += [{**each, "lane": 2, "lanes": 2} for each in lines if each["block"] != 1]
+    (folder / "records.jsonl").write_text("".join(json.dumps(each) + "\n" for each in made))
+    again = waits.changes(evaluate([load(folder)]))
+    assert set(again["n"]) <= {6, 7}
+    assert (again["ms"].abs() < math.inf).all()
 
 
 def test_a_change_is_the_mean_of_differences_within_blocks(results: Results) -> None:

@@ -276,6 +276,40 @@ def test_a_block_that_was_left_behind_is_used_inside_itself_alone() -> None:
     assert sorted(blocks.values(A)) == [100.0, 900.0]
 
 
+def in_lane(found: pd.DataFrame, lane: int, lanes: int, first_block: int) -> pd.DataFrame:
+    return found.assign(lane=lane, lanes=lanes, block=found["block"] + first_block)
+
+
+def test_lanes_of_a_run_are_levels_and_so_are_those_of_another_number_of_lanes() -> None:
+    """The run went on in two lanes: the first of two has other cores than the first of four."""
+    parts = []
+    for number, (lane, lanes, speed) in enumerate([(1, 4, 1.0), (2, 4, 2.0), (1, 2, 4.0)]):
+        fast = noisy(6, speed, seed=number)
+        part = records({A: [1.1 * each for each in fast], B: fast})
+        parts.append(in_lane(part, lane, lanes, 6 * number))
+    blocks = Blocks(pd.concat(parts), "plt_ms")
+    assert list(blocks.by_run(A, B)) == ["run on lane 1 of 2", "run on lane 1 of 4", "run on lane 2 of 4"]
+    found = compare(blocks, A, B, SURE)
+    assert (found.n, found.runs, found.method) == (18, 3, Method.LEVELS_T)
+    assert found.ratio == pytest.approx(1.1)
+
+
+def test_what_was_made_without_lanes_is_a_level_too() -> None:
+    alone = records({A: noisy(5), B: noisy(5, seed=2)})
+    blocks = Blocks(pd.concat([alone, in_lane(alone, 1, 2, 5)]), "plt_ms")
+    assert list(blocks.by_run(A, B)) == ["run", "run on lane 1 of 2"]
+
+
+def test_nothing_is_paired_across_lanes() -> None:
+    """A block whose lane died was begun again in another one."""
+    left_behind = in_lane(records({A: [100.0]}), 1, 2, 0).assign(restart=0)
+    again = in_lane(records({A: [900.0], B: [300.0]}), 2, 2, 0).assign(restart=1)
+    blocks = Blocks(pd.concat([left_behind, again]), "plt_ms")
+    assert {run: list(np.exp(ratios)) for run, ratios in blocks.by_run(A, B).items()} == {
+        "run on lane 2 of 2": [pytest.approx(3.0)]
+    }
+
+
 def test_a_run_on_one_named_machine_is_one_run() -> None:
     found = on(records({A: noisy(5), B: noisy(5, seed=2)}), "a")
     assert list(Blocks(found, "plt_ms").by_run(A, B)) == ["run"]

@@ -73,6 +73,35 @@ def test_two_runs_in_folders_of_one_name_have_rows_of_their_own(tmp_path: Path) 
     assert all("within tolerance" in row[column].text for row in table.rows)
 
 
+def in_lanes(folder: Path) -> Path:
+    """Blocks 1 and 3 in the tenth of twelve lanes, block 2 in the second, whose link was off."""
+    Synthetic(trials=3).write(folder)
+    lines = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    made = [{**each, "lane": 2 if each["block"] == 2 else 10, "lanes": 12} for each in lines]
+    (folder / "records.jsonl").write_text("".join(json.dumps(each) + "\n" for each in made))
+    readings = [json.loads(line) for line in (folder / "calibration.jsonl").read_text().splitlines()]
+    told = [
+        {**each, "lane": lane, "lanes": 12, "ok": lane == 10} for lane in (10, 2) for each in readings[:1]
+    ]
+    (folder / "calibration.jsonl").write_text("".join(json.dumps(each) + "\n" for each in told))
+    return folder
+
+
+def test_every_lane_has_a_row(tmp_path: Path) -> None:
+    results = evaluate([load(in_lanes(tmp_path / "run"))])
+    table = machines(results)
+    assert table is not None
+    assert (table.name, table.title, table.head[1]) == ("lanes", "Lanes", "Lane")
+    assert "nothing is compared across lanes" in table.note
+    rows = [(row["lane"], row["blocks"], row["links"]) for row in table.data.to_dict("records")]
+    link = results.runs[0].calibration[0]["link"]["name"]
+    assert rows == [("lane 2 of 12", 1, f"off: {link}"), ("lane 10 of 12", 2, "1 within tolerance")]
+    readings = calibration(results)
+    assert readings is not None
+    assert readings.head[0] == "Lane"
+    assert {row[0].text for row in readings.rows} == {"lane 10 of 12", "lane 2 of 12"}
+
+
 def test_a_run_on_one_machine_has_no_such_table(tmp_path: Path) -> None:
     results = evaluate([load(Synthetic(trials=3).write(tmp_path / "run"))])
     assert machines(results) is None

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.cli import lanechoice
-from harness.cli.lanechoice import chosen_lanes, only_one
+from harness.cli.lanechoice import chosen_lanes, only_one, taken_by_auto, this_machine
 from harness.errors import EnvironmentLacks, UsageError
 from harness.model.kind import Kind
-from harness.run.knownlanes import keep_lanes
+from harness.run.knownlanes import LaneMachine, LaneVerdict, keep_lanes
 from harness.system.topology import Core, Topology
-from harness.testbed.environment import processor
 
 TWO = Topology((Core(0, (0,)), Core(0, (1,))), 8 * 2**30)
 EIGHT = Topology(tuple(Core(0, (cpu,)) for cpu in range(8)), 32 * 2**30)
@@ -43,12 +43,32 @@ def test_two_cores_are_one_lane_and_it_says_so(
     )
 
 
-def test_auto_takes_what_was_measured(machine: pytest.MonkeyPatch) -> None:
+def carried(machine: LaneMachine, number: int) -> None:
+    keep_lanes(machine, number, LaneVerdict.CARRIED, "2026-01-01T00:00:00Z", [])
+
+
+def test_auto_takes_what_was_measured(
+    machine: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     on(machine, EIGHT)
-    with pytest.raises(EnvironmentLacks, match=r"run `coldload doctor --lanes`, or give a number"):
+    with pytest.raises(EnvironmentLacks, match=r"is not known yet; run `coldload doctor --lanes`, or give"):
         chosen_lanes("auto", Kind.LOAD)
-    keep_lanes(EIGHT, processor(), 3, [])
-    assert [lane.cpus for lane in chosen_lanes("auto", Kind.LOAD)] == [(0, 1), (2, 3), (4, 5)]
+    assert taken_by_auto(EIGHT).startswith("nothing")
+    carried(this_machine(EIGHT), 2)
+    assert taken_by_auto(EIGHT) == "2 lanes"
+    assert [lane.cpus for lane in chosen_lanes("auto", Kind.LOAD)] == [(0, 1, 2, 3), (4, 5, 6, 7)]
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("2 lanes, as measured on 2026-01-01T00:00:00Z (")
+    assert second == "2 lanes, on CPUs 0,1,2,3; 4,5,6,7, with 16.0 GiB each"
+
+
+def test_what_another_version_measured_is_out_of_date(machine: pytest.MonkeyPatch) -> None:
+    on(machine, EIGHT)
+    carried(replace(this_machine(EIGHT), versions={"coldload": "0.0.1"}), 2)
+    with pytest.raises(
+        EnvironmentLacks, match=r"was measured with coldload 0\.0\.1, and not yet with coldload "
+    ):
+        chosen_lanes("auto", Kind.LOAD)
 
 
 def test_a_number_is_taken_with_a_warning_where_it_is_many(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
 from harness.errors import UsageError
 from harness.run.lanes import Lane, divided, most_lanes, warnings
-from harness.system.topology import Core, Topology
+from harness.system.topology import Core, Topology, cpu_list
+from tests.unit.harness.system.test_topology import told
 
 GIB = 2**30
 TWO = Topology((Core(0, (0,)), Core(0, (1,))), 8 * GIB)
@@ -16,6 +19,36 @@ EIGHT_SMT = Topology(tuple(Core(0, (2 * core, 2 * core + 1)) for core in range(4
 TWO_NODES = Topology(tuple(Core(core // 8, (core, core + 16)) for core in range(16)), 64 * GIB)
 QUOTA = Topology(TWO_NODES.cores, 64 * GIB, quota=8.5)
 MACHINES = (TWO, EIGHT_SMT, TWO_NODES, QUOTA)
+
+
+# As their kernels told them: siblings, and the CPUs of the nodes. From the test data of hwloc (tests/hwloc/linux).
+RECORDED: Mapping[str, tuple[Sequence[str], Mapping[int, str]]] = {
+    "Xeon, two sockets, siblings numbered last": (
+        [f"{core},{core + 16}" for core in range(16)],
+        {0: "0-7,16-23", 1: "8-15,24-31"},
+    ),
+    "Xeon, four nodes numbered in turn": (
+        [str(core) for core in range(40)],
+        {node: ",".join(str(cpu) for cpu in range(node, 40, 4)) for node in range(4)},
+    ),
+    "laptop with cores of two kinds": (
+        [*(f"{2 * core}-{2 * core + 1}" for core in range(6)), *(str(cpu) for cpu in range(12, 20))],
+        {0: "0-19"},
+    ),
+    "Opteron, nodes numbered with gaps": (
+        [str(core) for core in range(48)],
+        {node: f"{6 * place}-{6 * place + 5}" for place, node in enumerate((0, 1, 2, 33, 34, 45, 72, 73))},
+    ),
+    "POWER, four siblings a core": (
+        [f"{4 * core}-{4 * core + 3}" for core in range(64)],
+        {node: f"{32 * place}-{32 * place + 31}" for place, node in enumerate((0, 1, 4, 5, 8, 9, 12, 13))},
+    ),
+}
+
+
+def recorded(root: Path, name: str) -> Topology:
+    siblings, nodes = RECORDED[name]
+    return told(root, siblings, nodes)
 
 
 def nodes_of(lane: Lane) -> set[int]:
@@ -84,6 +117,25 @@ def test_every_division_gives_each_lane_as_many_cores_of_its_own(machine: Topolo
         assert not any(set(one.cpus) & set(other.cpus) for one, other in itertools.combinations(lanes, 2))
         if count <= most_lanes(machine):
             assert warnings(lanes) == ()
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_on_recorded_machines_siblings_and_nodes_stay_together(name: str, tmp_path: Path) -> None:
+    siblings, nodes = RECORDED[name]
+    machine = recorded(tmp_path, name)
+    for count in range(2, len(machine.cores) + 1):
+        lanes = divided(machine, count)
+        for lane in lanes:
+            cpus = set(lane.cpus)
+            assert all(set(cpu_list(core)) <= cpus or not set(cpu_list(core)) & cpus for core in siblings)
+            assert sum(bool(set(cpu_list(node)) & cpus) for node in nodes.values()) == 1
+        assert not any(set(one.cpus) & set(other.cpus) for one, other in itertools.combinations(lanes, 2))
+        assert len({len(lane.cores) for lane in lanes}) == 1
+
+
+@pytest.mark.parametrize(("name", "most"), list(zip(RECORDED, (8, 20, 7, 24, 32), strict=True)))
+def test_most_lanes_of_recorded_machines(name: str, most: int, tmp_path: Path) -> None:
+    assert most_lanes(recorded(tmp_path, name)) == most
 
 
 def test_nodes_of_several_sizes_are_divided_as_evenly_as_they_can_be() -> None:

@@ -32,7 +32,7 @@ from tests.unit.harness.run.test_looks import PLAN as LOOKED
 from tests.unit.harness.run.test_looks import STUDY as WITH_LOOKS
 from tests.unit.harness.run.test_looks import narrow
 
-# A lane that loads nothing. The first one to come to block DIES goes without a word.
+# A lane that loads nothing. The first one to come to block DIES goes without a word, after so many of its trials.
 LANE = """
 import os, sys
 from pathlib import Path
@@ -50,23 +50,26 @@ assignment = of_line(sys.stdin.readline())
 say("preparing", ("servers",))
 say(READY, ({"link": {"backend": "none"}, "programs": {"chromium": "1"}, "archives": {}}, {}))
 while line := sys.stdin.readline():
-    block = of_line(line)
+    block, made = of_line(line), 0
     for due in block.trials:
-        if block.number == DIES and not (assignment.run / "died").exists():
+        made += 1
+        if block.number == DIES and made > AFTER and not (assignment.run / "died").exists():
             (assignment.run / "died").touch()
             print("of its own", file=sys.stderr)
             os._exit(1)
         noise = 0.0 if due.planned.condition.protocol == "h2" else block.number * 10.0
         seen = Observation(plt_ms=100.0 + noise)
-        record = Record(due.planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", seen, 1.0)
+        which = {"attempt": due.attempt, "restart": due.restart}
+        record = Record(due.planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", seen, 1.0, **which)
         say(MADE, Made(record, repeated=False, files=Path()))
         sys.stdin.readline()
     say(DONE, None)
 """
 
 
-def lane_program(dies: int | None = None) -> Command:
-    return Command.of(sys.executable, "-P", "-c", LANE.replace("DIES", repr(dies))).dying_with_us()
+def lane_program(dies: int | None = None, after: int = 0) -> Command:
+    program = LANE.replace("DIES", repr(dies)).replace("AFTER", repr(after))
+    return Command.of(sys.executable, "-P", "-c", program).dying_with_us()
 
 
 def jobs(run: Path, count: int, watcher: Watcher) -> list[LaneJob]:
@@ -116,7 +119,10 @@ def test_every_block_stays_in_one_lane(tmp_path: Path) -> None:
     assert all(lanes in ([1, 1], [2, 2]) for lanes in found.values())
     assert coordinator.summary.counted == len(PLAN.trials)
     environment = json.loads((tmp_path / "run" / "environment.json").read_text())
-    assert environment["lanes"] == [{"lane": 1, "cpus": [0]}, {"lane": 2, "cpus": [0]}]
+    assert environment["lanes"] == [
+        {"lane": 1, "cpus": [0], "memory_gib": 1.0},
+        {"lane": 2, "cpus": [0], "memory_gib": 1.0},
+    ]
     assert "continued" not in environment
     assert "lane 1: servers" in said
 
@@ -127,7 +133,9 @@ def test_what_a_dead_lane_leaves_is_done_by_another(tmp_path: Path) -> None:
     found = lanes_of_blocks(tmp_path / "run")
     assert all(lanes in ([1, 1], [2, 2]) for lanes in found.values())
     assert coordinator.summary.counted == len(PLAN.trials)
-    assert re.search(r"warning: lane [12] has ended, the others go on: .* died: of its own", said)
+    assert re.search(
+        r"warning: lane [12] has ended: .* died \(exit code 1\): of its own; the others go on", said
+    )
 
 
 @pytest.mark.thorough
@@ -135,8 +143,22 @@ def test_when_the_last_lane_dies_the_run_ends_with_its_error(tmp_path: Path) -> 
     with pytest.raises(TestbedFailed, match="of its own"):
         carried_out(tmp_path / "run", STUDY, PLAN, 1, lane_program(dies=2))
     assert set(lanes_of_blocks(tmp_path / "run")) == {1}
-    carried_out(tmp_path / "run", STUDY, PLAN, 2, lane_program())  # the same command goes on, with more lanes
+    carried_out(tmp_path / "run", STUDY, PLAN, 1, lane_program())  # the same command goes on
     assert sum(map(len, lanes_of_blocks(tmp_path / "run").values())) == len(PLAN.trials)
+
+
+@pytest.mark.thorough
+def test_a_block_is_not_gone_on_with_by_a_lane_of_another_number_of_lanes(tmp_path: Path) -> None:
+    """The first of two lanes has other cores than the only one."""
+    run = tmp_path / "run"
+    with pytest.raises(TestbedFailed, match="of its own"):
+        carried_out(run, STUDY, PLAN, 1, lane_program(dies=2, after=1))
+    carried_out(run, STUDY, PLAN, 2, lane_program())
+    made = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    second = [(each["lane"], each["lanes"], each.get("restart", 0)) for each in made if each["block"] == 2]
+    assert second[0] == (1, 1, 0)
+    assert [each[1:] for each in second[1:]] == [(2, 1), (2, 1)]
+    assert len({each[0] for each in second[1:]}) == 1
 
 
 @pytest.mark.thorough
@@ -156,12 +178,19 @@ def test_looks_wait_for_all_blocks_before_them(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_others_are_busy_while_a_lane_is_looked_at(tmp_path: Path) -> None:
     study = parse_study(STUDY, "mine.toml")
-    watcher = PlainProgress(Console(file=io.StringIO()), 0, 0)
+    said = io.StringIO()
+    watcher = PlainProgress(Console(file=said, width=200), 16, 0)
     with running_lanes(jobs(tmp_path, 2, watcher), lane_program()) as lanes:
-        loads = list(Carrying(lanes, study.conditions, 1).loads(4))
+        loads = list(Carrying(lanes, study.conditions, 1, watcher).loads(4))
     phases_of = defaultdict(list)
     for load in loads:
         phases_of[load.phase.round, load.phase.busy].append(load.record.planned.condition)
     assert len(loads) == 4 * 2 * 2
     assert all(set(cells) == set(study.conditions) for cells in phases_of.values())
     assert {load.phase.lane for load in loads} == {1, 2}
+    lines = said.getvalue().splitlines()
+    assert sorted(line for line in lines if line.startswith("round 2: ")) == [
+        "round 2: lane 2, all lanes busy",
+        "round 2: lane 2, alone",
+    ]
+    assert lines[-1].startswith("16/16 lane 2 of 2: ")

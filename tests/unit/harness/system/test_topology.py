@@ -16,16 +16,17 @@ GIB = 2**30
 def told(
     root: Path,
     siblings: Sequence[str],
-    nodes: Sequence[str] = (),
+    nodes: Sequence[str] | Mapping[int, str] = (),
     files: Mapping[str, str] | None = None,
     *,
     allowed: Collection[int] | None = None,
 ) -> Topology:
     """That of a machine whose CPUs have these lists of siblings, and whose nodes these lists of CPUs; of 64 GiB."""
+    numbered = nodes if isinstance(nodes, Mapping) else dict(enumerate(nodes))
     texts = {
         "proc/meminfo": f"MemTotal:       {64 * 2**20} kB\nMemFree:        1024 kB\n",
         "proc/self/cgroup": "0::/\n",
-        **{f"sys/devices/system/node/node{number}/cpulist": f"{text}\n" for number, text in enumerate(nodes)},
+        **{f"sys/devices/system/node/node{number}/cpulist": f"{text}\n" for number, text in numbered.items()},
         **(files or {}),
     }
     cpus = [cpu for text in siblings for cpu in cpu_list(text)]
