@@ -28,7 +28,7 @@ reproduction-quick: setup
 test: setup check
 	$(BIN)/pytest tests/unit -q -n 2 -m thorough
 	$(BIN)/python hatch_build.py
-	$(BIN)/pytest tests/system -n 2 --dist loadscope -m "side_by_side and not lengthy" $(AGAIN) --durations=15
+	$(BIN)/pytest tests/system -n 3 --dist loadscope -m "side_by_side and not lengthy" $(AGAIN) --durations=15
 	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" $(AGAIN) --durations=25
 
 test-lengthy: setup
