@@ -82,6 +82,7 @@ def test_every_kind_of_link_does_what_it_says(link: Link, backend: Backend) -> N
         assert (f"loss_{direction.way}_percent" in taken.figures) == bool(direction.loss.mean_percent)
 
 
+@pytest.mark.lengthy  # on a busy machine: readings are taken again until enough were calm
 def test_the_long_form_fills_the_link_and_its_queue() -> None:
     small = Queue(Discipline.DROP_TAIL, 100_000)
     plain = Link.of(20, 20)
