@@ -260,11 +260,14 @@ class _Attempt:
                 self._end_trace(browser, watch)
 
     def _end_trace(self, browser: Browser, watch: Watchdog) -> None:
-        """A trace ends when every thread has handed in its part: a page that never rests keeps its own from that."""
+        """A trace ends when every thread has handed in its part: a page that never rests keeps its own from that.
+
+        So it is left before, unless it is known to have come to rest.
+        """
         seen = self.seen
         seen.trace_end_ms = time.monotonic() * 1e3
         with watch.limit(TRACE_S, "trace of the page"):
-            if seen.failed or (seen.vitals is not None and not seen.vitals.settled):
+            if seen.vitals is None or not seen.vitals.settled:
                 browser.leave()
             browser.end_trace(self._trace)
 
@@ -306,9 +309,7 @@ class _Attempt:
         if begin is not None and took is not None:
             seen.main_thread = main_thread(events, begin, took) if seen.traced else None
             seen.render_blocking = render_blocking(events)
-        began = (
-            seen.asked_ms if begin is None else begin
-        )  # of a load that failed: some ms before navigation start
+        began = seen.asked_ms if begin is None else begin  # when asked: some ms before navigation start
         if seen.filmed and began is not None:
             seen.film = film_of(events, began, seen.trace_end_ms, failed=seen.failed)
         if not seen.traced:

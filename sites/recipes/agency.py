@@ -66,7 +66,7 @@ AGENCY = Recipe(
     summary="Start Bootstrap's Agency with Bootstrap, Font Awesome and Google Fonts: 33 requests, 5 hosts.",
     licence="page, Bootstrap, Font Awesome's code MIT; its icons CC BY 4.0; Montserrat OFL 1.1; "
     "Roboto Slab Apache 2.0",
-    responses=TEMPLATE.responses,
+    made=TEMPLATE.responses,
     packages=TEMPLATE.packages,
     crawled="desktop",
 )

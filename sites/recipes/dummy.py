@@ -75,11 +75,11 @@ DUMMY = Recipe(
     start_url=START_URL,
     summary="The composition of the 2012 study's dummy page: HTML 14 kB, 20 images 1.1 MB, 3 CSS 1.3 kB.",
     licence="as coldload itself: text and pictures were made for it",
-    responses=partial(responses, control=FRESH),
+    made=partial(responses, control=FRESH),
 )
 DUMMY_NOCACHE = replace(
     DUMMY,
     name="dummy-nocache",
     summary="dummy-2012 from a server that says no-cache: a browser asks anew for all of it, with If-None-Match.",
-    responses=partial(responses, control=ASK_AGAIN),
+    made=partial(responses, control=ASK_AGAIN),
 )

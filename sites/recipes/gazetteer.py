@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sites.archive import Response
-from sites.recipes.packages import Package, fetch, read_files
+from sites.recipes.packages import Package, read_files
 from sites.recipes.recipe import Recipe
 from sites.recipes.template import FontSheet, Template
 from sites.recipes.templates import FLAGS, LANDING, LATO, OF_2016, OFL, both, icon_font
@@ -76,8 +76,7 @@ TAIL = f"""    </div>
 
 
 def responses(packages: Path) -> Iterator[Response]:
-    """The page, what stands on hosts of its own, then the other hosts'. Fetches the packages when need be."""
-    fetch(SITE.packages, packages)
+    """The page, what stands on hosts of its own, then the other hosts'. All packages are in the folder."""
     files = read_files(FLAGS, packages, "dist/png/")
     flags = {path.rpartition("/")[2].removesuffix(".png"): body for path, body in files.items()}
     codes = sorted(code for code in flags if len(code) == 2)[:COUNTRIES]
@@ -115,7 +114,7 @@ GAZETTEER = Recipe(
     start_url=SITE.start_url,
     summary="A page of ours with 96 flags on three hosts of its own, as pages were in 2012: over 100 objects, 8 hosts.",
     licence=f"flags public domain; Bootstrap, jQuery and the photographs MIT; Font Awesome OFL 1.1 and MIT; {OFL}",
-    responses=responses,
+    made=responses,
     packages=PACKAGES,
     crawled="desktop",
     spare=True,

@@ -101,5 +101,5 @@ ICONS = Recipe(
     start_url=START_URL,
     summary="The composition of a study of virtual users, about 2013: HTML 9.5 kB, 50 PNG icons of 32x32.",
     licence="as coldload itself: text and icons were made for it",
-    responses=responses,
+    made=responses,
 )

@@ -136,5 +136,5 @@ MOBILE_NEWS = Recipe(
     start_url=START_URL,
     summary="The composition of the 2012 study's mobile news page, as a phone got it: 11 objects of 2 hosts, 38.5 kB.",
     licence="as coldload itself: text and pictures were made for it",
-    responses=responses,
+    made=responses,
 )

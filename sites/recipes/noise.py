@@ -71,7 +71,7 @@ NOISE = tuple(
         start_url=START_URL,
         summary=f"One file of {size:,} bytes that nothing can compress.",
         licence="as coldload itself: random numbers",
-        responses=partial(responses, size_bytes=size),
+        made=partial(responses, size_bytes=size),
     )
     for name, size in SIZES.items()
 )

@@ -45,7 +45,7 @@ OBJECTS = tuple(
         start_url=START_URL,
         summary=f"HTML 14 kB and {count} pictures of 1.1 MB together, all of one size.",
         licence="as coldload itself: random numbers",
-        responses=partial(responses, count=count),
+        made=partial(responses, count=count),
     )
     for count in COUNTS
 )

@@ -10,24 +10,24 @@ from email.utils import format_datetime
 from pathlib import Path
 
 from sites.archive import Archive, Response, write_archive
-from sites.recipes.packages import Package
+from sites.recipes.packages import Package, fetch
 from sites.warc import About
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A page made at set-up. `responses` gets the folder where downloaded packages are kept.
+    """A page made at set-up. `made` gets the folder where its packages are, which are `packages` and no others.
 
     The responses are the same every time. `crawled` asks for the page to be archived by serving these
     responses and crawling them with that user agent (`sites.httrack`), as a live site is; otherwise they are the
-    archive. `packages` are those it takes contents from. `spare`: set-up goes on when they cannot be had.
+    archive. `spare`: set-up goes on when its packages cannot be had.
     """
 
     name: str
     start_url: str
     summary: str
     licence: str
-    responses: Callable[[Path], Iterable[Response]]
+    made: Callable[[Path], Iterable[Response]]
     crawled: str | None = None
     packages: tuple[Package, ...] = ()
     spare: bool = False
@@ -36,6 +36,14 @@ class Recipe:
         """Make the page and store it under its own name; what it downloads is kept in `packages`."""
         about = About(self.start_url, "recipe", "", self.notes)
         return write_archive(root, self.name, about, self.responses(packages))
+
+    def responses(self, packages: Path) -> Iterable[Response]:
+        """What the page is made of; packages that are not in the folder are fetched into it.
+
+        EnvironmentLacks when one cannot be had, ArchiveError when what came is not what was pinned.
+        """
+        fetch(self.packages, packages)
+        return self.made(packages)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sites.archive import Response
 from sites.htcache import recompress
-from sites.recipes.packages import Package, fetch, read_files
+from sites.recipes.packages import Package, read_files
 
 CONTENT_TYPES: Mapping[str, str] = {
     "html": "text/html; charset=utf-8",
@@ -128,8 +128,7 @@ class Template:
         return tuple(dict.fromkeys((self.package, *others, *fonts)))
 
     def responses(self, packages: Path) -> Iterator[Response]:
-        """The page, its own files, then the other hosts'. Fetches the packages when need be."""
-        fetch(self.packages, packages)
+        """The page, its own files, then the other hosts'. All packages are in the folder."""
         files = read_files(self.package, packages, self.folder)
         site = {
             path.removeprefix(self.folder): body

@@ -265,7 +265,7 @@ def recipes_of(pages: Iterable[tuple[str, Template, str, str]], user_agent: str)
             start_url=template.start_url,
             summary=summary,
             licence=licence,
-            responses=template.responses,
+            made=template.responses,
             packages=template.packages,
             crawled=user_agent,
             spare=True,

@@ -16,7 +16,7 @@ from html import escape
 from pathlib import Path
 
 from sites.archive import Response
-from sites.recipes.packages import Package, fetch, read_files
+from sites.recipes.packages import Package, read_files
 from sites.recipes.recipe import Recipe, static
 
 START_URL = "http://text.example/"
@@ -44,8 +44,7 @@ TAIL = "</p>\n</body>\n</html>\n"
 
 
 def responses(packages: Path, size_bytes: int) -> Iterator[Response]:
-    """The page, and nothing else. Fetches the package when need be."""
-    fetch([SPEECHES], packages)
+    """The page, and nothing else. The package is in the folder."""
     speech = read_files(SPEECHES, packages, SPEECH)[SPEECH].decode("ascii")
     yield static(START_URL, "text/html", page(speech, size_bytes), MADE)
 
@@ -65,7 +64,7 @@ TEXTS = tuple(
         summary=f"{size} kB of English prose in one HTML page, the composition of a study of compression of 2008.",
         licence="State of the Union address of 1907: public domain, as dedicated by the npm package "
         f"{SPEECHES} (data PDDL 1.0, their contents CC0 1.0)",
-        responses=partial(responses, size_bytes=size * 1000),
+        made=partial(responses, size_bytes=size * 1000),
         packages=(SPEECHES,),
     )
     for size in SIZES_KB

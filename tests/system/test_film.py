@@ -26,6 +26,12 @@ LYING = """<script>Date.now = performance.now = () => 1; performance.mark("Scree
 performance.clearMarks = requestAnimationFrame = undefined;
 </script><h1>A page that paints once</h1>"""
 
+# Its main thread is nearly always busy, it asks to be stayed on, and it sends something when it is left.
+RESTLESS = """<script>
+addEventListener("beforeunload", event => { event.preventDefault(); event.returnValue = "stay"; });
+addEventListener("pagehide", () => navigator.sendBeacon("https://elsewhere.example/", "left"));
+setInterval(() => { const begun = performance.now(); while (performance.now() - begun < 80) ; }, 120);
+</script><h1>A page that never rests</h1>"""
 
 # The picture of the page that fails takes twelve seconds, of which it has three.
 LATE_LINK, LATE_S = Link.of(0.7, 10), 3.0
@@ -33,7 +39,13 @@ LATE_LINK, LATE_S = Link.of(0.7, 10), 3.0
 
 def archives(root: Path) -> dict[str, Archive]:
     about = About(START_URL, "test", "test", ())
-    bodies = {"known": KNOWN, "lying": LYING, "blank": "", "slow": "<h1>Text</h1><img src='/large.png'>"}
+    bodies = {
+        "known": KNOWN,
+        "lying": LYING,
+        "blank": "",
+        "slow": "<h1>Text</h1><img src='/large.png'>",
+        "restless": RESTLESS,
+    }
     large = Response(f"{START_URL}large.png", 200, (("Content-Type", "image/png"),), picture(600))
     return {
         name: write_archive(root, name, about, [html(START_URL, body), *([large] if name == "slow" else [])])
@@ -43,7 +55,13 @@ def archives(root: Path) -> dict[str, Archive]:
 
 def filmed(driver: Driver, root: Path, kept: Path) -> dict[str, Record]:
     made = archives(root)
-    keep = {"known": (FILM, "screenshot"), "lying": (FILM, TRACE), "blank": (FILM,), "slow": (FILM,)}
+    keep = {
+        "known": (FILM, "screenshot"),
+        "lying": (FILM, TRACE),
+        "blank": (FILM,),
+        "slow": (FILM,),
+        "restless": (TRACE,),
+    }
     with bench(made, [Protocol.H2]) as opened:
         return {
             name: run_trial(
@@ -79,7 +97,10 @@ def records(driver: Driver, kept: Path, tmp_path_factory: pytest.TempPathFactory
 
 def test_filmed_loads_count_and_say_that_they_were_filmed(records: dict[str, Record]) -> None:
     found = {name: (each.outcome, each.observation.filmed) for name, each in records.items()}
-    assert found == dict.fromkeys(records, (Outcome.OK, True)) | {"slow": (Outcome.PAGE_TIMEOUT, True)}
+    assert found == dict.fromkeys(records, (Outcome.OK, True)) | {
+        "slow": (Outcome.PAGE_TIMEOUT, True),
+        "restless": (Outcome.OK, None),
+    }
 
 
 def test_the_speed_index_of_a_page_whose_paints_are_known(records: dict[str, Record]) -> None:
@@ -124,3 +145,12 @@ def test_a_load_that_failed_has_its_film_until_then_and_no_figures(
     seen = records["slow"].observation
     assert (seen.film_frames, seen.speed_index_ms, seen.last_visual_change_ms) == (None, None, None)
     assert read_film(kept / "known" / "filmstrip" / "film.json").outcome == ""
+
+
+def test_a_page_that_never_rests_keeps_its_trace_and_what_it_does_then_is_not_of_its_load(
+    records: dict[str, Record], kept: Path
+) -> None:
+    seen = records["restless"].observation
+    assert (kept / "restless" / "trace.json.gz").exists()
+    assert seen.main_thread_ms
+    assert (seen.requests, seen.missed_requests) == (1, 0)

@@ -18,7 +18,7 @@ from PIL import Image
 
 from harness.errors import ArchiveError, EnvironmentLacks
 from sites.archive import Response
-from sites.recipes import RECIPES, agency, dummy, package_cache
+from sites.recipes import RECIPES, Recipe, agency, dummy, package_cache
 from sites.recipes.packages import Package, fetch, read_files
 from sites.recipes.pictures import COMMENT, Picture, Pixels, drawing, landscape
 from sites.requisites import missing
@@ -41,6 +41,17 @@ def agency_page() -> list[Response]:
     except EnvironmentLacks as error:
         pytest.skip(f"the agency page needs the network once: {error}")
     return list(RECIPES["agency"].responses(package_cache()))
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_a_page_is_made_of_the_packages_that_it_names_and_no_others(recipe: Recipe, tmp_path: Path) -> None:
+    try:
+        fetch(recipe.packages, package_cache())
+    except EnvironmentLacks as error:
+        pytest.skip(f"the packages need the network once: {error}")
+    for package in recipe.packages:
+        (tmp_path / package.file_name).symlink_to(package_cache() / package.file_name)
+    assert list(recipe.responses(tmp_path))
 
 
 def decoded(responses: list[Response]) -> dict[str, Response]:

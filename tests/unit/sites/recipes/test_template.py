@@ -112,7 +112,7 @@ def recipe(template: Template) -> Recipe:
         start_url=template.start_url,
         summary="A page.",
         licence="of its own",
-        responses=template.responses,
+        made=template.responses,
         packages=template.packages,
     )
 
