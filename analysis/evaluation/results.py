@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pandas as pd
@@ -51,7 +51,8 @@ class Results:
     (`analysis.evaluation.explored`). `twins` has a row per baseline that was measured twice. `wording` is what texts
     have to say of a setting.
 
-    `published` is what others found of the study, held against ours; `figures` are those that the study asks for.
+    `published` is what others found of the study, held against ours, `published_by_run` the same against each of
+    several runs alone, by its name; `figures` are those that the study asks for.
 
     `kind` is what the runs measured; estimates, comparisons and twins are of its main metric.
 
@@ -82,6 +83,7 @@ class Results:
     margin: float
     publications: tuple[Publication, ...] = ()
     published: tuple[PublishedRow, ...] = ()
+    published_by_run: Mapping[str, tuple[PublishedRow, ...]] = field(default_factory=dict)
     figures: tuple[FigurePoints, ...] = ()
 
     @property
@@ -169,6 +171,10 @@ def evaluate(
     }
     claims = evaluated(asked, measured, apart)
     publications = publications_of(runs)
+
+    def held_against(trials: pd.DataFrame) -> tuple[PublishedRow, ...]:
+        return repeated(publications, conditions, trials, lambda: _buckets(runs, trials), certainty)
+
     all_of_them = Measured(conditions, records[records[metric] > 0], certainty)
     return Results(
         kind=kind,
@@ -193,9 +199,11 @@ def evaluate(
         named=not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions, kind))),
         margin=margin,
         publications=publications,
-        published=repeated(
-            publications, conditions, sifted.kept, lambda: _buckets(runs, sifted.kept), certainty
-        ),
+        published=held_against(sifted.kept),
+        published_by_run={
+            name: held_against(sifted.kept[sifted.kept["run"] == name])
+            for name in (run_names(runs) if len(runs) > 1 and publications else ())
+        },
         figures=points_of(
             _figures_of(runs), measured.conditions, list(measured.numbers.values()), sifted.kept, certainty
         ),

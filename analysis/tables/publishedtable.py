@@ -1,8 +1,9 @@
-"""The table of what others published: each claim beside our estimate, with a verdict and the figure that shows it."""
+"""The tables of what others published: each claim beside our estimate, with a verdict and its figure, and by run."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import pandas as pd
@@ -11,6 +12,7 @@ from analysis.claims.claimtext import side_text
 from analysis.claims.published import PublishedRow, PublishedVerdict, overall
 from analysis.evaluation.results import Results
 from analysis.labels import metrics, words
+from analysis.tables.claimtables import MOST_RUNS
 from analysis.tables.table import Shown, Table
 from harness.model.metric import Unit
 from harness.model.metrics import metric_named
@@ -18,6 +20,7 @@ from harness.model.published import PublishedClaim
 
 NOT_KNOWN = Shown(words.DASH)
 OPEN = "direction open"
+OF_A_RUN = ("claim", "where", "n", "here", "low", "high", "verdict", "reason")  # columns
 
 
 def published(results: Results) -> Table | None:
@@ -37,6 +40,53 @@ def published(results: Results) -> Table | None:
         head=("Claim", "Stands in", "Where", "Published", "Here", "n", "Verdict", "Figure", "Differs here"),
         rows=tuple(_row(row, shown) for row in rows),
         keys=3,
+    )
+
+
+def published_by_run(results: Results) -> Table | None:
+    """What became of each published claim in every run alone; None where there is one run, or nothing published."""
+    runs = list(results.published_by_run)
+    if not runs:
+        return None
+    # The claims and settings are those of all runs together, in their order.
+    alone = list(zip(*results.published_by_run.values(), strict=True))
+    same = sum(len({row.verdict for row in rows}) == 1 for rows in alone)
+    return Table(
+        name="published-by-run",
+        title="Published and here, run by run",
+        note=f"Each run by itself: {same} of {len(alone)} claims at a place have one verdict in all runs.",
+        data=pd.DataFrame(
+            {"run": name} | {column: value for column, value in _data(row).items() if column in OF_A_RUN}
+            for rows in alone
+            for name, row in zip(runs, rows, strict=True)
+        ),
+        head=("Claim", "Where", "All runs", *(runs if len(runs) <= MOST_RUNS else ["Runs alone"])),
+        rows=tuple(
+            (
+                Shown(row.published.text),
+                Shown(_where(row) or words.DASH),
+                _verdict(row),
+                *(map(_verdict, rows) if len(runs) <= MOST_RUNS else [_counted(rows)]),
+            )
+            for row, rows in zip(results.published, alone, strict=True)
+        ),
+        keys=2,
+    )
+
+
+def _counted(rows: Sequence[PublishedRow]) -> Shown:
+    """The verdicts of many runs: `reproduced 8, same direction 1`."""
+    counts = Counter(str(row.verdict) for row in rows)
+    return Shown(", ".join(f"{verdict} {count}" for verdict, count in counts.most_common()))
+
+
+def _verdict(row: PublishedRow) -> Shown:
+    """The verdict, and what it is about."""
+    if row.interval is None:
+        return Shown(str(row.verdict))
+    value, low, high = row.interval
+    return Shown(
+        str(row.verdict), f"{value_text(row.published, value)} {span_text(row.published, low, high)}".rstrip()
     )
 
 

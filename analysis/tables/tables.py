@@ -26,7 +26,7 @@ from analysis.tables.factortable import factors
 from analysis.tables.figuretables import figure_tables
 from analysis.tables.folding import FoldedColumn, folded, spread
 from analysis.tables.machinetable import machines
-from analysis.tables.publishedtable import published
+from analysis.tables.publishedtable import published, published_by_run
 from analysis.tables.ratetables import rates
 from analysis.tables.ratios import OF_RATIOS
 from analysis.tables.table import MOST_SHOWN, Shown, Table
@@ -252,7 +252,15 @@ def _medians(results: Results, name: MetricTable, title: str, note: str) -> Tabl
 
 
 Tables = tuple[Callable[[Results], Table | None], ...]
-ABOUT_CLAIMS: Tables = (published, claims, factors, equal_baselines, claims_by_run, claims_of_all)
+ABOUT_CLAIMS: Tables = (
+    published,
+    claims,
+    factors,
+    equal_baselines,
+    published_by_run,
+    claims_by_run,
+    claims_of_all,
+)
 EXPLORED: Tables = (against_baseline, variant_effects, compression_effects)
 ABOUT_TRIALS: Tables = (attempts, exclusions, machines, calibration)
 TABLES: Mapping[Kind, Tables] = {

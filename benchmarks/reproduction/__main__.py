@@ -1,10 +1,13 @@
 """Run the studies again, report them, and renew docs/reproduction.md and the files that it quotes.
 
-    .venv/bin/python -m benchmarks.reproduction [--quick] [--only STUDY] [--run N] [--no-runs]
+    .venv/bin/python -m benchmarks.reproduction [--quick] [--only STUDY] [--run N] [--unpack] [--no-runs]
 
 Hours; `--quick` runs the short forms with few trials, in under 15 minutes. A run that was interrupted goes on with the
 same command. `--run 2` is a second run of each study, of another day: figures are then of both. To measure anew, remove
 the folder of a run below runs/reproduction. `--no-runs` makes the files from the runs that are there.
+
+Every run of a long form is also kept as a pack beside the files that it gave. `--unpack` puts the runs of these packs
+below runs/reproduction first: `--unpack --no-runs` makes the document from the records that it was made from.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from benchmarks.reproduction.document import renewed
 from benchmarks.reproduction.keeping import keep
 from benchmarks.reproduction.studies import STUDIES, RepeatedStudy
 from harness.errors import ColdloadError
+from harness.pack.packfile import RUN, open_pack
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DOCUMENT, DATA = DOCS / "reproduction.md", DOCS / "reproduction"
@@ -35,15 +39,18 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", choices=[each.study for each in STUDIES])
     parser.add_argument("--run", type=int, default=1, metavar="N")
+    parser.add_argument("--unpack", action="store_true")
     parser.add_argument("--no-runs", action="store_true")
     arguments = parser.parse_args()
     for study in STUDIES:
         if arguments.only not in (None, study.study):
             continue
-        code = 0 if arguments.no_runs else _run(study, arguments.run, quick=arguments.quick)
-        if code:
-            return code
         try:
+            if arguments.unpack:
+                _unpack(study)
+            code = 0 if arguments.no_runs else _run(study, arguments.run, quick=arguments.quick)
+            if code:
+                return code
             _keep(study, quick=arguments.quick)
         except ColdloadError as error:
             print(error, file=sys.stderr)
@@ -56,10 +63,23 @@ def main() -> int:
 def _run(study: RepeatedStudy, number: int, *, quick: bool) -> int:
     """Run a study, or go on with its run; the exit code of a run that went wrong, else 0."""
     folder = RUNS / f"{study.name(quick=quick)}-run{number}"
-    words = ("run", *study.command(quick=quick), "--out", str(folder))
+    code = _coldload("run", *study.command(quick=quick), "--out", str(folder))
+    if code not in (0, A_CLAIM_FAILED):
+        return code
+    return 0 if quick else _coldload("pack", str(folder), "--out", str(DATA / f"{folder.name}.zip"))
+
+
+def _coldload(*words: str) -> int:
     print(f"coldload {' '.join(words)}", flush=True)
-    code = subprocess.run([sys.executable, "-m", "harness.cli", *words], check=False).returncode
-    return 0 if code == A_CLAIM_FAILED else code
+    return subprocess.run([sys.executable, "-m", "harness.cli", *words], check=False).returncode
+
+
+def _unpack(study: RepeatedStudy) -> None:
+    """Put the runs that are kept as packs where runs are, unless they are there."""
+    for path in sorted(DATA.glob(f"{study.study}-run*.zip")):
+        if not (RUNS / path.stem).exists():
+            with open_pack(path) as pack:
+                pack.unpack(RUN, RUNS / path.stem)
 
 
 def _keep(study: RepeatedStudy, *, quick: bool) -> None:

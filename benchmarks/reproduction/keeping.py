@@ -32,6 +32,7 @@ KEPT: Mapping[str, tuple[str, ...]] = {
         *("claim", "text", "stands", "where", "metric", "published", "here", "low", "high", "interval"),
         *("n", "verdict", "reason"),
     ),
+    "published-by-run": ("claim", "where", "run", "n", "here", "low", "high", "interval", "verdict"),
     "claims": ("claim", "where", "metric", "ratio", "low", "high", "interval", "n", "expected", "verdict"),
     "claims-by-run": ("claim", "where", "run", "n", "ratio", "low", "high", "interval"),
 }

@@ -28,6 +28,7 @@ from harness.system.netns import Host, host
 from harness.system.process import Process, running
 
 DEVICE = "link0"
+TAIL_LOSS_PROBE = 3  # of tcp_early_retrans: Linux's own value
 EXAMINATION_S = 5.0  # within which it tells its counters, also on a very busy machine
 DEVICE_PACKETS = 10_000  # room for a burst while the emulator waits for a core; the emulated queue is its own
 # Both ends of the veth path share one hardware address and do no ARP: no packet but the traffic itself
@@ -45,6 +46,7 @@ def kernel_settings(tcp: TcpSettings) -> dict[str, str | int]:
     return {
         "ipv4.tcp_no_metrics_save": 1,
         "ipv4.tcp_slow_start_after_idle": int(tcp.slow_start_after_idle),
+        "ipv4.tcp_early_retrans": TAIL_LOSS_PROBE if tcp.tail_loss_probe else 0,
         "ipv6.conf.all.disable_ipv6": 1,
         "ipv6.conf.default.disable_ipv6": 1,
     }

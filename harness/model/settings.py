@@ -17,11 +17,16 @@ CONGESTION_CONTROLS = ("cubic", "bbr", "reno")
 
 @dataclass(frozen=True)
 class TcpSettings:
-    """The transport settings of both hosts of a testbed. `initial_window` is in segments (RFC 6928: 10)."""
+    """The transport settings of both hosts of a testbed. `initial_window` is in segments (RFC 6928: 10).
+
+    `tail_loss_probe`: what was sent last is sent again after two round trips without an answer (RFC 8985, section 7).
+    Linux does so since 3.10, of 2013.
+    """
 
     congestion_control: str = "cubic"
     initial_window: int = 10
     slow_start_after_idle: bool = True
+    tail_loss_probe: bool = True
 
     def __post_init__(self) -> None:
         if self.congestion_control not in CONGESTION_CONTROLS:

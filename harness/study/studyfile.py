@@ -99,7 +99,7 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.REQUESTS: ("generator", "requests", "keep"),
 }
 STUDY_KEYS = (*COMMON_KEYS, *dict.fromkeys(itertools.chain.from_iterable(OF_KINDS.values())))
-TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle")
+TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle", "tail_loss_probe")
 
 
 def read_study(path: Path) -> Study:
@@ -319,6 +319,7 @@ def _tcp(table: Mapping[str, Any]) -> TcpSettings:
         slow_start_after_idle=keys.truth(
             table, "slow_start_after_idle", default=default.slow_start_after_idle
         ),
+        tail_loss_probe=keys.truth(table, "tail_loss_probe", default=default.tail_loss_probe),
     )
 
 

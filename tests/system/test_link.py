@@ -180,31 +180,39 @@ def test_a_dead_emulator_is_noticed() -> None:
     assert "died" in inside(kill)
 
 
-@pytest.mark.parametrize("tcp", [TcpSettings(), TcpSettings("reno", 4, slow_start_after_idle=False)], ids=str)
+@pytest.mark.parametrize(
+    "tcp",
+    [TcpSettings(), TcpSettings("reno", 4, slow_start_after_idle=False, tail_loss_probe=False)],
+    ids=str,
+)
 def test_both_hosts_use_the_studys_tcp(tcp: TcpSettings) -> None:
     """What the kernel says of a real connection's two ends."""
 
-    def ends() -> list[tuple[str, int, str]]:
+    def ends() -> list[tuple[str, int, str, str]]:
         with testbed(tcp) as made, made.client(Link.of(10, 10)) as client:
             made.server.configure(f"addr add {SERVER}/32 dev lo")
             with made.server.entered():
                 listener = socket.create_server((SERVER, 8080))
-                idle = Path("/proc/sys/net/ipv4/tcp_slow_start_after_idle").read_text().strip()
+                idle, probe = (
+                    Path(f"/proc/sys/net/ipv4/{name}").read_text().strip()
+                    for name in ("tcp_slow_start_after_idle", "tcp_early_retrans")
+                )
             with client.host.entered():
                 near = socket.create_connection((SERVER, 8080))
             far, _ = listener.accept()
             with listener, near, far:
-                return [_end(end, idle) for end in (near, far)]
+                return [(*_end(end), idle, probe) for end in (near, far)]
 
-    wanted = (tcp.congestion_control, tcp.initial_window, str(int(tcp.slow_start_after_idle)))
+    idle, probe = str(int(tcp.slow_start_after_idle)), "3" if tcp.tail_loss_probe else "0"
+    wanted = (tcp.congestion_control, tcp.initial_window, idle, probe)
     assert inside(ends) == [wanted, wanted]
 
 
-def _end(end: socket.socket, idle: str) -> tuple[str, int, str]:
+def _end(end: socket.socket) -> tuple[str, int]:
     """Congestion control and congestion window (tcp_info.tcpi_snd_cwnd, in segments) of one end."""
     name = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
     window = struct.unpack_from("I", end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 80)[0]
-    return name, window, idle
+    return name, window
 
 
 def test_a_link_that_wakes_up_late_says_for_how_long(monkeypatch: pytest.MonkeyPatch) -> None:

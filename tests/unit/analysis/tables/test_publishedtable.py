@@ -12,7 +12,8 @@ import pytest
 from analysis.evaluation.results import Results, evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
-from analysis.tables.publishedtable import published, published_text, summary, value_text
+from analysis.tables.claimtables import MOST_RUNS
+from analysis.tables.publishedtable import published, published_by_run, published_text, summary, value_text
 from harness.model.claim import Claim
 from harness.model.figure import FigureKind, FigureSeries, StudyFigure
 from harness.model.published import Publication, PublishedClaim
@@ -139,6 +140,33 @@ def test_two_runs_of_a_study_have_one_table(tmp_path: Path) -> None:
     assert seen is not None
     assert seen.comparison is not None
     assert seen.comparison.n == 10
+
+
+@pytest.mark.thorough
+def test_the_verdict_of_every_run_alone_stands_beside_that_of_all(tmp_path: Path) -> None:
+    runs = [replace(MADE, seed=seed).write(tmp_path / f"run{seed}") for seed in (1, 2)]
+    both = evaluate([load(run) for run in runs])
+    alone = [evaluate([load(run)]).published for run in runs]
+    assert [[row.interval for row in rows] for rows in both.published_by_run.values()] == [
+        [row.interval for row in rows] for rows in alone
+    ]
+    table = published_by_run(both)
+    assert table is not None
+    assert table.head == ("Claim", "Where", "All runs", "run1", "run2")
+    assert "3 of 3 claims at a place have one verdict in all runs" in table.note
+    assert list(table.data["run"]) == ["run1", "run2"] * 3
+    assert published_by_run(evaluate([load(runs[0])])) is None
+    report = build(runs, tmp_path / "out")
+    assert 'id="table-published-by-run"' in report.path.read_text()
+
+
+@pytest.mark.thorough
+def test_the_verdicts_of_many_runs_are_counted(tmp_path: Path) -> None:
+    runs = [load(replace(MADE, seed=seed).write(tmp_path / f"run{seed}")) for seed in range(MOST_RUNS + 1)]
+    table = published_by_run(evaluate(runs))
+    assert table is not None
+    assert table.head[-1] == "Runs alone"
+    assert str(table.rows[0][-1]) == f"reproduced {MOST_RUNS + 1}"
 
 
 def test_a_run_without_published_claims_has_no_such_table(tmp_path: Path) -> None:
