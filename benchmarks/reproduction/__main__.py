@@ -66,7 +66,12 @@ def _run(study: RepeatedStudy, number: int, *, quick: bool) -> int:
     code = _coldload("run", *study.command(quick=quick), "--out", str(folder))
     if code not in (0, A_CLAIM_FAILED):
         return code
-    return 0 if quick else _coldload("pack", str(folder), "--out", str(DATA / f"{folder.name}.zip"))
+    return 0 if quick else _pack(folder)
+
+
+def _pack(folder: Path) -> int:
+    DATA.mkdir(exist_ok=True)
+    return _coldload("pack", str(folder), "--no-report", "--out", str(DATA / f"{folder.name}.zip"))
 
 
 def _coldload(*words: str) -> int:

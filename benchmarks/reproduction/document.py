@@ -35,9 +35,11 @@ _MADE = re.compile(
 _TABLE = re.compile(
     r"reproduction/(?P<study>[\w-]+)\.(?P<part>[\w.-]+)\.csv: (?P<columns>[\w, ]+)(?:; verdict = (?P<verdict>[\w ]+))?"
 )
-# What holds no figure: code, comments, links and pictures, headings, years, and digits within a name (HTTP/1.1, h2).
+# What holds no figure: code, comments, links and pictures, headings, years, the names of an original's figures, and
+# digits within a name (HTTP/1.1, h2).
 _NO_FIGURES = re.compile(
-    r"^```.*?^```|`[^`]*`|<!--.*?-->|!?\[[^\]]*\]\([^)]*\)|^#.*?$|\b(?:19|20)\d\d\b", re.DOTALL | re.MULTILINE
+    r"^```.*?^```|`[^`]*`|<!--.*?-->|!?\[[^\]]*\]\([^)]*\)|^#.*?$|\b(?:19|20)\d\d\b|\b[Ff]igure \d+",
+    re.DOTALL | re.MULTILINE,
 )
 _FIGURE = re.compile(r"(?<![\w/.-])\d[\d.,]*(?:\b|(?=\s))")
 

@@ -24,6 +24,7 @@ from analysis.report import facts
 from analysis.report.methodtexts import method_texts
 
 ROW = "row"
+IN_SHORT = "claims-in-short"
 STUDY_FIGURE = "study-"  # what the drawings of a study's own figures begin with
 FIGURE = "figure-"  # what the tables of a study's own figures begin with
 # The columns of a table that a document can quote, by the table's name; `published` holds `claims` where there is one.
@@ -64,11 +65,42 @@ def small_tables(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
             frame = _with_spans(pd.read_csv(there[name]))
             present = [column for column in columns if column in frame]
             yield name, small(frame, present, [column for column in NAMED_BY if column in present])
+    if "published" in there:
+        yield IN_SHORT, in_short(pd.read_csv(there["published"]))
     for name, path in there.items():
         if name.startswith(FIGURE):
             frame = pd.read_csv(path)
             x = str(frame.columns[0])
             yield name, small(frame, [x, *OF_FIGURES], (x, "series"))
+
+
+def in_short(published: pd.DataFrame) -> pd.DataFrame:
+    """A row for each claim: the least and the greatest value of its places, and how many places came out how."""
+    rows = []
+    for claim, places in published.groupby("claim", sort=False):
+        verdicts = places["verdict"].value_counts()
+        rows.append(
+            {
+                ROW: slug(str(claim)),
+                "text": places["text"].iloc[0],
+                "stands": places["stands"].iloc[0],
+                "published": _range(
+                    text(places["published_low"].iloc[0]), text(places["published_high"].iloc[0])
+                ),
+                "here": _ends(places["here"]),
+                "n": _ends(places["n"]),
+                "verdict": str(verdicts.index[0])
+                if len(verdicts) == 1
+                else ", ".join(f"{verdict} {count}" for verdict, count in verdicts.items()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _ends(values: pd.Series[float]) -> str:
+    """`0.973 to 0.987` of several, `0.973` of one, nothing of none."""
+    ends = dict.fromkeys(map(text, (values.min(), values.max())))
+    return " to ".join(filter(None, ends))
 
 
 def _with_spans(frame: pd.DataFrame) -> pd.DataFrame:

@@ -27,7 +27,7 @@ NAMED = 6
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Pack a run. The report in the pack is made from what the pack holds."""
+    """Pack a run. The report in the pack, unless it goes without, is made from what the pack holds."""
     source = arguments.run.resolve()
     out = arguments.out or arguments.run.parent / f"{source.name}.zip"
     _refuse(source, out)
@@ -39,7 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
         made = folder / "run" / source.name  # a report tells the name of its run
         left_out = dict(sorted(copy_run(arguments.run, made, plan, names).items()))
-        build([made])
+        if not arguments.no_report:
+            build([made])
         packed = folder / "pack"
         packed.mkdir()
         made.rename(packed / RUN)

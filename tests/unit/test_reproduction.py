@@ -147,7 +147,7 @@ def test_a_cell_that_no_file_has_is_named(text: str, folder: Path) -> None:
 def test_numbers_without_a_cell_are_found() -> None:
     text = (
         "## Results\nIt took 0.71 of the time, in 1,234 ms, 5 % less, n = 10.\n"
-        "[0.71](reproduction/x.csv#a.here) of HTTP/1.1 over h2 in 2012, as `coldload run 5` says.\n"
+        "[0.71](reproduction/x.csv#a.here) of HTTP/1.1 over h2 in 2012 (figure 5), as `coldload run 5` says.\n"
         "<!-- table reproduction/x.csv: claim -->\n| 9 |\n<!-- end -->\n"
     )
     ((_, part),) = sections(text)

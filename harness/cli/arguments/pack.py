@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A run, where its pack goes, and whether the archives go with it."""
+    """A run, where its pack goes, and whether report and archives go with it."""
     parser.description = (
         "Make one file of a run: study, plan, records, environment, calibration, report, and of the pages what they "
         "hold by digest. `coldload report`, `compare`, `plan` and `run` take it as they take a run or a study."
@@ -15,6 +15,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="a run directory")
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="the pack (default: RUN.zip, beside the run)"
+    )
+    parser.add_argument(
+        "--no-report",
+        action="store_true",
+        help="leave the report out, which is made anew from the pack: a tenth of the size",
     )
     parser.add_argument(
         "--with-archives",

@@ -84,7 +84,8 @@ def test_published_values_and_figures_are_kept(tmp_path: Path) -> None:
         "here": [1.0123456, 0.61, 0.5],
         "low": [0.99, 0.6, None],
         "high": [1.03, 0.62, None],
-        "verdict": ["reproduced"] * 3,
+        "n": [5, 6, 0],
+        "verdict": ["reproduced", "not reproduced", "reproduced"],
     }
     pd.DataFrame(published).to_csv(tmp_path / "published.csv", index=False)
     pd.DataFrame({"claim": ["x"], "low": [1], "high": [2]}).to_csv(tmp_path / "claims.csv", index=False)
@@ -97,7 +98,27 @@ def test_published_values_and_figures_are_kept(tmp_path: Path) -> None:
     }
     pd.DataFrame(points).to_csv(tmp_path / "figure-1.csv", index=False)
     found = dict(small_tables(tmp_path))
-    assert [*found] == ["published", "figure-1"]
+    assert [*found] == ["published", "claims-in-short", "figure-1"]
+    assert found["claims-in-short"].to_dict("records") == [
+        {
+            "row": "a",
+            "text": "as fast",
+            "stands": "figure 1",
+            "published": "0.900 to 1.100",
+            "here": "0.610 to 1.012",
+            "n": "5 to 6",
+            "verdict": "reproduced 1, not reproduced 1",
+        },
+        {
+            "row": "b",
+            "text": "as fast",
+            "stands": "figure 1",
+            "published": "below 1",
+            "here": "0.500",
+            "n": "0",
+            "verdict": "reproduced",
+        },
+    ]
     assert [*found["published"]["row"]] == ["a-20-ms", "a-100-ms", "b"]
     assert [*found["published"]["published"]] == ["0.900 to 1.100", "0.600", "below 1"]
     assert [*found["published"]["interval"]] == ["[0.990 to 1.030]", "[0.600 to 0.620]", ""]
