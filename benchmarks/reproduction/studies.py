@@ -32,7 +32,7 @@ STUDIES = (
     RepeatedStudy("spdy-2012", ("--trials", "5"), "spdy-2012-quick", ("--trials", "1")),
     RepeatedStudy(
         "requests-2012",
-        ("--only", "engine=wrk", "--only", "page=noise-200"),
+        ("--only", "engine=wrk", "--only", "page=noise-200", "--only", "protocol=http1"),
         "requests-2012-quick",
         ("--trials", "1", "--only", "engine=wrk"),
     ),
