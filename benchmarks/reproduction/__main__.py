@@ -25,6 +25,7 @@ from benchmarks.reproduction.keeping import keep
 from benchmarks.reproduction.studies import STUDIES, RepeatedStudy
 from harness.errors import ColdloadError
 from harness.pack.packfile import RUN, open_pack
+from sites.wholefolder import move_into_place, temporary_folder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DOCUMENT, DATA = DOCS / "reproduction.md", DOCS / "reproduction"
@@ -83,8 +84,8 @@ def _unpack(study: RepeatedStudy) -> None:
     """Put the runs that are kept as packs where runs are, unless they are there."""
     for path in sorted(DATA.glob(f"{study.study}-run*.zip")):
         if not (RUNS / path.stem).exists():
-            with open_pack(path) as pack:
-                pack.unpack(RUN, RUNS / path.stem)
+            with open_pack(path) as pack, temporary_folder(RUNS, path.stem) as made:
+                move_into_place(pack.unpack(RUN, made / path.stem), RUNS / path.stem)
 
 
 def _keep(study: RepeatedStudy, *, quick: bool) -> None:

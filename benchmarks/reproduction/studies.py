@@ -38,7 +38,7 @@ STUDIES = (
     ),
     RepeatedStudy(
         "compression-2008",
-        ("--only", "server=apache-2008", "--only", "compression=none,gzip-6-dynamic"),
+        ("--only", "server=apache-2008"),
         "compression-2008-quick",
         ("--trials", "1", "--only", "page=text-50k"),
     ),

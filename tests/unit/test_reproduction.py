@@ -20,7 +20,9 @@ from benchmarks.reproduction.document import (
     renewed,
     sections,
 )
-from benchmarks.reproduction.studies import STUDIES
+from benchmarks.reproduction.studies import STUDIES, RepeatedStudy
+from harness.cli.main import parser
+from harness.cli.studychoice import chosen
 from harness.study.studyfile import shipped_studies
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -63,6 +65,13 @@ def test_every_study_of_the_document_ships_and_has_its_place() -> None:
     for each in STUDIES:
         assert {each.study, each.quick} <= shipped.keys()
         assert re.search(rf"^### {re.escape(each.study)}$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("each", STUDIES, ids=lambda each: each.study)
+@pytest.mark.parametrize("quick", [True, False])
+def test_the_command_of_a_study_leaves_something_to_run(each: RepeatedStudy, *, quick: bool) -> None:
+    _, _, study = chosen(parser().parse_args(["run", *each.command(quick=quick)]))
+    assert study.conditions
 
 
 def test_a_number_is_written_as_its_cell_has_it(folder: Path) -> None:

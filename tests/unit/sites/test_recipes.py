@@ -8,7 +8,7 @@ import hashlib
 import io
 import shutil
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -36,19 +36,21 @@ def dummy_page() -> list[Response]:
 
 @pytest.fixture(scope="module")
 def agency_page() -> list[Response]:
-    try:
-        fetch(agency.TEMPLATE.packages, package_cache())
-    except EnvironmentLacks as error:
-        pytest.skip(f"the agency page needs the network once: {error}")
+    need(agency.TEMPLATE.packages)
     return list(RECIPES["agency"].responses(package_cache()))
+
+
+def need(packages: Sequence[Package]) -> None:
+    """Have the packages as set-up has them; without them and a registry there is no page to test."""
+    try:
+        fetch(packages, package_cache())
+    except EnvironmentLacks as error:
+        pytest.skip(f"the page needs the network once: {error}")
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 def test_a_page_is_made_of_the_packages_that_it_names_and_no_others(recipe: Recipe, tmp_path: Path) -> None:
-    try:
-        fetch(recipe.packages, package_cache())
-    except EnvironmentLacks as error:
-        pytest.skip(f"the packages need the network once: {error}")
+    need(recipe.packages)
     for package in recipe.packages:
         (tmp_path / package.file_name).symlink_to(package_cache() / package.file_name)
     assert list(recipe.responses(tmp_path))

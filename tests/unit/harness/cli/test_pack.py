@@ -161,6 +161,14 @@ def test_the_plan_of_a_pack_is_that_of_its_run(run: Path, capsys: pytest.Capture
     assert "1 condition x 2 trials" in capsys.readouterr().out.replace("1 conditions", "1 condition")
 
 
+def test_a_pack_without_its_report_gives_the_same_one(run: Path) -> None:
+    assert main(["pack", str(run), "--no-report"]) == 0
+    with zipfile.ZipFile("runs/tiny-1.zip") as packed:
+        assert not [name for name in packed.namelist() if "report" in name or "figures/" in name]
+    assert main(["report", "runs/tiny-1.zip"]) == 0
+    assert Path("runs/tiny-1-report/report.html").is_file()
+
+
 def test_archives_go_with_a_pack_on_demand_and_come_out_as_they_were(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
