@@ -1,13 +1,14 @@
 """How many times longer fixed work takes on a slowed processor, by where in a load it is done, for both drivers.
 
-    .venv/bin/python benchmarks/cpu_slowdown.py [--rounds 10]
+    .venv/bin/python -m benchmarks.cpu_slowdown [--rounds 10]
 
-The page works in its first script, again in that script, in a frame of another site, while the rest of the load waits
-(three pieces and one that needs much memory), and in a worker. Slowdowns and drivers take turns. Prints medians and
-quartiles of the ratios to full speed in the same round: of the page's own clock, and of the time that the thread had a
-core, in which Chromium's delays count and waits do not. `waited`: the share of the time at full speed, and slowed, in
-which the thread waited for a core. A slowdown of 1 is full speed a second time. What is not slowed has the target 1.
-Prints `target missed` where the median is off by more than 5 %, and ends with 1 when that is so of work late in a load.
+A page works in its first script, again in that script, while the rest of the load waits (three pieces and one that
+needs much memory), and in a worker. Another one works in a frame of another site, and late beside it, where one more
+thread takes a part of a core. Slowdowns, drivers and pages take turns. Prints medians and quartiles of the ratios to
+full speed in the same round: of the page's own clock, and of the time that the thread had a core, in which Chromium's
+delays count and waits do not. `waited`: the share of the time at full speed, and slowed, in which the thread waited for
+a core. A slowdown of 1 is full speed a second time. What is not slowed has the target 1. Prints `target missed` where
+the median is off by more than 5 %, and ends with 1 when that is so of work late in a load of a page by itself.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from pathlib import Path
 
 from benchmarks.threadtimes import MAIN, WORKER, ThreadTimes, thread_times
@@ -29,17 +31,18 @@ from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
 from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.bench import bench
+from harness.trial.bench import Bench, bench
 from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
 
-PAGE = "work"
-START_URL, FRAME_URL = "https://site.example/", "https://other.example/"
+ALONE, FRAMED = "alone", "framed"
+FRAME_URL = "https://other.example/"
 TOLERANCE = 0.05
-AFTER_S = 4.0  # the worker works after the load event, when the page does not
-FIRST, EARLY, FRAME, LATE, MEMORY, IN_A_WORKER = "first", "early", "frame", "late", "memory", "worker"
-PLACES = (FIRST, EARLY, FRAME, LATE, MEMORY, IN_A_WORKER)
+AFTER_S = {ALONE: 4.0, FRAMED: 0.5}  # the worker works after the load event, when the page does not
+FIRST, EARLY, LATE, MEMORY, IN_A_WORKER = "first", "early", "late", "memory", "worker"
+FRAME, BESIDE = "frame", "beside"
+PLACES = {ALONE: (FIRST, EARLY, LATE, MEMORY, IN_A_WORKER), FRAMED: (FRAME, BESIDE)}
 # At full speed 1e6 steps take some 8 ms, once they have been compiled. An instant is the number of ms since 1970.
 WORK = """const count = (steps) => { let sum = 0;
 for (let step = 0; step < steps; step++) sum = (sum * 31 + step) % 1000003; return sum; };
@@ -50,15 +53,18 @@ THINGS = """const TEXT = JSON.stringify(Array.from({length: 2000}, (_, id) => ({
 const parse = (times) => { while (times--) JSON.parse(TEXT); };"""
 SMALL, USUAL = "() => count(6e6)", "() => count(24e6)"
 THE_WORKER = f'{WORK} postMessage(timed("{IN_A_WORKER}", {USUAL}));'
-IN_THE_PAGE = f"""<script>{WORK} {THINGS}
+BEGUN = f"""{WORK}
 tell(["origin", performance.timeOrigin, performance.timeOrigin]);
 tell(timed("{FIRST}", {SMALL})); tell(timed("{EARLY}", {USUAL}));
-const late = () => {{ for (let piece = 0; piece < 3; piece++) tell(timed("{LATE}", {USUAL}));
-tell(timed("{MEMORY}", () => parse(150))); }};
+const late = (place) => {{ for (let piece = 0; piece < 3; piece++) tell(timed(place, {USUAL})); }};"""
+BY_ITSELF = f"""<script>{BEGUN} {THINGS}
 addEventListener("load", () => {{ const worker = new Worker(URL.createObjectURL(new Blob([`{THE_WORKER}`])));
-worker.onmessage = (told) => tell(told.data); }});
+worker.onmessage = (told) => tell(told.data); }});</script>
+<iframe srcdoc="a frame of the page's own process"
+onload="late('{LATE}'); tell(timed('{MEMORY}', () => parse(150)))"></iframe>"""
+WITH_A_FRAME = f"""<script>{BEGUN}
 addEventListener("message", (told) => tell(told.data));</script>
-<iframe src="{FRAME_URL}" onload="late()"></iframe>"""
+<iframe src="{FRAME_URL}" onload="late('{BESIDE}')"></iframe>"""
 IN_THE_FRAME = f'<script>{WORK} parent.postMessage(timed("{FRAME}", {USUAL}), "*");</script>'
 
 
@@ -85,19 +91,29 @@ Done = Mapping[str, Work]
 Ratios = dict[tuple[Driver, int, str], list[Ratio]]
 
 
-def page(root: Path) -> Archive:
-    """The page and its frame."""
-    bodies = {START_URL: IN_THE_PAGE, FRAME_URL: IN_THE_FRAME}
+def pages(root: Path) -> dict[str, Archive]:
+    """The page by itself, and the one with a frame of another site."""
+    return {
+        ALONE: written(root, ALONE, {url(ALONE): BY_ITSELF}),
+        FRAMED: written(root, FRAMED, {url(FRAMED): WITH_A_FRAME, FRAME_URL: IN_THE_FRAME}),
+    }
+
+
+def url(page: str) -> str:
+    return f"https://{page}.example/"
+
+
+def written(root: Path, name: str, bodies: Mapping[str, str]) -> Archive:
     answers = [
         Response(
-            url=url,
+            url=address,
             status=200,
             headers=(("Content-Type", "text/html"),),
             body=f"<!doctype html><html><head><title>work</title></head><body>{body}</body></html>".encode(),
         )
-        for url, body in bodies.items()
+        for address, body in bodies.items()
     ]
-    return write_archive(root, PAGE, About(START_URL, "benchmark", "benchmark", ()), answers)
+    return write_archive(root, name, About(url(name), "benchmark", "benchmark", ()), answers)
 
 
 def told(messages: Sequence[str]) -> Iterator[tuple[str, float, float]]:
@@ -136,41 +152,40 @@ def ratio(slowed: Work, usual: Work) -> Ratio:
     )
 
 
-def measure(archive: Archive, rounds: int) -> Ratios:
+def load(opened: Bench, driver: Driver, page: str, slowdown: int, number: int) -> Done | None:
+    """What one load did; None when it does not count."""
+    condition = Condition(
+        page=page,
+        protocol=Protocol.H2,
+        link=Link.of(100, 2),
+        engine=driver.engine,
+        driver=driver,
+        origins=Origins.SINGLE,
+        server="caddy",
+        cpu_slowdown=slowdown,
+    )
+    planned = PlannedTrial(f"{number:05d}", number, number, condition)
+    options = TrialOptions(linger_s=AFTER_S[page])
+    with thread_times() as times:
+        record, seen = run_observed(opened.testbed, opened.drivers, planned, options, WORKSPACE / "kept")
+    started = (seen.timeline or {}).get("navigation_start_ms") if seen else None
+    if started is None:
+        print(f"left out: {record.outcome}: {record.reason}", file=sys.stderr)
+        return None
+    return works(record.observation.console_errors or (), started, times)
+
+
+def measure(archives: Mapping[str, Archive], rounds: int) -> Ratios:
     """The ratios to full speed by driver, slowdown and place; the first round warms the machine up."""
     ratios: Ratios = defaultdict(list)
     drivers = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
-    with bench({PAGE: archive}, [Protocol.H2], replay=AS_RECORDED) as opened:  # the page's own clock
-        for number in range(rounds + 1):
-            for driver in drivers:
-                done: list[tuple[int, Done]] = []
-                for slowdown in (FULL_SPEED, *SLOWDOWNS):
-                    condition = Condition(
-                        page=PAGE,
-                        protocol=Protocol.H2,
-                        link=Link.of(100, 2),
-                        engine=driver.engine,
-                        driver=driver,
-                        origins=Origins.SINGLE,
-                        server="caddy",
-                        cpu_slowdown=slowdown,
-                    )
-                    planned = PlannedTrial(f"{number:05d}", number, number, condition)
-                    options = TrialOptions(linger_s=AFTER_S)
-                    with thread_times() as times:
-                        record, seen = run_observed(
-                            opened.testbed, opened.drivers, planned, options, WORKSPACE / "kept"
-                        )
-                    started = (seen.timeline or {}).get("navigation_start_ms") if seen else None
-                    if started is None:
-                        print(f"left out: {record.outcome}: {record.reason}", file=sys.stderr)
-                    else:
-                        done.append(
-                            (slowdown, works(record.observation.console_errors or (), started, times))
-                        )
-                (_, usual), *others = done or [(FULL_SPEED, {})]
-                for slowdown, slowed in others if number else ():
-                    for place in (place for place in PLACES if place in usual and place in slowed):
+    with bench(archives, [Protocol.H2], replay=AS_RECORDED) as opened:  # the page's own clock
+        for number, driver, page in product(range(rounds + 1), drivers, archives):
+            usual = load(opened, driver, page, FULL_SPEED, number) or {}
+            for slowdown in SLOWDOWNS:
+                slowed = load(opened, driver, page, slowdown, number) or {}
+                for place in (place for place in PLACES[page] if place in usual and place in slowed):
+                    if number:
                         ratios[driver, slowdown, place].append(ratio(slowed[place], usual[place]))
     return ratios
 
@@ -187,7 +202,8 @@ def report(ratios: Ratios) -> bool:
         "driver      place    slowdown  target  ratio  quartiles        lowest  highest  ran    waited        n"
     )
     good = True
-    order = sorted(ratios.items(), key=lambda each: (each[0][0], PLACES.index(each[0][2]), each[0][1]))
+    places = list(chain.from_iterable(PLACES.values()))
+    order = sorted(ratios.items(), key=lambda each: (each[0][0], places.index(each[0][2]), each[0][1]))
     for (driver, slowdown, place), values in order:
         took = sorted(each.took for each in values)
         low, middle, high = statistics.quantiles(took, n=4, method="inclusive") if len(took) > 1 else took * 3
@@ -213,7 +229,7 @@ def main() -> int:
 
     def inside() -> int:
         with tempfile.TemporaryDirectory() as folder:
-            return 0 if report(measure(page(Path(folder)), rounds)) else 1
+            return 0 if report(measure(pages(Path(folder)), rounds)) else 1
 
     return enclosed(inside)
 

@@ -1,11 +1,10 @@
-"""What filming costs, how many frames a second it takes, and its Speed Index beside others. A quarter of an hour.
+"""How many frames a second a film takes, and its Speed Index beside others. A few minutes.
 
-    .venv/bin/python -m benchmarks.film [--blocks 20] [--page agency] [--only cost rate known speedline] [--store DIR]
+    .venv/bin/python -m benchmarks.film [--only rate known speedline] [--store DIR]
 
-`cost` loads a page in blocks of three (nothing, nothing again, filmed) in a random order, with both drivers: the ratio
-of `plt_ms` to nothing with its 95 % interval, by the statistic of reports. `rate` films a page in which something
-always moves. `known` films a page that tells when each of its boxes was painted. `speedline` gives the films of pages
-to Lighthouse's own implementation, which npm fetches into a cache of this benchmark; `--store` keeps films and answers.
+`rate` films a page in which something always moves. `known` films a page that tells when each of its boxes was painted.
+`speedline` gives the films of pages to Lighthouse's own implementation, which npm fetches into a cache of this
+benchmark; `--store` keeps films and answers. What a film costs: `benchmarks/observing.py`.
 """
 
 from __future__ import annotations
@@ -13,19 +12,14 @@ from __future__ import annotations
 import argparse
 import base64
 import json
-import math
-import random
 import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
-
 from analysis.runs.filmfile import FILE, KeptFilm, read_film
-from analysis.statistics.contrast import CONFIDENCE, LEAST_PAIRS, contrast
 from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
 from harness.input.shown import clipped
 from harness.model.condition import Condition, Origins
@@ -46,7 +40,7 @@ from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, archives_root, open_archive, write_archive
 from sites.warc import About
 
-PARTS = ("cost", "rate", "known", "speedline")
+PARTS = ("rate", "known", "speedline")
 PAGES = ("agency", "icons-2013", "text-100k")  # of `speedline`
 LINK = Link.of(20, 40)
 DRIVERS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
@@ -94,33 +88,6 @@ def loaded(
         return record.observation
     print(f"  not counted: {page}: {record.outcome}: {clipped(record.reason or '', 200)}")
     return None
-
-
-def cost(opened: Bench, page: str, driver: Driver, blocks: int) -> Iterator[tuple[str, list[float]]]:
-    """The log ratios to nothing of nothing again and of a filmed load."""
-    kinds: Mapping[str, tuple[str, ...]] = {"nothing": (), "nothing again": (), "filmed": (FILM,)}
-    source = random.Random(1)  # noqa: S311  # an order, not a secret
-    ratios: dict[str, list[float]] = {name: [] for name in kinds if name != "nothing"}
-    for block in range(1, blocks + 1):
-        took: dict[str, float] = {}
-        for name in source.sample(list(kinds), len(kinds)):
-            with TemporaryDirectory() as kept:
-                seen = loaded(opened, page, driver, block, Path(kept), TrialOptions(keep=kinds[name]))
-            if seen is not None and seen.plt_ms:
-                took[name] = seen.plt_ms
-        for name, values in ratios.items():
-            if name in took and "nothing" in took:
-                values.append(math.log(took[name] / took["nothing"]))
-    yield from ratios.items()
-
-
-def told_cost(name: str, ratios: Sequence[float]) -> str:
-    if len(ratios) < LEAST_PAIRS:
-        return f"{name}: too few loads count, n = {len(ratios)}"
-    found = contrast(np.array(ratios))
-    low, high = found.interval(CONFIDENCE)
-    interval = f"{math.exp(low):.3f} to {math.exp(high):.3f}"
-    return f"{name}: plt_ms x {math.exp(found.centre):.3f} ({interval}, {found.method}), n = {len(ratios)}"
 
 
 def told_rate(opened: Bench, driver: Driver) -> str:
@@ -187,14 +154,11 @@ def beside_speedline(opened: Bench, page: str, store: Path | None) -> str:
     return f"{seen.speed_index_ms:.1f} ms, speedline {theirs['speed_index_ms']:.1f} ms, {seen.film_frames} frames"
 
 
-def measure(page: str, blocks: int, only: Sequence[str], store: Path | None) -> int:
+def measure(only: Sequence[str], store: Path | None) -> int:
     with TemporaryDirectory() as root:
-        archives = {name: open_archive(archives_root(), name) for name in {page, *PAGES}}
+        archives = {name: open_archive(archives_root(), name) for name in PAGES}
         with bench({**archives, **made_pages(Path(root))}, [Protocol.H2]) as opened:
-            for driver in DRIVERS if {"cost", "rate", "known"} & set(only) else ():
-                if "cost" in only:
-                    for name, ratios in cost(opened, page, driver, blocks):
-                        print(f"{driver}, {page}: {told_cost(name, ratios)}", flush=True)
+            for driver in DRIVERS if {"rate", "known"} & set(only) else ():
                 if "rate" in only:
                     print(f"{driver}: {told_rate(opened, driver)}", flush=True)
                 if "known" in only:
@@ -207,8 +171,6 @@ def measure(page: str, blocks: int, only: Sequence[str], store: Path | None) -> 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--blocks", type=int, default=20)
-    parser.add_argument("--page", default=PAGES[0])
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--store", type=Path)
     arguments = parser.parse_args()
@@ -217,7 +179,7 @@ def main() -> int:
     machine = describe_machine()
     print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
     store = arguments.store.absolute() if arguments.store else None
-    return enclosed(lambda: measure(arguments.page, arguments.blocks, arguments.only, store))
+    return enclosed(lambda: measure(arguments.only, store))
 
 
 if __name__ == "__main__":

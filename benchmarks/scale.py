@@ -99,7 +99,7 @@ class Bench:
         """`coldload run` until it has told how far the run is, and says the next thing."""
 
         def told(pid: int, output: IO[bytes]) -> None:
-            next(line for line in output if line.startswith(GOING_ON))
+            next((line for line in output if line.startswith(GOING_ON)), None)
             output.readline()
             os.kill(pid, signal.SIGINT)
 
@@ -108,17 +108,22 @@ class Bench:
     def _cost(self, words: Sequence[str], read: Callable[[int, IO[bytes]], object]) -> Cost:
         """Of a command until its output was read as far as wanted; its memory is that until its end."""
         began = time.monotonic()
-        with subprocess.Popen(
-            [*COLDLOAD, *words], stdout=subprocess.PIPE, env=self.environment, cwd=self.folder
-        ) as process:
+        command = [*COLDLOAD, *words]
+        with (
+            tempfile.TemporaryFile("w+") as said,
+            subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=said, env=self.environment, cwd=self.folder
+            ) as process,
+        ):
             assert process.stdout is not None
             read(process.pid, process.stdout)
             wall = time.monotonic() - began
             process.stdout.read()
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode not in (0, INTERRUPTED):
-            raise SystemExit(f"coldload {' '.join(words)} ended with {process.returncode}")
+            if process.returncode not in (0, INTERRUPTED):
+                said.seek(0)
+                raise SystemExit(f"coldload {' '.join(words)} ended with {process.returncode}: {said.read()}")
         return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 

@@ -1,12 +1,12 @@
-"""The vitals of a record beside those of Google's web-vitals and of Lighthouse, and what a trace costs. Half an hour.
+"""The vitals of a record beside those of Google's web-vitals and of Lighthouse. Half an hour.
 
-    .venv/bin/python -m benchmarks.vitals [--loads 5] [--only web-vitals lighthouse trace]
+    .venv/bin/python -m benchmarks.vitals [--loads 5] [--only web-vitals trace lighthouse]
 
 `web-vitals` runs inside the very loads that our own figures are of, in the page's own world, and is asked when the page
-has come to rest. Lighthouse makes loads of its own, in a Chromium with the same flags over the same link, and is held
-against the median. `trace` loads a page in blocks of three (nothing, nothing again, traced) in a random order.
-Figures are medians with their range; differences are ours minus theirs. npm fetches both packages into a cache of this
-benchmark, in the versions below.
+has come to rest. `trace` gives a trace of our loads to Lighthouse's own computation. `lighthouse` makes loads of its
+own, in a Chromium with the same flags over the same link, and is held against the median. Figures are medians with
+their range; differences are ours minus theirs. npm fetches both packages into a cache of this benchmark, in the
+versions below.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import random
 import statistics
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +21,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from harness.browser.playwright_driver import PlaywrightBrowser
 from harness.model.condition import Condition, Origins
@@ -44,6 +42,7 @@ from harness.testbed.testbed import client_network_path
 from harness.trial.bench import Bench, bench
 from harness.trial.chromium import ChromiumMaker
 from harness.trial.settling import settles
+from harness.trial.tracefile import read_trace
 from harness.trial.trial import TrialOptions, run_trial
 from harness.trial.vitals import Vitals, vitals
 from sites.archive import Archive, Response, archives_root, open_archive, write_archive
@@ -55,7 +54,7 @@ NPM = Path(sys.executable).parent / "npm"
 NODE = Path(sys.executable).parent / "node"
 NPM_SECONDS, LIGHTHOUSE_SECONDS = 600, 120
 
-PARTS = ("web-vitals", "lighthouse", "trace")
+PARTS = ("web-vitals", "trace", "lighthouse")
 PAGES = ("agency", "dummy-2012", "icons-2013", "text-100k")
 LATE = "late"
 LINK = Link.of(20, 40)
@@ -70,6 +69,23 @@ OF_LIGHTHOUSE = {
     "CLS": "cumulative-layout-shift",
     "TBT": "total-blocking-time",
 }
+OF_A_RECORD = {"FCP": "fcp_ms", "LCP": "lcp_ms", "CLS": "cls", "TBT": "tbt_ms"}
+# Lighthouse's figures of a trace: it is given the trace, and the folder of its own modules.
+OF_THE_TRACE = """const [, file, modules] = process.argv;
+const core = modules + "/lighthouse/core/";
+const needed = ["lib/tracehouse/trace-processor.js", "computed/metrics/cumulative-layout-shift.js",
+  "lib/lantern/lantern.js"];
+Promise.all(needed.map((each) => import(core + each))).then((found) => {
+  const [{TraceProcessor}, {CumulativeLayoutShift}, {Metrics}] = found;
+  const trace = JSON.parse(require("fs").readFileSync(file, "utf8"));
+  const whole = TraceProcessor.processTrace(trace);
+  const {firstContentfulPaint, largestContentfulPaint} = TraceProcessor.processNavigation(whole).timings;
+  const tasks = TraceProcessor.getMainThreadTopLevelEvents(whole);
+  console.log(JSON.stringify({
+    FCP: firstContentfulPaint, LCP: largestContentfulPaint,
+    CLS: CumulativeLayoutShift.calculate(CumulativeLayoutShift.getLayoutShiftEvents(whole)),
+    TBT: Metrics.TBTUtils.calculateSumOfBlockingTime(tasks, firstContentfulPaint, Infinity)}));
+});"""
 # Known for nothing but what comes late: a task of 300 ms, a shift, and the largest paint.
 LATE_PAGE = b"""<!doctype html><title>late</title><style>p { font-size: 20px }</style>
 <h1>A page that builds itself</h1><div id="room"></div><p>text below</p><script>
@@ -149,16 +165,32 @@ def side_by_side(opened: Bench, page: str, loads: int, library: str) -> Iterator
                 yield Figures.ours(found, times["ttfb_ms"]), Figures(theirs)
 
 
-def own_loads(opened: Bench, page: str, loads: int) -> Iterator[Observation]:
-    """The records' own figures, of loads that count."""
+def own_loads(
+    opened: Bench, page: str, loads: int, files: Path = WORKSPACE / "kept", keep: tuple[str, ...] = ()
+) -> Iterator[Observation]:
+    """The records' own figures, of loads that count; what a load keeps is gone at the next one."""
     for number in range(1, loads + 1):
         planned = PlannedTrial(f"{number:05d}", number, number, condition(page))
-        options = TrialOptions(vitals=True)
-        record = run_trial(opened.testbed, opened.drivers, planned, options, WORKSPACE / "kept")
+        record = run_trial(
+            opened.testbed, opened.drivers, planned, TrialOptions(vitals=True, keep=keep), files
+        )
         if record.outcome is Outcome.OK:
             yield record.observation
         else:
             print(f"  not counted: {page}: {record.outcome}: {record.reason}")
+
+
+def by_trace(opened: Bench, page: str, loads: int, modules: Path) -> Iterator[tuple[Figures, Figures]]:
+    """Our figures and what Lighthouse makes of a trace, of the same loads."""
+    for _ in range(loads):
+        with TemporaryDirectory() as folder:
+            files, plain = Path(folder), Path(folder) / "plain.json"
+            for seen in own_loads(opened, page, 1, files, (TRACE,)):
+                plain.write_text(json.dumps({"traceEvents": read_trace(files / "trace.json.gz")}))
+                asked = Command.of(NODE, "-e", OF_THE_TRACE, plain, modules)
+                told = json.loads(run(asked, timeout_s=LIGHTHOUSE_SECONDS))
+                ours = {name: getattr(seen, key) for name, key in OF_A_RECORD.items()}
+                yield Figures(ours), Figures(told)
 
 
 def lighthouse(modules: Path, url: str, port: str) -> Command:
@@ -206,26 +238,6 @@ def by_lighthouse(opened: Bench, page: str, loads: int, modules: Path) -> Iterat
             yield Figures({name: value for name, value in audits.items() if value is not None})
 
 
-def trace_cost(opened: Bench, page: str, blocks: int) -> Iterator[tuple[str, list[float]]]:
-    """The ratio to nothing of nothing again and of a traced load, in blocks."""
-    kinds: Mapping[str, tuple[str, ...]] = {"nothing": (), "nothing again": (), "traced": (TRACE,)}
-    source = random.Random(1)  # noqa: S311  # an order, not a secret
-    ratios: dict[str, list[float]] = {name: [] for name in kinds if name != "nothing"}
-    for block in range(1, blocks + 1):
-        took: dict[str, float] = {}
-        for name in source.sample(list(kinds), len(kinds)):
-            planned = PlannedTrial(f"{block:05d}", block, block, condition(page))
-            with TemporaryDirectory() as kept:
-                options = TrialOptions(keep=kinds[name])
-                record = run_trial(opened.testbed, opened.drivers, planned, options, Path(kept))
-            if record.outcome is Outcome.OK and record.observation.plt_ms:
-                took[name] = record.observation.plt_ms
-        for name, values in ratios.items():
-            if name in took and "nothing" in took:
-                values.append(took[name] / took["nothing"])
-    yield from ratios.items()
-
-
 def spread(values: Sequence[float], name: str = "") -> str:
     """Median and range; a layout shift is no time."""
     digits = 4 if name == "CLS" else 1
@@ -251,21 +263,15 @@ def measure(loads: int, only: Sequence[str]) -> int:
     with contextlib.ExitStack() as stack:
         made = archives(Path(stack.enter_context(TemporaryDirectory())))
         opened = stack.enter_context(bench(made, [Protocol.H2]))
-        if "trace" in only:
-            for name, ratios in trace_cost(opened, PAGES[0], 4 * loads):
-                quartiles = statistics.quantiles(ratios, n=4)
-                print(
-                    f"{name}: {quartiles[1]:.3f} ({quartiles[0]:.3f} to {quartiles[2]:.3f}), n = {len(ratios)}"
-                )
-        if {"web-vitals", "lighthouse"} & set(only):
-            print(
-                "| page | metric | ours | theirs | difference | who |\n| --- | --- | --- | --- | --- | --- |"
-            )
+        print("| page | metric | ours | theirs | difference | who |\n| --- | --- | --- | --- | --- | --- |")
         if "web-vitals" in only:
             source = (modules / "web-vitals" / "dist" / "web-vitals.iife.js").read_text()
             library = LIBRARY.format(source=source)
             for page in made:
                 compared(page, list(side_by_side(opened, page, loads, library)), "web-vitals")
+        if "trace" in only:
+            for page in made:
+                compared(page, list(by_trace(opened, page, loads, modules)), "Lighthouse, of the trace")
         if "lighthouse" in only:
             for page in made:
                 ours = list(own_loads(opened, page, loads))
@@ -276,8 +282,7 @@ def measure(loads: int, only: Sequence[str]) -> int:
 
 def apart(page: str, ours: Sequence[Observation], theirs: Sequence[Figures]) -> None:
     """A line per figure, of loads that have nothing to do with each other: the difference is that of the medians."""
-    of_ours: Mapping[str, Any] = {"FCP": "fcp_ms", "LCP": "lcp_ms", "CLS": "cls", "TBT": "tbt_ms"}
-    for name, key in of_ours.items():
+    for name, key in OF_A_RECORD.items():
         mine = [getattr(each, key) for each in ours if getattr(each, key) is not None]
         others = [each.told[name] for each in theirs if name in each.told]
         if mine and others:
@@ -293,8 +298,7 @@ def main() -> int:
     parser.add_argument("--loads", type=int, default=5)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     arguments = parser.parse_args()
-    if set(arguments.only) != {"trace"}:
-        fetch_packages()  # before the enclosure, which has no network
+    fetch_packages()  # before the enclosure, which has no network
     machine = describe_machine()
     print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
     return enclosed(lambda: measure(arguments.loads, arguments.only))

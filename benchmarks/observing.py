@@ -1,0 +1,127 @@
+"""What it costs to observe more of a load: HAR, vitals, trace, film. A quarter of an hour.
+
+    .venv/bin/python -m benchmarks.observing [--blocks 20] [--page agency] [--only har vitals trace filmstrip]
+
+A page is loaded in blocks (nothing, nothing again, and each of what can be observed) in a random order, with both
+drivers. Printed are the ratio of `plt_ms` to nothing with its 95 % interval, by the statistic of reports, and what a
+trial takes longer beside its load: median (quartiles) of the differences in blocks. Vitals and film wait until the page
+rests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import random
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from analysis.statistics.contrast import CONFIDENCE, LEAST_PAIRS, contrast
+from harness.input.shown import clipped
+from harness.model.condition import Condition, Origins
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
+from harness.study.observing import FILM, TRACE
+from harness.study.plan import PlannedTrial
+from harness.system.enclosure import enclosed
+from harness.testbed.environment import describe_machine
+from harness.trial.bench import Bench, bench
+from harness.trial.har import HAR
+from harness.trial.trial import TrialOptions, run_trial
+from sites.archive import archives_root, open_archive
+
+PAGE = "agency"
+LINK = Link.of(20, 40)
+DRIVERS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
+NOTHING = TrialOptions()
+OBSERVED = {
+    HAR: TrialOptions(keep=(HAR,)),
+    "vitals": TrialOptions(vitals=True),
+    TRACE: TrialOptions(keep=(TRACE,)),
+    FILM: TrialOptions(keep=(FILM,), vitals=True),
+}
+
+
+@dataclass(frozen=True)
+class Load:
+    """One load that counts."""
+
+    plt_ms: float
+    overhead_ms: float
+
+
+def load(opened: Bench, page: str, driver: Driver, block: int, options: TrialOptions) -> Load | None:
+    """None when the load does not count."""
+    condition = Condition(
+        page=page,
+        protocol=Protocol.H2,
+        link=LINK,
+        engine=Engine.CHROMIUM,
+        driver=driver,
+        origins=Origins.SINGLE,
+        server="caddy",
+    )
+    planned = PlannedTrial(f"{block:05d}", block, block, condition)
+    with TemporaryDirectory() as kept:
+        record = run_trial(opened.testbed, opened.drivers, planned, options, Path(kept))
+    if record.outcome is not Outcome.OK or not record.observation.plt_ms:
+        print(f"  not counted: {page}: {record.outcome}: {clipped(record.reason or '', 200)}")
+        return None
+    return Load(record.observation.plt_ms, record.overhead_ms or 0.0)
+
+
+def told(name: str, pairs: Sequence[tuple[Load, Load]]) -> str:
+    """The line of one thing; `pairs` are of it and of nothing, in a block each."""
+    if len(pairs) < LEAST_PAIRS:
+        return f"{name}: too few loads count, n = {len(pairs)}"
+    found = contrast(np.array([math.log(one.plt_ms / other.plt_ms) for one, other in pairs]))
+    low, high = found.interval(CONFIDENCE)
+    more = statistics.quantiles([one.overhead_ms - other.overhead_ms for one, other in pairs], n=4)
+    return (
+        f"{name}: plt_ms x {math.exp(found.centre):.3f} ({math.exp(low):.3f} to {math.exp(high):.3f}, "
+        f"{found.method}), a trial {more[1]:+.0f} ms ({more[0]:+.0f} to {more[2]:+.0f}), n = {len(pairs)}"
+    )
+
+
+def measure(page: str, blocks: int, only: Sequence[str]) -> int:
+    kinds: Mapping[str, TrialOptions] = {"nothing again": NOTHING, **{name: OBSERVED[name] for name in only}}
+    source = random.Random(1)  # noqa: S311  # an order, not a secret
+    with bench({page: open_archive(archives_root(), page)}, [Protocol.H2]) as opened:
+        for driver in DRIVERS:
+            pairs: dict[str, list[tuple[Load, Load]]] = {name: [] for name in kinds}
+            for block in range(1, blocks + 1):
+                order = source.sample(["nothing", *kinds], len(kinds) + 1)
+                seen = {name: load(opened, page, driver, block, kinds.get(name, NOTHING)) for name in order}
+                for name in kinds:
+                    if (one := seen[name]) and (other := seen["nothing"]):
+                        pairs[name].append((one, other))
+            for name in kinds:
+                print(f"{driver}, {page}: {told(name, pairs[name])}", flush=True)
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--blocks", type=int, default=20)
+    parser.add_argument("--page", default=PAGE)
+    parser.add_argument("--only", nargs="+", choices=list(OBSERVED), default=list(OBSERVED))
+    arguments = parser.parse_args()
+    machine = describe_machine()
+    print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
+    print(f"load average before: {os.getloadavg()[0]:.1f}")
+    return enclosed(lambda: measure(arguments.page, arguments.blocks, arguments.only))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
