@@ -21,29 +21,23 @@ from tempfile import TemporaryDirectory
 
 from analysis.runs.filmfile import FILE, KeptFilm, read_film
 from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
-from harness.input.shown import clipped
-from harness.model.condition import Condition, Origins
-from harness.model.engine import Driver, Engine
-from harness.model.link import Link
+from benchmarks.oneload import DRIVERS, load
+from harness.model.engine import Driver
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.study.observing import FILM
-from harness.study.plan import PlannedTrial
 from harness.system.cache import cache_folder
 from harness.system.command import Command
 from harness.system.enclosure import enclosed
 from harness.system.program import run
 from harness.testbed.environment import describe_machine
 from harness.trial.bench import Bench, bench
-from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.trial import TrialOptions
 from sites.archive import Archive, Response, archives_root, open_archive, write_archive
 from sites.warc import About
 
 PARTS = ("rate", "known", "speedline")
 PAGES = ("agency", "icons-2013", "text-100k")  # of `speedline`
-LINK = Link.of(20, 40)
-DRIVERS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
 SPEEDLINE = "speedline-core@1.4.3"
 CACHE = cache_folder() / "benchmark-film"
 NPM, NODE = (Path(sys.executable).parent / name for name in ("npm", "node"))
@@ -73,21 +67,8 @@ def loaded(
     opened: Bench, page: str, driver: Driver, number: int, files: Path, options: TrialOptions
 ) -> Observation | None:
     """What one load showed; None when it does not count."""
-    condition = Condition(
-        page=page,
-        protocol=Protocol.H2,
-        link=LINK,
-        engine=Engine.CHROMIUM,
-        driver=driver,
-        origins=Origins.SINGLE,
-        server="caddy",
-    )
-    planned = PlannedTrial(f"{number:05d}", number, number, condition)
-    record = run_trial(opened.testbed, opened.drivers, planned, options, files)
-    if record.outcome is Outcome.OK:
-        return record.observation
-    print(f"  not counted: {page}: {record.outcome}: {clipped(record.reason or '', 200)}")
-    return None
+    record = load(opened, page, driver, number, files, options)
+    return record.observation if record else None
 
 
 def told_rate(opened: Bench, driver: Driver) -> str:

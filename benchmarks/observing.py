@@ -5,7 +5,7 @@
 A page is loaded in blocks (nothing, nothing again, and each of what can be observed) in a random order, with both
 drivers. Printed are the ratio of `plt_ms` to nothing with its 95 % interval, by the statistic of reports, and what a
 trial takes longer beside its load: median (quartiles) of the differences in blocks. Vitals and film wait until the page
-rests.
+rests. Loads count that ended well, also disturbed ones.
 """
 
 from __future__ import annotations
@@ -24,62 +24,45 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from analysis.statistics.contrast import CONFIDENCE, LEAST_PAIRS, contrast
-from harness.input.shown import clipped
-from harness.model.condition import Condition, Origins
-from harness.model.engine import Driver, Engine
-from harness.model.link import Link
+from benchmarks.oneload import DRIVERS, load
+from harness.model.engine import Driver
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.study.observing import FILM, TRACE
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import enclosed
 from harness.testbed.environment import describe_machine
 from harness.trial.bench import Bench, bench
 from harness.trial.har import HAR
-from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.trial import TrialOptions
 from sites.archive import archives_root, open_archive
 
 PAGE = "agency"
-LINK = Link.of(20, 40)
-DRIVERS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
 NOTHING = TrialOptions()
 OBSERVED = {
     HAR: TrialOptions(keep=(HAR,)),
     "vitals": TrialOptions(vitals=True),
     TRACE: TrialOptions(keep=(TRACE,)),
-    FILM: TrialOptions(keep=(FILM,), vitals=True),
+    FILM: TrialOptions(keep=(FILM,)),
 }
 
 
 @dataclass(frozen=True)
-class Load:
-    """One load that counts."""
+class Took:
+    """The times of a load that counts."""
 
     plt_ms: float
     overhead_ms: float
 
 
-def load(opened: Bench, page: str, driver: Driver, block: int, options: TrialOptions) -> Load | None:
+def took(opened: Bench, page: str, driver: Driver, block: int, options: TrialOptions) -> Took | None:
     """None when the load does not count."""
-    condition = Condition(
-        page=page,
-        protocol=Protocol.H2,
-        link=LINK,
-        engine=Engine.CHROMIUM,
-        driver=driver,
-        origins=Origins.SINGLE,
-        server="caddy",
-    )
-    planned = PlannedTrial(f"{block:05d}", block, block, condition)
     with TemporaryDirectory() as kept:
-        record = run_trial(opened.testbed, opened.drivers, planned, options, Path(kept))
-    if record.outcome is not Outcome.OK or not record.observation.plt_ms:
-        print(f"  not counted: {page}: {record.outcome}: {clipped(record.reason or '', 200)}")
+        record = load(opened, page, driver, block, Path(kept), options)
+    if record is None or record.observation.plt_ms is None or record.overhead_ms is None:
         return None
-    return Load(record.observation.plt_ms, record.overhead_ms or 0.0)
+    return Took(record.observation.plt_ms, record.overhead_ms)
 
 
-def told(name: str, pairs: Sequence[tuple[Load, Load]]) -> str:
+def told(name: str, pairs: Sequence[tuple[Took, Took]]) -> str:
     """The line of one thing; `pairs` are of it and of nothing, in a block each."""
     if len(pairs) < LEAST_PAIRS:
         return f"{name}: too few loads count, n = {len(pairs)}"
@@ -97,10 +80,10 @@ def measure(page: str, blocks: int, only: Sequence[str]) -> int:
     source = random.Random(1)  # noqa: S311  # an order, not a secret
     with bench({page: open_archive(archives_root(), page)}, [Protocol.H2]) as opened:
         for driver in DRIVERS:
-            pairs: dict[str, list[tuple[Load, Load]]] = {name: [] for name in kinds}
+            pairs: dict[str, list[tuple[Took, Took]]] = {name: [] for name in kinds}
             for block in range(1, blocks + 1):
                 order = source.sample(["nothing", *kinds], len(kinds) + 1)
-                seen = {name: load(opened, page, driver, block, kinds.get(name, NOTHING)) for name in order}
+                seen = {name: took(opened, page, driver, block, kinds.get(name, NOTHING)) for name in order}
                 for name in kinds:
                     if (one := seen[name]) and (other := seen["nothing"]):
                         pairs[name].append((one, other))

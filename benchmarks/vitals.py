@@ -22,16 +22,13 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.oneload import load, over_h2
 from harness.browser.playwright_driver import PlaywrightBrowser
-from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
-from harness.model.link import Link
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.study.observing import TRACE
-from harness.study.plan import PlannedTrial
 from harness.system.cache import cache_folder
 from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE, enclosed
@@ -43,7 +40,7 @@ from harness.trial.bench import Bench, bench
 from harness.trial.chromium import ChromiumMaker
 from harness.trial.settling import settles
 from harness.trial.tracefile import read_trace
-from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.trial import TrialOptions
 from harness.trial.vitals import Vitals, vitals
 from sites.archive import Archive, Response, archives_root, open_archive, write_archive
 from sites.warc import About
@@ -57,7 +54,7 @@ NPM_SECONDS, LIGHTHOUSE_SECONDS = 600, 120
 PARTS = ("web-vitals", "trace", "lighthouse")
 PAGES = ("agency", "dummy-2012", "icons-2013", "text-100k")
 LATE = "late"
-LINK = Link.of(20, 40)
+DRIVER = Driver.PLAYWRIGHT
 LIBRARY = (
     "{source};\n(() => {{ const found = window.__vitals = {{}};"
     "for (const name of ['FCP', 'LCP', 'CLS', 'TTFB'])"
@@ -131,21 +128,9 @@ def archives(root: Path) -> dict[str, Archive]:
     return {**{name: open_archive(archives_root(), name) for name in PAGES}, LATE: made}
 
 
-def condition(page: str) -> Condition:
-    return Condition(
-        page=page,
-        protocol=Protocol.H2,
-        link=LINK,
-        engine=Engine.CHROMIUM,
-        driver=Driver.PLAYWRIGHT,
-        origins=Origins.SINGLE,
-        server="caddy",
-    )
-
-
 def side_by_side(opened: Bench, page: str, loads: int, library: str) -> Iterator[tuple[Figures, Figures]]:
     """Our figures and those of the library, of the same loads."""
-    cell = condition(page)
+    cell = over_h2(page, DRIVER)
     endpoint = opened.testbed.endpoint(cell)
     for number in range(loads):
         with (
@@ -170,14 +155,9 @@ def own_loads(
 ) -> Iterator[Observation]:
     """The records' own figures, of loads that count; what a load keeps is gone at the next one."""
     for number in range(1, loads + 1):
-        planned = PlannedTrial(f"{number:05d}", number, number, condition(page))
-        record = run_trial(
-            opened.testbed, opened.drivers, planned, TrialOptions(vitals=True, keep=keep), files
-        )
-        if record.outcome is Outcome.OK:
+        record = load(opened, page, DRIVER, number, files, TrialOptions(vitals=True, keep=keep))
+        if record:
             yield record.observation
-        else:
-            print(f"  not counted: {page}: {record.outcome}: {record.reason}")
 
 
 def by_trace(opened: Bench, page: str, loads: int, modules: Path) -> Iterator[tuple[Figures, Figures]]:
@@ -216,7 +196,7 @@ def _written(path: Path) -> bool:
 
 def by_lighthouse(opened: Bench, page: str, loads: int, modules: Path) -> Iterator[Figures]:
     """Lighthouse's figures, observed and not simulated, in Chromiums of the same policy on the client's host."""
-    cell = condition(page)
+    cell = over_h2(page, DRIVER)
     endpoint = opened.testbed.endpoint(cell)
     maker = opened.drivers.of(Engine.CHROMIUM)
     assert isinstance(maker, ChromiumMaker)
