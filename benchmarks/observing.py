@@ -4,8 +4,8 @@
 
 A page is loaded in blocks (nothing, nothing again, and each of what can be observed) in a random order, with both
 drivers. Printed are the ratio of `plt_ms` to nothing with its 95 % interval, by the statistic of reports, and what a
-trial takes longer beside its load: median (quartiles) of the differences in blocks. Vitals and film wait until the page
-rests. Loads count that ended well, also disturbed ones.
+trial takes longer beside its load: median (quartiles) of the differences in blocks. Vitals, trace and film wait until
+the page rests. Loads count that ended well, also disturbed ones.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NOTHING = TrialOptions()
 OBSERVED = {
     HAR: TrialOptions(keep=(HAR,)),
     "vitals": TrialOptions(vitals=True),
-    TRACE: TrialOptions(keep=(TRACE,)),
+    TRACE: TrialOptions(keep=(TRACE,), vitals=True),  # as a study that keeps one
     FILM: TrialOptions(keep=(FILM,)),
 }
 

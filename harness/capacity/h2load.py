@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.capacity.closedloop import ClosedLoop, Latency, RateReading, percentiles, there_were
 from harness.capacity.ratetool import RateTool
@@ -54,14 +55,32 @@ LINES = tuple(
         r"(time for request|time for connect|time to 1st byte|req/s {11}): .*",
     )
 )
+LOG_LINE = re.compile(rb"(\d+)\t(-?\d+)\t(\d+)")
 SUMMARY = ("rate", "done", "succeeded", "failed", "errored", "timeout", "bytes")
+
+
+class Logged(NamedTuple):
+    """A request of the seconds that count: when it was handed to its connection, its status, until its answer ended."""
+
+    start_us: int
+    status: int
+    taken_us: int
 
 
 def command(loop: ClosedLoop, folder: Path) -> Command:
     """What runs the loop after its warm-up, and logs the time of each answer."""
+    words = _asking(loop).plus("--log-file", folder / TIMES)
+    return words.plus("--duration", _ms(loop.seconds), "--warm-up-time", _ms(loop.warm_s))
+
+
+def few(loop: ClosedLoop, requests: int) -> Command:
+    """What asks for so many in all, and ends."""
+    return _asking(loop).plus("--requests", requests)
+
+
+def _asking(loop: ClosedLoop) -> Command:
     words = Command.of("h2load", "--threads", loop.threads, "--clients", loop.connections)
-    words = words.plus("--max-concurrent-streams", loop.depth, "--log-file", folder / TIMES)
-    words = words.plus("--duration", _ms(loop.seconds), "--warm-up-time", _ms(loop.warm_s))
+    words = words.plus("--max-concurrent-streams", loop.depth)
     words = words.plus("--npn-list=h2" if loop.protocol is Protocol.H2 else "--h1")
     return words.plus("--header", f"accept-encoding: {loop.accepted}", loop.url)
 
@@ -77,16 +96,16 @@ def read(said: str, loop: ClosedLoop, folder: Path) -> RateReading:
     if missing:
         raise TestbedFailed(f"h2load ended without its {', '.join(missing)}: {shown(said[-200:])}")
     done, succeeded, failed, errored, timeout = (int(told[name]) for name in SUMMARY[1:6])
-    times = (folder / TIMES).read_bytes()
-    logged = Counter(line.partition(b"\t")[2] for line in times.splitlines())
-    if logged.total() != done:
-        raise TestbedFailed(f"h2load counted {done} requests, but its log has the times of {logged.total()}")
+    logged = logged_in((folder / TIMES).read_bytes())
+    if len(logged) != done:
+        raise TestbedFailed(f"h2load counted {done} requests, but its log has the times of {len(logged)}")
     return RateReading(
         seconds=loop.seconds,
         requests=succeeded,
         errors=there_were(status=failed - errored, closed=errored - timeout, timeout=timeout),
         bytes_read=int(told["bytes"]),
         latency=latency_of(logged),
+        under_way=under_way(logged),
         protocol=told.get("protocol"),
         tls=told.get("tls"),
     )
@@ -103,16 +122,32 @@ def told_by(said: str) -> dict[str, str]:
     return told
 
 
-def latency_of(logged: Mapping[bytes, int]) -> Latency | None:
-    """Of lines `status TAB microseconds` with how often they came; failures have none."""
-    counts: Counter[int] = Counter()
-    for line, count in logged.items():
-        status, _, taken = line.partition(b"\t")
-        if not (status.removeprefix(b"-").isdigit() and taken.isdigit()):
+def logged_in(times: bytes) -> list[Logged]:
+    """The requests of its log; TestbedFailed, with the line, when one is not understood."""
+    found = []
+    for line in times.splitlines():
+        told = LOG_LINE.fullmatch(line)
+        if told is None:
             raise TestbedFailed(f"h2load logged a strange line: {shown(line.decode('latin-1'))}")
-        if 200 <= int(status) < 400:
-            counts[int(taken)] += count
+        found.append(Logged(*map(int, told.groups())))
+    return found
+
+
+def latency_of(logged: Sequence[Logged]) -> Latency | None:
+    """Of those with an answer that counts; None of none."""
+    counts = Counter(each.taken_us for each in logged if 200 <= each.status < 400)
     return percentiles(counts) if counts else None
 
 
-H2LOAD = RateTool("h2load", command, read, lambda: version_line("h2load", "--version"), COUNTS_FROM)
+def under_way(logged: Sequence[Logged]) -> float | None:
+    """How many requests were under way at once, on the average between the first end and the last. Those count that
+    began in that time, so that it is at most one for each connection that has no other under way. None of no time.
+    """
+    ends = [each.start_us + each.taken_us for each in logged]
+    if not ends or min(ends) == max(ends):
+        return None
+    began = sum(each.taken_us for each in logged if each.start_us >= min(ends))
+    return began / (max(ends) - min(ends))
+
+
+H2LOAD = RateTool("h2load", command, read, lambda: version_line("h2load", "--version"), COUNTS_FROM, few=few)

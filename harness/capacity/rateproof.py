@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.capacity.burst import Burst
 from harness.capacity.closedloop import ClosedLoop, RateReading
 from harness.capacity.ratewindow import Used
 from harness.errors import TestbedFailed
@@ -24,7 +25,7 @@ GIVEN_UP = 499  # how nginx and the gateway log what the tool no longer wanted a
 class RateEvidence:
     """All that one trial left behind; None for what it did not get to.
 
-    `accounting` is how the server's CPU time was told.
+    `accounting` is how the server's CPU time was told, `burst` what a few requests of the tool before it showed.
     """
 
     loop: ClosedLoop
@@ -34,6 +35,7 @@ class RateEvidence:
     used: Used | None = None
     generator_cpu_s: float | None = None
     accounting: str | None = None
+    burst: Burst | None = None
 
 
 def ending(evidence: RateEvidence, failed: TestbedFailed | None) -> tuple[Outcome, str | None]:
@@ -110,8 +112,9 @@ def wrong_at_server(evidence: RateEvidence) -> str | None:
 def not_pipelined(evidence: RateEvidence) -> str | None:
     """Pipelining that nothing proves, or pipelining where there should be none.
 
-    Two things prove it: the server's log, where it tells, and fewer packets with data than requests, because then one
-    packet brought several.
+    Each of three things proves it: the server's log, where it tells; fewer packets with data than requests, because then
+    one packet brought several; and a burst of the same tool before the trial (`harness.capacity.burst`), if the tool's
+    own times then say that more requests were under way than there are connections.
     """
     loop, reading, used = evidence.loop, evidence.reading, evidence.used
     if loop.protocol.wire != "http/1.1" or reading is None or used is None:
@@ -122,8 +125,11 @@ def not_pipelined(evidence: RateEvidence) -> str | None:
         told = [f"{deepest} at once on a connection"] if deepest > 1 else []
         seen = [sent] if used.data_packets < reading.requests else []
         return listed("requests were pipelined:", [*told, *seen])
-    if deepest > 1 or used.data_packets < reading.requests:
+    burst, under_way = evidence.burst, reading.under_way or 0.0
+    by_burst = burst is not None and burst.pipelined and under_way > loop.connections
+    if deepest > 1 or used.data_packets < reading.requests or by_burst:
         return None
-    return (
-        f"nothing proves that requests were pipelined: the server's log tells of none, and there were {sent}"
-    )
+    found = [f"the server's log tells of none, and there were {sent}"]
+    if burst is not None:
+        found += [str(burst), f"{under_way:.3g} were under way on {loop.connections} connections"]
+    return f"nothing proves that requests were pipelined: {'; '.join(found)}"

@@ -27,7 +27,9 @@ class RateTool:
     """A tool as it is started and read.
 
     `command` takes a folder for files of its own, where `read` looks for them beside the output. `counts_from` is what
-    it prints when its warm-up is over; a tool without one is run twice, and the first run does not count.
+    it prints when its warm-up is over; a tool without one is run twice, and the first run does not count. `few` is the
+    command for so many requests and no more (`harness.capacity.burst`); None for a tool that sends its requests in
+    batches, or whose server tells.
     """
 
     name: str
@@ -36,6 +38,7 @@ class RateTool:
     version: Callable[[], str]
     counts_from: str | None = None
     threaded: bool = True
+    few: Callable[[ClosedLoop, int], Command] | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.capacity.burst import Burst, burst
 from harness.capacity.closedloop import ClosedLoop, RateReading
 from harness.capacity.cores import Cores, allotted_here, pinned
 from harness.capacity.h2load import H2LOAD
@@ -139,6 +140,7 @@ class _RateAttempt:
     accounting: str | None = None
     window: Window | None = None
     used: Used | None = None
+    burst: Burst | None = None
     generator_cpu_s: float | None = None
     served: tuple[ServedRequest, ...] | None = None
     reading: RateReading | None = None
@@ -173,6 +175,7 @@ class _RateAttempt:
             used=self.used,
             generator_cpu_s=self.generator_cpu_s,
             accounting=self.accounting,
+            burst=self.burst,
         )
 
     @contextlib.contextmanager
@@ -198,6 +201,7 @@ class _RateAttempt:
 
     def _measure(self, client: Client, accounts: list[Account], folder: Path) -> None:
         server, tool = self.endpoint.server, self.tool
+        self.burst = burst(tool, self.loop, client.host)
         log_offset = server.log_offset
 
         def began() -> None:

@@ -99,7 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
     def command() -> int:
-        options = TrialOptions(arguments.timeout_s, keep, vitals=arguments.vitals)
+        vitals = arguments.vitals or TRACE in keep  # a trace is had soonest from a page at rest
+        options = TrialOptions(arguments.timeout_s, keep, vitals=vitals)
         record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
         print(json.dumps(record.to_json()) if arguments.json else one_line(_line(record)))
         return _exit_code(record.outcome)

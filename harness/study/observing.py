@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from harness.errors import StudyError
@@ -41,15 +41,16 @@ def refuse_unfilmable(kept: Iterable[str], engines: Iterable[Engine]) -> None:
         )
 
 
-def vitals_in(data: Mapping[str, Any], kept: Iterable[str], metrics: Iterable[str]) -> bool:
+def vitals_in(data: Mapping[str, Any], kept: Collection[str], metrics: Iterable[str]) -> bool:
     """The study's `vitals`; left out, they are observed when the study is about one of them.
 
     Observing takes 2 to 10 s a trial, which a study of page-load times alone should not pay. A film goes on as
-    long. StudyError when a metric of claims or figures would not be observed.
+    long; a trace is had sooner from a page at rest than from one that is left. StudyError when a metric of claims or
+    figures would not be observed.
     """
-    about, filmed = list(metrics), FILM in kept
+    about, filmed, traced = list(metrics), FILM in kept, TRACE in kept
     wanted = next((metric for metric in about if takes_vitals(metric)), None)
-    vitals = keys.truth(data, "vitals", default=wanted is not None or filmed)
+    vitals = keys.truth(data, "vitals", default=wanted is not None or filmed or traced)
     if wanted is not None and not vitals:
         raise StudyError(f"vitals is false, and the study is about {wanted}; leave vitals out, or {wanted}")
     if filmed and not vitals:

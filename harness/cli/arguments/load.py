@@ -79,7 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vitals",
         action="store_true",
-        help="observe the page until it comes to rest (2 to 10 s more): largest paint, layout shift, blocked time",
+        help="observe the page until it comes to rest (2 to 10 s more; --keep does): largest paint, layout shift, "
+        "blocked time",
     )
     parser.add_argument("--json", action="store_true", help="print the whole record")
     add_link_options(parser)

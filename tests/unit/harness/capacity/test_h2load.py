@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.capacity.closedloop import ClosedLoop
-from harness.capacity.h2load import COUNTS_FROM, TIMES, command, read
+from harness.capacity.h2load import COUNTS_FROM, TIMES, Logged, command, few, read, under_way
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 
@@ -47,6 +47,8 @@ def test_a_reading_holds_rate_bytes_and_the_latencies_of_the_log(folder: Path) -
         reading.latency.p999_ms,
     ] == wanted
     assert (reading.protocol, reading.tls) == ("http/1.1", None)
+    assert reading.under_way is not None
+    assert 0.9 * LOOP.connections <= reading.under_way <= LOOP.connections
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,24 @@ def test_its_own_word_tells_protocol_and_tls(
     reading = read(said(name), replace(LOOP, protocol=protocol, depth=8), times(name, tmp_path))
     assert (reading.protocol, reading.tls, reading.requests) == (wire, tls, requests)
     assert reading.latency is not None
+    assert reading.under_way is not None
+    assert 2 * LOOP.connections < reading.under_way <= 8 * LOOP.connections
+
+
+@pytest.mark.parametrize(
+    ("spans", "at_once"),
+    [
+        ([(0, 10), (10, 20), (20, 30)], 1.0),
+        ([(0, 10), (0, 20), (10, 30), (20, 30)], 1.5),
+        ([(0, 30), (0, 40)], 0.0),  # all of the time after the first end is that of a request from before it
+        ([(0, 30)], None),
+        ([], None),
+    ],
+)
+def test_how_many_are_under_way_is_told_by_those_that_began_after_the_first_end(
+    spans: list[tuple[int, int]], at_once: float | None
+) -> None:
+    assert under_way([Logged(begin, 200, end - begin) for begin, end in spans]) == at_once
 
 
 def test_what_was_not_found_is_an_error_and_no_request(tmp_path: Path) -> None:
@@ -110,3 +130,10 @@ def test_the_command_asks_for_the_loop_and_its_output_tells_when_it_counts(tmp_p
     assert {"--npn-list=h2", "2500ms", "500ms", "accept-encoding: identity"} <= set(words)
     assert "--h1" in command(LOOP, tmp_path).argv
     assert COUNTS_FROM in said("http1-1")
+
+
+def test_few_requests_are_asked_for_as_those_of_the_loop(tmp_path: Path) -> None:
+    loop = replace(LOOP, connections=1, depth=8)
+    words = few(loop, 8).argv
+    assert words[-2:] == ("--requests", "8")
+    assert words[:-2] == tuple(word for word in command(loop, tmp_path).argv if word in words)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.capacity.burst import Burst
 from harness.capacity.closedloop import ClosedLoop, Latency, RateReading
 from harness.capacity.limit import Bottleneck, Capacity, Part
 from harness.capacity.rateobserve import observe
@@ -93,6 +94,12 @@ def at_depth(depth: int, packets: int, logged: int | None = None) -> RateEvidenc
     )
 
 
+def with_burst(at_once: int, under_way: float | None) -> RateEvidence:
+    seen = at_depth(8, 1000)
+    reading = replace(READING, under_way=under_way)
+    return replace(seen, reading=reading, burst=Burst(8, at_once=at_once, one_at_a_time=9))
+
+
 def test_good_evidence_counts_and_becomes_numbers() -> None:
     assert ending(GOOD, None) == (Outcome.OK, None)
     seen = observe(GOOD, "server-cpu")
@@ -125,6 +132,9 @@ def test_good_evidence_counts_and_becomes_numbers() -> None:
         (at_depth(1, 1000, 2), Outcome.WRONG_PROTOCOL, "2 at once on a connection"),
         (at_depth(1, 500), Outcome.WRONG_PROTOCOL, "1,000 requests in 500 packets"),
         (at_depth(8, 1000), Outcome.WRONG_PROTOCOL, "nothing proves that requests were pipelined"),
+        (with_burst(9, 15.9), Outcome.WRONG_PROTOCOL, "8 requests on a connection took 9 packets at once and 9"),
+        (with_burst(2, 1.9), Outcome.WRONG_PROTOCOL, "1.9 were under way on 2 connections"),
+        (with_burst(2, None), Outcome.WRONG_PROTOCOL, "0 were under way on 2 connections"),
     ],
 )
 def test_what_does_not_count(evidence: RateEvidence, outcome: Outcome, says: str) -> None:
@@ -133,8 +143,10 @@ def test_what_does_not_count(evidence: RateEvidence, outcome: Outcome, says: str
     assert says in (reason or "")
 
 
-@pytest.mark.parametrize("evidence", [at_depth(8, 125), at_depth(8, 1000, 2), at_depth(1, 1300)])
-def test_pipelining_is_proved_by_log_or_by_packets(evidence: RateEvidence) -> None:
+@pytest.mark.parametrize(
+    "evidence", [at_depth(8, 125), at_depth(8, 1000, 2), at_depth(1, 1300), with_burst(2, 15.9)]
+)
+def test_pipelining_is_proved_by_log_by_packets_or_by_a_burst(evidence: RateEvidence) -> None:
     assert ending(evidence, None) == (Outcome.OK, None)
 
 
