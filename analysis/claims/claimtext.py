@@ -89,7 +89,7 @@ def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> 
         ratio = f"ratio {words.number(seen.ratio, 3)} {words.span(seen.low, seen.high, 3)}".rstrip()
         told = f"{head}: {told_text(claim, seen, outcome.judgement, margin)} ({ratio})"
         expected = " and ".join(expectations(claim))
-        told += f"; expected {expected}: {verdict}" if expected else ""
+        told += f"; expected {expected}: {_decided(claim, outcome)}" if expected else ""
         told += f"; {floor_text(outcome.floor)}" if seen.below(outcome.floor) else ""
     told += f"; {'; '.join(outcome.missing)}" if outcome.missing else ""
     return f"{told}."
@@ -104,6 +104,16 @@ def told_text(claim: Claim, seen: Comparison, judgement: Judgement, margin: floa
     if judgement.verdict is Verdict.UNKNOWN:
         return unknown_text(row)
     return verdict_text(row, margin, claim.metric)
+
+
+def _decided(claim: Claim, outcome: ClaimOutcome) -> str:
+    """The verdict, and by what it is known where the interval does not tell: it is of the ratio, and of two sides."""
+    seen, verdict = outcome.seen, outcome.verdict
+    limits = [*(claim.ratio_within or ()), *(() if claim.ratio_below is None else (claim.ratio_below,))]
+    open_by_interval = any(seen.low <= limit <= seen.high for limit in limits)
+    if open_by_interval and verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS):
+        return f"{verdict} by a test of its own"
+    return str(verdict)
 
 
 def floor_text(floor: float | None) -> str:

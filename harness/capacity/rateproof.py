@@ -112,9 +112,9 @@ def wrong_at_server(evidence: RateEvidence) -> str | None:
 def not_pipelined(evidence: RateEvidence) -> str | None:
     """Pipelining that nothing proves, or pipelining where there should be none.
 
-    Each of three things proves it: the server's log, where it tells; fewer packets with data than requests, because then
-    one packet brought several; and a burst of the same tool before the trial (`harness.capacity.burst`), if the tool's
-    own times then say that more requests were under way than there are connections.
+    Each of three things proves it: the server's log, where it tells; fewer packets with data than requests, because
+    then one packet brought several; and a burst of the same tool before the trial (`harness.capacity.burst`), if the
+    tool's own times then say that more requests were under way than there are connections.
     """
     loop, reading, used = evidence.loop, evidence.reading, evidence.used
     if loop.protocol.wire != "http/1.1" or reading is None or used is None:

@@ -84,6 +84,18 @@ def test_an_expectation_holds_fails_or_is_not_known(
         assert row.sentence.endswith(f": {verdict}.")
 
 
+@pytest.mark.parametrize(
+    ("ratio", "blocks", "ending"),
+    [(0.99, 8, "expected below 1: holds."), (0.992, 5, "expected below 1: holds by a test of its own.")],
+)
+def test_an_expectation_that_the_interval_leaves_open_says_how_it_is_known(
+    ratio: float, blocks: int, ending: str
+) -> None:
+    row = one(replace(FASTER, ratio_below=1.0), ratio, blocks=blocks)
+    assert row.verdict is ClaimVerdict.HOLDS
+    assert row.sentence.endswith(ending)
+
+
 def test_nothing_is_known_of_too_few_blocks() -> None:
     row = one(replace(FASTER, ratio_below=0.95), 0.5, blocks=2)
     assert row.verdict is ClaimVerdict.UNKNOWN

@@ -132,7 +132,11 @@ def test_good_evidence_counts_and_becomes_numbers() -> None:
         (at_depth(1, 1000, 2), Outcome.WRONG_PROTOCOL, "2 at once on a connection"),
         (at_depth(1, 500), Outcome.WRONG_PROTOCOL, "1,000 requests in 500 packets"),
         (at_depth(8, 1000), Outcome.WRONG_PROTOCOL, "nothing proves that requests were pipelined"),
-        (with_burst(9, 15.9), Outcome.WRONG_PROTOCOL, "8 requests on a connection took 9 packets at once and 9"),
+        (
+            with_burst(9, 15.9),
+            Outcome.WRONG_PROTOCOL,
+            "8 requests on a connection took 9 packets at once and 9",
+        ),
         (with_burst(2, 1.9), Outcome.WRONG_PROTOCOL, "1.9 were under way on 2 connections"),
         (with_burst(2, None), Outcome.WRONG_PROTOCOL, "0 were under way on 2 connections"),
     ],

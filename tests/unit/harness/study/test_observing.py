@@ -30,7 +30,7 @@ def about(metric: str, keys: str = "") -> str:
         (about("plt_ms"), False),
         (about("fcp_ms"), False),  # seen by the load event, as before
         (about("requests", "vitals = true"), True),
-        (about("script_ms", 'keep = ["trace"]'), True),  # sooner than leaving a page that has not come to rest
+        (about("script_ms", 'keep = ["trace"]'), True),  # sooner than leaving a page
         (about("script_ms", 'keep = ["trace"]\nvitals = false'), False),
         (f'keep = ["filmstrip"]\n{GOOD}', True),  # a film goes on until the page rests
         (about("speed_index_ms", 'keep = ["filmstrip"]'), True),
