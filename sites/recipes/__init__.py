@@ -11,7 +11,7 @@ from sites.recipes.dummy import DUMMY, DUMMY_NOCACHE
 from sites.recipes.gazetteer import GAZETTEER
 from sites.recipes.icons import ICONS
 from sites.recipes.licences import LICENCES_FILE, keep_licences
-from sites.recipes.mobilenews import MOBILE_NEWS
+from sites.recipes.mobilenews import MOBILE_NEWS, MOBILE_NEWS_ONE_HOST
 from sites.recipes.noise import NOISE
 from sites.recipes.objects import OBJECTS
 from sites.recipes.recipe import Recipe
@@ -31,6 +31,7 @@ RECIPES: Mapping[str, Recipe] = {
         *TEMPLATES,
         GAZETTEER,
         DUMMY_NOCACHE,
+        MOBILE_NEWS_ONE_HOST,
     )
 }
 

@@ -9,14 +9,17 @@ The pictures still hold what image editors of that day wrote into them: an XMP p
 each picture has its exact size. The bytes of the pixels depend on the encoder in Pillow, the sizes never do.
 
 With `core-2012` the style sheet and all pictures move into the page: one request instead of eleven.
+
+`mobile-news-one-host` is the same with the style sheet on the page's own host, to see what the second host costs.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -30,6 +33,7 @@ from sites.recipes.recipe import Recipe, static
 
 START_URL = "http://m.wire.example/"
 STYLE_SHEET_URL = "http://cdn.wire.example/touch/touch.css"
+OWN_STYLE_SHEET_URL = f"{START_URL}touch/touch.css"
 MADE = datetime(2012, 7, 1, 12, 0, tzinfo=UTC)
 TOTAL_BYTES = 38_500
 JPEG_QUALITY = 70
@@ -117,11 +121,12 @@ def packet(length: int) -> bytes:
     return XMP_HEAD + (line * (room // XMP_LINE + 1))[:room] + XMP_TAIL
 
 
-def responses(_packages: Path) -> Iterator[Response]:
-    """The 11 responses, in the order in which the page names them."""
+def responses(_packages: Path, style_sheet: str = STYLE_SHEET_URL) -> Iterator[Response]:
+    """The 11 responses, in the order in which the page names them, with the style sheet at a URL."""
     folder = files("sites.recipes").joinpath("mobile-news-2012")
-    yield static(START_URL, "text/html", folder.joinpath("index.html").read_bytes(), MADE)
-    yield static(STYLE_SHEET_URL, "text/css", folder.joinpath("touch.css").read_bytes(), MADE)
+    page = folder.joinpath("index.html").read_bytes().replace(STYLE_SHEET_URL.encode(), style_sheet.encode())
+    yield static(START_URL, "text/html", page, MADE)
+    yield static(style_sheet, "text/css", folder.joinpath("touch.css").read_bytes(), MADE)
     for picture in PICTURES:
         kind = "image/png" if isinstance(picture, Sign) else "image/jpeg"
         yield static(f"{START_URL}images/{picture.name}", kind, picture.encoded(), MADE)
@@ -137,4 +142,10 @@ MOBILE_NEWS = Recipe(
     summary="The composition of the 2012 study's mobile news page, as a phone got it: 11 objects of 2 hosts, 38.5 kB.",
     licence="as coldload itself: text and pictures were made for it",
     made=responses,
+)
+MOBILE_NEWS_ONE_HOST = replace(
+    MOBILE_NEWS,
+    name="mobile-news-one-host",
+    summary="mobile-news-2012 with its style sheet on the page's own host.",
+    made=partial(responses, style_sheet=OWN_STYLE_SHEET_URL),
 )

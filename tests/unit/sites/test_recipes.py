@@ -73,7 +73,7 @@ def test_recipes_are_found_by_name() -> None:
         *("objects-5", "objects-20", "objects-100"),
         *("framework7", "clean-blog", "article", "resume", "freelancer"),
         *("landing", "creative", "paper-kit", "dashboard", "datatable", "gazetteer"),
-        "dummy-nocache",
+        *("dummy-nocache", "mobile-news-one-host"),
     ]
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert all(recipe.licence and recipe.summary for recipe in RECIPES.values())

@@ -35,6 +35,14 @@ def test_it_has_the_composition_of_the_study(page: list[Response]) -> None:
     assert all(each.header("Content-Encoding") is None and each.url.startswith("http://") for each in page)
 
 
+def test_the_page_of_one_host_differs_by_the_address_of_its_style_sheet_alone(page: list[Response]) -> None:
+    moved = list(RECIPES["mobile-news-one-host"].responses(NOWHERE))
+    assert [each.url for each in moved if "touch" in each.url] == ["http://m.wire.example/touch/touch.css"]
+    assert [each.body for each in moved[1:]] == [each.body for each in page[1:]]
+    known = {each.url: each for each in moved}
+    assert (len(known), missing(known, START_URL)) == (11, [])
+
+
 def test_it_needs_exactly_what_it_has(page: list[Response]) -> None:
     known = {response.url: response for response in page}
     assert missing(known, START_URL) == []
