@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.charts import studyfigures
+from analysis.claims.stopping import of_logs
 from analysis.evaluation.results import Results
 from analysis.labels.words import slug
 from analysis.report import facts
@@ -25,20 +26,26 @@ from analysis.report.methodtexts import method_texts
 
 ROW = "row"
 IN_SHORT = "claims-in-short"
+RUNS_DIFFER = "runs-differ"
 STUDY_FIGURE = "study-"  # what the drawings of a study's own figures begin with
 FIGURE = "figure-"  # what the tables of a study's own figures begin with
-# The columns of a table that a document can quote, by the table's name; `published` holds `claims` where there is one.
+BY_RUN = "published-by-run"
+# The columns of a table that a document can quote, by the table's name.
 KEPT: Mapping[str, tuple[str, ...]] = {
     "published": (
         *("claim", "text", "stands", "where", "metric", "published", "here", "low", "high", "interval"),
         *("n", "verdict", "reason"),
     ),
-    "published-by-run": ("claim", "where", "run", "n", "here", "low", "high", "interval", "verdict"),
-    "claims": ("claim", "where", "metric", "ratio", "low", "high", "interval", "n", "expected", "verdict"),
+    BY_RUN: ("claim", "where", "run", "n", "here", "low", "high", "interval", "verdict"),
+    "claims": (
+        *("claim", "where", "metric", "ratio", "low", "high", "interval", "half_width", "n", "expected"),
+        "verdict",
+    ),
     "claims-by-run": ("claim", "where", "run", "n", "ratio", "low", "high", "interval"),
 }
 OF_FIGURES = ("series", "n", "value", "low", "high")
 NAMED_BY = ("claim", "where", "run")
+PLACES = ("claims-at-a-place", "alike-in-all-runs")
 OF_METHODS = ("Set-up.", "Sample.", "Exclusions.", "Calibration of the links.")
 
 
@@ -61,12 +68,14 @@ def small_tables(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     """The tables that are kept, by name, with short texts for numbers."""
     there = {path.stem: path for path in sorted(tables.glob("*.csv"))}
     for name, columns in KEPT.items():
-        if name in there and not (name == "claims" and "published" in there):
+        if name in there:
             frame = _with_spans(pd.read_csv(there[name]))
             present = [column for column in columns if column in frame]
             yield name, small(frame, present, [column for column in NAMED_BY if column in present])
     if "published" in there:
         yield IN_SHORT, in_short(pd.read_csv(there["published"]))
+    if BY_RUN in there:
+        yield RUNS_DIFFER, runs_differ(pd.read_csv(there[BY_RUN]))
     for name, path in there.items():
         if name.startswith(FIGURE):
             frame = pd.read_csv(path)
@@ -97,6 +106,26 @@ def in_short(published: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def runs_differ(by_run: pd.DataFrame) -> pd.DataFrame:
+    """A row for each claim and place that has not one verdict in all runs: what came out in which run."""
+    rows = []
+    for (claim, where), runs in by_run.fillna({"where": ""}).groupby(["claim", "where"], sort=False):
+        if runs["verdict"].nunique() > 1:
+            told = runs[["run", "verdict", "here", "low", "high"]].itertuples(index=False)
+            rows.append(
+                {
+                    ROW: slug(f"{claim} {where}".strip()),
+                    "claim": claim,
+                    "where": where,
+                    "runs": "; ".join(
+                        f"{run}: {verdict}, {text(here)} {_span(low, high)}".rstrip()
+                        for run, verdict, here, low, high in told
+                    ),
+                }
+            )
+    return pd.DataFrame(rows, columns=[ROW, "claim", "where", "runs"])
+
+
 def _ends(values: pd.Series[float]) -> str:
     """`0.973 to 0.987` of several, `0.973` of one, nothing of none."""
     ends = dict.fromkeys(map(text, (values.min(), values.max())))
@@ -104,13 +133,23 @@ def _ends(values: pd.Series[float]) -> str:
 
 
 def _with_spans(frame: pd.DataFrame) -> pd.DataFrame:
-    """With the interval in one cell, and what was published, too."""
-    bounds = [(text(low), text(high)) for low, high in zip(frame["low"], frame["high"], strict=True)]
-    made = frame.assign(interval=[f"[{low} to {high}]" if low and high else "" for low, high in bounds])
+    """With the interval in one cell, its half-width, and what was published, too."""
+    bounds = list(zip(frame["low"], frame["high"], strict=True))
+    made = frame.assign(
+        interval=[_span(low, high) for low, high in bounds],
+        half_width=[
+            f"{100 * of_logs(math.log(low), math.log(high)):.1f} %" if low > 0 else "" for low, high in bounds
+        ],
+    )
     if "published_low" not in frame:
         return made
     ends = zip(frame["published_low"].map(text), frame["published_high"].map(text), strict=True)
     return made.assign(published=[_range(low, high) for low, high in ends])
+
+
+def _span(low: float, high: float) -> str:
+    ends = text(low), text(high)
+    return f"[{' to '.join(ends)}]" if all(ends) else ""
 
 
 def _range(low: str, high: str) -> str:
@@ -138,13 +177,17 @@ def said_of_the_run(results: Results) -> pd.DataFrame:
         *facts.facts(results),
         *((each.head, each.text) for each in method_texts(results) if each.head in OF_METHODS),
     ]
+    alone = list(zip(*results.published_by_run.values(), strict=True))
+    alike = sum(len({row.verdict for row in rows}) == 1 for rows in alone)
+    counted = [str(len(alone)), str(alike)] if alone else []
     return pd.DataFrame(
         {
-            ROW: [*(slug(head) for head, _ in said), "attempts", "kept"],
+            ROW: [*(slug(head) for head, _ in said), "attempts", "kept", *(PLACES if alone else ())],
             "value": [
                 *(value for _, value in said),
                 str(len(results.records)),
                 str(len(results.sifted.kept)),
+                *counted,
             ],
         }
     )

@@ -88,7 +88,9 @@ def test_published_values_and_figures_are_kept(tmp_path: Path) -> None:
         "verdict": ["reproduced", "not reproduced", "reproduced"],
     }
     pd.DataFrame(published).to_csv(tmp_path / "published.csv", index=False)
-    pd.DataFrame({"claim": ["x"], "low": [1], "high": [2]}).to_csv(tmp_path / "claims.csv", index=False)
+    pd.DataFrame({"claim": ["x", "y"], "low": [0.99, None], "high": [1.01, None]}).to_csv(
+        tmp_path / "claims.csv", index=False
+    )
     points = {"rtt_ms": [20.0, 20.0], "series": ["SPDY", "HTTP"], "n": [5, 5]}
     points |= {
         "value": [1234.567, 0.5],
@@ -98,7 +100,8 @@ def test_published_values_and_figures_are_kept(tmp_path: Path) -> None:
     }
     pd.DataFrame(points).to_csv(tmp_path / "figure-1.csv", index=False)
     found = dict(small_tables(tmp_path))
-    assert [*found] == ["published", "claims-in-short", "figure-1"]
+    assert [*found] == ["published", "claims", "claims-in-short", "figure-1"]
+    assert [*found["claims"]["half_width"]] == ["1.0 %", ""]
     assert found["claims-in-short"].to_dict("records") == [
         {
             "row": "a",
@@ -142,6 +145,23 @@ def test_published_values_and_figures_are_kept(tmp_path: Path) -> None:
             "high": "0.600",
         },
     ]
+
+
+def test_a_place_is_kept_where_runs_differ_in_their_verdict(tmp_path: Path) -> None:
+    seen = {
+        "claim": ["a", "a", "b", "b"],
+        "where": ["20 ms", "20 ms", None, None],
+        "run": ["run1", "run2"] * 2,
+        "n": [4, 6, 4, 6],
+        "here": [0.92, 0.94, 0.7, 0.75],
+        "low": [0.9, 0.93, 0.69, None],
+        "high": [0.93, 0.95, 0.71, None],
+        "verdict": ["reproduced", "reproduced", "same direction", "not known yet"],
+    }
+    pd.DataFrame(seen).to_csv(tmp_path / "published-by-run.csv", index=False)
+    (row,) = dict(small_tables(tmp_path))["runs-differ"].to_dict("records")
+    assert (row["row"], row["claim"], row["where"]) == ("b", "b", "")
+    assert row["runs"] == "run1: same direction, 0.700 [0.690 to 0.710]; run2: not known yet, 0.750"
 
 
 @pytest.mark.parametrize(
