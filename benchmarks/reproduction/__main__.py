@@ -44,7 +44,7 @@ def main() -> int:
     parser.add_argument("--no-runs", action="store_true")
     arguments = parser.parse_args()
     for study in STUDIES:
-        if arguments.only not in (None, study.study):
+        if arguments.only not in (None, study.study) or (arguments.quick and study.quick is None):
             continue
         try:
             if arguments.unpack:

@@ -41,10 +41,14 @@ KEPT: Mapping[str, tuple[str, ...]] = {
         *("claim", "where", "metric", "ratio", "low", "high", "interval", "half_width", "n", "expected"),
         "verdict",
     ),
+    "factors": (
+        *("claim", "factor", "ratio", "interval", "usual_ratio", "change_ratio", "change_interval", "n"),
+        "verdict",
+    ),
     "claims-by-run": ("claim", "where", "run", "n", "ratio", "low", "high", "interval"),
 }
 OF_FIGURES = ("series", "n", "value", "low", "high")
-NAMED_BY = ("claim", "where", "run")
+NAMED_BY = ("claim", "factor", "where", "run")
 PLACES = ("claims-at-a-place", "alike-in-all-runs")
 OF_METHODS = ("Set-up.", "Sample.", "Exclusions.", "Calibration of the links.")
 
@@ -141,6 +145,9 @@ def _with_spans(frame: pd.DataFrame) -> pd.DataFrame:
             f"{100 * of_logs(math.log(low), math.log(high)):.1f} %" if low > 0 else "" for low, high in bounds
         ],
     )
+    if "change_low" in frame:
+        changes = zip(frame["change_low"], frame["change_high"], strict=True)
+        made = made.assign(change_interval=[_span(low, high) for low, high in changes])
     if "published_low" not in frame:
         return made
     ends = zip(frame["published_low"].map(text), frame["published_high"].map(text), strict=True)

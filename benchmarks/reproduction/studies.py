@@ -7,29 +7,34 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RepeatedStudy:
-    """A study that ships and its short form, and with which options each is run: what the original measured, no more.
+    """A study that ships and its short form, if any, and with which options each is run: what the original measured, no
+    more, and what explains what differs.
 
     `figures` are those of the report that the document can show, as patterns of their names.
     """
 
     study: str
     options: tuple[str, ...]
-    quick: str
-    quick_options: tuple[str, ...]
+    quick: str | None = None
+    quick_options: tuple[str, ...] = ()
     figures: tuple[str, ...] = ("claims", "study-*")
 
     def command(self, *, quick: bool) -> tuple[str, ...]:
         """STUDY and options of `coldload run`."""
-        return (self.quick, *self.quick_options) if quick else (self.study, *self.options)
+        return (self.name(quick=quick), *(self.quick_options if quick else self.options))
 
     def name(self, *, quick: bool) -> str:
-        """What the files of its results begin with."""
-        return self.quick if quick else self.study
+        """What the files of its results begin with. ValueError for the short form of a study that has none."""
+        if quick and self.quick is None:
+            raise ValueError(f"{self.study} has no short form")
+        return self.quick if quick and self.quick else self.study
 
 
 STUDIES = (
     # Five loads of each point, as the original: two hours. A second run of another day makes ten of them.
     RepeatedStudy("spdy-2012", ("--trials", "5"), "spdy-2012-quick", ("--trials", "1")),
+    RepeatedStudy("second-host-2012", (), figures=()),
+    RepeatedStudy("factors-2012", ("--trials", "5"), figures=()),
     RepeatedStudy(
         "requests-2012",
         ("--only", "engine=wrk", "--only", "page=noise-200", "--only", "protocol=http1"),
