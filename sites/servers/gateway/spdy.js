@@ -9,6 +9,7 @@ const VERSION = 3 // 3.1 differs by a window for the whole connection, which QtW
 
 /** Serve a connection. `begin({ method, target, host, upgrade })` starts an exchange. */
 function serveSpdy (socket, begin, settings) {
+  sendTogether(socket)
   const connection = transport.connection.create(socket, {
     protocol: 'spdy',
     isServer: true,
@@ -22,6 +23,21 @@ function serveSpdy (socket, begin, settings) {
   connection.on('error', () => socket.destroy()) // what comes is not SPDY, or the socket has gone
   connection.on('stream', (stream) => serveStream(stream, begin))
   connection.start(VERSION)
+}
+
+/**
+ * What is written in one turn of the event loop leaves in one piece, as Node's HTTP/1.1 sends head and body. The library by
+ * itself sends each frame in packets of its own: small ones then fill an initial window that one answer would have fitted.
+ */
+function sendTogether (socket) {
+  const write = socket.write
+  socket.write = (...words) => {
+    if (!socket.writableCorked) {
+      socket.cork()
+      setImmediate(() => socket.uncork())
+    }
+    return write.apply(socket, words)
+  }
 }
 
 /**
