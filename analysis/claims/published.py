@@ -16,7 +16,7 @@ A value with no reference, as a number of bytes, has no direction: it is reprodu
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -103,15 +103,20 @@ def judged(published: PublishedClaim, row: ClaimRow) -> PublishedRow:
 
 
 def overall(rows: Sequence[PublishedRow]) -> dict[str, PublishedVerdict]:
-    """One verdict per claim, by its name: the worst of its settings, of those that can be compared where some can."""
+    """One verdict per claim, by its name."""
+    return worst((row.published.name, row.verdict) for row in rows)
+
+
+def worst(places: Iterable[tuple[str, PublishedVerdict]]) -> dict[str, PublishedVerdict]:
+    """Of verdicts by name the worst of each name, of those places that can be compared where some can."""
     order = list(PublishedVerdict)
     found: dict[str, PublishedVerdict] = {}
-    for row in rows:
-        before = found.get(row.published.name)
+    for name, verdict in places:
+        before = found.get(name)
         if before is None or before is PublishedVerdict.NOT_COMPARABLE:
-            found[row.published.name] = row.verdict
-        elif row.verdict is not PublishedVerdict.NOT_COMPARABLE:
-            found[row.published.name] = max(before, row.verdict, key=order.index)
+            found[name] = verdict
+        elif verdict is not PublishedVerdict.NOT_COMPARABLE:
+            found[name] = max(before, verdict, key=order.index)
     return found
 
 

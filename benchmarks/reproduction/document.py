@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from analysis.claims.published import PublishedVerdict, worst
 
 ROW = "row"
 NOT_YET = "Not measured yet."
 SHORT = "-quick"
 OF_SHORT = "Of the short form (`{}`), which has too few trials for a verdict:\n\n"
 NONE_SUCH = "None."
-VERDICTS = ("reproduced", "same direction", "not reproduced", "not known yet", "not comparable")
+VERDICTS = tuple(PublishedVerdict)
 _CELL = re.compile(
     r"\[(?P<shown>[^\[\]]*)\]\((?P<file>reproduction/[\w.-]+\.csv)#(?P<row>[^)\s]+)\.(?P<column>\w+)\)"
 )
@@ -135,15 +136,30 @@ def _verdicts(studies: str, folder: Path) -> str:
     for study in map(str.strip, studies.split(",")):
         found = _of_study(study, "published", folder)
         if found is None:
-            rows.append([f"`{study}`", NOT_YET, *[""] * len(VERDICTS)])
+            rows.append([f"`{study}`", NOT_YET, *[""] * (1 + len(VERDICTS))])
             continue
-        claims = list(read(found[0]).values())
-        counts = Counter(row["verdict"] for row in claims)
-        if counts.keys() - set(VERDICTS):
-            raise NotInTheDataError(f"{found[0].name} has a verdict that is none of {', '.join(VERDICTS)}")
-        name = f"`{found[0].name.removesuffix('.published.csv')}`"
-        rows.append([name, str(len(claims)), *(str(counts[verdict]) for verdict in VERDICTS)])
-    return _written(["study", "claims at a place", *VERDICTS], rows)
+        path, _ = found
+        name = path.name.removesuffix(".published.csv")
+        rows += [[f"`{name}`", counted, *counts] for counted, counts in _counts(path)]
+    return _written(["study", "counted", "in all", *VERDICTS], rows)
+
+
+def _counts(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """What is counted of a study, and how much of it there is: in all, and with each verdict."""
+    places = list(read(path).values())
+    if {row["verdict"] for row in places} - set(VERDICTS):
+        raise NotInTheDataError(f"{path.name} has a verdict that is none of {', '.join(VERDICTS)}")
+    told: dict[str, list[str]] = {
+        "claims, each by its worst place": list(
+            worst((row["claim"], PublishedVerdict(row["verdict"])) for row in places).values()
+        )
+    }
+    for row in places:
+        told.setdefault(f"places, `{row['metric']}`" if row["metric"] else "places", []).append(
+            row["verdict"]
+        )
+    for counted, verdicts in told.items():
+        yield counted, [str(len(verdicts)), *(str(verdicts.count(verdict)) for verdict in VERDICTS)]
 
 
 MAKERS: Mapping[str, Callable[[str, Path], str]] = {

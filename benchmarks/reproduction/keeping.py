@@ -34,7 +34,7 @@ BY_RUN = "published-by-run"
 KEPT: Mapping[str, tuple[str, ...]] = {
     "published": (
         *("claim", "text", "stands", "where", "metric", "published", "here", "low", "high", "interval"),
-        *("n", "verdict", "reason"),
+        *("n", "verdict", "reason", "differs"),
     ),
     BY_RUN: ("claim", "where", "run", "n", "here", "low", "high", "interval", "verdict"),
     "claims": (
@@ -97,17 +97,22 @@ def in_short(published: pd.DataFrame) -> pd.DataFrame:
                 ROW: slug(str(claim)),
                 "text": places["text"].iloc[0],
                 "stands": places["stands"].iloc[0],
-                "published": _range(
-                    text(places["published_low"].iloc[0]), text(places["published_high"].iloc[0])
-                ),
+                "published": _published(places.iloc[0]),
                 "here": _ends(places["here"]),
                 "n": _ends(places["n"]),
                 "verdict": str(verdicts.index[0])
                 if len(verdicts) == 1
                 else ", ".join(f"{verdict} {count}" for verdict, count in verdicts.items()),
+                "differs": text(places["differs"].iloc[0]),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _published(place: pd.Series[Any]) -> str:
+    """`1222000, within 5 %`: what was published, and how far off ours may be."""
+    told = _range(text(place["published_low"]), text(place["published_high"]))
+    return f"{told}, within {100 * place['tolerance']:g} %" if place["tolerance"] > 0 else told
 
 
 def runs_differ(by_run: pd.DataFrame) -> pd.DataFrame:

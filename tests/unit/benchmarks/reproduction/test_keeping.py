@@ -81,6 +81,8 @@ def test_published_values_and_figures_are_kept(tmp_path: Path) -> None:
         "where": ["20 ms", "100 ms", None],
         "published_low": [0.9, 0.6, None],
         "published_high": [1.1, 0.6, 1.0],
+        "tolerance": [0.05, 0.05, 0.0],
+        "differs": ["the server"] * 2 + [None],
         "here": [1.0123456, 0.61, 0.5],
         "low": [0.99, 0.6, None],
         "high": [1.03, 0.62, None],
@@ -107,10 +109,11 @@ def test_published_values_and_figures_are_kept(tmp_path: Path) -> None:
             "row": "a",
             "text": "as fast",
             "stands": "figure 1",
-            "published": "0.900 to 1.100",
+            "published": "0.900 to 1.100, within 5 %",
             "here": "0.610 to 1.012",
             "n": "5 to 6",
             "verdict": "reproduced 1, not reproduced 1",
+            "differs": "the server",
         },
         {
             "row": "b",
@@ -120,6 +123,7 @@ def test_published_values_and_figures_are_kept(tmp_path: Path) -> None:
             "here": "0.500",
             "n": "0",
             "verdict": "reproduced",
+            "differs": "",
         },
     ]
     assert [*found["published"]["row"]] == ["a-20-ms", "a-100-ms", "b"]
