@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
+from harness.capacity.ratewindow import data_packets
 from harness.model.protocol import Protocol
 from harness.model.serversettings import GatewaySettings
 from harness.system.command import Command
@@ -201,6 +202,26 @@ def test_the_log_proves_spdy(seen: Seen, protocol: Protocol) -> None:
         # A line is written when its last frame is handed on: some kilobytes of the last lines are then on their way.
         whole = sum(len(body(number)) for number in range(OBJECTS))
         assert sum(request.bytes_sent or 0 for request in log) > whole - 65536
+
+
+def packets_of_an_answer() -> tuple[int, int]:
+    """How many packets with data an object costs by SPDY without TLS: one of two frames, and one of none."""
+    sites = {scheme: materialise(site_of(recording()), scheme) for scheme in ("http", "https")}
+    authority = Authority.create(WORKSPACE / "authority")
+    with served("spdy-gateway", sites, (Protocol.SPDY_PLAIN,), authority, "1.2") as (made, _, (service,)):
+        counts = []
+        for target in ("/60", "/0"):
+            before = data_packets(made)
+            command = Command.of(node(), CLIENT, service.address, 443, HOSTS[0], "-", LARGE, target)
+            run(command.on(made.path).with_environment(NODE_PATH=str(NODE_MODULES)), timeout_s=20)
+            counts.append(data_packets(made) - before)
+        return counts[0], counts[1]
+
+
+def test_frames_that_are_ready_together_leave_in_one_piece() -> None:
+    of_two_frames, of_none = inside(packets_of_an_answer)
+    assert len(body(60)) > 8192  # more than a frame
+    assert of_two_frames == of_none
 
 
 def test_requests_that_come_while_a_large_answer_waits_to_be_sent_are_answered() -> None:
