@@ -44,15 +44,8 @@ STUDIES = (
     RepeatedStudy(
         "compression-2008",  # the texts and the compression that the original gives figures of: 50 minutes a block
         (
-            *(
-                "--only",
-                "server=apache-2008",
-                "--only",
-                "compression=none",
-                "--only",
-                "compression=gzip-6-dynamic",
-            ),
-            *("--only", "page=text-10k", "--only", "page=text-50k", "--only", "page=text-100k"),
+            *("--only", "server=apache-2008", "--only", "compression=none,gzip-6-dynamic"),
+            *("--only", "page=text-10k,text-50k,text-100k"),
         ),
         "compression-2008-quick",
         ("--trials", "1", "--only", "page=text-50k"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness.cli.plaintext import say
 from harness.errors import StudyError
+from harness.input.shown import shown
 from harness.model.dimensions import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_workload
 from harness.model.kind import Kind
 from harness.model.link import Link
@@ -122,14 +124,22 @@ def _only_of_one(study: Study, choice: str, key: str, value: str) -> Study:
         raise StudyError(
             f"--only {choice}: the key must be one of {', '.join((*lists, SET, 'factor', 'figure'))}"
         )
-    names = [item.name if isinstance(item, Link) else str(item) for item in lists[key]]
-    if value not in names:
-        raise StudyError(f"--only {choice}: the study has no such {key}; it has: {', '.join(names)}")
-    chosen = lists[key][names.index(value)]
-    if key == "server":
-        return _at_server(study, chosen)
-    kept: dict[str, Any] = {f"{key}s": (chosen,)}
+    named = {item.name if isinstance(item, Link) else str(item): item for item in lists[key]}
+    if key == "server" and value in named:
+        return _at_server(study, named[value])
+    wanted = _named(value, named, choice, key)
+    kept: dict[str, Any] = {f"{key}s": tuple(item for name, item in named.items() if name in wanted)}
     return replace(study, **kept)
+
+
+def _named(value: str, there: Collection[str], choice: str, key: str) -> Collection[str]:
+    """The names that a choice means: one, or several with commas. StudyError for one that the study lacks."""
+    wanted = [value] if value in there or key == "server" else value.split(",")
+    lacks = [name for name in wanted if name not in there]
+    if lacks:
+        such = f"such {key}" if len(wanted) == 1 else f"{key} {shown(lacks[0])}"
+        raise StudyError(f"--only {choice}: the study has no {such}; it has: {', '.join(there)}")
+    return wanted
 
 
 def _of_set(study: Study, choice: str, name: str) -> Study:
@@ -156,10 +166,9 @@ def _at_server(study: Study, server: NamedServer) -> Study:
 
 def _only_workload(study: Study, choice: str, key: str, value: str) -> Study:
     """The workloads that have this value of a dimension of the kind."""
-    values = {str(of_workload(each)[key]): each for each in study.workloads}
-    kept = tuple(each for each in study.workloads if str(of_workload(each)[key]) == value)
-    if not kept:
-        raise StudyError(f"--only {choice}: the study has no such {key}; it has: {', '.join(values)}")
+    values = [str(of_workload(each)[key]) for each in study.workloads]
+    wanted = _named(value, dict.fromkeys(values), choice, key)
+    kept = tuple(each for each, has in zip(study.workloads, values, strict=True) if has in wanted)
     return replace(study, workloads=kept)
 
 

@@ -26,8 +26,9 @@ def add_study(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         default=[],
         help="keep the conditions with page=, variant=, compression=, protocol=, link=, engine=, driver=, server=, "
-        "cpu_slowdown= or cache= this value, of crowds and closed loops also users=, connections= or depth=; figure= "
-        "those that a figure of the study needs (may be repeated)",
+        "cpu_slowdown= or cache= this value, or one of several with commas (one server at a time); of crowds and "
+        "closed loops also users=, connections= or depth=; figure= those that a figure of the study needs (may be "
+        "repeated: all of them must be so)",
     )
 
 

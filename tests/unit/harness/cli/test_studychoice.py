@@ -47,6 +47,21 @@ def test_a_server_that_the_study_lacks_is_named_with_those_it_has(tmp_path: Path
         chosen(options(tmp_path, "server=nginx"))
 
 
+def test_only_several_values_of_a_key(tmp_path: Path) -> None:
+    _, _, whole = chosen(options(tmp_path))
+    _, noted, kept = chosen(options(tmp_path, "server=apache", "compression=none,brotli-5-dynamic"))
+    assert kept.conditions == tuple(each for each in whole.conditions if each.server == "apache")
+    assert noted.endswith("# run with --only compression=none,brotli-5-dynamic\n")
+    _, _, kept = chosen(options(tmp_path, "protocol=h2,h3", "protocol=h3"))
+    assert kept.protocols == ("h3",)
+    with pytest.raises(
+        StudyError, match="--only protocol=h2,h4: the study has no protocol 'h4'; it has: h2, h3"
+    ):
+        chosen(options(tmp_path, "protocol=h2,h4"))
+    with pytest.raises(StudyError, match="no such server; it has: apache, caddy"):
+        chosen(options(tmp_path, "server=apache,caddy"))
+
+
 def test_the_plan_shows_server_and_load_of_a_crowd(tmp_path: Path) -> None:
     _, _, study = chosen(options(tmp_path, "server=apache"))
     head, *rows = conditions_table(study)
