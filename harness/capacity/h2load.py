@@ -144,10 +144,10 @@ def under_way(logged: Sequence[Logged]) -> float | None:
     began in that time, so that it is at most one for each connection that has no other under way. None of no time.
     """
     ends = [each.start_us + each.taken_us for each in logged]
-    if not ends or min(ends) == max(ends):
+    first, last = min(ends, default=0), max(ends, default=0)
+    if first == last:
         return None
-    began = sum(each.taken_us for each in logged if each.start_us >= min(ends))
-    return began / (max(ends) - min(ends))
+    return sum(each.taken_us for each in logged if each.start_us >= first) / (last - first)
 
 
 H2LOAD = RateTool("h2load", command, read, lambda: version_line("h2load", "--version"), COUNTS_FROM, few=few)
