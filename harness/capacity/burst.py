@@ -1,4 +1,4 @@
-"""Whether a tool sends requests without waiting for answers: a few are asked for before the trial, and packets counted.
+"""Whether a tool sends requests without waiting for answers: two are asked for before the trial, and packets counted.
 
 Of a tool that sends a request as soon as one is answered, the packets of a long run tell nothing where the server
 answers one by one: every answer lets one request go, however many are under way. But the first requests of a connection
@@ -14,6 +14,8 @@ from harness.capacity.ratetool import PATIENCE_S, RateTool
 from harness.capacity.ratewindow import data_packets
 from harness.system.netns import Host
 from harness.system.program import run
+
+REQUESTS = 2  # the fewest that tell: on a slow link more of a large file would take long
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,16 @@ class Burst:
 
 
 def burst(tool: RateTool, loop: ClosedLoop, host: Host) -> Burst | None:
-    """As many requests as the loop has under way on a connection; None where that proves nothing, or is not needed.
+    """Of two requests on a connection; None where that proves nothing, or is not needed.
 
     TestbedFailed when the tool fails or does not end.
     """
     if tool.few is None or loop.depth == 1 or loop.protocol.wire != "http/1.1":
         return None
     packets = []
-    for depth in (loop.depth, 1):
+    for depth in (REQUESTS, 1):
         before = data_packets(host)
-        command = tool.few(replace(loop, connections=1, threads=1, depth=depth), loop.depth)
+        command = tool.few(replace(loop, connections=1, threads=1, depth=depth), REQUESTS)
         run(command.on(host.path), timeout_s=PATIENCE_S)
         packets.append(data_packets(host) - before)
-    return Burst(loop.depth, *packets)
+    return Burst(REQUESTS, *packets)
