@@ -29,7 +29,7 @@ PAPER, REFERENCES = "paper.tex", "references.bib"
 MOST_ROWS = 40  # of a table on a page; the CSV has all
 WRAPPED = "5cm"
 # By the section of the paper; all others stand among the results.
-ANSWERS = ("published", "claims", "equal-baselines", "published-by-run", "claims-by-run")
+ANSWERS = ("published", "claims", "equal-baselines", "published-by-page", "published-by-run", "claims-by-run")
 OF_METHODS = ("calibration", "attempts", "exclusions", "claims-of-all", "loads-that-differ")
 
 

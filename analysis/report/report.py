@@ -36,7 +36,7 @@ TEMPLATE = "report.html.j2"
 MOST_ROWS = 30  # of a table that is not folded
 # Tables that have a place of their own in the page.
 PLACED = (
-    *("published", "published-by-run"),
+    *("published", "published-by-page", "published-by-run"),
     *("claims", "equal-baselines", "claims-by-run", "claims-of-all", "attempts", "exclusions", "calibration"),
     "factors",
     *("comparisons", "effects", "compressions", "loads-that-differ"),

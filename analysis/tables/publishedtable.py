@@ -1,4 +1,4 @@
-"""The tables of what others published: each claim beside our estimate, with a verdict and its figure, and by run."""
+"""The tables of what others published: each claim beside our estimate, with its verdict and figure; by page; by run."""
 
 from __future__ import annotations
 
@@ -40,6 +40,44 @@ def published(results: Results) -> Table | None:
         head=("Claim", "Stands in", "Where", "Published", "Here", "n", "Verdict", "Figure", "Differs here"),
         rows=tuple(_row(row, shown) for row in rows),
         keys=3,
+    )
+
+
+def published_by_page(results: Results) -> Table | None:
+    """What each page says of a published ratio over several of them; None where no claim is over several.
+
+    A page alone has no verdict: what was published is about all of them.
+    """
+    parts = [
+        (row, page, seen)
+        for row in results.published
+        if row.row is not None and len(row.row.by_page) > 1
+        for page, seen in row.row.by_page
+    ]
+    if not parts:
+        return None
+    return Table(
+        name="published-by-page",
+        title="Published and here, page by page",
+        note="Subject / reference [95 % interval] of each page alone, of the claims that are over several.",
+        data=pd.DataFrame(
+            {"claim": row.published.name, "where": _where(row), "page": page, "n": seen.n}
+            | {"here": seen.ratio, "low": seen.low, "high": seen.high}
+            for row, page, seen in parts
+        ),
+        head=("Claim", "Where", "Published", "Page", "Here", "n"),
+        rows=tuple(
+            (
+                Shown(row.published.text),
+                Shown(_where(row) or words.DASH),
+                Shown(published_text(row.published)),
+                Shown(page),
+                Shown(value_text(row.published, seen.ratio), span_text(row.published, seen.low, seen.high)),
+                Shown(words.number(seen.n)),
+            )
+            for row, page, seen in parts
+        ),
+        keys=4,
     )
 
 

@@ -26,7 +26,7 @@ from analysis.tables.factortable import factors
 from analysis.tables.figuretables import figure_tables
 from analysis.tables.folding import FoldedColumn, folded, spread
 from analysis.tables.machinetable import machines
-from analysis.tables.publishedtable import published, published_by_run
+from analysis.tables.publishedtable import published, published_by_page, published_by_run
 from analysis.tables.ratetables import rates
 from analysis.tables.ratios import OF_RATIOS
 from analysis.tables.table import MOST_SHOWN, Shown, Table
@@ -257,6 +257,7 @@ ABOUT_CLAIMS: Tables = (
     claims,
     factors,
     equal_baselines,
+    published_by_page,
     published_by_run,
     claims_by_run,
     claims_of_all,

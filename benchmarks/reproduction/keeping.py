@@ -36,6 +36,7 @@ KEPT: Mapping[str, tuple[str, ...]] = {
         *("claim", "text", "stands", "where", "metric", "published", "here", "low", "high", "interval"),
         *("n", "verdict", "reason", "differs"),
     ),
+    "published-by-page": ("claim", "where", "page", "n", "here", "low", "high", "interval"),
     BY_RUN: ("claim", "where", "run", "n", "here", "low", "high", "interval", "verdict"),
     "claims": (
         *("claim", "where", "metric", "ratio", "low", "high", "interval", "half_width", "n", "expected"),
@@ -48,7 +49,7 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "claims-by-run": ("claim", "where", "run", "n", "ratio", "low", "high", "interval"),
 }
 OF_FIGURES = ("series", "n", "value", "low", "high")
-NAMED_BY = ("claim", "factor", "where", "run")
+NAMED_BY = ("claim", "factor", "where", "page", "run")
 PLACES = ("claims-at-a-place", "alike-in-all-runs")
 OF_METHODS = ("Set-up.", "Sample.", "Exclusions.", "Calibration of the links.")
 

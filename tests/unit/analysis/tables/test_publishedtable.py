@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,14 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from analysis.tables.claimtables import MOST_RUNS
-from analysis.tables.publishedtable import published, published_by_run, published_text, summary, value_text
+from analysis.tables.publishedtable import (
+    published,
+    published_by_page,
+    published_by_run,
+    published_text,
+    summary,
+    value_text,
+)
 from harness.model.claim import Claim
 from harness.model.figure import FigureKind, FigureSeries, StudyFigure
 from harness.model.published import Publication, PublishedClaim
@@ -140,6 +148,24 @@ def test_two_runs_of_a_study_have_one_table(tmp_path: Path) -> None:
     assert seen is not None
     assert seen.comparison is not None
     assert seen.comparison.n == 10
+
+
+@pytest.mark.thorough
+def test_each_page_of_a_claim_over_several_stands_alone(tmp_path: Path) -> None:
+    run = replace(MADE, pages=("dummy-2012", "news-mobile"), figures=()).write(tmp_path / "run")
+    both = evaluate([load(run)])
+    table = published_by_page(both)
+    assert table is not None
+    assert list(zip(*(table.data[column] for column in ("claim", "page", "n")), strict=True)) == [
+        ("half", "dummy-2012", 5),
+        ("half", "news-mobile", 5),
+    ]
+    assert (table.data["low"] < table.data["here"]).all()
+    of_both = both.published[0].interval
+    assert of_both is not None
+    assert of_both[0] == pytest.approx(math.exp(table.data["here"].map(math.log).mean()))
+    assert published_by_page(evaluate([load(MADE.write(tmp_path / "alone"))])) is None
+    assert 'id="table-published-by-page"' in build([run], tmp_path / "out").path.read_text()
 
 
 @pytest.mark.thorough
