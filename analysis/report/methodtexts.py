@@ -154,19 +154,25 @@ def exclusions(results: Results) -> str:
 
 
 def calibration(results: Results) -> str:
-    """How far measured links were from configured ones, at most."""
+    """How far measured links were from configured ones, at most, and how often a link had to be measured again."""
     readings = [reading for run in results.runs for reading in run.calibration]
     if not readings:
         return "The runs hold no reading of their links."
-    apart = _apart(readings, "rtt_ms", relative=False)
+    within = [reading for reading in readings if reading.get("ok") is not False]
+    apart = _apart(within, "rtt_ms", relative=False)
     said = [f"the round-trip time was off by at most {words.number(max(apart), 2)} ms"] if apart else []
-    rates = [each for key in RATES for each in _apart(readings, key, relative=True)]
+    rates = [each for key in RATES for each in _apart(within, key, relative=True)]
     said += [f"the rate by at most {words.number(100 * max(rates), 2)} %"] if rates else []
     links = words.count(len({str(_mapping(each.get("link")).get("name")) for each in readings}), "link")
-    wrong = sum(reading.get("ok") is False for reading in readings)
+    outside = len(readings) - len(within)
+    again = (
+        f" {words.count(outside, 'other reading')} outside the tolerance: trials begin only after one within it."
+        if outside
+        else ""
+    )
     return (
-        f"{words.count(len(readings), 'reading')} of {links}, taken through the emulator before the first trial of "
-        f"each call{': ' if said else ''}{words.listed(said)}. {wrong or 'None'} was outside the tolerance."
+        f"{words.count(len(within), 'reading')} of {links} within the tolerance, taken through the emulator before the "
+        f"first trial of each call{': ' if said else ''}{words.listed(said)}.{again}"
     )
 
 

@@ -152,6 +152,18 @@ def test_the_methods_tell_versions_seeds_n_exclusions_and_calibration(tmp_path: 
     assert "paired t test" in said["Comparisons"]
 
 
+def test_a_reading_that_was_off_is_told_apart_from_those_that_trials_follow(tmp_path: Path) -> None:
+    run = RUN.write(tmp_path / "run")
+    readings = run / "calibration.jsonl"
+    off = json.loads(readings.read_text().splitlines()[0]) | {"ok": False}
+    off["rtt_ms"]["measured"] += 35.9
+    readings.write_text(f"{json.dumps(off)}\n{readings.read_text()}")
+    said = {each.head: each.text for each in method_texts(evaluate([load(run)]))}["Calibration of the links."]
+    assert said.startswith("2 readings of 2 links within the tolerance")
+    assert "the round-trip time was off by at most 0.06 ms" in said
+    assert "1 other reading outside the tolerance: trials begin only after one within it." in said
+
+
 def test_the_bibliography_names_coldload_in_its_version(tmp_path: Path) -> None:
     run = RUN.write(tmp_path / "run")
     environment = json.loads((run / "environment.json").read_text()) | {"coldload": "1.2.3"}
