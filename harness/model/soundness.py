@@ -22,6 +22,9 @@ LOAD_MS: Keys = ("plt_ms",)
 DURATION_S: Keys = ("duration_s",)
 LIMITED_BY: Keys = ("limited_by",)
 FOREIGN_CPU: Keys = ("foreign_cpu_share",)
+IDLE_CPU: Keys = ("cpu_idle_share",)
+
+SERVER_CPU = "server-cpu"  # a value of `limited_by`
 
 OUTCOMES = [outcome.value for outcome in Outcome]
 MEANINGS: Mapping[Outcome, str] = {
@@ -104,10 +107,19 @@ def without(metric: str, name: str, meaning: str) -> Reason:
     return Reason(name, meaning, ((metric,),), lambda found: (_number(found) or 0) <= 0)
 
 
+def _taken_from_the_server(foreign: object, idle: object, limit: object) -> bool:
+    """Others had much of the cores' time, and the server under load could have used it."""
+    if not Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT).exceeded(_number(foreign), None):
+        return False
+    left = _number(idle)
+    return left is None or left < IDLE_LIMIT or limit == SERVER_CPU
+
+
 # What the limits do to undisturbed and to disturbed loads: docs/results.md, "Late packets" and "Busy cores".
 STALLED_LIMIT = 0.03
 FOREIGN_CPU_LIMIT = 0.1
 WAITING_LIMIT = 0.1
+IDLE_LIMIT = 0.3  # of a server under load: "A busy machine under a crowd"
 # Where the better evidence is missing.
 LATE_P99_LIMIT_US = 1000
 FOREIGN_CPU_ALONE_LIMIT = 0.25
@@ -150,16 +162,18 @@ OF_LOADS: tuple[Reason, ...] = (
         instead=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
     ),
 )
-# A server under load is measured by the CPU time that it gets: what others had of that is missing at once.
+# A server under load is measured by the CPU time that it gets: what others had of that is missing as soon as CPU is
+# scarce. A closed loop does not tell what was idle: it leaves nothing.
 OF_CAPACITY: tuple[Reason, ...] = (
     saturated("generator", "generator-cpu"),
     saturated("emulator", "emulator"),
     *(late(way, "trial", DURATION_S, unit=1e-6) for way in ("down", "up")),
     Reason(
         "busy-machine",
-        f"others had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores",
-        (FOREIGN_CPU,),
-        lambda share: Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT).exceeded(_number(share), None),
+        f"others had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores, and the server ran out of them or less "
+        f"than {IDLE_LIMIT:.0%} was idle at some time",
+        (FOREIGN_CPU, IDLE_CPU, LIMITED_BY),
+        _taken_from_the_server,
         machine=True,
     ),
 )

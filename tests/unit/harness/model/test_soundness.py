@@ -11,6 +11,7 @@ from harness.model.kind import Kind
 from harness.model.soundness import (
     FOREIGN_CPU_ALONE_LIMIT,
     FOREIGN_CPU_LIMIT,
+    IDLE_LIMIT,
     MACHINE,
     MEANINGS,
     STALLED_LIMIT,
@@ -124,6 +125,14 @@ def test_a_server_under_load_counts_unless_what_loads_it_was_the_limit(trial: di
 def test_a_server_under_load_needs_the_whole_machine(trial: dict[str, Any]) -> None:
     assert unsound({**trial, "foreign_cpu_share": FOREIGN_CPU_LIMIT}) is None
     assert unsound({**trial, "foreign_cpu_share": FOREIGN_CPU_LIMIT + 0.01}) == "busy-machine"
+
+
+def test_what_others_had_of_idle_cores_is_taken_from_nobody() -> None:
+    busy = {**CROWD, "foreign_cpu_share": FOREIGN_CPU_LIMIT + 0.01}
+    assert unsound({**busy, "cpu_idle_share": IDLE_LIMIT, "limited_by": "nothing"}) is None
+    assert unsound({**busy, "cpu_idle_share": IDLE_LIMIT, "limited_by": "workers"}) is None
+    assert unsound({**busy, "cpu_idle_share": IDLE_LIMIT - 0.01, "limited_by": "nothing"}) == "busy-machine"
+    assert unsound({**busy, "cpu_idle_share": IDLE_LIMIT, "limited_by": "server-cpu"}) == "busy-machine"
 
 
 @pytest.mark.parametrize("way", Way)

@@ -1,0 +1,105 @@
+"""What a busy program beside a crowd does to its figures, where CPU is left and where it ran out.
+
+    .venv/bin/python -m benchmarks.crowddisturbance --out FILE [--blocks 5]
+    .venv/bin/python -m benchmarks.crowddisturbance --from FILE
+
+Two crowds load text that Apache compresses as it sends: one leaves half of the CPU idle, the other fills the server's
+core. Beside each runs nothing, or a program that wants a core for half of the time, or all of it. The six take turns
+in blocks, in random order. Each figure is held against that of the undisturbed crowd of its block. The limit of
+`busy-machine` for a server under load follows from them (harness/model/soundness.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.disturbance import UNDISTURBED, Disturbance, Keeper, steady
+from harness.testbed.environment import describe_machine
+
+CROWDS = {"CPU left": ("text-50k", 80), "CPU ran out": ("text-100k", 160)}
+DISTURBANCES = (UNDISTURBED, steady(0.5), steady(1))
+HOW = "--compression gzip-6-dynamic --server apache --determinism false --think 1s --down-mbps 5 --rtt-ms 10"
+EVIDENCE = ("foreign_cpu_share", "cpu_idle_share")
+FIGURES = ("pages_per_s", "page_ms", "server_cpu_ms_per_page", "bytes_down_per_page")
+SECONDS = 20
+
+
+def measure(blocks: int) -> Iterator[dict[str, Any]]:
+    """A row for each crowd and disturbance of each block."""
+    keeper = Keeper()
+    try:
+        for block in range(1, blocks + 1):
+            turns = [(crowd, disturbance) for crowd in CROWDS for disturbance in DISTURBANCES]
+            random.Random(block).shuffle(turns)  # noqa: S311  # an order, no secret
+            for crowd, disturbance in turns:
+                keeper.run(disturbance)
+                record = seen(*CROWDS[crowd])
+                keeper.run(UNDISTURBED)
+                yield {"block": block, "crowd": crowd, "beside": disturbance.name, "record": record}
+    finally:
+        keeper.close()
+
+
+def seen(page: str, users: int) -> dict[str, Any]:
+    """The record of one crowd."""
+    program = [sys.executable, "-m", "harness.cli", "crowd", page, "--users", str(users)]
+    words = [*program, "--for", f"{SECONDS}s", *HOW.split(), "--json"]
+    ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    record: dict[str, Any] = json.loads(ended.stdout)
+    return record
+
+
+def report(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """A table: of the evidence the median, of each figure the median ratio to the undisturbed one of its block."""
+    yield f"| crowd | beside it | n | {' | '.join(EVIDENCE)} | limited by | {' | '.join(FIGURES)} |"
+    yield "| --- | --- |" + " ---: |" * (1 + len(EVIDENCE)) + " --- |" + " ---: |" * len(FIGURES)
+    calm = {(row["block"], row["crowd"]): row["record"] for row in rows if row["beside"] == UNDISTURBED.name}
+    for crowd in CROWDS:
+        for disturbance in DISTURBANCES:
+            its = [row for row in rows if (row["crowd"], row["beside"]) == (crowd, disturbance.name)]
+            if its:
+                yield _line(crowd, disturbance, its, [calm[row["block"], crowd] for row in its])
+
+
+def _line(
+    crowd: str, disturbance: Disturbance, rows: list[dict[str, Any]], calm: list[dict[str, Any]]
+) -> str:
+    records = [row["record"] for row in rows]
+    evidence = [f"{statistics.median(each[key] for each in records):.2f}" for key in EVIDENCE]
+    limits = ", ".join(sorted({each["limited_by"] for each in records}))
+    figures = []
+    for key in FIGURES:
+        ratios = [each[key] / other[key] for each, other in zip(records, calm, strict=True)]
+        figures.append(f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
+    return f"| {' | '.join([crowd, disturbance.name, str(len(rows)), *evidence, limits, *figures])} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    file = parser.add_mutually_exclusive_group(required=True)
+    file.add_argument("--out", type=Path, help="measure, and add the records to this file")
+    file.add_argument("--from", dest="read", type=Path, help="measure nothing, evaluate this file")
+    parser.add_argument("--blocks", type=int, default=5)
+    given = parser.parse_args()
+    if given.out:
+        machine = describe_machine()
+        print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
+        with given.out.open("a") as out:
+            for row in measure(given.blocks):
+                print(json.dumps(row), file=out, flush=True)
+    with (given.out or given.read).open() as lines:
+        rows = [json.loads(line) for line in lines]
+    print(*report(rows), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
