@@ -279,8 +279,11 @@ def _missing(asked: _Asked, measured: Measured) -> tuple[str, ...]:
     """Which conditions have no trial that counts, and why; the pages where several were asked for."""
     if not measured.observed(asked.claim.metric):
         return (f"{asked.claim.metric} was not observed in any trial",)
+    blocks = measured.blocks(asked.claim.metric)
     cells = dict.fromkeys(cell for pair in asked.pairs for cell in pair if cell in measured.missing)
-    return tuple(measured.missing[cell] for cell in cells if cell is not None)
+    return tuple(
+        measured.missing[cell] for cell in cells if cell is not None and not blocks.values(cell).size
+    )
 
 
 def _verdict(asked: _Asked, judgement: Judgement, holds: float, fails: float) -> ClaimVerdict:

@@ -159,7 +159,7 @@ def evaluate(
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
     certainty = Certainty(margin, looked=any(run.plan.looks for run in runs))
     conditions = cells[[*condition, "cell"]]
-    measured = Measured(conditions, sifted.kept, certainty, _missing(cells, panel, sifted))
+    measured = Measured(conditions, sifted.by_metric, certainty, _missing(cells, panel, sifted))
     pairs = twins(every, condition, measured.blocks(metric), certainty)
     explored = explore(cells, panel, names, sifted.kept, measured.blocks(metric), certainty)
     dimensions = dictionaries(cells[list(condition)])
@@ -173,7 +173,7 @@ def evaluate(
     publications = publications_of(runs)
 
     def held_against(trials: pd.DataFrame) -> tuple[PublishedRow, ...]:
-        return repeated(publications, conditions, trials, lambda: _buckets(runs, trials), certainty)
+        return repeated(publications, conditions, trials, lambda: _buckets(runs, sifted.kept), certainty)
 
     all_of_them = Measured(conditions, records[records[metric] > 0], certainty)
     return Results(
@@ -199,13 +199,17 @@ def evaluate(
         named=not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions, kind))),
         margin=margin,
         publications=publications,
-        published=held_against(sifted.kept),
+        published=held_against(sifted.by_metric),
         published_by_run={
-            name: held_against(sifted.kept[sifted.kept["run"] == name])
+            name: held_against(sifted.by_metric[sifted.by_metric["run"] == name])
             for name in (run_names(runs) if len(runs) > 1 and publications else ())
         },
         figures=points_of(
-            _figures_of(runs), measured.conditions, list(measured.numbers.values()), sifted.kept, certainty
+            _figures_of(runs),
+            measured.conditions,
+            list(measured.numbers.values()),
+            sifted.by_metric,
+            certainty,
         ),
     )
 

@@ -8,13 +8,14 @@ from typing import Any
 import pandas as pd
 
 from analysis.evaluation.results import Results
-from analysis.labels import engines, protocols, words
+from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import NO_LINK, is_linked
 from analysis.report import facts
 from analysis.report.kindtexts import TEXTS
 from analysis.report.statisticstexts import Paragraph, statistics_texts
 from harness.model.dimensions import CACHE, CPU_SLOWDOWN, USUAL
 from harness.model.kind import Kind
+from harness.model.metrics import metrics_of
 
 WARM = (
     "With a warm cache the page has been loaded once before, untimed: its trial begins with what that load left in the "
@@ -149,7 +150,20 @@ def exclusions(results: Results) -> str:
         return f"None of {len(results.records):,} attempts is left out ({asked} were asked)."
     return (
         f"{sum(counts.values()):,} of {len(results.records):,} attempts are left out by the first of {asked} that "
-        f"applies, none because of its result: {'; '.join(taken)}."
+        f"applies, none because of its result: {'; '.join(taken)}.{_spared(results)}"
+    )
+
+
+def _spared(results: Results) -> str:
+    """What some of the trials without an attempt that counts are in the estimates for."""
+    spared = results.sifted.spared
+    if spared.empty:
+        return ""
+    names = {name for rule in results.sifted.rules for name in rule.spares}
+    told = words.listed([metrics.subject(name) for name in metrics_of(results.kind) if name in names])
+    return (
+        f" Of {words.count(len(spared), 'trial')} without an attempt that counts, the last one is in the estimates "
+        f"that these rules do not touch ({told}), and in no other."
     )
 
 

@@ -7,7 +7,7 @@ that the record of one attempt tells stand in harness/model/soundness.py; rules 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,19 +17,24 @@ import pandas as pd
 from harness.model.dimensions import CACHE
 from harness.model.engine import BROWSERS
 from harness.model.kind import Kind
+from harness.model.metrics import metrics_of
 from harness.model.soundness import Reason, reasons_of
 from harness.outcome import Outcome
 
 
 @dataclass(frozen=True)
 class ExclusionRule:
-    """A reason to leave a trial out. `applies` maps records to one boolean per trial."""
+    """A reason to leave a trial out. `applies` maps records to one boolean per trial, `spares` names the metrics that
+    it does not touch.
+    """
 
     name: str
     meaning: str
     applies: Callable[[pd.DataFrame], pd.Series[bool]]
+    spares: frozenset[str] = frozenset()
 
 
+METRICS = frozenset(name for kind in Kind for name in metrics_of(kind))
 # What is no page any more: of the median of the page's loads, in that variant, in all engines and by all protocols.
 LEAST_OF_THE_PAGE = 0.5
 
@@ -49,8 +54,8 @@ def of_the_attempt(reason: Reason) -> ExclusionRule:
         return pd.Series(told[numbers], index=records.index, dtype=bool)
 
     if len(columns) == 1:
-        return ExclusionRule(reason.name, reason.meaning, applies_to_one)
-    return ExclusionRule(reason.name, reason.meaning, applies)
+        return ExclusionRule(reason.name, reason.meaning, applies_to_one, reason.spares)
+    return ExclusionRule(reason.name, reason.meaning, applies, reason.spares)
 
 
 def _column(records: pd.DataFrame, name: str) -> pd.Series[Any]:
@@ -118,11 +123,21 @@ RULES = rules_of(Kind.LOAD)
 
 @dataclass(frozen=True)
 class Sifted:
-    """All trials, split. `excluded` has the column `excluded_by`; `rules` are those that were asked."""
+    """All trials, split. `excluded` has the column `excluded_by`; `rules` are those that were asked.
+
+    `spared` has the last attempt of each trial of which none is kept and no rule touches all metrics: its other metrics
+    are blank.
+    """
 
     kept: pd.DataFrame
     excluded: pd.DataFrame
     rules: tuple[ExclusionRule, ...]
+    spared: pd.DataFrame
+
+    @property
+    def by_metric(self) -> pd.DataFrame:
+        """What enters the estimate of a metric other than the main one: the trials that have a value in its column."""
+        return pd.concat([self.kept, self.spared]).sort_index() if len(self.spared) else self.kept
 
     def by_rule(self) -> dict[str, int]:
         """Every rule with its count, also when it is 0."""
@@ -141,11 +156,42 @@ class Sifted:
 def sift(records: pd.DataFrame, rules: Sequence[ExclusionRule] = RULES) -> Sifted:
     """Split records into kept and excluded; the first rule that applies names the reason."""
     reason = pd.Series("", index=records.index, dtype="str")
+    touched = {
+        name: pd.Series(False, index=records.index) for name in sorted(_spared_by(rules) & {*records.columns})
+    }
     for rule in rules:
-        reason = reason.mask((reason == "") & rule.applies(records), rule.name)
+        applies = rule.applies(records)
+        reason = reason.mask((reason == "") & applies, rule.name)
+        for name in touched.keys() - rule.spares:
+            touched[name] |= applies
     kept = reason == ""
     return Sifted(
         kept=records[kept],
         excluded=records[~kept].assign(excluded_by=reason[~kept]),
         rules=tuple(rules),
+        spared=_spared(records, kept, touched),
     )
+
+
+def _spared_by(rules: Sequence[ExclusionRule]) -> frozenset[str]:
+    return frozenset[str]().union(*(rule.spares for rule in rules))
+
+
+def _spared(
+    records: pd.DataFrame, kept: pd.Series[bool], touched: Mapping[str, pd.Series[bool]]
+) -> pd.DataFrame:
+    """The last attempt of every trial without one that is kept, with nothing in the metrics that a rule touches."""
+    left = pd.Series(False, index=records.index)
+    for column in touched.values():
+        left |= ~kept & ~column
+    if not left.any():
+        return records[left]
+    trials = [records[name] for name in ("run", "trial")]
+    without = ~kept.groupby(trials).transform("any")
+    found = records[left & without].sort_values("attempt", kind="stable")
+    found = found[~found.duplicated(["run", "trial"], keep="last")].sort_index()
+    blank = {
+        name: found[name].where(~touched[name][found.index]) if name in touched else float("nan")
+        for name in METRICS.intersection(found.columns)
+    }
+    return found.assign(**blank)

@@ -23,7 +23,7 @@ from analysis.claims.published import PublishedVerdict, worst
 ROW = "row"
 NOT_YET = "Not measured yet."
 SHORT = "-quick"
-OF_SHORT = "Of the short form (`{}`), which has too few trials for a verdict:\n\n"
+OF_SHORT = "Of the short form (`{}`), which has fewer trials of a lighter load:\n\n"
 NONE_SUCH = "None."
 VERDICTS = tuple(PublishedVerdict)
 _CELL = re.compile(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.model.kind import Kind
@@ -59,7 +59,8 @@ class Limit:
 class Reason:
     """A reason why an attempt does not count. `applies` takes the values of what it `reads`, None for no value.
 
-    `machine`: the machine was at fault, so that it helps to wait before the next attempt.
+    `machine`: the machine was at fault, so that it helps to wait before the next attempt. `spares`: metrics that are
+    what they are all the same.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Reason:
     reads: tuple[Keys, ...]
     applies: Callable[..., bool]
     machine: bool = False
+    spares: frozenset[str] = frozenset()
 
 
 def ended_as(outcome: Outcome, meaning: str) -> Reason:
@@ -162,6 +164,8 @@ OF_LOADS: tuple[Reason, ...] = (
         instead=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
     ),
 )
+# What a page costs a server does not depend on how many of them there was time for: "A busy machine under a crowd".
+OF_A_PAGE = frozenset({"bytes_down_per_page", "server_cpu_ms_per_page"})
 # A server under load is measured by the CPU time that it gets: what others had of that is missing as soon as CPU is
 # scarce. A closed loop does not tell what was idle: it leaves nothing.
 OF_CAPACITY: tuple[Reason, ...] = (
@@ -182,7 +186,7 @@ _REASONS: Mapping[Kind, tuple[Reason, ...]] = {
     Kind.USERS: (
         *ENDINGS,
         without("pages_per_s", "no-page-rate", "the crowd came to its end, but no page rate was observed"),
-        *OF_CAPACITY,
+        *(replace(reason, spares=OF_A_PAGE) for reason in OF_CAPACITY),
     ),
     Kind.REQUESTS: (
         *ENDINGS,

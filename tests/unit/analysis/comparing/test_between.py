@@ -140,7 +140,7 @@ def made_up(random: np.random.Generator, drift: float, factor: Callable[[dict[st
     ]
     kept = pd.DataFrame(rows, columns=["run", "block", "cell", "plt_ms"])
     names = tuple(name for name in conditions[0] if name != "cell")
-    return Side("made up", names, tuple(conditions), (), Sifted(kept, kept.head(0), ()))
+    return Side("made up", names, tuple(conditions), (), Sifted(kept, kept.head(0), (), kept.head(0)))
 
 
 def shares(drift: float, factor: Callable[[dict[str, Any]], float], pairs: int = 100) -> tuple[float, float]:
