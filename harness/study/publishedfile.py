@@ -4,6 +4,8 @@ A claim is written as those of a study are (`[[claims]]`: subject, reference, wh
 in place of an expectation. One that names a figure of the study keeps to the conditions of that figure. Figures and
 values must be those of the study. Of a shorter form of it (`published = {claims = NAME, short = true}`), claims on what
 it does not have are not comparable; with `ratios_only` nor are values without a reference, as its settings are others.
+Of one with a share of the original's users and server (`scale = 0.25`) numbers of users and workers and rates are that
+share of the published ones.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from harness.model.published import MOST_TOLERATED, MOST_USERS, Publication, Pub
 from harness.study.claimfile import LEAST, MAX_CLAIMS, MAX_RATIO, MOST, ClaimReader, NothingMeasured, narrowed
 from harness.study.selectors import ValueLacking
 
-STUDY_KEYS = ("claims", "short", "ratios_only")
+STUDY_KEYS = ("claims", "short", "ratios_only", "scale")
 FILE_KEYS = ("title", "source", "differs", "claims")
 COMPARED = ("subject", "reference", "where", "metric")
 PUBLISHED_KEYS = (
@@ -34,6 +36,8 @@ PUBLISHED_KEYS = (
     *("at_users", "differs", "not_comparable"),
 )
 AT_USERS = ("page_ms", "pages_per_s", "cpu_idle_share", "workers_busy")  # what each bucket of a crowd has
+SCALED = ("pages_per_s", "users_at_most_pages", "first_error_users", "users_over_3s", "workers_busy")
+LEAST_SCALE = 0.01
 BOUND = re.compile(r"(below|above) (\d{1,15}(?:\.\d{1,9})?)")
 PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
 
@@ -58,6 +62,7 @@ def publication_of(
         kind,
         short=keys.truth(table, "short", default=False),
         ratios_only=keys.truth(table, "ratios_only", default=False),
+        scale=_scale(table, kind),
     )
     try:
         text = tomltext.read_text(path)
@@ -98,6 +103,12 @@ def left_of(
     return publication.with_claims(left)
 
 
+def _scale(table: Mapping[str, Any], kind: Kind) -> float:
+    if "scale" in table and kind is not Kind.USERS:
+        raise StudyError("published: scale goes with studies of users; leave it out")
+    return keys.number(table, "scale", 1.0, LEAST_SCALE, 1.0)
+
+
 def _name(table: Mapping[str, Any], said: Any) -> str:
     if not isinstance(table.get("claims"), str):
         raise StudyError(f'published must name claims, as in "spdy-2012" or "FILE.toml", found {shown(said)}')
@@ -133,7 +144,10 @@ def _read(data: Mapping[str, Any], reader: _PublishedReader) -> Publication:
     return Publication(
         title=keys.text(data, "title"),
         source=keys.text(data, "source"),
-        differs=tuple(keys.text({"differs": each}, "differs") for each in keys.entries(data, "differs", [])),
+        differs=(
+            *reader.size(),
+            *(keys.text({"differs": each}, "differs") for each in keys.entries(data, "differs", [])),
+        ),
         claims=tuple(claims),
     )
 
@@ -147,11 +161,22 @@ class _PublishedReader:
     kind: Kind
     short: bool
     ratios_only: bool
+    scale: float
+
+    def size(self) -> tuple[str, ...]:
+        """How much smaller users and server are."""
+        if self.scale == 1:
+            return ()
+        return (
+            f"Size: {self.scale:g} of the original's users and of its server's workers. Of what was published of these and of "
+            "rates, that share is compared.",
+        )
 
     def claim(self, table: Any) -> PublishedClaim:
         table = keys.table("claims", table, PUBLISHED_KEYS)
         figure, lacking = self._figure(table)
         low, high = _value(table)
+        low, high, scaled = self._scaled(table, low, high)
         reason = keys.text(table, "not_comparable") if "not_comparable" in table else ""
         claim = None
         if any(key in table for key in COMPARED):
@@ -163,6 +188,8 @@ class _PublishedReader:
             if not lacking:
                 claim, lacking = self._compared(table, figure, low, high)
             reason = reason or lacking or self._other_settings(claim)
+        users, fewer = self._at_users(table)
+        differs = keys.text(table, "differs") if "differs" in table else ""
         tolerance = _tolerance(table)
         if tolerance and (low is None or high is None):
             raise StudyError("tolerance goes with a published value or range, not with a bound; leave it out")
@@ -174,9 +201,9 @@ class _PublishedReader:
             low=low,
             high=high,
             tolerance=tolerance,
-            at_users=self._at_users(table),
+            at_users=users,
             figure=figure.name if figure else "",
-            differs=keys.text(table, "differs") if "differs" in table else "",
+            differs="; ".join(filter(None, [scaled, fewer, differs])),
             not_comparable=reason,
         )
 
@@ -256,13 +283,29 @@ class _PublishedReader:
             return ""
         return "this form of the study has other settings, and compares ratios alone"
 
-    def _at_users(self, table: Mapping[str, Any]) -> int | None:
+    def _metric(self, table: Mapping[str, Any]) -> str:
+        return keys.text(table, "metric", main_metric(self.kind))
+
+    def _scaled(
+        self, table: Mapping[str, Any], low: float | None, high: float | None
+    ) -> tuple[float | None, float | None, str]:
+        """The published value for a server of this scale, and that it is one."""
+        if self.scale == 1 or "reference" in table or self._metric(table) not in SCALED:
+            return low, high, ""
+        made = [None if each is None else float(f"{each * self.scale:.12g}") for each in (low, high)]
+        return made[0], made[1], f"{self.scale:g} of the published {_text(table.get('published'))}"
+
+    def _at_users(self, table: Mapping[str, Any]) -> tuple[int | None, str]:
+        """The users at whom a metric is told, and that these are fewer than published."""
         if "at_users" not in table:
-            return None
-        metric = keys.text(table, "metric", main_metric(self.kind))
-        if self.kind is not Kind.USERS or metric not in AT_USERS:
+            return None, ""
+        if self.kind is not Kind.USERS or self._metric(table) not in AT_USERS:
             raise StudyError(f"at_users goes with studies of users and the metrics {', '.join(AT_USERS)}")
-        return int(keys.number(table, "at_users", None, 1, MOST_USERS, whole=True))
+        users = int(keys.number(table, "at_users", None, 1, MOST_USERS, whole=True))
+        if self.scale == 1:
+            return users, ""
+        fewer = max(1, round(users * self.scale))
+        return fewer, f"at {fewer} users in place of {users}"
 
 
 def _value(table: Mapping[str, Any]) -> tuple[float | None, float | None]:
