@@ -168,8 +168,8 @@ class _PublishedReader:
         if self.scale == 1:
             return ()
         return (
-            f"Size: {self.scale:g} of the original's users and of its server's workers. Of what was published of these and of "
-            "rates, that share is compared.",
+            f"Size: {self.scale:g} of the original's users and of its server's workers. Of what was published of these "
+            "and of rates, that share is compared.",
         )
 
     def claim(self, table: Any) -> PublishedClaim:
@@ -293,7 +293,8 @@ class _PublishedReader:
         if self.scale == 1 or "reference" in table or self._metric(table) not in SCALED:
             return low, high, ""
         made = [None if each is None else float(f"{each * self.scale:.12g}") for each in (low, high)]
-        return made[0], made[1], f"{self.scale:g} of the published {_text(table.get('published'))}"
+        told = _text(table.get("published")).replace(" or ", " to ")
+        return made[0], made[1], f"{self.scale:g} of the published {told}"
 
     def _at_users(self, table: Mapping[str, Any]) -> tuple[int | None, str]:
         """The users at whom a metric is told, and that these are fewer than published."""

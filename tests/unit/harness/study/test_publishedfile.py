@@ -12,7 +12,7 @@ from harness.cli.studychoice import chosen
 from harness.errors import StudyError
 from harness.model.published import Publication
 from harness.study.plan import Plan, make_plan
-from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS, shipped_claims
+from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS, STUDY_KEYS, shipped_claims
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 from tests.unit.harness.study.kindstudies import USERS
 
@@ -195,6 +195,63 @@ def test_a_number_of_users_goes_with_crowds(tmp_path: Path) -> None:
     assert claim.at_users == 100
 
 
+OF_USERS = """
+[[claims]]
+name = "{name}"
+text = "Some"
+stands = "results"
+subject = {{protocol = "h2"}}
+metric = "{metric}"
+published = {published}
+"""
+
+
+def of_users(tmp_path: Path, text: str, published: str) -> Publication:
+    study = "published = {published}\n" + USERS.replace("{", "{{").replace("}", "}}")
+    return publication(tmp_path, text, published, study=study)
+
+
+def test_of_a_smaller_server_users_and_rates_are_its_share(tmp_path: Path) -> None:
+    text = (
+        OF_USERS.format(name="rate", metric="pages_per_s", published=16.3)
+        + OF_USERS.format(name="users", metric="users_over_3s", published="[130, 140]")
+        + OF_USERS.format(name="time", metric="page_ms", published=1100)
+        + OF_USERS.format(name="then", metric="page_ms", published=1100)
+        + 'at_users = 100\ndiffers = "TLS"\n'
+        + OF_USERS.format(name="ratio", metric="pages_per_s", published=6)
+        + 'reference = {protocol = "http1"}\n'
+    )
+    made = of_users(tmp_path, text, '{claims = "its.toml", scale = 0.25}')
+    assert made.differs[0].startswith("Size: 0.25 of ")
+    rate, users, time, then, ratio = made.claims
+    assert (rate.low, rate.high, rate.differs) == (4.075, 4.075, "0.25 of the published 16.3")
+    assert rate.claim is not None
+    assert rate.claim.at_most == 4.075
+    assert (users.low, users.high, users.differs) == (32.5, 35, "0.25 of the published 130 to 140")
+    assert (time.low, time.differs) == (1100, "")
+    assert (then.at_users, then.low, then.differs) == (25, 1100, "at 25 users in place of 100; TLS")
+    assert (ratio.low, ratio.differs) == (6, "")
+    whole = of_users(tmp_path, text, '{claims = "its.toml", scale = 1}')
+    assert whole == of_users(tmp_path, text, '"its.toml"')
+    assert (whole.claims[0].low, whole.claims[3].at_users, whole.differs) == (16.3, 100, ())
+
+
+@pytest.mark.parametrize("scale", ["0", "1.5", '"half"'])
+def test_a_size_that_cannot_be_is_one_line(tmp_path: Path, scale: str) -> None:
+    with pytest.raises(StudyError, match="scale"):
+        of_users(
+            tmp_path,
+            OF_USERS.format(name="a", metric="page_ms", published=1),
+            f'{{claims = "its.toml", scale = {scale}}}',
+        )
+
+
+def test_a_size_goes_with_crowds(tmp_path: Path) -> None:
+    assert "scale goes with studies of users" in refused(
+        tmp_path, CLAIM, '{claims = "its.toml", scale = 0.5}'
+    )
+
+
 @pytest.mark.parametrize("name", shipped_claims())
 def test_the_claims_that_ship_are_those_of_a_study_that_ships(name: str) -> None:
     made = read_study(shipped_studies()[name]).published
@@ -202,7 +259,7 @@ def test_the_claims_that_ship_are_those_of_a_study_that_ships(name: str) -> None
     assert len(made.claims) >= 3
 
 
-@pytest.mark.parametrize("key", [*PUBLISHED_KEYS, *FILE_KEYS, "short", "ratios_only"])
+@pytest.mark.parametrize("key", [*PUBLISHED_KEYS, *FILE_KEYS, *STUDY_KEYS])
 def test_every_key_is_documented(key: str) -> None:
     text = (ROOT / "docs" / "methodology.md").read_text()
     table = text.partition("## Published claims")[2].partition("\n## ")[0]
