@@ -5,7 +5,7 @@ in place of an expectation. One that names a figure of the study keeps to the co
 values must be those of the study. Of a shorter form of it (`published = {claims = NAME, short = true}`), claims on what
 it does not have are not comparable; with `ratios_only` nor are values without a reference, as its settings are others.
 Of one with a share of the original's users and server (`scale = 0.25`) numbers of users and workers and rates are that
-share of the published ones.
+share of the published ones. What else differs in such a form stands in its `differs`, beside what differs in all forms.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from harness.model.published import MOST_TOLERATED, MOST_USERS, Publication, Pub
 from harness.study.claimfile import LEAST, MAX_CLAIMS, MAX_RATIO, MOST, ClaimReader, NothingMeasured, narrowed
 from harness.study.selectors import ValueLacking
 
-STUDY_KEYS = ("claims", "short", "ratios_only", "scale")
+STUDY_KEYS = ("claims", "short", "ratios_only", "scale", "differs")
 FILE_KEYS = ("title", "source", "differs", "claims")
 COMPARED = ("subject", "reference", "where", "metric")
 PUBLISHED_KEYS = (
@@ -63,6 +63,7 @@ def publication_of(
         short=keys.truth(table, "short", default=False),
         ratios_only=keys.truth(table, "ratios_only", default=False),
         scale=_scale(table, kind),
+        differs=_differs(table),
     )
     try:
         text = tomltext.read_text(path)
@@ -109,6 +110,11 @@ def _scale(table: Mapping[str, Any], kind: Kind) -> float:
     return keys.number(table, "scale", 1.0, LEAST_SCALE, 1.0)
 
 
+def _differs(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """What differs from the original, a text each."""
+    return tuple(keys.text({"differs": each}, "differs") for each in keys.entries(table, "differs", []))
+
+
 def _name(table: Mapping[str, Any], said: Any) -> str:
     if not isinstance(table.get("claims"), str):
         raise StudyError(f'published must name claims, as in "spdy-2012" or "FILE.toml", found {shown(said)}')
@@ -144,10 +150,7 @@ def _read(data: Mapping[str, Any], reader: _PublishedReader) -> Publication:
     return Publication(
         title=keys.text(data, "title"),
         source=keys.text(data, "source"),
-        differs=(
-            *reader.size(),
-            *(keys.text({"differs": each}, "differs") for each in keys.entries(data, "differs", [])),
-        ),
+        differs=(*reader.size(), *reader.differs, *_differs(data)),
         claims=tuple(claims),
     )
 
@@ -162,6 +165,7 @@ class _PublishedReader:
     short: bool
     ratios_only: bool
     scale: float
+    differs: tuple[str, ...]
 
     def size(self) -> tuple[str, ...]:
         """How much smaller users and server are."""
