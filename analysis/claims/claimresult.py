@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from analysis.claims.absence import Absence
 from analysis.statistics.compare import Comparison, Judgement
 from harness.model.claim import Claim
 
@@ -29,7 +30,7 @@ class ClaimRow:
     the cells that are set against each other, the second None of a budget. `comparison`: of a budget the values against
     its limit, else the ratio; None without data. `floor`: how far the two equal baselines of these settings lie apart,
     as a ratio of at least 1; None where none was measured. `by_page` and `by_run`: what each page and run says alone.
-    `notes`: which conditions are missing, and why.
+    `absence`: of the trials that count, those in which an event did not happen. `notes`: what is missing, and why.
     """
 
     claim: Claim
@@ -44,6 +45,7 @@ class ClaimRow:
     where: str = ""
     by_page: tuple[tuple[str, Comparison], ...] = ()
     by_run: tuple[tuple[str, Comparison], ...] = ()
+    absence: Absence | None = None
     notes: tuple[str, ...] = field(default=())
 
     @property

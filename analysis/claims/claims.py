@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.claims.absence import Absence, absence
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.claimtext import ClaimOutcome, sentence, setting_text, wording
 from analysis.runs.rundirectory import Run
@@ -81,6 +82,10 @@ class Measured:
 
     def observed(self, metric: str) -> bool:
         return metric in self._kept and bool(self._kept[metric].notna().any())
+
+    def absence(self, metric: str, pairs: Iterable[tuple[int, int | None]]) -> Absence | None:
+        """Of an event, the trials of these cells in which it did not happen."""
+        return absence(self._kept, metric, {cell for pair in pairs for cell in pair if cell is not None})
 
     @lru_cache  # noqa: B019 - lives no longer than the report that is made
     def blocks(self, metric: str) -> Blocks:
@@ -256,7 +261,8 @@ def _row(
     floor = max(apart, default=None) if not asked.claim.is_budget else None
     where = setting_text(asked.setting, asked.pages, measured.wording)
     known = asked.comparison.n > 0
-    notes = _missing(asked, measured)
+    absent = measured.absence(asked.claim.metric, asked.pairs)
+    notes = _missing(asked, absent, measured)
     outcome = ClaimOutcome(asked.comparison, judgement, verdict, floor, notes)
     return ClaimRow(
         claim=asked.claim,
@@ -271,12 +277,15 @@ def _row(
         where=where,
         by_page=asked.by_page,
         by_run=asked.by_run,
+        absence=absent,
         notes=notes,
     )
 
 
-def _missing(asked: _Asked, measured: Measured) -> tuple[str, ...]:
+def _missing(asked: _Asked, absent: Absence | None, measured: Measured) -> tuple[str, ...]:
     """Which conditions have no trial that counts, and why; the pages where several were asked for."""
+    if absent is not None:
+        return (f"{asked.claim.metric}: {absent}",)
     if not measured.observed(asked.claim.metric):
         return (f"{asked.claim.metric} was not observed in any trial",)
     blocks = measured.blocks(asked.claim.metric)

@@ -4,6 +4,7 @@ Estimate, interval and direction are those of the study's own claims (`analysis.
 claims as a family of their own. The rules, in their order:
 
   not comparable    the claims' file says why; or this study, or this run, measured nothing of it
+  not reproduced    an event that was published, as a first error, happened in no trial
   not known yet     there are fewer than three pairs of blocks, so there is no interval; or a bound is not decided
   reproduced        our interval meets the published range, both ends included; a bound alone ("below 1") is shown at
                     5 %, as an expectation that holds
@@ -40,7 +41,7 @@ class PublishedVerdict(StrEnum):
 @dataclass(frozen=True)
 class PublishedRow:
     """A published claim in one setting. `row` is what was measured of it, None where nothing was; `reason` is why it
-    cannot be compared, or what is not known.
+    cannot be compared, what is not known, or in how many trials an event did not happen.
     """
 
     published: PublishedClaim
@@ -87,19 +88,22 @@ def judged(published: PublishedClaim, row: ClaimRow) -> PublishedRow:
         return PublishedRow(published, PublishedVerdict.NOT_COMPARABLE, published.not_comparable, row)
     if row.comparison is None:
         reason = "; ".join(row.notes) or "no block holds what it needs"
-        return PublishedRow(published, PublishedVerdict.NOT_COMPARABLE, reason, row)
+        never = row.claim.is_budget and row.absence is not None and row.absence.always
+        verdict = PublishedVerdict.NOT_REPRODUCED if never else PublishedVerdict.NOT_COMPARABLE
+        return PublishedRow(published, verdict, reason, row)
     if math.isnan(row.comparison.low):
         return PublishedRow(published, PublishedVerdict.UNKNOWN, "too few blocks for an interval", row)
+    lacking = "" if row.absence is None else str(row.absence)
     if published.is_bound:
-        return PublishedRow(published, _of_bound(published, row), row=row)
-    made = PublishedRow(published, PublishedVerdict.REPRODUCED, row=row)
+        return PublishedRow(published, _of_bound(published, row), lacking, row)
+    made = PublishedRow(published, PublishedVerdict.REPRODUCED, lacking, row)
     _, low, high = made.interval or (math.nan,) * 3
     least, most = published.bounds
     if low <= most * (1 + ROUNDING) and least * (1 - ROUNDING) <= high:
         return made
     same = _side(published) is not None and _side(published) == _measured_side(row)
     verdict = PublishedVerdict.SAME_DIRECTION if same else PublishedVerdict.NOT_REPRODUCED
-    return PublishedRow(published, verdict, row=row)
+    return PublishedRow(published, verdict, lacking, row)
 
 
 def overall(rows: Sequence[PublishedRow]) -> dict[str, PublishedVerdict]:

@@ -94,3 +94,5 @@ class CrowdObservation(UnderLoadObservation):
 
 
 MAIN_METRIC = "pages_per_s"
+# When something first happened: null in a trial that went to its end without it.
+EVENTS = frozenset({"first_error_users", "users_over_3s"})

@@ -25,8 +25,10 @@ from harness.model.figure import StudyFigure
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
 from harness.model.published import MOST_TOLERATED, MOST_USERS, Publication, PublishedClaim
+from harness.model.workload import Users
 from harness.study.claimfile import LEAST, MAX_CLAIMS, MAX_RATIO, MOST, ClaimReader, NothingMeasured, narrowed
 from harness.study.selectors import ValueLacking
+from harness.study.study import Study
 
 STUDY_KEYS = ("claims", "short", "ratios_only", "scale", "differs")
 FILE_KEYS = ("title", "source", "differs", "claims")
@@ -36,20 +38,18 @@ PUBLISHED_KEYS = (
     *("at_users", "differs", "not_comparable"),
 )
 AT_USERS = ("page_ms", "pages_per_s", "cpu_idle_share", "workers_busy")  # what each bucket of a crowd has
-SCALED = ("pages_per_s", "users_at_most_pages", "first_error_users", "users_over_3s", "workers_busy")
+OF_USERS = ("users_at_most_pages", "first_error_users", "users_over_3s")  # what is a number of users
+SCALED = ("pages_per_s", *OF_USERS, "workers_busy")
 LEAST_SCALE = 0.01
 BOUND = re.compile(r"(below|above) (\d{1,15}(?:\.\d{1,9})?)")
 PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
 
 
-def publication_of(
-    data: Mapping[str, Any],
-    folder: Path,
-    conditions: Sequence[Mapping[str, Any]],
-    figures: Sequence[StudyFigure],
-    kind: Kind,
-) -> Publication | None:
-    """What a study says that others published; None when it says nothing. Files are looked for in `folder`."""
+def publication_of(data: Mapping[str, Any], folder: Path, study: Study) -> Publication | None:
+    """What a study says that others published; None when it says nothing. Files are looked for in `folder`.
+
+    `data` is the study's file, `study` what is known of it so far.
+    """
     if "published" not in data:
         return None
     said = data["published"]
@@ -57,12 +57,13 @@ def publication_of(
     name = _name(table, said)
     path = _path(name, folder)
     reader = _PublishedReader(
-        ClaimReader.of(conditions, kind),
-        {figure.name: figure for figure in figures},
-        kind,
+        ClaimReader.of(study.dimensions, study.kind),
+        {figure.name: figure for figure in study.figures},
+        study.kind,
         short=keys.truth(table, "short", default=False),
         ratios_only=keys.truth(table, "ratios_only", default=False),
-        scale=_scale(table, kind),
+        scale=_scale(table, study.kind),
+        most_users=max((each.most for each in study.workloads if isinstance(each, Users)), default=None),
         differs=_differs(table),
     )
     try:
@@ -166,6 +167,7 @@ class _PublishedReader:
     ratios_only: bool
     scale: float
     differs: tuple[str, ...]
+    most_users: int | None  # of a study of users
 
     def size(self) -> tuple[str, ...]:
         """How much smaller users and server are."""
@@ -193,6 +195,7 @@ class _PublishedReader:
                 claim, lacking = self._compared(table, figure, low, high)
             reason = reason or lacking or self._other_settings(claim)
         users, fewer = self._at_users(table)
+        reason = reason or self._beyond(claim, users, low)
         differs = keys.text(table, "differs") if "differs" in table else ""
         tolerance = _tolerance(table)
         if tolerance and (low is None or high is None):
@@ -287,6 +290,13 @@ class _PublishedReader:
             return ""
         return "this form of the study has other settings, and compares ratios alone"
 
+    def _beyond(self, claim: Claim | None, at_users: int | None, low: float | None) -> str:
+        """That a claim is about more users than ever come."""
+        if claim is None or not claim.is_budget or self.most_users is None:
+            return ""
+        asked = at_users if claim.metric not in OF_USERS else low
+        return f"no more than {self.most_users} users come here" if asked and asked > self.most_users else ""
+
     def _metric(self, table: Mapping[str, Any]) -> str:
         return keys.text(table, "metric", main_metric(self.kind))
 
@@ -294,7 +304,8 @@ class _PublishedReader:
         self, table: Mapping[str, Any], low: float | None, high: float | None
     ) -> tuple[float | None, float | None, str]:
         """The published value for a server of this scale, and that it is one."""
-        if self.scale == 1 or "reference" in table or self._metric(table) not in SCALED:
+        unscaled = self.scale == 1 or "reference" in table or "published" not in table
+        if unscaled or self._metric(table) not in SCALED:
             return low, high, ""
         made = [None if each is None else float(f"{each * self.scale:.12g}") for each in (low, high)]
         told = _text(table.get("published")).replace(" or ", " to ")

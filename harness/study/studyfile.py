@@ -189,7 +189,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     study = with_figures(study, data)
     _check(study)
     claims = claims_of(data, study.dimensions, kind)
-    published = publication_of(data, folder, study.dimensions, study.figures, kind)
+    published = publication_of(data, folder, study)
     compared = [each.claim for each in published.claims if each.claim] if published else []
     about = [*(each.metric for each in (*claims, *compared)), *(each.metric for each in study.figures)]
     vitals = kind is Kind.LOAD and vitals_in(data, study.keep, about)

@@ -220,10 +220,12 @@ def test_of_a_smaller_server_users_and_rates_are_its_share(tmp_path: Path) -> No
         + 'at_users = 100\ndiffers = "TLS"\n'
         + OF_USERS.format(name="ratio", metric="pages_per_s", published=6)
         + 'reference = {protocol = "http1"}\n'
+        + '[[claims]]\nname = "memory"\ntext = "Some"\nstands = "results"\nnot_comparable = "not measured"\n'
     )
     made = of_users(tmp_path, text, '{claims = "its.toml", scale = 0.25}')
     assert made.differs[0].startswith("Size: 0.25 of ")
-    rate, users, time, then, ratio = made.claims
+    rate, users, time, then, ratio, memory = made.claims
+    assert (memory.low, memory.differs) == (None, "")
     assert (rate.low, rate.high, rate.differs) == (4.075, 4.075, "0.25 of the published 16.3")
     assert rate.claim is not None
     assert rate.claim.at_most == 4.075
@@ -234,6 +236,21 @@ def test_of_a_smaller_server_users_and_rates_are_its_share(tmp_path: Path) -> No
     whole = of_users(tmp_path, text, '{claims = "its.toml", scale = 1}')
     assert whole == of_users(tmp_path, text, '"its.toml"')
     assert (whole.claims[0].low, whole.claims[3].at_users, whole.differs) == (16.3, 100, ())
+
+
+def test_a_form_tells_what_differs_in_it_before_what_differs_in_all(tmp_path: Path) -> None:
+    text = 'differs = ["CPU: another"]\n' + OF_USERS.format(name="rate", metric="pages_per_s", published=16.3)
+    made = of_users(tmp_path, text, '{claims = "its.toml", scale = 0.25, differs = ["Ramp: shorter"]}')
+    assert [each.split(":")[0] for each in made.differs] == ["Size", "Ramp", "CPU"]
+
+
+def test_more_users_than_come_are_not_comparable(tmp_path: Path) -> None:
+    many = OF_USERS.format(name="many", metric="first_error_users", published=100_000)
+    then = OF_USERS.format(name="then", metric="page_ms", published=1) + "at_users = 100000\n"
+    rate = OF_USERS.format(name="rate", metric="pages_per_s", published=100_000)
+    ratio = many.replace("many", "ratio") + 'reference = {protocol = "http1"}\n'
+    claims = of_users(tmp_path, many + then + rate + ratio, '"its.toml"').claims
+    assert [each.name for each in claims if "users come here" in each.not_comparable] == ["many", "then"]
 
 
 @pytest.mark.parametrize("scale", ["0", "1.5", '"half"'])

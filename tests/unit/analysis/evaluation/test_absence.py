@@ -1,0 +1,91 @@
+"""Events that did not happen: a crowd without an error says something of a published first error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.claims.claimresult import ClaimVerdict
+from analysis.claims.published import PublishedRow, PublishedVerdict
+from analysis.evaluation.results import Results, evaluate
+from analysis.runs.rundirectory import load
+from harness.model.claim import Claim
+from harness.model.published import Publication, PublishedClaim
+from tests.unit.analysis.runpairs import edit
+from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
+
+H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}
+ERROR = "first_error_users"
+ALONE = Claim(name="error", metric=ERROR, subject=HTTP1, reference={}, at_most=400.0)
+RATIO = Claim(name="errors", metric=ERROR, subject=H2, reference=HTTP1)
+
+
+def published(claim: Claim, value: float) -> PublishedClaim:
+    return PublishedClaim(name=claim.name, text="So", stands="results", claim=claim, low=value, high=value)
+
+
+MADE = SyntheticCrowd(
+    protocols=("http1", "h2"),
+    trials=4,
+    aa=False,
+    claims=(RATIO,),
+    published=Publication(
+        title="A paper",
+        source="Somebody, 2013",
+        differs=(),
+        claims=(published(ALONE, 400.0), published(RATIO, 2.0)),
+    ),
+)
+
+
+def results(folder: Path, *, errors_in: int, **changed: Any) -> Results:
+    """Pages fail in the first trials of each protocol, and in no later one, which is changed so."""
+    run = MADE.write(folder / "run")
+
+    def change(record: dict[str, Any]) -> dict[str, Any]:
+        return record | ({ERROR: 380} if record["block"] <= errors_in else {ERROR: None, **changed})
+
+    edit(run, change)
+    return evaluate([load(run)])
+
+
+def judged(found: Results) -> tuple[PublishedRow, PublishedRow]:
+    alone, ratio = found.published
+    return alone, ratio
+
+
+def test_an_error_that_no_crowd_saw_is_not_reproduced(tmp_path: Path) -> None:
+    found = results(tmp_path, errors_in=0)
+    alone, ratio = judged(found)
+    assert alone.verdict is PublishedVerdict.NOT_REPRODUCED
+    assert "it did not happen in any of 4 trials" in alone.reason
+    assert alone.interval is None
+    assert ratio.verdict is PublishedVerdict.NOT_COMPARABLE
+    assert "it did not happen in any of 8 trials" in ratio.reason
+    (claim,) = found.claims
+    assert claim.verdict is ClaimVerdict.NO_DATA
+    assert "first_error_users: it did not happen in any of 8 trials" in claim.sentence
+
+
+def test_an_error_that_some_crowds_saw_says_in_how_many_it_did_not_happen(tmp_path: Path) -> None:
+    alone, ratio = judged(results(tmp_path, errors_in=3))
+    assert alone.row is not None
+    assert alone.row.comparison is not None
+    assert (alone.row.comparison.n, alone.reason) == (3, "it did not happen in 1 of 4 trials")
+    assert ratio.reason == "it did not happen in 2 of 8 trials"
+
+
+def test_an_error_that_all_crowds_saw_says_nothing_of_it(tmp_path: Path) -> None:
+    assert [each.reason for each in judged(results(tmp_path, errors_in=4))] == ["", ""]
+
+
+@pytest.mark.parametrize("disturbed", [{"foreign_cpu_share": 0.3, "limited_by": "server-cpu"}])
+def test_a_trial_that_does_not_count_says_nothing_of_an_event(
+    tmp_path: Path, disturbed: dict[str, Any]
+) -> None:
+    alone, _ = judged(results(tmp_path, errors_in=3, **disturbed))
+    assert alone.reason == ""
+    never, _ = judged(results(tmp_path / "none", errors_in=0, **disturbed))
+    assert never.verdict is PublishedVerdict.NOT_COMPARABLE
