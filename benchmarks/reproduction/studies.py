@@ -51,6 +51,6 @@ STUDIES = (
         "compression-2008-quick",
         ("--trials", "1", "--only", "page=text-50k"),
     ),
-    # A quarter of its size, which two cores bear: three hours.
+    # A quarter of its size, which two cores bear: two hours.
     RepeatedStudy("users-2013-quarter", (), "users-2013-quick", ("--trials", "1")),
 )
