@@ -285,7 +285,7 @@ def _row(
 def _missing(asked: _Asked, absent: Absence | None, measured: Measured) -> tuple[str, ...]:
     """Which conditions have no trial that counts, and why; the pages where several were asked for."""
     if absent is not None:
-        return (f"{asked.claim.metric}: {absent}",)
+        return (str(absent),)
     if not measured.observed(asked.claim.metric):
         return (f"{asked.claim.metric} was not observed in any trial",)
     blocks = measured.blocks(asked.claim.metric)

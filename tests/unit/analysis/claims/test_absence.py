@@ -66,7 +66,7 @@ def test_an_error_that_no_crowd_saw_is_not_reproduced(tmp_path: Path) -> None:
     assert "it did not happen in any of 8 trials" in ratio.reason
     (claim,) = found.claims
     assert claim.verdict is ClaimVerdict.NO_DATA
-    assert "first_error_users: it did not happen in any of 8 trials" in claim.sentence
+    assert "no data: it did not happen in any of 8 trials" in claim.sentence
 
 
 def test_an_error_that_some_crowds_saw_says_in_how_many_it_did_not_happen(tmp_path: Path) -> None:
