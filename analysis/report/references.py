@@ -76,7 +76,8 @@ def ourselves(results: Results) -> Reference:
 def originals(results: Results) -> Iterator[Reference]:
     """The studies that the runs repeat, where they say so."""
     for number, each in enumerate(results.publications, start=1):
-        yield Reference(f"original{number}", "misc", (("title", each.title), ("howpublished", each.source)))
+        key = f"original{number}"  # by which BibTeX sorts what has no author
+        yield Reference(key, "misc", (("key", key), ("title", each.title), ("howpublished", each.source)))
 
 
 def _year(results: Results) -> str:
