@@ -19,15 +19,14 @@ from analysis.labels.latex import escape_latex
 from analysis.report import facts, summary
 from analysis.report.kindtexts import TEXTS
 from analysis.report.methodtexts import method_texts
+from analysis.report.papertable import paper_table
 from analysis.report.references import bibliography, originals
 from analysis.report.reportfigure import Figure
 from analysis.tables.figuretables import PREFIX
-from analysis.tables.table import Table, caption, tabular
+from analysis.tables.table import Table
 
 TEMPLATE = "paper.tex.j2"
 PAPER, REFERENCES = "paper.tex", "references.bib"
-MOST_ROWS = 40  # of a table on a page; the CSV has all
-WRAPPED = "5cm"
 # By the section of the paper; all others stand among the results.
 ANSWERS = ("published", "claims", "equal-baselines", "published-by-page", "published-by-run", "claims-by-run")
 OF_METHODS = ("calibration", "attempts", "exclusions", "claims-of-all", "loads-that-differ")
@@ -56,7 +55,7 @@ def write(
     for figure in figures:
         shutil.copyfile(report / figure.files["pdf"], directory / "figures" / f"{figure.name}.pdf")
     for table in _shown(tables, figures):
-        (directory / "tables" / f"{table.name}.tex").write_text(_float(table), encoding="utf-8")
+        (directory / "tables" / f"{table.name}.tex").write_text(paper_table(table), encoding="utf-8")
     (directory / REFERENCES).write_text(bibliography(results), encoding="utf-8")
     path = directory / PAPER
     path.write_text(render(results, tables, figures), encoding="utf-8")
@@ -119,27 +118,6 @@ def _shown(tables: Sequence[Table], figures: Sequence[Figure]) -> list[Table]:
 
 def _escaped(value: Any) -> str:
     return value if isinstance(value, Tex) else escape_latex(str(value))
-
-
-def _float(table: Table) -> str:
-    """A table as wide as a page at most, with a caption; of a long one the beginning."""
-    more = len(table.rows) - MOST_ROWS
-    cut = (
-        f" The first {MOST_ROWS} of {len(table.rows)} rows; {table.name}.csv of the report has all."
-        if more > 0
-        else ""
-    )
-    return "\n".join(
-        [
-            r"\begin{table}[htbp]",
-            r"\centering\footnotesize",
-            rf"\caption{{{escape_latex(caption(table) + cut)}}}",
-            rf"\label{{tab:{table.name}}}",
-            rf"\fitted{{{tabular(table, wrapped=WRAPPED, rows=MOST_ROWS)}}}",
-            r"\end{table}",
-            "",
-        ]
-    )
 
 
 def _archives(results: Results) -> Iterator[PaperArchive]:
