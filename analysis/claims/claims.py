@@ -283,15 +283,16 @@ def _row(
 
 
 def _missing(asked: _Asked, absent: Absence | None, measured: Measured) -> tuple[str, ...]:
-    """Which conditions have no trial that counts, and why; the pages where several were asked for."""
-    if absent is not None:
-        return (str(absent),)
-    if not measured.observed(asked.claim.metric):
+    """In how many trials an event did not happen; and which conditions have no trial that counts, and why: the pages
+    where several were asked for.
+    """
+    if absent is None and not measured.observed(asked.claim.metric):
         return (f"{asked.claim.metric} was not observed in any trial",)
     blocks = measured.blocks(asked.claim.metric)
     cells = dict.fromkeys(cell for pair in asked.pairs for cell in pair if cell in measured.missing)
-    return tuple(
-        measured.missing[cell] for cell in cells if cell is not None and not blocks.values(cell).size
+    return (
+        *([str(absent)] if absent else []),
+        *(measured.missing[cell] for cell in cells if cell is not None and not blocks.values(cell).size),
     )
 
 

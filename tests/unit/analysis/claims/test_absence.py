@@ -89,3 +89,16 @@ def test_a_trial_that_does_not_count_says_nothing_of_an_event(
     assert alone.reason == ""
     never, _ = judged(results(tmp_path / "none", errors_in=0, **disturbed))
     assert never.verdict is PublishedVerdict.NOT_COMPARABLE
+
+
+def test_what_counts_of_no_trial_is_told_beside_what_did_not_happen(tmp_path: Path) -> None:
+    run = MADE.write(tmp_path / "run")
+
+    def change(record: dict[str, Any]) -> dict[str, Any]:
+        disturbed = {"foreign_cpu_share": 0.3, "limited_by": "server-cpu"}
+        return record | {ERROR: None} | (disturbed if record["condition"]["protocol"] == "h2" else {})
+
+    edit(run, change)
+    (claim,) = evaluate([load(run)]).claims
+    assert claim.notes[0] == "it did not happen in any of 4 trials"
+    assert "nothing counts of 4 trials (busy-machine 4)" in claim.notes[1]
