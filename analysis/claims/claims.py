@@ -35,7 +35,7 @@ from analysis.statistics.compare import (
     judged,
     over_runs,
 )
-from analysis.statistics.contrast import CONFIDENCE, ROUNDING, Statistic, contrast
+from analysis.statistics.contrast import CONFIDENCE, ROUNDING, Statistic, contrast, mean
 from analysis.statistics.levels import LEAST_LEVELS, mean_of
 from harness.model.claim import Claim, Pair, Setting, settings
 from harness.model.defaultclaims import default_claims
@@ -151,12 +151,14 @@ def _asked(claim: Claim, setting: Mapping[str, Any], pairs: Sequence[Pair], meas
     of_pair = [str(one["page"]) for one, _ in pairs]
     asked = _Asked(claim, setting, tuple(dict.fromkeys(of_pair)), cells)
     if claim.at_most is not None:
-        values = np.concatenate([np.array([]), *(blocks.values(subject) for subject, _ in cells)])
-        if not values.size:
+        above = [
+            values - claim.at_most for cell, _ in cells for values in blocks.values_by_run(cell).values()
+        ]
+        if not above:
             return asked
-        budget = contrast(values - claim.at_most)
+        budget = over_runs(above, mean)
         holds, fails = _within_budget(budget)
-        seen = _budget(budget, values.size, claim.at_most, certainty)
+        seen = _budget(budget, above, claim.at_most, certainty)
         return replace(asked, comparison=seen, holds=certainty.p(holds), fails=certainty.p(fails))
     parts = [
         (page, runs)
@@ -216,11 +218,14 @@ def _uncertainty(statistic: Statistic) -> tuple[float, float]:
     return error, high - low
 
 
-def _budget(statistic: Statistic, n: int, at_most: float, certainty: Certainty) -> Comparison:
+def _budget(
+    statistic: Statistic, runs: Sequence[np.ndarray], at_most: float, certainty: Certainty
+) -> Comparison:
     """A budget as a comparison with its limit, so that 1 is the limit itself."""
     low, high = (1 + end / at_most for end in statistic.interval(certainty.confidence))
     ratio = 1 + statistic.centre / at_most
-    return Comparison(n, 1, ratio, low, high, statistic.method, 1.0, 1.0)
+    n = sum(values.size for values in runs)
+    return Comparison(n, len(runs), ratio, low, high, statistic.method, 1.0, 1.0)
 
 
 def _within_budget(statistic: Statistic) -> tuple[float, float]:

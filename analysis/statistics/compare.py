@@ -10,13 +10,14 @@ statements, each with a p-value of its own:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.runs.places import LEVEL, PLACE, in_levels
@@ -134,21 +135,32 @@ class Blocks:
         found = columns[:, there]
         if not there.any() or found.min() <= 0:
             return {}
-        sums = np.array([sign for _, sign in signs]) @ np.log(found)
-        runs = self._runs[there]
-        return {str(run): sums[runs == run] for run in dict.fromkeys(runs)}
+        return self._in_runs(np.array([sign for _, sign in signs]) @ np.log(found), there)
 
     def values(self, cell: int) -> Sample:
         """What was measured of a cell, a value per block."""
-        found = self._columns.get(cell, np.array([]))
-        return found[~np.isnan(found)]
+        return np.concatenate([*self.values_by_run(cell).values(), np.array([])])
+
+    def values_by_run(self, cell: int) -> dict[str, Sample]:
+        """Of each run, what was measured of a cell, a value per block; runs without any are left out."""
+        found = self._columns.get(cell, np.full(self._runs.size, math.nan))
+        there = ~np.isnan(found)
+        return self._in_runs(found[there], there)
+
+    def _in_runs(self, values: Sample, there: NDArray[np.bool_]) -> dict[str, Sample]:
+        """The values of those blocks that are `there`, by their run."""
+        runs = self._runs[there]
+        return {str(run): values[runs == run] for run in dict.fromkeys(runs)}
 
 
-def over_runs(runs: Sequence[Sample]) -> Statistic:
-    """The log ratio that one run or several give together; three or more runs each count once."""
+def over_runs(runs: Sequence[Sample], of: Callable[[Sample], Statistic] = contrast) -> Statistic:
+    """What one run or several give together: a log ratio; three or more runs each count once.
+
+    `of`: the statistic of one sample; `mean` for values that are no log ratios.
+    """
     if len(runs) >= LEAST_LEVELS:
-        return mean_of([contrast(ratios) for ratios in runs])
-    return contrast(np.concatenate(list(runs)))
+        return mean_of([of(sample) for sample in runs])
+    return of(np.concatenate(list(runs)))
 
 
 def compare(blocks: Blocks, subject: int, reference: int, certainty: Certainty) -> Comparison:

@@ -19,7 +19,7 @@ LEAST_LEVELS = 3
 
 
 def mean_of(parts: Sequence[Statistic], *, random: bool = True) -> Statistic:
-    """The mean of estimated log ratios: the geometric mean of ratios. At least one is needed.
+    """The mean of estimates; of log ratios it is the geometric mean of ratios. At least one is needed.
 
     `random`: the parts stand for others of their kind, so their spread counts as soon as it can be seen.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.claims import Measured, evaluated, over_pages
@@ -26,6 +27,22 @@ H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}
 FASTER = Claim(name="faster", subject=H2, reference=HTTP1)
 
 
+def as_conditions(cells: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """These cells, numbered, with all else that a condition has."""
+    fixed = {
+        "variant": "plain",
+        "compression": "none",
+        "engine": "chromium",
+        "driver": "playwright",
+        "server": "apache",
+        "link": "l",
+        "rtt_ms": 50.0,
+        "down_mbps": 10.0,
+        "up_mbps": 10.0,
+    }
+    return pd.DataFrame([fixed | dict(each) for each in cells]).assign(cell=range(len(cells)))
+
+
 def rows(
     claim: Claim,
     ratios: Mapping[str, float],
@@ -38,15 +55,7 @@ def rows(
     """The claim where h2 takes `ratios` (by page) of http1; `runs`: further factors; `values`: fixed ones."""
     random = np.random.default_rng(7)
     cells = [{"page": page, "protocol": name} for page in ratios for name in ("http1", "h2")]
-    fixed = {"variant": "plain", "compression": "none", "engine": "chromium", "driver": "playwright"}
-    conditions = pd.DataFrame(
-        [
-            fixed
-            | each
-            | {"server": "apache", "link": "l", "rtt_ms": 50.0, "down_mbps": 10.0, "up_mbps": 10.0}
-            for each in cells
-        ]
-    ).assign(cell=range(len(cells)))
+    conditions = as_conditions(cells)
     records = []
     for run, factor in (runs or {"r": 1.0}).items():
         for block in range(blocks):
@@ -185,6 +194,44 @@ def test_a_budget_of_several_pages_is_judged_page_by_page() -> None:
         (("light",), ClaimVerdict.HOLDS),
         (("heavy",), ClaimVerdict.FAILS),
     ]
+
+
+def budget_row(by_run: Mapping[str, list[float]], at_most: float) -> ClaimRow:
+    """A budget of connections, of runs that have these values, one for each block."""
+    records = [
+        {"run": run, "block": block, "cell": 0, "plt_ms": 1000.0, "connections": value}
+        for run, values in by_run.items()
+        for block, value in enumerate(values)
+    ]
+    claim = Claim(name="budget", subject=H2, metric="connections", at_most=at_most)
+    conditions = as_conditions([{"page": "p", "protocol": "h2"}])
+    (row,) = evaluated([claim], Measured(conditions, pd.DataFrame(records), Certainty()))
+    return row
+
+
+def test_a_budget_is_judged_by_the_mean_of_many_values_too() -> None:
+    few_large = [24.0] * 15 + [28.0] * 5
+    seen = budget_row({"r": few_large}, 24.0).comparison
+    assert seen is not None
+    assert 24 * seen.ratio == pytest.approx(np.mean(few_large))
+    assert (seen.n, seen.runs) == (20, 1)
+
+
+def test_of_a_budget_each_of_three_runs_counts_once_and_their_spread_counts() -> None:
+    by_run = {"a": [24.0, 24.0, 24.0], "b": [25.0, 25.0, 25.0], "c": [29.0] * 9}
+    seen = budget_row(by_run, 24.0).comparison
+    assert seen is not None
+    assert 24 * seen.ratio == pytest.approx(26.0)
+    reach = stats.t.ppf(0.975, 2) * np.std([24, 25, 29], ddof=1) / math.sqrt(3)
+    assert (24 * seen.low, 24 * seen.high) == pytest.approx((26 - reach, 26 + reach))
+    assert (seen.n, seen.runs) == (15, 3)
+
+
+def test_of_a_budget_two_runs_are_pooled() -> None:
+    seen = budget_row({"a": [24.0] * 3, "b": [26.0] * 9}, 24.0).comparison
+    assert seen is not None
+    assert 24 * seen.ratio == pytest.approx(25.5)
+    assert (seen.n, seen.runs) == (12, 2)
 
 
 MADE = Synthetic(
