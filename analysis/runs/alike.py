@@ -22,6 +22,8 @@ TOLD_ELSEWHERE = ("replay.compression",)
 # What may explain a difference between two runs, too.
 OF_THE_MACHINE = ("machine", "packages", "fonts", "study", "lanes")
 ALWAYS_DIFFERENT = ("machine.load_average",)
+# A signature is a byte longer or shorter by chance; the chain and its key are settings of their own.
+BY_CHANCE = ".certificate_bytes"
 OPTION = re.compile(
     r"^# run with (--\S+) (.*)$", re.MULTILINE
 )  # how study.toml holds options of the command line
@@ -66,7 +68,7 @@ def kind_of(runs: Sequence[Run]) -> Kind:
 
 def environment_differences(runs: Sequence[Run]) -> dict[str, list[str]]:
     """The settings and versions that all runs tell and that are not alike in all, with their values."""
-    told = [dict(leaves({key: run.environment.get(key) for key in ALIKE})) for run in runs]
+    told = [_told(run, ALIKE) for run in runs]
     shared = [key for key in told[0] if all(key in each for each in told) and key not in TOLD_ELSEWHERE]
     found = {key: [each[key] for each in told] for key in shared}
     return {key: values for key, values in found.items() if len(set(values)) > 1}
@@ -138,9 +140,15 @@ def _study(run: Run) -> dict[str, str]:
     return keys | dict(OPTION.findall(run.study_text))
 
 
+def _told(run: Run, parts: Iterable[str]) -> dict[str, str]:
+    """What a run tells in these parts of its environment, but for what differs by chance."""
+    found = leaves({part: run.environment.get(part) for part in parts})
+    return {key: text for key, text in found if not key.endswith(BY_CHANCE)}
+
+
 def _environment(run: Run) -> dict[str, str]:
-    found = leaves({key: run.environment.get(key) for key in (*ALIKE, *OF_THE_MACHINE)})
-    return {key: text for key, text in found if text != words.DASH and key not in ALWAYS_DIFFERENT}
+    found = _told(run, (*ALIKE, *OF_THE_MACHINE))
+    return {key: text for key, text in found.items() if text != words.DASH and key not in ALWAYS_DIFFERENT}
 
 
 def _calibration(a: Run, b: Run) -> Iterator[Difference]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analysis.labels.words import DASH
-from analysis.runs.alike import Difference, differences
+from analysis.runs.alike import Difference, differences, environment_differences
 from analysis.runs.rundirectory import load
 from tests.unit.analysis.runpairs import made_with, two_runs
 from tests.unit.analysis.synthetic import Synthetic, write_lines
@@ -50,6 +50,15 @@ def test_versions_archives_and_the_machine_are_told(pair: tuple[Path, Path]) -> 
         f"archives.one.digest: {'1' * 64} | {'2' * 64}",
         "machine.cores: 1 | 2",
     ]
+
+
+def test_the_length_of_a_signature_is_no_difference_and_the_chain_is_one(pair: tuple[Path, Path]) -> None:
+    for run, number in zip(pair, "12", strict=True):
+        settings = {"certificate_bytes": f"41{number}", "certificate_chain": number}
+        made_with(run, servers={"apache": {"settings": {"one": settings}}})
+    shared = "servers.apache.settings.one.certificate_chain"
+    assert said(pair) == [f"{shared}: 1 | 2"]
+    assert environment_differences([load(run) for run in pair]) == {shared: ["1", "2"]}
 
 
 def test_the_keys_of_the_study_and_its_options_are_told(pair: tuple[Path, Path]) -> None:
