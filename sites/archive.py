@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -24,6 +24,7 @@ from sites.archive_index import (
     Indexed,
     Metadata,
     damaged,
+    digest_in_order,
     hosts_of,
     indexed,
     read_index,
@@ -74,6 +75,10 @@ class Archive:
         with _open_warc(self.folder) as file:
             for entry in self.entries:
                 yield self._read(file, entry)
+
+    def digest_in_order(self, urls: Sequence[str]) -> str:
+        """The digest, had the responses been recorded in the order of these URLs; others come last."""
+        return digest_in_order(self.start_url, self.entries, urls)
 
     def _read(self, file: IO[bytes], entry: Entry) -> Response:
         try:

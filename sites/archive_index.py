@@ -158,6 +158,12 @@ def hosts_of(entries: Iterable[Entry]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parse_url(origin).host for origin in origins))
 
 
+def digest_in_order(start_url: str, entries: Iterable[Entry], urls: Sequence[str]) -> str:
+    """The digest, had the responses been recorded in the order of these URLs; others come last."""
+    places = {url: place for place, url in enumerate(urls)}
+    return _digest(start_url, sorted(entries, key=lambda entry: places.get(entry.url, len(places))))
+
+
 def _digest(start_url: str, entries: Iterable[Entry]) -> str:
     """Identity of the content: start URL and each response's URL, head and body in order; not compression.
 

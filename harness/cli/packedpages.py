@@ -27,7 +27,7 @@ def provide_pages(arguments: argparse.Namespace, path: Path, conditions: Collect
             asked = [each for each in conditions if each.page == page.name]
             if asked and (root / page.name).is_dir():
                 archive = open_archive(root, page.name)
-                refuse_other(page, archive.digest, str(root))
+                refuse_other(pack, page, archive, str(root))
                 switch_off_as_measured(page, archive, asked, fresh=False)
             elif asked:
                 missing.append(page)
@@ -63,5 +63,5 @@ def _provide(arguments: argparse.Namespace, pack: Pack, page: PackedPage, root: 
         return 0
     code = make_shipped_archives(arguments, root, console(), (page.name,))
     if code == 0:
-        refuse_other(page, open_archive(root, page.name).digest, f"this version ({root})")
+        refuse_other(pack, page, open_archive(root, page.name), f"this version ({root})")
     return code

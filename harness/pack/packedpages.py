@@ -9,6 +9,7 @@ import json
 import shutil
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -76,7 +77,7 @@ def unpack_archive(pack: Pack, page: PackedPage, root: Path) -> Archive:
         archive = open_archive(folder.parent, page.name)
         for _ in archive.responses():  # each is checked as it is read
             pass
-        refuse_other(page, archive.digest, f"the pack {pack.path}")
+        refuse_other(pack, page, archive, f"the pack {pack.path}")
         move_into_place(folder, root / page.name)
     return open_archive(root, page.name)
 
@@ -111,14 +112,30 @@ def _named(filters: Collection[str]) -> str:
     return shortened(sorted(filters), FILTERS_NAMED) if filters else "no filter"
 
 
-def refuse_other(page: PackedPage, digest: str, where: str) -> None:
-    """ArchiveError when an archive is not the one that was measured."""
-    if page.digest is not None and digest != page.digest:
+def refuse_other(pack: Pack, page: PackedPage, archive: Archive, where: str) -> None:
+    """ArchiveError when an archive is not the one that was measured.
+
+    HTTrack keeps files of one page now in this order, now in that one: the order alone makes no other page.
+    """
+    if page.digest in (None, archive.digest):
+        return
+    if page.digest != archive.digest_in_order(_recorded_order(pack, page)):
         raise ArchiveError(
-            f"page {page.name} of {where} is not the one that was measured (digest {digest[:12]}, measured "
+            f"page {page.name} of {where} is not the one that was measured (digest {archive.digest[:12]}, measured "
             f"{page.digest[:12]}); set COLDLOAD_ARCHIVES to another folder to have both, or use the version that made "
             "the pack"
         )
+
+
+def _recorded_order(pack: Pack, page: PackedPage) -> list[str]:
+    """The URLs of a page as the pack's index has them; none where it tells them not, or not so."""
+    with TemporaryDirectory() as temporary:
+        part = ARCHIVES if page.archived else PAGES
+        index = pack.unpack(f"{part}/{page.name}", Path(temporary) / page.name) / INDEX_FILE
+        try:
+            return [str(jsontext.parse(line)["url"]) for line in index.read_bytes().splitlines()]
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
 
 
 def _switched_off(

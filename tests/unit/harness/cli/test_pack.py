@@ -43,9 +43,16 @@ OPTIONS = "# run with --only link=10mbps-20ms\n"
 PRIVATE = "/home/somebody/lab"
 
 
-def archive(root: Path, body: bytes = b"<p>not ours to pass on</p>") -> Archive:
+def archive(
+    root: Path, body: bytes = b"<p>not ours to pass on</p>", scripts: tuple[str, ...] = ("a", "b")
+) -> Archive:
+    """A page and its scripts, which are kept in their order."""
     page = Response("http://one.example/", 200, (("Content-Type", "text/html"),), body)
-    return write_archive(root, "one", About(page.url, "test", "", (f"from {PRIVATE}/one.har",)), [page])
+    kind = (("Content-Type", "text/javascript"),)
+    others = [Response(f"{page.url}{name}.js", 200, kind, name.encode()) for name in scripts]
+    return write_archive(
+        root, "one", About(page.url, "test", "", (f"from {PRIVATE}/one.har",)), [page, *others]
+    )
 
 
 def fill(run: RunDirectory, plan: Plan, digest: str) -> None:
@@ -262,3 +269,16 @@ def test_an_archive_that_has_changed_is_told_from_the_measured_one(
     capsys.readouterr()
     assert main(["run", "runs/tiny-1.zip"]) == 2
     assert "is not the one that was measured" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [(), ("--with-archives",)])
+def test_an_archive_in_another_order_is_the_measured_one(options: tuple[str, ...], run: Path) -> None:
+    measured = open_archive(Path("archives"), "one").digest
+    assert main(["pack", str(run), *options]) == 0
+    path, conditions = Path("runs/tiny-1.zip"), parse_study(STUDY, "tiny.toml").conditions
+    assert archive(Path("archives"), scripts=("b", "a")).digest != measured
+    assert provide_pages(argparse.Namespace(), path, conditions) == 0
+    for other in (("b", "c"), ("b",), ("b", "a", "c")):
+        archive(Path("archives"), scripts=other)
+        with pytest.raises(ArchiveError, match="is not the one that was measured"):
+            provide_pages(argparse.Namespace(), path, conditions)
