@@ -37,7 +37,8 @@ def statistics_texts(results: Results) -> Iterator[Paragraph]:
         "come from one statistic, which gives estimate, interval and test alike. It works on the logarithm of subject "
         "/ reference inside each block that holds both, so that what a whole block shares cancels out. Below 15 pairs "
         "of blocks it is the mean with Student's t (the paired t test), from 15 on the Hodges-Lehmann estimate with "
-        "the exact signed-rank distribution, ties included. Below three pairs there is no interval.",
+        "the exact signed-rank distribution, ties included. A value with no reference, as of a budget, is the mean of "
+        "its values with Student's t. Below three pairs, or values, there is no interval.",
     )
     on_several = (
         " Every machine, or lane, of a run on several counts as a run here."
