@@ -53,4 +53,5 @@ STUDIES = (
     ),
     # A quarter of its size, which two cores bear: two hours.
     RepeatedStudy("users-2013-quarter", (), "users-2013-quick", ("--trials", "1")),
+    RepeatedStudy("factors-2013", ()),
 )

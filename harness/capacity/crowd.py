@@ -93,7 +93,9 @@ class Crowd:
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[Client]:
-        with self.testbed.client(self.link, block=self.block, count=self.workload.most) as client:
+        with self.testbed.client(
+            self.link, block=self.block, count=self.workload.most, tcp=self.endpoint.tcp
+        ) as client:
             client.host.set_kernel({"ipv4.ip_local_port_range": f"{PORTS[0]} {PORTS[1]}"})
             yield client
 

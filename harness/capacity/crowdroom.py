@@ -28,7 +28,7 @@ from harness.testbed.calibrate import readings
 from harness.testbed.calibrateclients import client_readings
 from harness.testbed.calibration import Calibration
 from harness.testbed.opening import Opening
-from harness.testbed.studybed import Archives, StudyBed, opened
+from harness.testbed.studybed import Archives, ServedPart, StudyBed, opened
 from harness.testbed.untilright import Patience
 from harness.trial.bench import Bench
 from harness.trial.browsers import browser_programs
@@ -42,10 +42,13 @@ class CrowdRoom(StudyBed):
     """The servers of a study of crowds, with their status pages. `recipes` are those of its pages."""
 
     def __init__(self, study: Study, archives: Archives, recipes: Mapping[Served, PageRecipe]) -> None:
-        super().__init__(archives, study.setups, study.tcp, study.link_backend)
+        parts = [ServedPart.of(each) for each in study.parts]
+        super().__init__(archives, study.setups, study.tcp, study.link_backend, parts)
         self._recipes = recipes
-        self._settings: Mapping[str, ServerSettings] = {
-            setup.server.name: setup.server.capacity for setup in study.setups
+        self._settings: Mapping[tuple[str, str], ServerSettings] = {
+            (part.factor, setup.server.name): setup.server.capacity
+            for part in study.parts
+            for setup in part.setups
         }
 
     def refuse_unless_usable(self, engine: Engine) -> None:
@@ -66,7 +69,8 @@ class CrowdRoom(StudyBed):
 
     def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
         condition = planned.condition
-        options = CrowdOptions(self._recipes[page_of(condition)], self._settings[condition.server])
+        settings = self._settings[condition.factor, condition.server]
+        options = CrowdOptions(self._recipes[page_of(condition)], settings)
         return run_crowd_trial(self.testbed, planned, options, files)
 
 
@@ -123,10 +127,10 @@ def _learned(opening: Opening, bench: Bench, condition: Condition, archive: Arch
 
     At a server of the study, set up as for page loads: one that is set up to starve would hold up the browser, too.
     """
-    study, asked = opening.study, in_the_browser(condition)
-    servers = {server.name: server for every in study.servers.values() for server in every}
+    part, asked = opening.study.part_of(condition), in_the_browser(condition)
+    servers = {server.name: server for every in part.servers.values() for server in every}
     bench.refuse_unless_usable(asked.engine)
-    replay = replace(study.replays[condition.engine], compression=condition.compression)
+    replay = replace(part.replays[condition.engine], compression=condition.compression)
     opening.tell(f"what {condition.page} asks for by {asked.protocol}, from loads of it in the browser")
     program = servers[condition.server].program
     bench.testbed.serve(archive, [asked.protocol], replay, program, asked.engine)

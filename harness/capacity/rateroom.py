@@ -16,7 +16,7 @@ from harness.study.study import EngineSetup, Study
 from harness.testbed.calibrate import readings
 from harness.testbed.calibration import Calibration
 from harness.testbed.opening import Opening
-from harness.testbed.studybed import Archives, StudyBed, opened
+from harness.testbed.studybed import Archives, ServedPart, StudyBed, opened
 from harness.testbed.untilright import Patience
 
 
@@ -24,9 +24,12 @@ class RateRoom(StudyBed):
     """The servers of a study of request rates; its tools are started by each trial."""
 
     def __init__(self, study: Study, archives: Archives) -> None:
-        super().__init__(archives, study.setups, study.tcp, study.link_backend)
+        parts = [ServedPart.of(each) for each in study.parts]
+        super().__init__(archives, study.setups, study.tcp, study.link_backend, parts)
         self._options = {
-            setup.server.name: RateOptions(setup.server.capacity, study.keep) for setup in study.setups
+            (part.factor, setup.server.name): RateOptions(setup.server.capacity, study.keep)
+            for part in study.parts
+            for setup in part.setups
         }
 
     def refuse_unless_usable(self, engine: Engine) -> None:
@@ -44,7 +47,9 @@ class RateRoom(StudyBed):
         yield from readings(self.testbed, link, patience=patience)
 
     def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
-        return run_rate_trial(self.testbed, planned, self._options[planned.condition.server], files)
+        condition = planned.condition
+        options = self._options[condition.factor, condition.server]
+        return run_rate_trial(self.testbed, planned, options, files)
 
 
 @contextlib.contextmanager

@@ -121,6 +121,10 @@ class Study:
         """The study as it is, then with each of its factors."""
         return (self, *self.factors)
 
+    def part_of(self, condition: Condition) -> Study:
+        """The part that one of its conditions is of."""
+        return next(part for part in self.parts if part.factor == condition.factor)
+
     @property
     def every_page(self) -> tuple[str, ...]:
         """The pages of all parts, each once."""

@@ -80,6 +80,7 @@ COMMON_KEYS = (
     "figures",
     "only_figures",
     "published",
+    "factors",
 )  # of every kind
 OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.LOAD: (
@@ -93,7 +94,6 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
         "timeout_s",
         "keep",
         "vitals",
-        "factors",
     ),
     Kind.USERS: ("generator", "users"),
     Kind.REQUESTS: ("generator", "requests", "keep"),

@@ -10,6 +10,7 @@ from harness.model.condition import USUAL_FACTOR, Condition
 from harness.model.dimensions import dimensions_of
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
+from harness.model.serversettings import ApacheSettings
 from harness.model.settings import CertificateChain, CertificateKey
 from harness.study.blocks import settings_of
 from harness.study.plan import Plan, make_plan
@@ -173,3 +174,70 @@ def test_a_claim_about_a_factor_that_is_not_there_is_refused() -> None:
     claim = '[[claims]]\nname = "c"\nsubject = {factor = "x"}\nreference = {factor = "usual"}\n'
     with pytest.raises(StudyError, match="the study has no factor 'x'; it has: none"):
         study(plain + claim)
+
+
+CROWD = """
+name = "crowd"
+kind = "users"
+pages = ["one"]
+protocols = ["http1", "h2"]
+server = "few"
+users = {from = 1, to = 10, over_s = 20}
+[[links]]
+per_client = true
+down_mbps = 10
+rtt_ms = 50
+[servers.few]
+program = "apache"
+mpm = "worker"
+MaxRequestWorkers = 8
+ThreadsPerChild = 4
+[[factors]]
+name = "TLS 1.2"
+tls = "1.2"
+[[factors]]
+name = "more users"
+users = {steps = [50], step_s = 30}
+[[factors]]
+name = "short queue"
+servers = {few = {program = "apache", mpm = "worker", ListenBacklog = 4}}
+"""
+
+
+def test_a_crowd_has_factors_too_of_its_users_and_its_server() -> None:
+    made = study(CROWD)
+    assert len(set(made.conditions)) == len(made.conditions) == 2 * 4
+    assert {each.factor: str(each.workload) for each in made.conditions} == {
+        "usual": "1 to 10 in 20 s",
+        "TLS 1.2": "1 to 10 in 20 s",
+        "more users": "50 for 30 s",
+        "short queue": "1 to 10 in 20 s",
+    }
+    for condition in made.conditions:
+        part = made.part_of(condition)
+        (setup,) = part.setups
+        settings = setup.server.capacity
+        assert isinstance(settings, ApacheSettings)
+        assert (condition.factor == "short queue") == (settings.listen_backlog == 4)
+        assert (condition.factor == "TLS 1.2") == (setup.replays[0].tls == "1.2")
+
+
+def test_a_closed_loop_has_factors_too() -> None:
+    made = study(
+        """
+name = "loop"
+kind = "requests"
+pages = ["one"]
+protocols = ["http1"]
+server = "nginx"
+links = ["none"]
+requests = {connections = 4}
+[[factors]]
+name = "16 connections"
+requests = {connections = 16}
+"""
+    )
+    assert {each.factor: str(each.workload) for each in made.conditions} == {
+        "usual": "4 connections",
+        "16 connections": "16 connections",
+    }
