@@ -27,6 +27,7 @@ from analysis.report.methodtexts import method_texts
 ROW = "row"
 IN_SHORT = "claims-in-short"
 RUNS_DIFFER = "runs-differ"
+CROWDS = "crowds"
 STUDY_FIGURE = "study-"  # what the drawings of a study's own figures begin with
 FIGURE = "figure-"  # what the tables of a study's own figures begin with
 BY_RUN = "published-by-run"
@@ -50,6 +51,7 @@ KEPT: Mapping[str, tuple[str, ...]] = {
 }
 OF_FIGURES = ("series", "n", "value", "low", "high")
 NAMED_BY = ("claim", "factor", "where", "page", "run")
+OF_CROWDS = ("page", "compression", "server", "protocol", "factor", "users")
 PLACES = ("claims-at-a-place", "alike-in-all-runs")
 OF_METHODS = ("Set-up.", "Sample.", "Exclusions.", "Calibration of the links.")
 
@@ -79,6 +81,8 @@ def small_tables(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
             yield name, small(frame, present, [column for column in NAMED_BY if column in present])
     if "published" in there:
         yield IN_SHORT, in_short(pd.read_csv(there["published"]))
+    if CROWDS in there:
+        yield CROWDS, page_rates(pd.read_csv(there[CROWDS]))
     if BY_RUN in there:
         yield RUNS_DIFFER, runs_differ(pd.read_csv(there[BY_RUN]))
     for name, path in there.items():
@@ -86,6 +90,17 @@ def small_tables(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
             frame = pd.read_csv(path)
             x = str(frame.columns[0])
             yield name, small(frame, [x, *OF_FIGURES], (x, "series"))
+
+
+def page_rates(crowds: pd.DataFrame) -> pd.DataFrame:
+    """A row for each condition of a crowd, by what tells them apart: the most pages a second, and of how many trials.
+
+    `from_to` are the bounds that the report gives it: an interval, or the range of a few trials.
+    """
+    bounds = zip(crowds["pages_per_s_low"], crowds["pages_per_s_high"], strict=True)
+    named = [each for each in OF_CROWDS if each in crowds and crowds[each].nunique() > 1]
+    frame = crowds.assign(from_to=[_span(low, high) for low, high in bounds], n=crowds["trials"])
+    return small(frame, [*named, "pages_per_s", "from_to", "n"], named)
 
 
 def in_short(published: pd.DataFrame) -> pd.DataFrame:

@@ -47,6 +47,37 @@ name = "lossy"
 link = {name = "lossy", loss_down_percent = 0.5}
 """
 
+CROWD = """
+name = "crowd"
+kind = "users"
+pages = ["small"]
+protocols = ["https1"]
+server = "few"
+trials = {least = 1, attempts = 1}
+aa = false
+seed = 1
+users = {steps = [2], step_s = 4, think_s = 0.5, page_timeout_s = 10, bucket_s = 1}
+[[links]]
+per_client = true
+down_mbps = 20
+rtt_ms = 100
+[servers.few]
+program = "apache"
+mpm = "worker"
+[[factors]]
+name = "window of 1"
+tcp = {initial_window = 1}
+[[factors]]
+name = "TLS 1.2"
+tls = "1.2"
+[[factors]]
+name = "short queue"
+servers = {few = {program = "apache", mpm = "worker", ListenBacklog = 4}}
+[[factors]]
+name = "more users"
+users = {steps = [3], step_s = 4, think_s = 0.5, page_timeout_s = 10, bucket_s = 1}
+"""
+
 
 def test_what_is_served_alike_has_one_server_and_each_part_its_own_tcp(tmp_path: Path) -> None:
     archive = small_site(tmp_path)
@@ -105,3 +136,32 @@ def test_a_run_records_which_factor_was_changed_and_to_what(coldload: Coldload) 
     assert chain["certificate_chain"] == 3
     (usual,) = told["lossy"]["servers"]["chromium"]["settings"].values()
     assert usual["certificate_bytes"] < chain["certificate_bytes"]
+
+
+def test_a_crowd_meets_the_settings_of_its_factor(coldload: Coldload) -> None:
+    """A round trip more by TLS 1.2, and by a window of one packet for a page that is longer."""
+    small_site(coldload.folder / "archives", extra=f"<!-- {'x' * 8000} -->")
+    (coldload.folder / "crowd.toml").write_text(CROWD)
+    code, out, error = coldload.run("run", "crowd.toml", "--out", "run")
+    assert (code, error) == (0, ""), out
+    folder = coldload.folder / "run"
+    made = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    found = {each["condition"]["factor"]: each for each in made}
+    assert {each["outcome"] for each in made} == {"ok"}
+    slower = {name: each["page_ms"] - found["usual"]["page_ms"] for name, each in found.items()}
+    assert slower["TLS 1.2"] > 75
+    assert slower["window of 1"] > 75
+    assert abs(slower["short queue"]) < 50
+    users = {name: each["condition"]["workload"]["steps"] for name, each in found.items()}
+    assert users.pop("more users") == [3]
+    assert [*users.values()] == [[2]] * 4
+    told = json.loads((folder / "environment.json").read_text())["factors"]
+    queues = {
+        name: settings["ListenBacklog"]
+        for name, each in told.items()
+        for settings in each["servers"]["k6"]["settings"].values()
+    }
+    assert queues == {**dict.fromkeys(told, 4096), "short queue": 4}
+    assert (
+        len(list((folder / "recipes").iterdir())) == 1
+    )  # what a page asks for is the same with every factor

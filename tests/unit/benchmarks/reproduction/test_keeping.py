@@ -161,6 +161,19 @@ def test_what_a_factor_changes_is_kept_with_both_intervals(tmp_path: Path) -> No
     assert (row["interval"], row["change_interval"]) == ("[0.590 to 0.610]", "[0.790 to 0.810]")
 
 
+def test_the_page_rate_of_a_crowd_is_kept_by_its_condition(tmp_path: Path) -> None:
+    named = {"page": ["icons"] * 2, "protocol": ["http1", "h2"], "factor": ["usual", "short queue"]}
+    seen = {"pages_per_s": [4.46667, 29.8], "pages_per_s_low": [4.2, None], "pages_per_s_high": [4.7, None]}
+    pd.DataFrame(named | seen | {"trials": [3, 1]}).to_csv(tmp_path / "crowds.csv", index=False)
+    first, second = dict(small_tables(tmp_path))["crowds"].to_dict("records")
+    assert (first["row"], first["pages_per_s"], first["from_to"]) == (
+        "http1-usual",
+        "4.467",
+        "[4.200 to 4.700]",
+    )
+    assert (second["row"], second["from_to"], second["n"]) == ("h2-short-queue", "", "1")
+
+
 def test_a_place_is_kept_where_runs_differ_in_their_verdict(tmp_path: Path) -> None:
     seen = {
         "claim": ["a", "a", "b", "b"],
