@@ -54,4 +54,6 @@ STUDIES = (
     # A quarter of its size, which two cores bear: two hours.
     RepeatedStudy("users-2013-quarter", (), "users-2013-quick", ("--trials", "1")),
     RepeatedStudy("factors-2013", ()),
+    # The same ramp with the queue that factors-2013 points to: two hours more.
+    RepeatedStudy("users-2013-short-queue", ()),
 )
