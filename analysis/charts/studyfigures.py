@@ -23,6 +23,7 @@ from analysis.charts import lines, plots, reading
 from analysis.charts.drawing import Drawing
 from analysis.charts.lines import CODING_STYLES
 from analysis.charts.variantchart import DASHES
+from analysis.claims.absence import Absence
 from analysis.evaluation.results import Results
 from analysis.evaluation.studyfigures import FigurePoints
 from analysis.labels import engines, metrics, protocols, words
@@ -52,6 +53,8 @@ MOST_ALONG = 60  # values along an axis
 MOST_GROUPS = 30  # of bars, with a name below each
 MOST_ROWS_INCHES = 9.0  # of a drawing of rows: a page of a paper, with its caption
 GROUP = 0.8  # of the room between two groups of bars
+EDGE = 0.05  # of the width of all bars, left free on each side
+NEVER = "never"  # in place of a bar
 
 
 @dataclass(frozen=True)
@@ -96,8 +99,22 @@ def caption(points: FigurePoints) -> str:
     if known.empty:
         return f"{label}{by}: no trial of it counts."
     if points.figure.reference is not None:
-        return f"{label}{by} relative to {reference_label(points)}, inside blocks. {reading.of_pairs(known)}"
-    return f"{label}{by}, medians. {reading.of_trials(known)}"
+        told = f"relative to {reference_label(points)}, inside blocks. {reading.of_pairs(known)}"
+        return f"{label}{by} {told}{_absences(points)}"
+    return f"{label}{by}, medians. {reading.of_trials(known)}{_absences(points)}"
+
+
+def _absences(points: FigurePoints) -> str:
+    """Of an event: that it never happened where there is no value, and which values tell it too early."""
+    found = points.points[points.points["absence"].notna()]
+    never = found["absence"].map(lambda each: each.always).astype(bool)
+    said = ""
+    if never.any():
+        said += " Where none is shown, it did not happen in any trial that counts."
+    for row in found[~never].to_dict("records"):
+        where = ", ".join((points.labels[row["series"]], _x_text(points, row["x"])))
+        said += f" {where}: {row['absence']}, so that the others tell it too early."
+    return said
 
 
 def reference_label(points: FigurePoints) -> str:
@@ -145,16 +162,29 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
         ends = [mine[name].to_numpy(dtype=float) / scale.unit.ms for name in ("low", "high")]
         axes.bar(
             middle,
-            np.nan_to_num(medians),
+            medians,  # NaN: no bar
             width,
             color=_bar_colours(points, xs, style, len(styles)),
             hatch=hatches[number],
             edgecolor="white",
             linewidth=0.3,
-            yerr=np.nan_to_num([medians - ends[0], ends[1] - medians]),
+            yerr=np.where(np.isnan(medians), np.nan, np.nan_to_num([medians - ends[0], ends[1] - medians])),
             error_kw={"elinewidth": 0.8, "capsize": 1.5, "capthick": 0.8},
         )
+        for x in _never(points, number):
+            axes.annotate(
+                NEVER,
+                (middle[xs.index(x)], 0),
+                (0, 2),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",
+                rotation=90 if wide or len(styles) > 1 else 0,
+                fontsize="small",
+            )
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
+    side = GROUP / 2 + EDGE * (len(xs) - 1 + GROUP)
+    axes.set_xlim(-side, len(xs) - 1 + side)  # with room for a bar that is not there
     axes.set_xticks(range(len(xs)), [_x_text(points, x) for x in xs])
     if max(len(_x_text(points, x)) for x in xs) * len(xs) > (90 if wide else 44):
         axes.tick_params(axis="x", labelrotation=30)
@@ -170,6 +200,12 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
     if len(styles) > 1 or points.figure.x != "protocol":  # one series over protocols: the axis names its bars
         figure.legend(handles=handles, loc="outside lower left", ncols=(1 + wide) * _columns(points, styles))
     return figure
+
+
+def _never(points: FigurePoints, series: int) -> list[Any]:
+    """Where an event did not happen in any trial."""
+    mine = points.points[(points.points["series"] == series) & points.points["value"].isna()]
+    return [x for x, each in zip(mine["x"], mine["absence"], strict=True) if isinstance(each, Absence)]
 
 
 def _rows(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
@@ -251,7 +287,8 @@ def _columns(points: FigurePoints, numbers: Iterable[int]) -> int:
 
 
 def _drawn(points: FigurePoints) -> list[int]:
-    there = set(points.points.loc[points.points["value"].notna(), "series"])
+    told = points.points["value"].notna() | points.points["absence"].notna()
+    there = set(points.points.loc[told, "series"])
     return [number for number in range(len(points.figure.series)) if number in there]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.claims.absence import absence
 from analysis.labels.conditions import value_text
 from analysis.statistics.compare import Blocks, Certainty, compare
 from analysis.statistics.contrast import LEAST_PAIRS
@@ -17,14 +18,15 @@ from harness.model.dimensions import value
 from harness.model.figure import FigureSeries, StudyFigure
 from harness.model.variant import PLAIN
 
-POINT = ("x", "series", "cell", "n", "value", "low", "high", "interval")
+POINT = ("x", "series", "cell", "n", "value", "low", "high", "interval", "absence")
 
 
 @dataclass(frozen=True)
 class FigurePoints:
     """A figure with its points: a row of `POINT` for each, `series` being the number of its series.
 
-    `labels` names the series. Points without a trial that counts have no value.
+    `labels` names the series. Points without a trial that counts have no value, nor have those of an event
+    that happened in none; `absence` tells of an event in how many trials it did not, else None.
     """
 
     figure: StudyFigure
@@ -70,9 +72,7 @@ def _points(
         if (series := figure.series_of(each)) is not None and value(each, figure.x) is not None
     ]
     there = kept if figure.metric in kept else kept.assign(**{figure.metric: math.nan})
-    rows = _medians(figure, held, there)
-    if figure.reference is not None:
-        rows = _ratios(figure, held, Blocks(there, figure.metric), certainty)
+    rows = _ratios(figure, held, there, certainty) if figure.reference else _medians(figure, held, there)
     return FigurePoints(
         figure,
         labels=tuple(_label(each, _telling(figure.series)) for each in figure.series),
@@ -92,12 +92,16 @@ def _medians(figure: StudyFigure, held: Held, kept: pd.DataFrame) -> list[tuple[
     for each, series, cell in held:
         found = estimate(values.get(cell, []))
         bounds = (found.low, found.high, found.interval)
-        rows.append((value(each, figure.x), series, cell, found.n, found.median, *bounds))
+        absent = absence(kept, figure.metric, [cell])
+        rows.append((value(each, figure.x), series, cell, found.n, found.median, *bounds, absent))
     return rows
 
 
-def _ratios(figure: StudyFigure, held: Held, blocks: Blocks, certainty: Certainty) -> list[tuple[Any, ...]]:
+def _ratios(
+    figure: StudyFigure, held: Held, kept: pd.DataFrame, certainty: Certainty
+) -> list[tuple[Any, ...]]:
     """Each condition in units of that of the reference at the same place."""
+    blocks = Blocks(kept, figure.metric)
     of_reference = figure.series.index(figure.reference) if figure.reference else None
     references = {value(each, figure.x): cell for each, series, cell in held if series == of_reference}
     rows = []
@@ -107,7 +111,9 @@ def _ratios(figure: StudyFigure, held: Held, blocks: Blocks, certainty: Certaint
             continue
         found = compare(blocks, cell, reference, certainty)
         kind = IntervalKind.EXACT if found.n >= LEAST_PAIRS else IntervalKind.NONE
-        rows.append((value(each, figure.x), series, cell, found.n, found.ratio, found.low, found.high, kind))
+        bounds = (found.low, found.high, kind)
+        absent = absence(kept, figure.metric, [cell, reference])
+        rows.append((value(each, figure.x), series, cell, found.n, found.ratio, *bounds, absent))
     return rows
 
 

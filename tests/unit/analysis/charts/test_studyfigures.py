@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from matplotlib.patches import Rectangle
 
 from analysis.charts import plots
 from analysis.charts.drawing import Drawing
@@ -19,7 +20,7 @@ from analysis.statistics.estimate import estimate
 from analysis.tables.figuretables import figure_tables
 from harness.model.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
-from tests.unit.analysis.synthetic_capacity import SyntheticRate
+from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
 HTTP1, H2 = FigureSeries({"protocol": "http1"}), FigureSeries({"protocol": "h2"}, "the new one")
 LINES = StudyFigure(
@@ -198,3 +199,44 @@ def test_more_groups_than_a_page_has_room_for_are_a_table_that_says_so(
     (table,) = figure_tables(made)
     assert len(table.rows) == 2 * groups
     assert ("more than a drawing has room for" in table.note) is not drawn
+
+
+def test_an_event_that_did_not_happen_is_no_bar_of_height_0(tmp_path: Path) -> None:
+    figure = replace(
+        BARS, name="slow", x="protocol", series=(FigureSeries({"server": "apache-2013"}),), where={}
+    )
+    slow = replace(figure, metric="users_over_3s")
+    crowd = SyntheticCrowd(protocols=("http1", "h2"), users=300, trials=3, aa=False, figures=(slow,))
+    made = evaluate([load(crowd.write(tmp_path / "run"))])
+    with plots.look():
+        (drawing,) = study_figures(made)
+    axes = drawing.figure.axes[0]
+    heights = [bar.get_height() for bar in axes.patches if isinstance(bar, Rectangle)]
+    assert heights[0] > 0
+    assert math.isnan(heights[1])
+    assert [text.get_text() for text in axes.texts] == ["never"]
+    assert drawing.caption.endswith("Where none is shown, it did not happen in any trial that counts.")
+
+
+def test_an_event_that_did_not_happen_in_some_trials_is_told(tmp_path: Path) -> None:
+    figure = StudyFigure(
+        name="errors",
+        title="Errors",
+        kind=FigureKind.BARS,
+        x="server",
+        series=(HTTP1,),
+        metric="first_error_users",
+    )
+    crowd = SyntheticCrowd(protocols=("http1",), users=340, trials=5, aa=False, figures=(figure,))
+    made = evaluate([load(crowd.write(tmp_path / "run"))])
+    (points_,) = made.figures
+    (row,) = points_.points.to_dict("records")
+    assert 0 < row["n"] < 5
+    with plots.look():
+        (drawing,) = study_figures(made)
+    without = 5 - row["n"]
+    assert (
+        f"it did not happen in {without} of 5 trials, so that the others tell it too early."
+        in drawing.caption
+    )
+    assert not drawing.figure.axes[0].texts
