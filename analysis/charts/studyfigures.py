@@ -96,25 +96,25 @@ def caption(points: FigurePoints) -> str:
     by = (
         f" by {', '.join(map(engines.label, points.engines))}" if engines.worth_saying(points.engines) else ""
     )
+    absences = _absences(points)
     if known.empty:
-        return f"{label}{by}: no trial of it counts."
+        return f"{label}{by}:{absences or ' no trial of it counts.'}"
     if points.figure.reference is not None:
         told = f"relative to {reference_label(points)}, inside blocks. {reading.of_pairs(known)}"
-        return f"{label}{by} {told}{_absences(points)}"
-    return f"{label}{by}, medians. {reading.of_trials(known)}{_absences(points)}"
+        return f"{label}{by} {told}{absences}"
+    return f"{label}{by}, medians. {reading.of_trials(known)}{absences}"
 
 
 def _absences(points: FigurePoints) -> str:
-    """Of an event: that it never happened where there is no value, and which values tell it too early."""
-    found = points.points[points.points["absence"].notna()]
-    never = found["absence"].map(lambda each: each.always).astype(bool)
-    said = ""
-    if never.any():
-        said += " Where none is shown, it did not happen in any trial that counts."
-    for row in found[~never].to_dict("records"):
-        where = ", ".join((points.labels[row["series"]], _x_text(points, row["x"])))
-        said += f" {where}: {row['absence']}, so that the others tell it too early."
-    return said
+    """Of an event: where it did not happen, in how many trials. A median of the other trials tells it too early."""
+    found: dict[Absence, list[str]] = {}
+    for row in points.points[points.points["absence"].notna()].to_dict("records"):
+        place = f"{points.labels[row['series']]}, {_x_text(points, row['x'])}"
+        found.setdefault(row["absence"], []).append(place)
+    early = ", so that the others tell it too early" if points.figure.reference is None else ""
+    return "".join(
+        f" {'; '.join(places)}: {absent}{'' if absent.always else early}." for absent, places in found.items()
+    )
 
 
 def reference_label(points: FigurePoints) -> str:
@@ -204,8 +204,8 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
 
 def _never(points: FigurePoints, series: int) -> list[Any]:
     """Where an event did not happen in any trial."""
-    mine = points.points[(points.points["series"] == series) & points.points["value"].isna()]
-    return [x for x, each in zip(mine["x"], mine["absence"], strict=True) if isinstance(each, Absence)]
+    mine = points.points[(points.points["series"] == series) & points.points["absence"].notna()]
+    return [x for x, absent in zip(mine["x"], mine["absence"], strict=True) if absent.always]
 
 
 def _rows(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:

@@ -201,42 +201,50 @@ def test_more_groups_than_a_page_has_room_for_are_a_table_that_says_so(
     assert ("more than a drawing has room for" in table.note) is not drawn
 
 
+EVENT = replace(
+    BARS, x="protocol", series=(FigureSeries({"server": "apache-2013"}),), metric="users_over_3s", where={}
+)
+
+
+def of_crowd(folder: Path, figure: StudyFigure, users: int, *protocols: str) -> Results:
+    crowd = SyntheticCrowd(protocols=protocols, users=users, trials=5, aa=False, figures=(figure,))
+    return evaluate([load(crowd.write(folder / "run"))])
+
+
 def test_an_event_that_did_not_happen_is_no_bar_of_height_0(tmp_path: Path) -> None:
-    figure = replace(
-        BARS, name="slow", x="protocol", series=(FigureSeries({"server": "apache-2013"}),), where={}
-    )
-    slow = replace(figure, metric="users_over_3s")
-    crowd = SyntheticCrowd(protocols=("http1", "h2"), users=300, trials=3, aa=False, figures=(slow,))
-    made = evaluate([load(crowd.write(tmp_path / "run"))])
     with plots.look():
-        (drawing,) = study_figures(made)
+        (drawing,) = study_figures(of_crowd(tmp_path, EVENT, 300, "http1", "h2"))
     axes = drawing.figure.axes[0]
     heights = [bar.get_height() for bar in axes.patches if isinstance(bar, Rectangle)]
     assert heights[0] > 0
     assert math.isnan(heights[1])
     assert [text.get_text() for text in axes.texts] == ["never"]
-    assert drawing.caption.endswith("Where none is shown, it did not happen in any trial that counts.")
+    assert drawing.caption.endswith(" apache-2013, HTTP/2 (TLS): it did not happen in any of 5 trials.")
 
 
 def test_an_event_that_did_not_happen_in_some_trials_is_told(tmp_path: Path) -> None:
-    figure = StudyFigure(
-        name="errors",
-        title="Errors",
-        kind=FigureKind.BARS,
-        x="server",
-        series=(HTTP1,),
-        metric="first_error_users",
-    )
-    crowd = SyntheticCrowd(protocols=("http1",), users=340, trials=5, aa=False, figures=(figure,))
-    made = evaluate([load(crowd.write(tmp_path / "run"))])
-    (points_,) = made.figures
-    (row,) = points_.points.to_dict("records")
-    assert 0 < row["n"] < 5
+    made = of_crowd(tmp_path, replace(EVENT, metric="first_error_users"), 340, "http1")
+    ((n, value),) = points(made, EVENT.name)[["n", "value"]].to_numpy()
+    assert (n, math.isnan(value)) == (3, False)
     with plots.look():
         (drawing,) = study_figures(made)
-    without = 5 - row["n"]
-    assert (
-        f"it did not happen in {without} of 5 trials, so that the others tell it too early."
-        in drawing.caption
-    )
+    said = "it did not happen in 2 of 5 trials, so that the others tell it too early."
+    assert drawing.caption.endswith(f" apache-2013, HTTP/1.1: {said}")
     assert not drawing.figure.axes[0].texts
+
+
+def test_a_ratio_to_what_never_happened_is_not_called_never(tmp_path: Path) -> None:
+    """Neither by its word nor by its caption: by HTTP/1.1 it did happen."""
+    series = tuple(FigureSeries({"protocol": each}) for each in ("http1", "https1", "h2"))
+    ratios = replace(EVENT, x="server", series=series, reference=series[0])
+    with plots.look():
+        (drawing,) = study_figures(of_crowd(tmp_path, ratios, 300, "http1", "https1", "h2"))
+    assert drawing.caption.endswith(" HTTP/2 (TLS), apache-2013: it did not happen in 5 of 10 trials.")
+    assert not drawing.figure.axes[0].texts
+
+
+def test_the_table_of_an_event_that_never_happened_does_not_say_that_no_trial_counts(tmp_path: Path) -> None:
+    made = of_crowd(tmp_path, EVENT, 300, "h2")
+    assert not list(study_figures(made))
+    (table,) = figure_tables(made)
+    assert table.note == "Users over 3 s: apache-2013, HTTP/2 (TLS): it did not happen in any of 5 trials."
