@@ -41,7 +41,7 @@ def test_the_cpu_of_a_child_that_has_ended_is_counted(parent: subprocess.Popen[s
     assert used is not None
     spent = account.cpu_seconds(used)
     assert spent is not None
-    assert 0.3 <= spent < 3
+    assert 0.28 <= spent < 3  # /proc tells user and system time in whole ticks of 10 ms each
     assert account.kind == "processes"
 
 
