@@ -48,6 +48,7 @@ HATCHES = ("", "////", "....", "xxxx")
 WIDE_BARS = 14  # more of them need the width of a page
 LINE_OF_ONE = "#8A8A8A"
 TITLE_OF_A_PAGE = 100  # characters of bold text across both columns
+UP_CHARACTERS = 28  # of the text along an upright axis
 LEGEND_CHARACTERS = 24  # of a name with another one beside it
 MOST_ALONG = 60  # values along an axis
 MOST_GROUPS = 30  # of bars, with a name below each
@@ -325,7 +326,7 @@ def _value_axis(
         (axes.axhline if vertical else axes.axvline)(1.0, color=LINE_OF_ONE, linewidth=0.8, zorder=1.8)
     (axes.set_ylim if vertical else axes.set_xlim)(*limits)
     plots.ticks(axes.yaxis if vertical else axes.xaxis)
-    label = textwrap.fill(scale.axis, plots.TITLE_CHARACTERS)
+    label = textwrap.fill(scale.axis, UP_CHARACTERS if vertical else plots.TITLE_CHARACTERS)
     (axes.set_ylabel if vertical else axes.set_xlabel)(label)
 
 

@@ -162,6 +162,22 @@ def test_a_series_that_was_not_measured_breaks_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("kind", [FigureKind.BARS, FigureKind.LINES])
+def test_a_long_text_along_the_upright_axis_stays_below_the_title(tmp_path: Path, kind: FigureKind) -> None:
+    long = FigureSeries({"protocol": "http1"}, "HTTP/1.1 as the server sent it")
+    asked = BARS if kind is FigureKind.BARS else LINES
+    ratios = replace(asked, series=(long, H2), reference=long)
+    with plots.look():
+        (drawing,) = (each for each in draw(results_of(tmp_path, ratios)) if each.asked)
+        plots.save(drawing.figure, tmp_path / "figures", drawing.name)
+        drawing.figure.draw_without_rendering()
+    (title,) = (text for text in drawing.figure.texts if text.get_text() == asked.title)
+    along = drawing.figure.axes[0].yaxis.label.get_window_extent()
+    assert along.y0 >= 0
+    assert along.y1 <= title.get_window_extent().y0
+
+
+@pytest.mark.thorough
 def test_figures_of_closed_loops_have_their_axis(tmp_path: Path) -> None:
     figure = StudyFigure(
         name="rates",
