@@ -197,5 +197,6 @@ def expectations(claim: Claim) -> list[str]:
         found.append(f"below {claim.ratio_below:g}")
     if claim.ratio_within is not None:
         low, high = claim.ratio_within
-        found.append(f"between {signed(low)} and {signed(high)} %")
+        between = f"between {signed(low)} and {signed(high)} %"
+        found.append(f"at least {signed(low)} %" if claim.is_open_above else between)
     return found

@@ -19,6 +19,8 @@ from harness.model.kind import Kind
 from harness.model.metrics import metric_named, numeric_metric
 from harness.model.observation import MAIN_METRIC
 
+MAX_RATIO = 1000  # the largest that a study can expect: a range up to it has no upper end
+
 Dimensions = Mapping[str, Any]
 Pair = tuple[Dimensions, Dimensions | None]  # subject and reference; of a budget the subject alone
 
@@ -57,6 +59,11 @@ class Claim:
         return (self.at_most, self.ratio_below, self.ratio_within) != (None, None, None)
 
     @property
+    def is_open_above(self) -> bool:
+        """Whether `ratio_within` has no upper end."""
+        return self.ratio_within is not None and self.ratio_within[1] >= MAX_RATIO
+
+    @property
     def named(self) -> tuple[str, ...]:
         """The dimensions that the subject or the reference names."""
         return tuple(dict.fromkeys((*self.subject, *self.reference)))
@@ -82,7 +89,8 @@ class Claim:
             expected.append(f"ratio below {self.ratio_below:g}")
         if self.ratio_within is not None:
             low, high = self.ratio_within
-            expected.append(f"ratio within {low:.4g} and {high:.4g}")
+            within = f"within {low:.4g} and {high:.4g}"
+            expected.append(f"ratio at least {low:.4g}" if self.is_open_above else f"ratio {within}")
         return f"{self.title}, expected {' and '.join(expected)}" if expected else self.title
 
     def to_json(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.claim import Claim, pairs, selects
+from harness.model.claim import MAX_RATIO, Claim, pairs, selects
 from harness.model.dimensions import SET, follows
 from harness.model.engine import Engine
 from harness.model.kind import Kind
@@ -28,7 +28,6 @@ CLAIM_KEYS = (
     "at_most",
 )
 MAX_CLAIMS = 100
-MAX_RATIO = 1000
 LEAST, MOST = 1e-6, 1e12  # of a budget
 PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
 

@@ -20,13 +20,13 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys, tomltext
 from harness.input.shown import shown
-from harness.model.claim import Claim
+from harness.model.claim import MAX_RATIO, Claim
 from harness.model.figure import StudyFigure
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
 from harness.model.published import MOST_TOLERATED, MOST_USERS, Publication, PublishedClaim
 from harness.model.workload import Users
-from harness.study.claimfile import LEAST, MAX_CLAIMS, MAX_RATIO, MOST, ClaimReader, NothingMeasured, narrowed
+from harness.study.claimfile import LEAST, MAX_CLAIMS, MOST, ClaimReader, NothingMeasured, narrowed
 from harness.study.selectors import ValueLacking
 from harness.study.study import Study
 

@@ -105,6 +105,15 @@ def test_an_expectation_that_the_interval_leaves_open_says_how_it_is_known(
     assert row.sentence.endswith(ending)
 
 
+@pytest.mark.parametrize(
+    ("within", "expected"),
+    [((1.5, 1000.0), "at least +50 %"), ((1.5, 999.0), "between +50 and +99,800 %")],
+)
+def test_a_range_up_to_the_largest_ratio_has_no_upper_end(within: tuple[float, float], expected: str) -> None:
+    row = one(replace(FASTER, ratio_within=within), 2.0)
+    assert row.sentence.endswith(f"expected {expected}: holds.")
+
+
 def test_nothing_is_known_of_too_few_blocks() -> None:
     row = one(replace(FASTER, ratio_below=0.95), 0.5, blocks=2)
     assert row.verdict is ClaimVerdict.UNKNOWN

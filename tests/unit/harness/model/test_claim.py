@@ -178,6 +178,10 @@ def test_what_is_claimed_in_words() -> None:
     assert both.sentence == (
         "rtt_ms 20 against rtt_ms 200: plt_ms, expected ratio below 1 and ratio within 0.1 and 0.9"
     )
+    most = Claim(
+        name="m", subject={"protocol": "h2"}, reference={"protocol": "http1"}, ratio_within=(2, 1000)
+    )
+    assert most.sentence == "h2 against http1: plt_ms, expected ratio at least 2"
 
 
 @pytest.mark.parametrize(
