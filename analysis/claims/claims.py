@@ -246,8 +246,8 @@ def _expected(claim: Claim, statistic: Statistic) -> tuple[float, float]:
         highs.append(math.log(claim.ratio_below))
     if claim.ratio_within is not None:
         lows.append(math.log(claim.ratio_within[0]))
-        highs.append(math.log(claim.ratio_within[1]))
-    if not highs:
+        highs += [] if claim.is_open_above else [math.log(claim.ratio_within[1])]
+    if not lows + highs:
         return 1.0, 1.0
     holds = max([*map(statistic.p_not_below, highs), *map(statistic.p_not_above, lows)])
     fails = min([*map(statistic.p_not_above, highs), *map(statistic.p_not_below, lows)])

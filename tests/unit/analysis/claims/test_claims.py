@@ -112,6 +112,8 @@ def test_an_expectation_that_the_interval_leaves_open_says_how_it_is_known(
 def test_a_range_up_to_the_largest_ratio_has_no_upper_end(within: tuple[float, float], expected: str) -> None:
     row = one(replace(FASTER, ratio_within=within), 2.0)
     assert row.sentence.endswith(f"expected {expected}: holds.")
+    beyond = one(replace(FASTER, ratio_within=within), 5000.0)
+    assert beyond.verdict is (ClaimVerdict.FAILS if "between" in expected else ClaimVerdict.HOLDS)
 
 
 def test_nothing_is_known_of_too_few_blocks() -> None:
