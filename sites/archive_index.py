@@ -14,6 +14,7 @@ from typing import Annotated
 import msgspec
 
 from harness.errors import ArchiveError
+from harness.input.textfile import read_file
 from harness.system.files import replace_text
 from sites import warc
 from sites.urls import parse_url
@@ -21,6 +22,8 @@ from sites.warc import About
 
 SCHEMA = 1
 WARC_FILE, INDEX_FILE, METADATA_FILE = "archive.warc.gz", "index.jsonl", "archive.json"
+# Far above those of any page.
+MOST_INDEX_BYTES, MOST_METADATA_BYTES = 500_000_000, 50_000_000
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -109,7 +112,7 @@ def read_index(folder: Path) -> tuple[Metadata, tuple[Entry, ...]]:
 
 def _metadata(folder: Path) -> Metadata:
     try:
-        data = json.loads((folder / METADATA_FILE).read_text(encoding="utf-8"))
+        data = json.loads(read_file(folder / METADATA_FILE, MOST_METADATA_BYTES))
         schema = data["schema"]
         if schema == SCHEMA:
             return msgspec.convert(data, Metadata)
@@ -124,7 +127,7 @@ def _entries(folder: Path) -> Iterator[Entry]:
     except OSError as error:
         raise damaged(folder, WARC_FILE, error) from error
     try:
-        lines = (folder / INDEX_FILE).read_text(encoding="utf-8").splitlines()
+        lines = read_file(folder / INDEX_FILE, MOST_INDEX_BYTES).decode("utf-8").splitlines()
     except (OSError, ValueError) as error:
         raise damaged(folder, INDEX_FILE, error) from error
     for number, line in enumerate(lines, 1):

@@ -11,8 +11,11 @@ from pathlib import Path
 
 from harness.errors import ArchiveError, ColdloadError
 from harness.input.keys import NAME_PATTERN
+from harness.input.textfile import read_file
 from sites.archive import Archive, open_archive
 from sites.urls import canonical_url, parse_url
+
+MAX_BYTES = 10_000_000  # of a list: some 100,000 pages
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class PageResult:
 def read_list(path: Path) -> list[Wanted]:
     """One page a line: the URL and, after white space, a name; # starts a comment. ArchiveError names bad lines."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_file(path, MAX_BYTES).decode("utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         why = "it is no text" if isinstance(error, ValueError) else getattr(error, "strerror", None) or error
         raise ArchiveError(

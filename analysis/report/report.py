@@ -30,6 +30,7 @@ from analysis.tables.figuretables import PREFIX
 from analysis.tables.tables import tables_of
 from analysis.waterfalls.waterfallview import WaterfallView, view
 from harness.errors import RecordsError, StorageFailed
+from harness.input.shown import in_page
 from harness.model.kind import Kind
 
 TEMPLATE = "report.html.j2"
@@ -138,14 +139,18 @@ def _draw(results: Results, directory: Path) -> list[Figure]:
 
 def unbroken(text: str) -> Markup:
     """A sentence whose intervals stay on one line."""
-    return Markup(re.sub(r"\[[^\]]{1,40}\]", r"<span>\g<0></span>", str(escape(text))))  # noqa: S704 - escaped before
+    return Markup(re.sub(r"\[[^\]]{1,40}\]", r"<span>\g<0></span>", str(escape(in_page(text)))))  # noqa: S704 - escaped before
 
 
 def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figure]) -> str:
     """The page as text: self-contained, nothing is fetched from anywhere."""
     source = (resources.files("analysis.report") / TEMPLATE).read_text(encoding="utf-8")
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        finalize=in_page,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["unbroken"] = unbroken
     counts = results.sifted.by_rule()

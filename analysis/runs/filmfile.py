@@ -59,7 +59,7 @@ class KeptFilm:
 
 def read_film(index: Path) -> KeptFilm:
     """The film of an index file; ValueError, in one line, when it is none that can be shown, OSError without one."""
-    data = jsontext.parse(index.read_bytes())
+    data = jsontext.read(index)
     entries = data.get("frames")
     if not isinstance(entries, list) or not entries:
         raise ValueError("no film: it has no list of frames")

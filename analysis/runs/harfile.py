@@ -118,7 +118,7 @@ def read_har(path: Path) -> HarLoad:
         raise ValueError(
             f"{size / 1e6:,.0f} MB long; at most {jsontext.MAX_LINE_BYTES / 1e6:.0f} MB are drawn"
         )
-    return load_of(jsontext.parse(path.read_bytes()))
+    return load_of(jsontext.read(path))
 
 
 def load_of(har: Mapping[str, Any]) -> HarLoad:

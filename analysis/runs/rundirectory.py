@@ -68,7 +68,7 @@ def load(directory: Path, cache: Path | None = None) -> Run:
     notes += read.notes
     if not read.rows.num_rows:
         raise RecordsError(f"{path} holds no complete record yet; run the study first, or wait for one trial")
-    study_text = _read_text(directory / "study.toml")
+    study_text = _study_text(directory / "study.toml", notes)
     described = _read_study(study_text, notes)
     environment = _read_environment(directory / "environment.json", notes)
     name = plan.study or described.get("name") or directory.resolve().name
@@ -113,14 +113,20 @@ def _read_environment(path: Path, notes: list[str]) -> Mapping[str, Any]:
     if not path.is_file():
         return {}
     try:
-        return jsontext.parse(path.read_bytes())
+        return jsontext.read(path)
     except ValueError as error:
         notes.append(f"environment.json cannot be read ({one_line(str(error))}).")
         return {}
 
 
-def _read_text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+def _study_text(path: Path, notes: list[str]) -> str:
+    try:
+        return tomltext.read_text(path)
+    except FileNotFoundError:
+        return ""
+    except (OSError, tomltext.TomlRefusedError) as error:
+        notes.append(f"study.toml cannot be read ({getattr(error, 'strerror', None) or error}).")
+        return ""
 
 
 def _read_study(text: str, notes: list[str]) -> Mapping[str, Any]:

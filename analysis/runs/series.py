@@ -13,9 +13,13 @@ import pandas as pd
 from analysis.runs.rundirectory import Run
 from analysis.runs.runfields import check_number, json_lines
 from harness.errors import RecordsError
+from harness.input.shown import shown
 
 TRIALS = "trials"  # the folder with what was kept of them
 MOST_LINES = 2_000_000  # of a file
+LONGEST_NAME = (
+    60  # characters of a folder's name, each of at most four bytes: far below any file system's limit
+)
 
 
 class Series(StrEnum):
@@ -48,9 +52,9 @@ class Series(StrEnum):
 def folder_of(run: Run, trial: str, attempt: int) -> Path:
     """Where the files of an attempt are; RecordsError for a trial whose name leads somewhere else."""
     name = trial if attempt == 1 else f"{trial}-{attempt}"
-    if Path(name).name != name or name in ("", ".."):
+    if Path(name).name != name or name in ("", "..") or "\0" in name or len(name) > LONGEST_NAME:
         raise RecordsError(
-            f"{run.directory}: {name!r} is no name of a trial's folder; the record is damaged or not one of ours"
+            f"{run.directory}: {shown(name)} is no name of a trial's folder; the record is damaged or not one of ours"
         )
     return run.directory / TRIALS / name
 

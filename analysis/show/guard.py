@@ -7,6 +7,7 @@ machine, another Host. No answer lets a browser run, load or send anything but o
 from __future__ import annotations
 
 import hmac
+import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from werkzeug.wrappers import Response
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
+LOG = logging.getLogger(__name__)
 HOSTS = ("127.0.0.1", "localhost")  # with any port: ssh may forward another one
 METHODS = ("GET", "HEAD")
 HEADERS = (
@@ -40,8 +42,13 @@ class Guard:
         self._token = token.encode()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        guarded = _with_headers(start_response)
         answer = self._refusal(environ) or self._application
-        return answer(environ, _with_headers(start_response))
+        try:
+            return answer(environ, guarded)
+        except Exception:  # a fault of ours: its answer has the headers, too
+            LOG.exception("a page could not be made")
+            return _line("this page could not be made; the terminal tells why", 500)(environ, guarded)
 
     def _refusal(self, environ: WSGIEnvironment) -> Response | None:
         """Why not; else the token moves from the path to where the application lies."""

@@ -5,20 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 from werkzeug.wrappers import Response
 
-from harness.input.shown import printable
-
-
-def _text(value: Any) -> Any:
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
+from harness.input.shown import in_page
 
 ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("analysis.show", "templates"),
     autoescape=True,
-    finalize=_text,
+    finalize=in_page,
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

@@ -22,6 +22,8 @@ from harness.input.shown import shown
 ADDRESS = "127.0.0.1"
 TOKEN_BYTES = 24
 THREADS = 6
+# Connections that never ask for anything, as a hostile page opens by the hundred, are soon closed, and leave room.
+MOST_CONNECTIONS, IDLE_S, LOOKED_AT_EACH_S = 900, 10, 2
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,14 @@ def open_server(directory: Path, port: int = 0) -> Iterator[RunServer]:
     token = secrets.token_urlsafe(TOKEN_BYTES)
     with _bound(port) as bound:
         server = create_server(
-            Guard(RunPages(live), token), sockets=[bound], threads=THREADS, ident="coldload"
+            Guard(RunPages(live), token),
+            sockets=[bound],
+            threads=THREADS,
+            ident="coldload",
+            connection_limit=MOST_CONNECTIONS,
+            channel_timeout=IDLE_S,
+            cleanup_interval=LOOKED_AT_EACH_S,
+            asyncore_use_poll=True,
         )
         try:
             yield RunServer(f"http://{ADDRESS}:{bound.getsockname()[1]}/{token}/", live, server)

@@ -55,9 +55,12 @@ def kept_files(folder: Path) -> tuple[KeptFile, ...]:
 
 
 def file_in(folder: Path, name: str) -> Path | None:
-    """A file by its name; None for what is no file, or lies elsewhere, as behind a link."""
-    inside, path = folder.resolve(), (folder / name).resolve()
-    return path if path.is_relative_to(inside) and path.is_file() else None
+    """A file by its name; None for what is no file, can be none, or lies elsewhere, as behind a link."""
+    try:
+        inside, path = folder.resolve(), (folder / name).resolve()
+        return path if path.is_relative_to(inside) and path.is_file() else None
+    except (OSError, RuntimeError, ValueError):  # a name that is too long, a circle of links, a NUL
+        return None
 
 
 def picture_type(path: Path) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from analysis.labels.latex import escape_latex, on_one_line
+from harness.input.shown import printable
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - meant so
 
@@ -102,11 +103,14 @@ def to_csv(table: Table) -> str:
 
 def defused(frame: pd.DataFrame) -> pd.DataFrame:
     """Texts that a spreadsheet would take for a formula get an apostrophe before them, as OWASP's page "CSV Injection"
-    advises; numbers stay as they are.
+    advises; what a terminal would act on is made visible; numbers stay as they are.
     """
 
     def cell(value: Any) -> Any:
-        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+        if not isinstance(value, str):
+            return value
+        text = printable(value)
+        return f"'{text}" if text.startswith(FORMULA) else text
 
     columns = {
         name: frame[name] if pd.api.types.is_numeric_dtype(frame[name]) else frame[name].map(cell)
@@ -204,7 +208,7 @@ def _layout(table: Table, column: int, wrapped: str) -> str:
 
 def escape_markdown(text: str) -> str:
     """What would be code, stress, a link, a formula, HTML or the end of a cell; brackets of intervals are none."""
-    return _MARKDOWN.sub(r"\\\g<0>", on_one_line(text))
+    return _MARKDOWN.sub(r"\\\g<0>", printable(on_one_line(text)))
 
 
 def write(table: Table, directory: Path) -> None:

@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.hostile import catalogue, loading, parts, recordings, runners, studies
+from benchmarks.hostile import catalogue, loading, nofiles, parts, recordings, runners, studies
 from benchmarks.hostile.cases import Case
 from benchmarks.hostile.lanes import Lane, side_by_side
 from benchmarks.hostile.table import failures, table
@@ -43,6 +43,7 @@ def lanes(arguments: argparse.Namespace, folder: Path) -> tuple[Lane, Lane]:
         yield from loading.load_all(catalogue.names(only, chosen, share, chance()), folder)
 
     def strikes_and_files() -> Iterator[Case]:
+        yield from nofiles.try_all(nofiles.names(only), folder)
         yield from studies.plan_all(studies.names(only, share), folder, seed)
         yield from recordings.import_all(recordings.names(only, share), folder, seed)
         yield from runners.strike_all(runners.names(only, share, chance()), folder, seed)

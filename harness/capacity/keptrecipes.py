@@ -63,7 +63,7 @@ class KeptRecipes:
         """The recipe of a page in the archive with this digest; None when there is none."""
         path = self._path(page)
         try:
-            kept = msgspec.convert(jsontext.parse(path.read_bytes()), KeptRecipe)
+            kept = msgspec.convert(jsontext.read(path), KeptRecipe)
             recipe = kept.recipe()
         except FileNotFoundError:
             return None

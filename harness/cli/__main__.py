@@ -1,5 +1,6 @@
 """`coldload`, and `python -m harness.cli`."""
 
+import os
 import sys
 
 from harness.system import interruption
@@ -8,6 +9,7 @@ from harness.system import interruption
 def main() -> int:
     """Entry point; returns the exit code."""
     interruption.leave_at_once()
+    _open_what_is_closed()
     try:
         from harness.cli.main import prepared  # noqa: PLC0415  # a signal may come meanwhile
 
@@ -30,6 +32,15 @@ def main() -> int:
     finally:
         interruption.calm()  # Python takes its handlers back when it ends: the signal would kill it then
         interruption.leave_at_once()
+
+
+def _open_what_is_closed() -> None:
+    """Standard streams that were closed lead nowhere; else the next file opened would take their number and text."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest free number: theirs
+            os.set_inheritable(nowhere, True)
+            setattr(sys, name, os.fdopen(nowhere, "r" if name == "stdin" else "w"))
 
 
 if __name__ == "__main__":

@@ -6,18 +6,26 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import harness
 from harness.cli.commands import COMMANDS, CommandRow
 from harness.cli.failures import reported
 from harness.errors import UsageError
+from harness.input.shown import one_line
 
 EPILOG = """exit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks something, 130 interrupted
 first steps: `coldload doctor`, then `coldload demo --quick`"""
 
 
-class CommandParser(argparse.ArgumentParser):
+class OneLineParser(argparse.ArgumentParser):
+    """A parser that tells a mistake in one line, as every other mistake is told."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(UsageError.exit_code, f"{self.prog}: {one_line(message)}; see `{self.prog} --help`\n")
+
+
+class CommandParser(OneLineParser):
     """The parser of one command. It gets its arguments when it is first used, which is when the command is chosen."""
 
     def __init__(self, *, command: CommandRow, **options: Any) -> None:
@@ -35,7 +43,7 @@ class CommandParser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    top = argparse.ArgumentParser(
+    top = OneLineParser(
         prog="coldload",
         description="A page-load laboratory on one machine: archived pages, an emulated link, cold loads, proof.",
         epilog=EPILOG,

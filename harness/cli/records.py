@@ -19,6 +19,7 @@ from harness.cli.plaintext import say
 from harness.cli.runfolders import run_folders
 from harness.errors import StorageFailed, UsageError
 from harness.system.cache import records_cache
+from harness.system.files import whole_file
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -49,14 +50,10 @@ def _output(path: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    temporary = path.with_name(f"{path.name}.new")
     try:
-        with temporary.open("wb") as file:
+        with whole_file(path) as file:
             yield file
-        temporary.replace(path)
     except OSError as error:
         raise StorageFailed(
             f"cannot write {path}: {error.strerror}; make room or choose another --out"
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)

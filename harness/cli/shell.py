@@ -24,4 +24,6 @@ def _shell(link: Link, backend: Backend | None, words: list[str]) -> int:
     with testbed(backend=backend) as made:
         check_link(made, link)
         with made.client(link) as client, client.host.entered():
-            return in_foreground(words)
+            code = in_foreground(words)
+            client.link.check()  # what ran on a link that has died ran on none
+            return code

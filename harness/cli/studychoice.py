@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.cli.plaintext import say
 from harness.errors import StudyError
+from harness.input import tomltext
 from harness.input.shown import shown
 from harness.model.dimensions import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_workload
 from harness.model.kind import Kind
@@ -36,7 +37,7 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
         arguments, text, study = _of_pack(arguments, path)
     else:
         study = read_study(path)
-        text = path.read_text(encoding="utf-8")
+        text = tomltext.read_text(path)
     if arguments.trials is not None:
         if not 1 <= arguments.trials <= MAX_TRIALS:
             raise StudyError(f"--trials is {arguments.trials}; it must be 1 to {MAX_TRIALS}")

@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from harness.input.textfile import open_file
+
 MAX_LINE_BYTES = 20_000_000
 BUFFER_BYTES = 1 << 18  # many records
 MAX_DEPTH = 20
@@ -32,7 +34,7 @@ def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
 
     Of a line that is too long only the beginning is read, which `parse` then refuses, and nothing of what follows.
     """
-    with path.open("rb", buffering=BUFFER_BYTES) as file:
+    with open_file(path, BUFFER_BYTES) as file:
         number = 0
         while line := file.readline(MAX_LINE_BYTES + 1):
             number += 1
@@ -40,6 +42,12 @@ def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
                 yield number, line.removesuffix(b"\n"), line.endswith(b"\n")
             if len(line) > MAX_LINE_BYTES:
                 return
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The object of a file; ValueError, in one line, when it is none of ours, OSError when it cannot be read."""
+    with open_file(path) as file:
+        return parse(file.read(MAX_LINE_BYTES + 1))
 
 
 def parse(text: bytes) -> dict[str, Any]:

@@ -8,13 +8,19 @@ from typing import Any
 
 SHOWN_CHARACTERS = 80
 # What a terminal acts on instead of showing it: control characters, ends of lines of other scripts, changes of the
-# writing direction, and halves of characters, which cannot be written at all.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# writing direction. Halves of characters cannot be written at all.
+ACTED_ON = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+_UNPRINTABLE = re.compile(f"[{ACTED_ON}\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
     """The text with what a terminal would act on made visible; ends of lines stay."""
     return _UNPRINTABLE.sub(_visible, text)
+
+
+def in_page(value: Any) -> Any:
+    """A value of a template: `printable` of a text; what is markup already, which is of a class of its own, stays."""
+    return printable(value) if type(value) is str else value
 
 
 def one_line(text: str) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.input.textfile import read_file
+
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 16  # of brackets in brackets; a study needs four
 MAX_PARTS = 16  # of a dotted key
@@ -43,13 +45,9 @@ class TomlRefusedError(ValueError):
 
 
 def read_text(path: Path) -> str:
-    """A file's text; TomlRefusedError when it is longer than MAX_BYTES or no text, OSError when it cannot be read."""
-    with path.open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise TomlRefusedError(f"it has over {MAX_BYTES // 1000} kB; is it the right file?")
+    """A file's text; TomlRefusedError when it is no text, OSError when it cannot be read or is over MAX_BYTES long."""
     try:
-        return content.decode("utf-8")
+        return read_file(path, MAX_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
         raise TomlRefusedError(f"it is no text in UTF-8 (byte {error.start + 1})") from error
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import StudyError
+from harness.input.textfile import read_file
 
 MIN_RATE_MBPS, MAX_RATE_MBPS = 0.001, 10_000.0  # a full packet takes 12 s, or 1.2 us
 MAX_FILE_MS = 10**12
@@ -69,11 +70,7 @@ class RecordedRate:
     def read(cls, form: RateFormat, path: Path) -> RecordedRate:
         """`of` a file; StudyError when it cannot be read."""
         try:
-            if path.exists() and not path.is_file():  # a device has no end
-                raise StudyError(f"cannot read the {form} {path}: it is no file")
-            if path.stat().st_size > MAX_FILE_BYTES:
-                raise StudyError(f"{form} {path} has over {MAX_FILE_BYTES // 10**6} MB; give a shorter one")
-            text = path.read_text(encoding="ascii")
+            text = read_file(path, MAX_FILE_BYTES).decode("ascii")
         except OSError as error:
             raise StudyError(f"cannot read the {form} {path}: {error.strerror}") from error
         except ValueError as error:

@@ -167,7 +167,7 @@ def _measured(run: Path) -> Mapping[str, Mapping[str, Any]]:
     """What environment.json says of the archives, by the names they were served under."""
     path = run / ENVIRONMENT
     try:
-        archives = jsontext.parse(path.read_bytes()).get("archives")
+        archives = jsontext.read(path).get("archives")
     except OSError:
         return {}
     except ValueError as error:

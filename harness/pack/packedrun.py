@@ -129,7 +129,7 @@ def _copy_environment(path: Path, target: Path, names: Collection[str]) -> None:
     if not _is_own(path):
         return
     try:
-        environment = jsontext.parse(path.read_bytes())
+        environment = jsontext.read(path)
     except ValueError as error:
         raise RecordsError(f"{path} is damaged ({one_line(str(error))}); it cannot be packed") from error
     told = json.dumps(told_of_nobody(environment, names), indent=1)

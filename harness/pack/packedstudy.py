@@ -15,8 +15,9 @@ from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from sites.wholefolder import temporary_folder
 
-# As `coldload run` notes them at the end of study.toml.
-_NOTED = re.compile(r"\n?# run with (--[a-z-]+) ([^\n]*)\n\Z")
+# As `coldload run` notes them at the end of study.toml, a line each.
+_NOTED = re.compile(r"# run with (--[a-z-]+) ([^\n]*)\n")
+MOST_OPTIONS = 100
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,22 @@ def read_packed_study(path: Path) -> PackedStudy:
             text, options = without_options(tomltext.read_text(run / STUDY))
         except (OSError, tomltext.TomlRefusedError) as error:
             raise StudyError(f"cannot read the study of the pack {path}: {error}") from error
+        if len(options) > MOST_OPTIONS:
+            raise StudyError(
+                f"the pack {path} notes {len(options):,} options of its run; at most {MOST_OPTIONS} are read"
+            )
         return PackedStudy(parse_study(text, f"{path}: {STUDY}", run), text, options, pack.manifest.seed)
 
 
 def without_options(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     """A run's study.toml as the file that the study was, and the options it was run with."""
     options: list[tuple[str, str]] = []
-    while found := _NOTED.search(text):
-        options.insert(0, (found[1], found[2]))
-        text = text[: found.start()]
-        text += "" if text.endswith("\n") or not text else "\n"
-    return text, tuple(options)
+    end = len(text)
+    while noted := _NOTED.search(text, text.rfind("\n", 0, max(0, end - 1)) + 1, end):
+        options.append((noted[1], noted[2]))
+        end = noted.start()
+        if text.endswith("\n\n", 0, end) or (end == 1 and text[0] == "\n"):
+            end -= 1  # the empty line above the options
+        if end and text[end - 1] != "\n":  # the study's last line had no end of its own
+            return text[:end] + "\n", tuple(reversed(options))
+    return text[:end], tuple(reversed(options))

@@ -24,7 +24,9 @@ from typing import IO
 from harness.errors import RecordsError, StorageFailed
 from harness.input import jsontext
 from harness.input.shown import one_line, shown
+from harness.input.textfile import open_file
 from harness.pack.manifest import FORMAT, MANIFEST, SCHEMA, Manifest, PackedFile, read_manifest
+from harness.system.files import whole_file
 
 RUN, ARCHIVES, PAGES = "run", "archives", "pages"  # the folders of a pack
 MOST_FILES = 100_000
@@ -51,9 +53,9 @@ _UNREADABLE = (
 def is_pack(path: Path) -> bool:
     """Whether a path is meant as a pack: a file that begins as a zip does, or is called one."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return file.read(len(_BEGINNING)) == _BEGINNING or path.suffix == ".zip"
-    except (OSError, ValueError):
+    except OSError:
         return False
 
 
@@ -92,7 +94,7 @@ def open_pack(path: Path) -> Iterator[Pack]:
     """A pack for reading; RecordsError when it is none, is damaged, or holds what no pack of ours does."""
     with contextlib.ExitStack() as stack:
         try:
-            packed = stack.enter_context(zipfile.ZipFile(path))
+            packed = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_file(path))))
             entries = packed.infolist()
             _refuse_strange(path, entries)
             with packed.open(MANIFEST) as file:
@@ -113,22 +115,18 @@ def write_pack(folder: Path, about: Manifest, out: Path) -> Manifest:
     files = tuple(_described(name, paths[name]) for name in sorted(paths))
     manifest = replace(about, files=files)
     told = {"format": FORMAT, "schema": SCHEMA, **asdict(manifest)}
-    temporary = out.with_name(f"{out.name}.new")
     try:
-        with zipfile.ZipFile(temporary, "w") as packed:
+        with whole_file(out) as made, zipfile.ZipFile(made, "w") as packed:
             packed.writestr(_entry(MANIFEST), json.dumps(told, indent=1) + "\n")
             for file in files:
                 entry = _entry(file.path)
                 entry.file_size = file.bytes  # so that zipfile knows a large one beforehand
                 with paths[file.path].open("rb") as source, packed.open(entry, "w") as target:
                     shutil.copyfileobj(source, target)
-        temporary.replace(out)
     except OSError as error:
         raise StorageFailed(
             f"cannot write the pack {out}: {error.strerror or error}; make room, or choose another --out"
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
     return manifest
 
 

@@ -120,7 +120,7 @@ class RunDirectory:
         if not path.exists():
             return None
         try:
-            return jsontext.parse(path.read_bytes())
+            return jsontext.read(path)
         except ValueError as error:
             raise RecordsError(f"{path} is damaged ({one_line(str(error))}); choose another --out") from error
 
@@ -136,7 +136,7 @@ class RunDirectory:
         if path.exists():
             now = _must_not_mix(environment, self.plan.engines)
             try:
-                stored = jsontext.parse(path.read_bytes())
+                stored = jsontext.read(path)
                 later = list(stored.get("continued", ()))
                 begun: dict[tuple[str, str], str] = {}
                 for earlier in (stored, *later):

@@ -87,7 +87,7 @@ def known_lanes(machine: LaneMachine) -> KnownLanes:
     if not machine.path.exists():
         return KnownLanes({}, {})
     try:
-        stored = jsontext.parse(machine.path.read_bytes())
+        stored = jsontext.read(machine.path)
         versions = {name: keys.text(stored["versions"], name) for name, _ in stored["versions"].items()}
         found = {_number(number): each for number, each in stored["measured"].items()}
         if versions != machine.versions:
@@ -124,7 +124,7 @@ def keep_lanes(
 
 
 def _stored(path: Path) -> dict[str, Any]:
-    return dict(jsontext.parse(path.read_bytes())["measured"])
+    return dict(jsontext.read(path)["measured"])
 
 
 def _number(text: str) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from harness.errors import StorageFailed
 
@@ -58,13 +59,28 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file so that at any instant it is the old one or the new one, and whole; OSError when that fails."""
-    temporary = path.with_name(path.name + ".new")
+    """Write a text as a `whole_file`; OSError when that fails."""
+    with whole_file(path) as file:
+        file.write(text.encode())
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that at any instant is the old one or the new one, and whole; OSError when that fails.
+
+    A link stays, and what it leads to is replaced. A device or a pipe is written into.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:  # a folder is refused here
+            yield file
+        return
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(target.name + ".new")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with temporary.open("wb") as file:
+            yield file
             flush(file)
-        temporary.replace(path)
+        temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
 

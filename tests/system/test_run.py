@@ -305,3 +305,12 @@ def test_shell_runs_a_command_behind_the_link(coldload: Coldload) -> None:
     code, _, err = coldload.run("shell", "--", "no-such-program-here")
     assert code == 2
     assert "no-such-program-here" in err
+
+
+def test_shell_says_when_its_link_died(coldload: Coldload) -> None:
+    """What ran behind it ran behind none, whatever it says of itself."""
+    ended = "kill -9 $(pidof linkem) && sleep 0.2 && true"
+    code, _, err = coldload.run("shell", "--", "sh", "-c", ended)
+    assert code == 3
+    assert err.count("\n") == 1
+    assert "link" in err

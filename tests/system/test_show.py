@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -273,6 +274,19 @@ def answer(url: str, path: str, host: str, method: str = "GET") -> tuple[int, st
         connection.request(method, path, headers={"Host": host})
         got = connection.getresponse()
         return got.status, got.read().decode()
+
+
+def test_connections_that_never_ask_leave_room(url: str) -> None:
+    parts = urlsplit(url)
+    with contextlib.ExitStack() as stack:
+        for _ in range(300):
+            silent = stack.enter_context(
+                socket.create_connection((str(parts.hostname), int(parts.port or 0)))
+            )
+            silent.send(b"GET / HT")
+        assert answer(url, parts.path, parts.netloc)[0] == 200
+        silent.settimeout(60)
+        assert silent.recv(1) == b""  # and are closed
 
 
 def test_strangers_are_refused(url: str) -> None:

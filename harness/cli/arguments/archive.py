@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from harness.cli.arguments.paths import given_path
 from sites.tool import Tool
 
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shipped", action="store_true", help="make the pages that ship with the project")
     parser.add_argument(
         "--list",
-        type=Path,
+        type=given_path,
         metavar="FILE",
         help="archive many pages: one URL per line, a name after it if you like, # comments; goes on where it ended",
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
 
+from harness.cli.arguments.paths import given_path
 from harness.cli.linkoptions import add_link_options
 from harness.cli.replay_options import add_replay_options
 from harness.model.engine import engines_of, speaking
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--link", metavar="NAME", help="a link of configs/links that each user gets")
     parser.add_argument(
-        "--keep", type=Path, metavar="DIR", help="store the lines of pages, seconds and buckets here"
+        "--keep", type=given_path, metavar="DIR", help="store the lines of pages, seconds and buckets here"
     )
     parser.add_argument(
         "--json", action="store_true", help="print the whole record; the seconds go to stderr"

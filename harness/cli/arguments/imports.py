@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from harness.cli.arguments.paths import given_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A recording, and the name of its archive."""
     parser.add_argument(
-        "file", type=Path, metavar="FILE", help=".warc, .warc.gz, .wacz, .har with bodies, or a mirror folder"
+        "file",
+        type=given_path,
+        metavar="FILE",
+        help=".warc, .warc.gz, .wacz, .har with bodies, or a mirror folder",
     )
     parser.add_argument("--name", help="name of the archive (default: the file's name)")
     parser.add_argument(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from harness.cli.arguments.paths import given_path
 from harness.cli.linkoptions import add_link_options
 from harness.cli.replay_options import add_replay_options, add_server_options
 from harness.model.condition import SLOWDOWNS
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--keep",
-        type=Path,
+        type=given_path,
         metavar="DIR",
         help="store HAR, NetLog, packet capture, screenshot and trace here",
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from harness.cli.arguments.paths import given_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,9 +13,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Make one file of a run: study, plan, records, environment, calibration, report, and of the pages what they "
         "hold by digest. `coldload report`, `compare`, `plan` and `run` take it as they take a run or a study."
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="a run directory")
+    parser.add_argument("run", type=given_path, metavar="RUN", help="a run directory")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="the pack (default: RUN.zip, beside the run)"
+        "--out", type=given_path, metavar="FILE", help="the pack (default: RUN.zip, beside the run)"
     )
     parser.add_argument(
         "--no-report",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from harness.cli.arguments.paths import given_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Give out the records of a run as one flat table, a row per attempt at a trial: as CSV, or as Parquet for "
         "pandas, DuckDB, R and others. docs/records.md lists the columns."
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="a run directory, or a pack of one")
+    parser.add_argument("run", type=given_path, metavar="RUN", help="a run directory, or a pack of one")
     parser.add_argument(
         "--where",
         metavar="EXPRESSION",
@@ -21,4 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--csv", action="store_true", help="as CSV (default)")
     kinds.add_argument("--parquet", action="store_true", help="as Parquet")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where they go (default: standard output)")
+    parser.add_argument(
+        "--out", type=given_path, metavar="FILE", help="where they go (default: standard output)"
+    )

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from harness.cli.arguments.paths import given_path, new_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The runs, and where their report goes."""
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run directory, or a pack of one")
+    parser.add_argument(
+        "runs", nargs="+", type=given_path, metavar="RUN", help="a run directory, or a pack of one"
+    )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=given_path,
         metavar="DIR",
         help="where to write (default: the first run; of a pack PACK-report)",
     )
     parser.add_argument(
         "--paper",
-        type=Path,
+        type=given_path,
         metavar="DIR",
         help="also write a LaTeX document with figures, tables and methods",
     )
@@ -27,14 +30,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_junit(parser: argparse.ArgumentParser, what: str = "the claims") -> None:
     """--junit, which is looked at before anything is measured."""
     parser.add_argument(
-        "--junit", type=_new_file, metavar="FILE", help=f"also write {what} as JUnit XML, for CI"
+        "--junit", type=new_file, metavar="FILE", help=f"also write {what} as JUnit XML, for CI"
     )
-
-
-def _new_file(text: str) -> Path:
-    path = Path(text)
-    if path.is_dir():
-        raise argparse.ArgumentTypeError(f"{text} is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise argparse.ArgumentTypeError(f"{path.parent} is no folder; make it, or choose another place")
-    return path

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from harness.cli.arguments.paths import given_path
 from harness.cli.arguments.report import add_junit
 from harness.cli.arguments.study import add_out, add_study
 
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     cluster.add_argument(
         "--certificates",
-        type=Path,
+        type=given_path,
         metavar="DIR",
         help="the certificates of the cluster, as `coldload cluster certificates DIR` makes them",
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from harness.cli.arguments.paths import given_path
 
 HIGHEST_PORT = 65_535
 
@@ -16,7 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "until Ctrl-C. The address holds a secret token; nobody without it sees anything."
     )
     parser.add_argument(
-        "run", type=Path, metavar="RUN", help="a run directory, also of a run that is still going, or a pack"
+        "run",
+        type=given_path,
+        metavar="RUN",
+        help="a run directory, also of a run that is still going, or a pack",
     )
     parser.add_argument(
         "trial", nargs="?", metavar="TRIAL", help="begin with this trial; `ID:2` is its second attempt"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from harness.cli.arguments.paths import given_path, study_or_path
 
 
 def add_study(parser: argparse.ArgumentParser) -> None:
     """STUDY, --trials, --until and --only."""
     parser.add_argument(
-        "study", metavar="STUDY.toml", help="a study file, the name of a study that ships, or a pack"
+        "study",
+        type=study_or_path,
+        metavar="STUDY.toml",
+        help="a study file, the name of a study that ships, or a pack",
     )
     parser.add_argument(
         "--trials", type=int, metavar="N", help="trials per condition, instead of the study's"
@@ -35,5 +39,5 @@ def add_study(parser: argparse.ArgumentParser) -> None:
 def add_out(parser: argparse.ArgumentParser) -> None:
     """--out."""
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="run directory (default: a new one under runs/)"
+        "--out", type=given_path, metavar="DIR", help="run directory (default: a new one under runs/)"
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from harness.cli.arguments.paths import given_path
 from harness.cli.replay_options import add_replay_options
 from harness.model.device import DEVICES
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE
@@ -45,4 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-mend", action="store_true", help="with --variant: only report, switch nothing off"
     )
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="with --variant: store all screenshots here")
+    parser.add_argument(
+        "--keep", type=given_path, metavar="DIR", help="with --variant: store all screenshots here"
+    )

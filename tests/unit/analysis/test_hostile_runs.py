@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from tests.unit.analysis.synthetic import Synthetic
 
 SMALL = Synthetic(pages=("p",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=5)
 FILES = ("records.jsonl", "plan.jsonl", "calibration.jsonl", "environment.json", "study.toml")
-HOSTILE = "=1+1 | \\ _a_ % $x$ # <script>alert(1)</script> [a](b) \x1b[2J \ud800 \n\t{}&amp; @"
+HOSTILE = "=1+1 | \\ _a_ % $x$ # <script>alert(1)</script> [a](b) \x1b[2J\u202e \ud800 \n\t{}&amp; @"
 SCALARS = (
     st.none()
     | st.booleans()
@@ -153,7 +154,9 @@ def test_texts_of_pages_are_texts_in_every_format(tmp_path: Path) -> None:
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         for row in rows:
             if "condition" in row:
-                row["condition"]["page"] = HOSTILE.replace("\x1b", "").replace("\t", "")  # no font has them
+                row["condition"]["page"] = (
+                    HOSTILE.replace("\x1b", "").replace("\t", "").replace("\u202e", "")
+                )  # no font has them
                 row["reason"] = HOSTILE
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     (run / "study.toml").write_text('name = "x"\ntitle = "<script>alert(1)</script>"\n')
@@ -161,6 +164,10 @@ def test_texts_of_pages_are_texts_in_every_format(tmp_path: Path) -> None:
     page = report.path.read_text()
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)" in page
+    written = [path for path in run.rglob("*") if path.suffix in (".html", ".csv", ".md", ".tex")]
+    assert len(written) > 10
+    for path in written:
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", path.read_text()), path
     csv = (run / "tables" / "median-times.csv").read_text()
     assert "'=1+1" in csv
     markdown = (run / "tables" / "median-times.md").read_text()

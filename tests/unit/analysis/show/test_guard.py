@@ -55,3 +55,13 @@ def test_every_answer_has_the_policy(path: str) -> None:
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Referrer-Policy"] == "no-referrer"
     assert headers.getlist("Cache-Control") == ["no-store"]
+
+
+def test_a_fault_of_ours_is_an_answer_with_the_policy(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(*_: object) -> list[bytes]:
+        raise RuntimeError("nobody thought of this")
+
+    answer = Client(Guard(broken, TOKEN)).get(f"/{TOKEN}/", headers=OURS)
+    assert (answer.status_code, answer.headers["X-Content-Type-Options"]) == (500, "nosniff")
+    assert "nobody thought of this" not in answer.text
+    assert "nobody thought of this" in caplog.text

@@ -44,7 +44,7 @@ def test_a_tool_without_a_warm_up_runs_twice_and_the_second_counts(tmp_path: Pat
     assert (tmp_path / "warm-up" / OUTPUT).read_text() == "for 0.5\n"
     assert (files_of(tmp_path) / OUTPUT).read_text() == "for 1.0\n"
     assert ran.cpu_s is not None
-    assert ran.cpu_s >= 0.2
+    assert ran.cpu_s >= 0.18  # /proc tells user and system time in whole ticks each
 
 
 @pytest.mark.thorough
@@ -52,7 +52,7 @@ def test_the_cpu_time_of_a_warm_up_within_is_not_counted(tmp_path: Path) -> None
     program = "burn(1.5)\nprint('now it counts')\nburn(0.4)"
     ran, began = run(tool(program, "now it counts"), tmp_path)
     assert (began, ran.cpu_s is not None) == (["began"], True)
-    assert 0.2 <= (ran.cpu_s or 0) <= 1.4
+    assert 0.18 <= (ran.cpu_s or 0) <= 1.4
     assert not (tmp_path / "warm-up").exists()
 
 

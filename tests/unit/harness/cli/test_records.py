@@ -7,6 +7,7 @@ import io
 import json
 import re
 import runpy
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -150,3 +151,19 @@ def test_the_examples_run(run: Path, tmp_path: Path, code: str, monkeypatch: pyt
     with contextlib.redirect_stdout(told):
         runpy.run_path("example.py")
     assert "h2" in told.getvalue()
+
+
+def test_what_a_terminal_would_act_on_is_made_visible(
+    run: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    lines[0]["reason"] = "\x1b[2J\0 \u202egnp.exe\u2028 \x9b31m"
+    lines[1]["reason"] = "\x1b=1+1"
+    hostile = tmp_path / "run"
+    shutil.copytree(run, hostile)
+    (hostile / "records.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert main(["records", str(hostile)]) == 0
+    said = capfdbinary.readouterr().out.decode()
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202a-\u202e]", said)
+    assert r"\x1b[2J\x00 \u202egnp.exe\u2028 \x9b31m" in said
+    assert given(capfdbinary, str(hostile))["plt_ms"].tolist() == [line["plt_ms"] for line in lines]

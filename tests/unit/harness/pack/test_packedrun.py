@@ -231,3 +231,12 @@ def test_the_options_of_a_run_are_told_from_its_study(options: tuple[tuple[str, 
         noted += f"{'' if option == '--only' else chr(10)}# run with {option} {value}\n"
     assert without_options(noted) == (text, options)
     assert tomllib.loads(noted) == tomllib.loads(text)
+
+
+def test_a_study_without_an_end_of_its_last_line_and_one_with_many_options() -> None:
+    assert without_options("trials = 5# run with --only page=x\n") == (
+        "trials = 5\n",
+        (("--only", "page=x"),),
+    )
+    text, options = without_options("a = 1\n" + "# run with --only page=x\n" * 40_000)
+    assert (text, len(options)) == ("a = 1\n", 40_000)

@@ -1,0 +1,49 @@
+"""Paths on the command line: one that no file can have is refused before anything is done."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+from pathlib import Path
+
+from harness.input.shown import clipped, printable
+
+SHOWN_CHARACTERS = 100
+# What is wrong with the path itself. That a file is missing, or may not be read, the command says better.
+_IMPOSSIBLE = (errno.ELOOP, errno.ENAMETOOLONG)
+
+
+def given_path(text: str) -> Path:
+    """A path as it was given; argparse reports what is raised."""
+    path = Path(text)
+    try:
+        path.stat()
+    except ValueError as error:  # a NUL, which only a program can give
+        raise argparse.ArgumentTypeError(f"{_shown(text)}: no file can be called so") from error
+    except OSError as error:
+        if error.errno in _IMPOSSIBLE:
+            raise argparse.ArgumentTypeError(
+                f"{_shown(text)}: {error.strerror}; give another path"
+            ) from error
+    return path
+
+
+def new_file(text: str) -> Path:
+    """The path of a file to write, in a folder that is there."""
+    path = given_path(text)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{_shown(text)} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(
+            f"{_shown(str(path.parent))} is no folder; make it, or choose another place"
+        )
+    return path
+
+
+def study_or_path(text: str) -> str:
+    """The name of a study that ships, or the path of one."""
+    return str(given_path(text))
+
+
+def _shown(text: str) -> str:
+    return printable(clipped(text, SHOWN_CHARACTERS))

@@ -1,0 +1,97 @@
+"""Paths that no file can have are wrong input, whatever command takes them; what is no file is never replaced."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.cli.main import main
+from tests.unit.analysis.synthetic import Synthetic
+
+COMMANDS = (
+    ("plan",),
+    ("run",),
+    ("report",),
+    ("records",),
+    ("pack",),
+    ("show",),
+    ("import",),
+    ("compare", "."),
+    ("archive", "--list"),
+    ("report", ".", "--out"),
+    ("report", ".", "--junit"),
+    ("records", ".", "--out"),
+    ("run", "demo-quick", "--out"),
+    ("load", "x", "--keep"),
+)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return Synthetic(trials=1, pages=("p",), rates_mbps=(10.0,), rtts_ms=(50.0,)).write(tmp_path / "run")
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize(
+    "path", ["loop", "a/" * 2500, "n" * 300, "a\0b"], ids=["loop", "long", "name", "nul"]
+)
+def test_an_impossible_path_is_wrong_input(
+    words: tuple[str, ...],
+    path: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    with pytest.raises(SystemExit) as left:
+        main([*words, path])
+    assert left.value.code == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert len(said) < 300
+    assert "; give another path; see `coldload " in said or ": no file can be called so" in said
+
+
+def test_a_device_is_written_into(run: Path, tmp_path: Path) -> None:
+    """A node made by the test would need root; a link to one shows the same."""
+    nowhere = tmp_path / "nowhere"
+    nowhere.symlink_to(os.devnull)
+    assert main(["records", str(run), "--out", str(nowhere)]) == 0
+    assert nowhere.is_symlink()
+    assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+
+
+def test_a_pipe_is_written_into(run: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        assert main(["records", str(run), "--out", str(pipe)]) == 0
+        assert reader.stdout is not None
+        assert reader.stdout.read().startswith(b'"run",')
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to("data.csv")
+    assert main(["records", str(run), "--out", str(tmp_path / "link.csv")]) == 0
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "data.csv").read_text().startswith('"run",')
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_failure(run: Path, closed: str, tmp_path: Path) -> None:
+    out = tmp_path / "data.csv"
+    for words in (f"records '{run}'", f"records '{run}' --out '{out}'", "pages"):
+        line = f"'{sys.executable}' -m harness.cli {words} {closed}"
+        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+    # No text of the command took the place of the closed stream.
+    assert out.read_text().splitlines()[0].startswith('"run",')
+    assert "records" not in out.read_text()
