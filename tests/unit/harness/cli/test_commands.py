@@ -95,7 +95,7 @@ def test_a_command_has_its_help_and_a_function_of_its_arguments(
 
 def test_every_module_of_arguments_is_of_a_command() -> None:
     modules = {each.name for each in pkgutil.iter_modules(arguments.__path__)}
-    assert modules - {"study"} == {command.module for command in COMMANDS}
+    assert modules - {"paths", "study"} == {command.module for command in COMMANDS}
 
 
 def test_no_words_get_the_list_of_commands(capsys: pytest.CaptureFixture[str]) -> None:

@@ -167,7 +167,7 @@ def test_without_a_rate_up_a_link_is_symmetric(tmp_path: Path) -> None:
         (PLAIN | {"jitter_up_ms": 1e-9}, ["jitter_up_ms is 1e-09"]),
         (PLAIN | {"down_mbps": 10**400}, ["down_mbps is a whole number of 1,329 bits"]),
         (PLAIN | {"queue_up_bytes": True}, ["queue_up_bytes must be a whole number, found True"]),
-        ({"trace_down": "/dev/zero", "rtt_ms": 1}, ["/dev/zero: it is no file"]),
+        ({"trace_down": "/dev/zero", "rtt_ms": 1}, ["/dev/zero: it is a device, not a file"]),
     ],
 )
 def test_mistakes_are_named(table: dict[str, Any], words: list[str]) -> None:
