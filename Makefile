@@ -1,4 +1,4 @@
-# Two commands do it all on a fresh Debian 12: `make demo` and `make test`. Both set up what they need first.
+# Two commands do it all on a fresh Debian 12 or 13: `make demo` and `make test`. Both set up what they need first.
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin

@@ -11,9 +11,14 @@ is_there() {
     esac
 }
 
+release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}")
 missing=
 while read -r package sign _; do
-    case $package in '' | '#'*) continue ;; esac
+    case $package in
+        '' | '#'*) continue ;;
+        *"[$release]") package=${package%"[$release]"} ;;
+        *']') continue ;; # another release has it
+    esac
     is_there "$sign" || missing="$missing $package"
 done <"$here/debian-packages.txt"
 [ -n "$missing" ] || exit 0
@@ -25,7 +30,7 @@ refuse() {
     exit 3
 }
 
-command -v apt-get >/dev/null || refuse "this is not a Debian system (no apt-get); it is made for Debian 12"
+command -v apt-get >/dev/null || refuse "this is not a Debian system (no apt-get); it is made for Debian 12 and 13"
 if [ "$(id -u)" = 0 ]; then
     as_root=
 elif command -v sudo >/dev/null; then

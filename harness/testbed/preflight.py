@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -40,11 +41,17 @@ class Check:
 
 @dataclass(frozen=True)
 class DebianPackage:
-    """A line of configs/debian-packages.txt."""
+    """A line of configs/debian-packages.txt; `release` is the only one of Debian that has it, "" for every one."""
 
     name: str
     sign: str
     purpose: str
+    release: str = ""
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether the release of this machine has the package."""
+        return self.release in ("", debian_release())
 
     def is_there(self) -> bool:
         if self.sign.startswith("/"):
@@ -62,7 +69,19 @@ def debian_packages() -> list[DebianPackage]:
     """The one list of Debian packages."""
     text = resources.files("configs").joinpath("debian-packages.txt").read_text(encoding="utf-8")
     rows = (line.split(None, 2) for line in text.splitlines() if line.strip() and not line.startswith("#"))
-    return [DebianPackage(name, sign, purpose) for name, sign, purpose in rows]
+    return [
+        DebianPackage(name, sign, purpose, release.removesuffix("]"))
+        for marked, sign, purpose in rows
+        for name, _, release in [marked.partition("[")]
+    ]
+
+
+def debian_release() -> str:
+    """The release of Debian that this is, as "12"; "" where that is not known."""
+    try:
+        return platform.freedesktop_os_release().get("VERSION_ID", "")
+    except OSError:
+        return ""
 
 
 def checks() -> list[Check]:
@@ -77,12 +96,15 @@ def missing(found: list[Check]) -> list[Check]:
 
 def _package_checks() -> Iterator[Check]:
     for package in debian_packages():
-        there = package.is_there()
+        there, offered = package.is_there(), package.is_offered
         yield Check(
             f"{package.name}: {package.purpose}",
             there,
-            "installed" if there else "missing",
-            f"apt-get install {package.name}",
+            "installed" if there else "missing" if offered else f"not in Debian {debian_release() or '?'}",
+            f"apt-get install {package.name}"
+            if offered
+            else f"use Debian {package.release} for what needs it",
+            optional=not offered,
         )
 
 

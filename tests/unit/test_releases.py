@@ -1,0 +1,61 @@
+"""Set-up reads one list on each release of Debian, and the emulator is built with each release's own crate."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.testbed import preflight
+from hatch_build import locked
+
+ROOT = Path(__file__).resolve().parents[2]
+QTWEBKIT = "python3-pyqt5.qtwebkit"
+
+
+def test_the_lock_file_names_the_packaged_crate_and_nothing_else_changes() -> None:
+    lock = (ROOT / "harness" / "linkem" / "Cargo.lock").read_text()
+    made = locked(lock, "0.2.169", "Could not get crate checksum")  # as Debian 13 has it
+    before, after = lock.splitlines(), made.splitlines()
+    changed = [new for old, new in zip(before, after, strict=True) if old != new]
+    assert changed == ['version = "0.2.169"', 'checksum = "Could not get crate checksum"']
+    with pytest.raises(RuntimeError, match="does not name libc once"):
+        locked(lock.replace("libc", "other"), "0.2.169", "x")
+
+
+@pytest.mark.parametrize(("release", "offered"), [("12", True), ("13", False), ("", False)])
+def test_what_a_release_lacks_is_optional(
+    monkeypatch: pytest.MonkeyPatch, release: str, *, offered: bool
+) -> None:
+    monkeypatch.setattr(preflight, "debian_release", lambda: release)
+    packages = {each.name: each for each in preflight.debian_packages()}
+    assert packages[QTWEBKIT].is_offered is offered
+    assert packages["chromium"].is_offered
+    assert all("[" not in name for name in packages)
+
+
+@pytest.mark.parametrize(("release", "asked"), [("12", True), ("13", False)])
+def test_set_up_asks_for_what_the_release_has(tmp_path: Path, release: str, *, asked: bool) -> None:
+    """The script itself, on a machine without a single package of the list, up to its first refusal."""
+    (tmp_path / "os-release").write_text(f'ID=debian\nVERSION_ID="{release}"\n')
+    script = (ROOT / "configs" / "debian-setup.sh").read_text()
+    assert script.count("/etc/os-release") == 1
+    (tmp_path / "setup.sh").write_text(script.replace("/etc/os-release", str(tmp_path / "os-release")))
+    lines = (ROOT / "configs" / "debian-packages.txt").read_text().splitlines()
+    nowhere = [
+        " ".join([line.split()[0], "/nowhere", "x"]) if line[:1] not in ("#", "") else line for line in lines
+    ]
+    (tmp_path / "debian-packages.txt").write_text("\n".join([*nowhere, ""]))
+    (tmp_path / "dirname").symlink_to("/usr/bin/dirname")
+    done = subprocess.run(
+        ["/bin/sh", str(tmp_path / "setup.sh")],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "this is not a Debian system" in done.stderr
+    assert (f" {QTWEBKIT}" in done.stderr) is asked
+    assert " chromium " in done.stderr
