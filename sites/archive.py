@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import ArchiveError
-from harness.input.keys import NAME_PATTERN
+from harness.input.keys import NAME_PATTERN, nearest
+from harness.input.shown import shortened
 from harness.system.files import flush
 from sites import warc
 from sites.archive_index import (
@@ -48,6 +49,7 @@ __all__ = [
 ]
 
 MAX_REDIRECTS = 20
+NAMED = 8  # archives, to somebody who names none of them
 
 
 class Archive:
@@ -103,10 +105,10 @@ def open_archive(root: Path, name: str) -> Archive:
     _check_name(name)
     folder = root / name
     if not folder.is_dir():
-        have = ", ".join(_names(root)) or "none"
+        have = _names(root)
         raise ArchiveError(
-            f"page {name!r} is not archived in {root} (there: {have}); "
-            f"archive it with `coldload archive URL --name {name}`"
+            f"page {name!r} is not archived in {root}{nearest(name, have)} "
+            f"(there: {shortened(have, NAMED) or 'none'}); archive it with `coldload archive URL --name {name}`"
         )
     metadata, entries = read_index(folder)
     return Archive(folder, metadata, entries)

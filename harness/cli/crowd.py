@@ -19,13 +19,13 @@ from harness.cli.crowdlines import cut_short, recipe_line, second_line, summary
 from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
 from harness.cli.replay_options import replay_of
-from harness.errors import StudyError, TestbedFailed, UsageError
+from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.link.addresses import refuse_count
 from harness.model.condition import Condition
 from harness.model.engine import Engine, speaking
 from harness.model.kind import Kind
-from harness.model.link import Backend, Link
+from harness.model.link import Backend
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
@@ -33,7 +33,6 @@ from harness.model.variant import parse_variant
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.linkfile import named_links
 from harness.study.plan import PlannedTrial
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
@@ -54,11 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
     engine = _generator(protocol, arguments.generator)
     variant = parse_variant(arguments.variant)
     replay = replay_of(arguments, engine)
+    link = link_of(arguments)
     condition = Condition(
         page=arguments.name,
         variant=variant,
         protocol=protocol,
-        link=_link(arguments),
+        link=replace(link, per_client=True) if link.emulated else link,  # none is what the rules refuse
         engine=engine,
         driver=engine.drivers[0],
         origins=replay.origins,
@@ -110,20 +110,6 @@ def _users(arguments: argparse.Namespace) -> Users:
         page_timeout_s=arguments.page_timeout_s,
         bucket_s=min(BUCKET_S, arguments.for_s),
     )
-
-
-def _link(arguments: argparse.Namespace) -> Link:
-    """The link that each user has to itself."""
-    if arguments.link is None:
-        return replace(link_of(arguments), per_client=True)
-    links = named_links(arguments.link)
-    if len(links) > 1:
-        raise StudyError(
-            f"--link {arguments.link} names {len(links)} links: {', '.join(each.name for each in links)}; "
-            "name one of them"
-        )
-    (link,) = links
-    return replace(link, per_client=True) if link.emulated else link  # which the rules refuse
 
 
 def _recipe(archive: Archive, condition: Condition, replay: Replay, backend: Backend | None) -> PageRecipe:

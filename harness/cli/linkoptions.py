@@ -7,6 +7,14 @@ import argparse
 from harness.errors import StudyError
 from harness.model.direction import Way
 from harness.model.link import Backend, Link
+from harness.study.linkfile import named_links
+
+
+def add_named_link(parser: argparse.ArgumentParser) -> None:
+    """--link, for commands that take one link."""
+    parser.add_argument(
+        "--link", metavar="NAME", help="a link that ships, as cable or 4g, instead of the next five"
+    )
 
 
 def add_link_options(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +43,9 @@ def add_link_options(parser: argparse.ArgumentParser) -> None:
 
 
 def link_of(arguments: argparse.Namespace) -> Link:
-    """The link the options describe."""
+    """The link the options describe, or name."""
+    if getattr(arguments, "link", None):
+        return _named(arguments)
     rate = 10.0 if arguments.down_mbps is None else arguments.down_mbps
     down, up = arguments.delay_down_ms, arguments.delay_up_ms
     if down is None and up is None:
@@ -43,3 +53,16 @@ def link_of(arguments: argparse.Namespace) -> Link:
     if down is None or up is None or arguments.rtt_ms is not None:
         raise StudyError("give --rtt-ms, or both --delay-down-ms and --delay-up-ms")
     return Link.of(rate, round(down + up, 6), arguments.up_mbps, delays_ms=(down, up))
+
+
+def _named(arguments: argparse.Namespace) -> Link:
+    given = ("down_mbps", "up_mbps", "rtt_ms", "delay_down_ms", "delay_up_ms")
+    if any(getattr(arguments, name) is not None for name in given):
+        raise StudyError("give --link, or rates and delays; the link that is named has its own")
+    links = named_links(arguments.link)
+    if len(links) > 1:
+        raise StudyError(
+            f"--link {arguments.link} names {len(links)} links: {', '.join(link.name for link in links)}; "
+            "name one of them"
+        )
+    return links[0]

@@ -12,7 +12,8 @@ import harness
 from harness.cli.commands import COMMANDS, CommandRow
 from harness.cli.failures import reported
 from harness.errors import UsageError
-from harness.input.shown import one_line
+from harness.input.keys import nearest
+from harness.input.shown import one_line, shown
 
 EPILOG = """exit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks something, 130 interrupted
 first steps: `coldload doctor`, then `coldload demo --quick`"""
@@ -20,6 +21,14 @@ first steps: `coldload doctor`, then `coldload demo --quick`"""
 
 class OneLineParser(argparse.ArgumentParser):
     """A parser that tells a mistake in one line, as every other mistake is told."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Argparse calls this for each value with `choices`."""
+        if action.choices is not None and value not in action.choices:
+            known = list(map(str, action.choices))
+            hint = nearest(str(value), known)
+            told = f"there is no {shown(value)}{hint}; there are: {', '.join(known)}"
+            raise argparse.ArgumentError(action, told)
 
     def error(self, message: str) -> NoReturn:
         self.exit(UsageError.exit_code, f"{self.prog}: {one_line(message)}; see `{self.prog} --help`\n")

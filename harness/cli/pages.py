@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
 from collections.abc import Collection
+from typing import Any
 from urllib.parse import urlsplit
 
 from rich.console import Console
@@ -20,6 +22,11 @@ from sites.recipes import LICENCES_FILE
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        root = archives_root()
+        for archive in [open_archive(root, arguments.name)] if arguments.name else list_archives(root):
+            print(json.dumps(_described(archive)))
+        return 0
     if arguments.name:
         _print_page(open_archive(archives_root(), arguments.name))
         return 0
@@ -43,6 +50,22 @@ def run(arguments: argparse.Namespace) -> int:
     out.print(table)
     _print_sets({archive.name for archive in archives}, out)
     return 0
+
+
+def _described(archive: Archive) -> dict[str, Any]:
+    """What is told of an archive to a program."""
+    return {
+        "name": archive.name,
+        "start_url": archive.start_url,
+        "captured_with": archive.captured_with,
+        "captured_utc": archive.captured_utc,
+        "digest": archive.digest,
+        "responses": len(archive.entries),
+        "hosts": list(archive.hosts),
+        "body_bytes": total_bytes(archive),
+        "notes": list(archive.notes),
+        "verified": [quality.to_json() for quality in stored(archive)],
+    }
 
 
 def _print_sets(archived: Collection[str], out: Console) -> None:

@@ -19,9 +19,24 @@ UNSHOWABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of character
 UNITS = {"_mbps": "Mbit/s", "_ms": "ms", "_s": "s", "_bytes": "bytes", "_percent": "%", "think_time": "ms"}
 
 
+# What others call what we have another word for.
+OTHER_WORDS = {
+    **dict.fromkeys(("http2", "http/2", "http2.0", "https2"), "h2"),
+    **dict.fromkeys(("http3", "http/3", "https3", "quic"), "h3"),
+    **dict.fromkeys(("http", "http1.1", "http/1.1"), "http1"),
+    **dict.fromkeys(("https", "tls", "https1.1"), "https1"),
+    "http1.0": "http1-close",
+    **dict.fromkeys(("chrome", "blink"), "chromium"),
+    **dict.fromkeys(("original", "baseline", "none"), "plain"),
+    **dict.fromkeys(("minified", "minification"), "minify"),
+}
+
+
 def nearest(key: str, known: Iterable[str]) -> str:
-    """` (did you mean x?)` when one of the known words is like the key."""
-    near = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
+    """` (did you mean x?)` when one of the known words is like the key, or is our word for it."""
+    words = list(known)
+    ours = OTHER_WORDS.get(key.lower())
+    near = [ours] if ours in words else difflib.get_close_matches(key, words, n=1, cutoff=0.5)
     return f" (did you mean {near[0]}?)" if near else ""
 
 

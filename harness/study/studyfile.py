@@ -107,7 +107,8 @@ def read_study(path: Path) -> Study:
     try:
         text = tomltext.read_text(path)
     except FileNotFoundError as error:
-        raise StudyError(f"no study file {path}; {_shipped_hint()}") from error
+        hint = keys.nearest(path.name.removesuffix(".toml"), shipped_studies())
+        raise StudyError(f"no study file {path}{hint}; {_shipped_hint()}") from error
     except tomltext.TomlRefusedError as error:
         raise StudyError(f"cannot read the study file {path}: {error}") from error
     except (OSError, ValueError) as error:  # a path with a NUL is a ValueError

@@ -6,7 +6,7 @@ import argparse
 import re
 
 from harness.cli.arguments.paths import given_path
-from harness.cli.linkoptions import add_link_options
+from harness.cli.linkoptions import add_link_options, add_named_link
 from harness.cli.replay_options import add_replay_options
 from harness.model.engine import engines_of, speaking
 from harness.model.kind import Kind
@@ -79,11 +79,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tls", choices=TLS_VERSIONS, help="the one version there is (default: the generator's usual one)"
     )
-    parser.add_argument("--link", metavar="NAME", help="a link of configs/links that each user gets")
     parser.add_argument(
         "--keep", type=given_path, metavar="DIR", help="store the lines of pages, seconds and buckets here"
     )
     parser.add_argument(
         "--json", action="store_true", help="print the whole record; the seconds go to stderr"
     )
+    add_named_link(parser)
     add_link_options(parser)

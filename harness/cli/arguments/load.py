@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from harness.cli.arguments.paths import given_path
-from harness.cli.linkoptions import add_link_options
+from harness.cli.linkoptions import add_link_options, add_named_link
 from harness.cli.replay_options import add_replay_options, add_server_options
 from harness.model.condition import SLOWDOWNS
 from harness.model.device import DESKTOP, DEVICES, MOBILE
@@ -83,4 +83,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "blocked time",
     )
     parser.add_argument("--json", action="store_true", help="print the whole record")
+    add_named_link(parser)
     add_link_options(parser)

@@ -6,14 +6,16 @@ import argparse
 
 import pytest
 
-from harness.cli.linkoptions import add_link_options, link_of
+from harness.cli.linkoptions import add_link_options, add_named_link, link_of
 from harness.errors import StudyError
 from harness.model.direction import Way
 from harness.model.link import Link
+from harness.study.linkfile import named_links
 
 
 def link(*words: str) -> Link:
     parser = argparse.ArgumentParser()
+    add_named_link(parser)
     add_link_options(parser)
     return link_of(parser.parse_args(words))
 
@@ -41,3 +43,13 @@ def test_a_link_says_its_delay_in_one_way(words: tuple[str, ...]) -> None:
 def test_a_delay_below_zero_is_refused_by_its_name() -> None:
     with pytest.raises(StudyError, match="delay_up_ms is -5"):
         link("--delay-down-ms", "40", "--delay-up-ms", "-5")
+
+
+def test_a_link_by_its_name_goes_with_no_other() -> None:
+    assert link("--link", "cable") == named_links("cable")[0]
+    with pytest.raises(StudyError, match="--link 2012-10mbps names 6 links: 2012-10mbps-20ms, "):
+        link("--link", "2012-10mbps")
+    with pytest.raises(StudyError, match=r"no link is named 'cabel' \(did you mean cable\?\)"):
+        link("--link", "cabel")
+    with pytest.raises(StudyError, match="give --link, or rates and delays"):
+        link("--link", "cable", "--delay-up-ms", "3")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,23 @@ def test_pages_shows_the_sets_and_what_is_missing(capsys: pytest.CaptureFixture[
     said = capsys.readouterr().out
     assert "@small: small ones\n  2 pages: there, gone\n  not archived: gone\n" in said
     assert "@mobile: " in said
+
+
+def test_pages_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["pages", "--json"], ["pages", "there", "--json"]):
+        assert main(words) == 0
+        (line,) = capsys.readouterr().out.splitlines()
+        told = json.loads(line)
+        assert (told["name"], told["hosts"], told["responses"]) == ("there", ["there.example"], 1)
+
+
+def test_a_page_that_is_misspelled_is_guessed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(20):
+        (here / "archives" / f"other-{number}").mkdir()
+    assert main(["pages", "ther"]) == 2
+    said = capsys.readouterr().err
+    assert "(did you mean there?)" in said
+    assert len(said) < 400
 
 
 def test_a_damaged_set_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
