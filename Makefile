@@ -3,14 +3,12 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-NODE := $(wildcard sites/servers/gateway/package*.json)
-K6 := $(wildcard harness/capacity/k6/*.go harness/capacity/k6/*/*.go harness/capacity/k6/go.*)
 NATIVE := $(wildcard harness/linkem/src/*.rs harness/linkem/src/*/*.rs harness/linkem/Cargo.*)
 
 # A machine that others use may starve one load or one measurement: such a system test is made anew, and told of at the end.
 AGAIN := --reruns 2 --reruns-delay 10 -rR
 
-.PHONY: demo demo-quick reproduction reproduction-quick test test-lengthy check setup packages clean
+.PHONY: demo demo-quick reproduction reproduction-quick test test-lengthy check setup setup-all packages clean
 
 demo: setup
 	$(BIN)/coldload demo
@@ -25,13 +23,13 @@ reproduction: setup
 reproduction-quick: setup
 	$(BIN)/python -m benchmarks.reproduction --quick
 
-test: setup check
+test: setup-all check
 	$(BIN)/pytest tests/unit -q -n 2 -m thorough
 	$(BIN)/python hatch_build.py
 	$(BIN)/pytest tests/system -n 3 --dist loadscope -m "side_by_side and not lengthy" $(AGAIN) --durations=15
 	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" $(AGAIN) --durations=25
 
-test-lengthy: setup
+test-lengthy: setup-all
 	$(BIN)/python -m harness.capacity.k6build test
 	$(BIN)/pytest tests/system -m lengthy $(AGAIN)
 
@@ -42,19 +40,23 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/unit -q -n 2 -m "not thorough"
 
+# What the main job needs: Debian packages, Python packages, the link emulator. Pages that ship, the generator of users and
+# the gateway's packages are made by the first command that needs them, or all together beforehand.
 setup: packages $(STAMP)
+
+setup-all: setup
+	@$(BIN)/python -m sites.servers.nodepackages
+	@$(BIN)/python -m harness.capacity.k6build
 	@$(BIN)/coldload archive --shipped
 
 packages:
 	@sh configs/debian-setup.sh
 
-$(STAMP): pyproject.toml constraints.txt hatch_build.py $(NATIVE) $(NODE) $(K6) | packages
+$(STAMP): pyproject.toml constraints.txt hatch_build.py $(NATIVE) | packages
 	@test -x $(BIN)/python || python3 -m venv $(VENV) || { echo "setup: python3 -m venv failed; on Debian: apt-get install python3-venv" >&2; exit 3; }
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "setup: Python 3.11 or newer is needed" >&2; exit 3; }
 	@echo "setup: Python packages and the link emulator"
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev,cluster]' || { echo "setup: pip could not install the Python packages named above; is there a network?" >&2; exit 3; }
-	@$(BIN)/python -m sites.servers.nodepackages || echo "setup: all but the protocols of 2012 work without it"
-	@$(BIN)/python -m harness.capacity.k6build || echo "setup: all but crowds of users works without it"
 	@touch $@
 
 clean:

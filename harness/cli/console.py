@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import IO, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -18,12 +18,12 @@ class PlainConsole(Console):
         return super().render_str(printable(text), **options)
 
 
-def console() -> Console:
-    """The console for people; machine-readable output is printed plainly.
+def console(file: IO[str] | None = None) -> Console:
+    """The console for people, by default on standard output; machine-readable output is printed plainly.
 
     What it prints holds titles, paths, URLs and texts of pages, so that nothing in a text is markup or an emoji.
     """
-    return PlainConsole(highlight=False, soft_wrap=True, markup=False, emoji=False)
+    return PlainConsole(file=file, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def percent(value: float | None) -> str:

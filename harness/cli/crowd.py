@@ -17,6 +17,7 @@ from harness.capacity.usergenerators import GENERATORS
 from harness.cli.arguments.crowd import SPOKEN
 from harness.cli.crowdlines import cut_short, recipe_line, second_line, summary
 from harness.cli.enclosing import in_enclosure
+from harness.cli.firstneeded import make_first_needed
 from harness.cli.linkoptions import link_of
 from harness.cli.replay_options import replay_of
 from harness.errors import TestbedFailed, UsageError
@@ -68,6 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     )
     check(condition, replay)
     check(in_the_browser(condition), replay)
+    code = make_first_needed(arguments, [condition, in_the_browser(condition)])
+    if code:
+        return code
     archive = variant_of(open_archive(archives_root(), arguments.name), variant, engine)
     GENERATORS[engine].version()  # is it there?
     files = (arguments.keep or WORKSPACE / "kept").absolute()

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.enclosing import in_enclosure
+from harness.cli.firstneeded import make_first_needed
 from harness.cli.linkoptions import link_of
 from harness.cli.replay_options import engine_and_protocol, replay_of
 from harness.cli.slowerdevice import slower_device
@@ -92,6 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
     hint = None if arguments.cpu_slowdown else slower_device(condition.device, [condition.cpu_slowdown])
     if hint:
         print(hint, file=sys.stderr)
+    code = make_first_needed(arguments, [condition])
+    if code:
+        return code
     archive = variant_of(open_archive(archives_root(), arguments.name), variant, engine)
     kept = (*KEPT, *(BODIES,) * arguments.bodies, *(FILM,) * arguments.film)
     refuse_unfilmable(kept, [engine])

@@ -15,6 +15,7 @@ from harness.cli.archived import refuse_unless_archived
 from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure, refuse_stalled
 from harness.cli.enough import enough_for
+from harness.cli.firstneeded import make_first_needed
 from harness.cli.lanechoice import chosen_lanes
 from harness.cli.packedpages import provide_pages
 from harness.cli.studychoice import RUNS, chosen
@@ -62,6 +63,9 @@ def run_and_report(
 
     `elsewhere` runs the trials in enclosures of their own; else there is one here.
     """
+    code = make_first_needed(arguments, study.conditions)
+    if code:
+        return code
     refuse_unless_archived(study)  # before anything is written
     folder = arguments.out or _folder(study, text, fresh=arguments.new)
     seed = study.seed if study.seed is not None else secrets.randbits(32)

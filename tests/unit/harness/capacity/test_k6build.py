@@ -13,7 +13,7 @@ from harness.capacity.k6build import main
 from harness.capacity.k6program import k6_program, k6_version
 from harness.errors import EnvironmentLacks
 
-REMEDY = rf"to build it: `make setup`, or {sys.executable} -m harness\.capacity\.k6build"
+REMEDY = rf"to build it: `make setup-all`, or {sys.executable} -m harness\.capacity\.k6build"
 
 
 @pytest.fixture
@@ -73,7 +73,8 @@ def test_a_build_without_a_network_is_one_line_and_leaves_nothing(
 ) -> None:
     monkeypatch.setenv("GOPROXY", "http://127.0.0.1:9/")
     assert main([]) == 3
-    (line,) = capfd.readouterr().err.splitlines()
+    began, line = capfd.readouterr().err.splitlines()
+    assert began.startswith("setup: building the generator of users")
     assert line.startswith("the generator of users (k6) is not built: go died (exit code 1): ")
     assert "is there a network?" in line
     assert not (cache / "k6" / "compiled").exists()
