@@ -6,9 +6,9 @@ import json
 import shutil
 
 import pytest
+from sites.optimise.switched import SwitchedOff, switch_off
 
 from sites.archive import open_archive
-from sites.optimise.switched import SwitchedOff, switch_off
 from sites.recipes import RECIPES, package_cache
 from tests.system.conftest import Coldload
 from tests.system.test_run import records

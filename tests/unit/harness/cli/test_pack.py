@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from sites.optimise.switched import SwitchedOff, switched_off
 
 from harness.cli.main import main
 from harness.cli.packedpages import provide_pages
@@ -23,7 +24,6 @@ from harness.run.directory import RunDirectory, open_run
 from harness.study.plan import Plan, make_plan
 from harness.study.studyfile import parse_study
 from sites.archive import Archive, Response, open_archive, write_archive
-from sites.optimise.switched import SwitchedOff, switched_off
 from sites.warc import About
 from tests.unit.analysis.synthetic import observed
 

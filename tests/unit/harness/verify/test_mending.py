@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sites.optimise.switched import SwitchedOff
 
 from harness.browser.screens import Screenful
 from harness.verify.likeness import Likeness
 from harness.verify.mending import Finding, breaking
-from sites.optimise.switched import SwitchedOff
 
 FILTERS = tuple("abcdefghij")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import pytest
+from sites.optimise.switched import SwitchedOff, path_of, switch_off, switched_off
 
 from harness.errors import ArchiveError
 from harness.model.engine import Engine
@@ -16,7 +17,6 @@ from sites.optimise.derive import REPORT, derive, left_out_of, variant_of
 from sites.optimise.inventory import Size
 from sites.optimise.page import Page
 from sites.optimise.settings import FilterSettings
-from sites.optimise.switched import SwitchedOff, path_of, switch_off, switched_off
 from sites.response import Response
 from sites.warc import About
 from tests.unit.sites.optimise.pages import photo
