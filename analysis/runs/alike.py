@@ -90,7 +90,8 @@ def _variant_forms(run: Run) -> dict[str, str]:
     """By page and variant, and factor where there are any."""
     there = run.records.reindex(columns=[*NAMING_VARIANTS, *OF_VARIANTS]).drop_duplicates()
     found = {}
-    for row in there.to_dict("records"):
+    for each in there.to_dict("records"):
+        row = {str(key): known for key, known in each.items()}
         name, form = (
             " ".join(str(row[key]) for key in keys if value(row, key) is not None)
             for keys in (NAMING_VARIANTS, OF_VARIANTS)

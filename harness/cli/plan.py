@@ -9,7 +9,6 @@ from typing import Any
 
 from harness.cli.archived import refuse_broken, refuse_unless_archived
 from harness.cli.finding import finding, no_verdict_warning, seen_so_far
-from harness.cli.originals import originals
 from harness.cli.plaintext import aligned, say
 from harness.cli.slowerdevice import slower_device
 from harness.cli.studychoice import RUNS, chosen
@@ -45,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     hint = slower_device(study.device, study.cpu_slowdowns)
     if hint:
         say(hint)
-    for line in originals(study):
+    for line in _originals(study):
         say(line)
     for line in finding(study, seen_so_far(study, RUNS)):
         say(line)
@@ -53,6 +52,15 @@ def run(arguments: argparse.Namespace) -> int:
     if warning:
         say(warning)
     return 0
+
+
+def _originals(study: Study) -> Iterable[str]:
+    """The variants that are their original; they are made to know it."""
+    if all(condition.variant.is_plain for condition in study.conditions):
+        return ()
+    from harness.cli.originals import originals  # noqa: PLC0415  # Pillow and the filters
+
+    return originals(study)
 
 
 def conditions_table(study: Study) -> Iterable[str]:

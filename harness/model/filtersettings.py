@@ -53,7 +53,7 @@ DEFAULTS = FilterSettings()
 
 
 @dataclass(frozen=True)
-class Setting:
+class FilterSetting:
     """A limit: the field of `FilterSettings` that it is, its bounds, and the filters that keep to it.
 
     `option` is its name in mod_pagespeed, "" where that has none.
@@ -82,8 +82,8 @@ _PIXELS = (
     "convert_to_avif",
 )
 # By name: the filter (or `images`, which is all that change pictures), a dot, and the key of its table in a study.
-SETTINGS: Mapping[str, Setting] = {
-    "flatten_css_imports.max_bytes": Setting(
+SETTINGS: Mapping[str, FilterSetting] = {
+    "flatten_css_imports.max_bytes": FilterSetting(
         "css_flatten_max_bytes",
         1,
         LARGEST_BYTES,
@@ -91,7 +91,7 @@ SETTINGS: Mapping[str, Setting] = {
         "the largest style sheet with its imports",
         "CssFlattenMaxBytes",
     ),
-    "combine_javascript.max_bytes": Setting(
+    "combine_javascript.max_bytes": FilterSetting(
         "max_combined_js_bytes",
         1,
         LARGEST_BYTES,
@@ -99,7 +99,7 @@ SETTINGS: Mapping[str, Setting] = {
         "the largest combined script",
         "MaxCombinedJsBytes",
     ),
-    "images.resolution_limit_bytes": Setting(
+    "images.resolution_limit_bytes": FilterSetting(
         "image_resolution_limit_bytes",
         1,
         2**30,
@@ -107,8 +107,8 @@ SETTINGS: Mapping[str, Setting] = {
         "the largest image, at four bytes a pixel",
         "ImageResolutionLimitBytes",
     ),
-    "images.webp_effort": Setting("webp_effort", 0, 6, _WEBP, "how hard libwebp packs"),
-    "recompress_jpeg.quality": Setting(
+    "images.webp_effort": FilterSetting("webp_effort", 0, 6, _WEBP, "how hard libwebp packs"),
+    "recompress_jpeg.quality": FilterSetting(
         "jpeg_quality",
         1,
         100,
@@ -116,8 +116,8 @@ SETTINGS: Mapping[str, Setting] = {
         "the quality of a JPEG that is encoded anew",
         "JpegRecompressionQuality",
     ),
-    "recompress_png.effort": Setting("png_effort", 0, 6, ("recompress_png",), "how hard oxipng packs"),
-    "convert_jpeg_to_progressive.min_bytes": Setting(
+    "recompress_png.effort": FilterSetting("png_effort", 0, 6, ("recompress_png",), "how hard oxipng packs"),
+    "convert_jpeg_to_progressive.min_bytes": FilterSetting(
         "progressive_jpeg_min_bytes",
         1,
         LARGEST_BYTES,
@@ -125,7 +125,7 @@ SETTINGS: Mapping[str, Setting] = {
         "the smallest JPEG that becomes progressive",
         "ProgressiveJpegMinBytes",
     ),
-    "convert_jpeg_to_webp.quality": Setting(
+    "convert_jpeg_to_webp.quality": FilterSetting(
         "webp_quality",
         1,
         100,
@@ -133,11 +133,13 @@ SETTINGS: Mapping[str, Setting] = {
         "the highest quality of a WebP",
         "WebpRecompressionQuality",
     ),
-    "convert_to_avif.quality": Setting(
+    "convert_to_avif.quality": FilterSetting(
         "avif_quality", 1, 100, ("convert_to_avif",), "the quality of an AVIF"
     ),
-    "convert_to_avif.speed": Setting("avif_speed", 0, 10, ("convert_to_avif",), "how fast libavif packs"),
-    "inline_css.max_bytes": Setting(
+    "convert_to_avif.speed": FilterSetting(
+        "avif_speed", 0, 10, ("convert_to_avif",), "how fast libavif packs"
+    ),
+    "inline_css.max_bytes": FilterSetting(
         "css_inline_max_bytes",
         1,
         LARGEST_BYTES,
@@ -145,7 +147,7 @@ SETTINGS: Mapping[str, Setting] = {
         "the largest style sheet that moves",
         "CssInlineMaxBytes",
     ),
-    "inline_javascript.max_bytes": Setting(
+    "inline_javascript.max_bytes": FilterSetting(
         "js_inline_max_bytes",
         1,
         LARGEST_BYTES,
@@ -153,7 +155,7 @@ SETTINGS: Mapping[str, Setting] = {
         "the largest script that moves",
         "JsInlineMaxBytes",
     ),
-    "inline_images.max_bytes": Setting(
+    "inline_images.max_bytes": FilterSetting(
         "image_inline_max_bytes",
         1,
         LARGEST_BYTES,
@@ -161,13 +163,13 @@ SETTINGS: Mapping[str, Setting] = {
         "the largest image that moves",
         "ImageInlineMaxBytes",
     ),
-    "lazyload_images.skip": Setting(
+    "lazyload_images.skip": FilterSetting(
         "lazyload_skip", 0, 10_000, ("lazyload_images",), "images at the top that load at once"
     ),
-    "extend_cache.seconds": Setting(
+    "extend_cache.seconds": FilterSetting(
         "cache_seconds", 1, 10 * 31_536_000, ("extend_cache",), "how long resources may be cached"
     ),
-    "shard.hosts": Setting("shards", 1, 16, ("shard",), "host names beside the document's"),
+    "shard.hosts": FilterSetting("shards", 1, 16, ("shard",), "host names beside the document's"),
 }
 _BY_OPTION = {setting.option.lower(): name for name, setting in SETTINGS.items() if setting.option}
 

@@ -117,7 +117,7 @@ def _mended(
                 utc_now(),
                 comparison.engine.value,
                 why.device,
-                dict(variant.settings),
+                variant.settings,
                 comparison.digest,
                 harness.__version__,
             )

@@ -7,13 +7,14 @@ study says nothing, is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass
 
 import msgspec
 
 from harness.errors import ArchiveError
 from harness.model.engine import Engine
+from harness.model.filtersettings import Changed
 from harness.model.variant import Variant
 from harness.system.files import replace_text
 from sites.archive import Archive
@@ -26,7 +27,7 @@ OLD_FILE = "switched-off.json"  # of versions whose variants went without these 
 class Breakage:
     """A filter that breaks a page: `reason` says what was seen, `variant` in which it was, `device` on which.
 
-    `engine` is the one in which it was seen, `settings` the limits of filters that were not the usual ones, by name.
+    `engine` is the one in which it was seen, `settings` the limits of filters that were not the usual ones.
     `archive_digest` and `coldload` say of which recording and by which version it is. Entries of older versions have
     none of these.
     """
@@ -37,7 +38,7 @@ class Breakage:
     found_utc: str
     engine: str = ""
     device: str = ""
-    settings: Mapping[str, int] = field(default_factory=dict)
+    settings: Changed = ()
     archive_digest: str = ""
     coldload: str = ""
 
@@ -50,7 +51,7 @@ class Breakage:
             self.filter in variant.filters
             and self.engine in ("", engine)
             and self.archive_digest in ("", archive.digest)
-            and self.settings.items() <= dict(variant.settings).items()
+            and set(self.settings) <= set(variant.settings)
         )
 
     def __str__(self) -> str:
