@@ -100,7 +100,8 @@ def _filters(page: str, found: Any) -> tuple[str, ...]:
     if not isinstance(found, list):
         raise StudyError(f"{WITHOUT}: {page} must be a list of filters, found {shown(found)}")
     for name in found:
-        if name not in FILTERS:
+        known = isinstance(name, str) and name in FILTERS
+        if not known:
             near = keys.nearest(name, FILTERS) if isinstance(name, str) else ""
             raise StudyError(
                 f"{WITHOUT}: {page}: there is no filter {shown(name)}{near}; `coldload optimize` without arguments "
