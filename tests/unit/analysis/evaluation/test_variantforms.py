@@ -33,6 +33,7 @@ class Changed(Synthetic):
     rates_mbps: tuple[float, ...] = (10.0,)
     rtts_ms: tuple[float, ...] = (50.0,)
     trials: int = 7
+    waits: bool = True
     beside: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (("p", (("without", "inline_css"),)),)
     originals: tuple[str, ...] = ("r",)
 
@@ -94,6 +95,10 @@ def test_a_variant_that_is_its_original_is_called_so_in_tables_and_claims(tmp_pa
     assert (
         "core against plain, HTTP/1.1: the same archive measured twice, which shows the noise (ratio" in said
     )
+    waited = {each.name: each for each in tables_of(some)}["waits-changed"]
+    place = waited.head.index("Against")
+    against = {row[0].text: row[place].text for row in waited.rows if row[place].text.startswith("plain")}
+    assert against == {"p": "plain", "q": "plain", "r": "plain (the same archive)"}
     of_protocols = [each.text for each in claims(some) if "HTTP/2 (TLS) against" in each.text]
     assert of_protocols
     assert not any(
