@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 from analysis.charts import plots, reading
 from analysis.charts.drawing import Drawing
 from analysis.charts.plots import TimeUnit
+from analysis.claims.claimtext import TWICE
 from analysis.evaluation import waits
 from analysis.evaluation.results import PAGE_AND_RATE, Results
 from analysis.labels import conditions, protocols, words
@@ -65,6 +66,8 @@ def what_variants_change(results: Results) -> Iterator[Drawing]:
                 f"What {what}. Left of 0 loads wait less for it. Means of differences within blocks. "
                 f"{reading.of_pairs(mine)}"
             )
+            if all(waits.of_one_archive(results, mine)):
+                caption += f" This is {TWICE}."
             yield Drawing(f"waits-changed_{words.slug(what)}", caption, _changes(of_variant, mine, what))
 
 

@@ -30,6 +30,7 @@ class ClaimRow:
     the cells that are set against each other, the second None of a budget. `comparison`: of a budget the values against
     its limit, else the ratio; None without data. `floor`: how far the two equal baselines of these settings lie apart,
     as a ratio of at least 1; None where none was measured. `by_page` and `by_run`: what each page and run says alone.
+    `idle`: subject and reference were served the very same archive, on every page.
     `absence`: of the trials that count, those in which an event did not happen. `notes`: what is missing, and why.
     """
 
@@ -46,6 +47,7 @@ class ClaimRow:
     by_page: tuple[tuple[str, Comparison], ...] = ()
     by_run: tuple[tuple[str, Comparison], ...] = ()
     absence: Absence | None = None
+    idle: bool = False
     notes: tuple[str, ...] = field(default=())
 
     @property

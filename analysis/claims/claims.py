@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import pandas as pd
 
 from analysis.claims.absence import Absence, absence
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
-from analysis.claims.claimtext import ClaimOutcome, sentence, setting_text, wording
+from analysis.claims.claimtext import TWICE, ClaimOutcome, sentence, setting_text, wording
 from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import (
     ALPHA,
@@ -51,6 +51,7 @@ class _Asked:
     setting: Mapping[str, Any]
     pages: tuple[str, ...]
     pairs: tuple[tuple[int, int | None], ...]
+    of_pair: tuple[str, ...] = ()  # the page of each
     comparison: Comparison = NOTHING
     holds: float = 1.0  # one-sided p-values of what is expected not being so, and of it being so
     fails: float = 1.0
@@ -80,6 +81,11 @@ class Measured:
         self.missing = missing or {}
         self._kept = kept
 
+    @cached_property
+    def archives(self) -> Mapping[int, frozenset[str]]:
+        """The archives that each cell was served."""
+        return archives_of(self._kept)
+
     def observed(self, metric: str) -> bool:
         return metric in self._kept and bool(self._kept[metric].notna().any())
 
@@ -93,6 +99,19 @@ class Measured:
 
 
 NOT_RECORDED = Setting({}, ())
+
+
+def archives_of(kept: pd.DataFrame) -> dict[int, frozenset[str]]:
+    """The digests of what each cell was served; empty where the records do not tell."""
+    if "archive_digest" not in kept:
+        return {}
+    digests = kept.dropna(subset=["archive_digest"]).groupby("cell")["archive_digest"]
+    return {int(str(cell)): frozenset(found) for cell, found in digests.unique().items()}
+
+
+def same_archive(archives: Mapping[int, Collection[str]], one: int, other: int | None) -> bool:
+    """Whether both cells were served the very same archive, as far as the records tell."""
+    return other is not None and archives.get(one, ()) == archives.get(other, ()) != ()
 
 
 def evaluated(
@@ -148,8 +167,8 @@ def dictionaries(conditions: pd.DataFrame) -> list[dict[str, Any]]:
 def _asked(claim: Claim, setting: Mapping[str, Any], pairs: Sequence[Pair], measured: Measured) -> _Asked:
     number, certainty, blocks = measured.numbers, measured.certainty, measured.blocks(claim.metric)
     cells = tuple((number[id(one)], None if other is None else number[id(other)]) for one, other in pairs)
-    of_pair = [str(one["page"]) for one, _ in pairs]
-    asked = _Asked(claim, setting, tuple(dict.fromkeys(of_pair)), cells)
+    of_pair = tuple(str(one["page"]) for one, _ in pairs)
+    asked = _Asked(claim, setting, tuple(dict.fromkeys(of_pair)), cells, of_pair)
     if claim.at_most is not None:
         above = [
             values - claim.at_most for cell, _ in cells for values in blocks.values_by_run(cell).values()
@@ -267,8 +286,11 @@ def _row(
     where = setting_text(asked.setting, asked.pages, measured.wording)
     known = asked.comparison.n > 0
     absent = measured.absence(asked.claim.metric, asked.pairs)
+    twice = _measured_twice(asked, measured)
+    idle = known and twice == asked.pages
     notes = _missing(asked, absent, measured)
-    outcome = ClaimOutcome(asked.comparison, judgement, verdict, floor, notes)
+    notes += (f"{TWICE}: {', '.join(twice)}",) if twice and not idle else ()
+    outcome = ClaimOutcome(asked.comparison, judgement, verdict, floor, notes, idle)
     return ClaimRow(
         claim=asked.claim,
         setting=asked.setting,
@@ -283,8 +305,19 @@ def _row(
         by_page=asked.by_page,
         by_run=asked.by_run,
         absence=absent,
+        idle=idle,
         notes=notes,
     )
+
+
+def _measured_twice(asked: _Asked, measured: Measured) -> tuple[str, ...]:
+    """The pages of which a variant is its reference, byte for byte: what else differs would make a difference."""
+    if set(asked.claim.named) != {"variant"}:
+        return ()
+    pages: dict[str, list[bool]] = {page: [] for page in asked.pages}
+    for page, pair in zip(asked.of_pair, asked.pairs, strict=True):
+        pages[page].append(same_archive(measured.archives, *pair))
+    return tuple(page for page, same in pages.items() if same and all(same))
 
 
 def _missing(asked: _Asked, absent: Absence | None, measured: Measured) -> tuple[str, ...]:

@@ -11,10 +11,11 @@ import pandas as pd
 
 from analysis.claims.claimresult import ClaimVerdict
 from analysis.labels import browsing, engines, metrics, protocols, words
+from analysis.labels.conditions import BESIDE_VARIANTS
 from analysis.statistics.compare import Comparison, Judgement, Verdict
 from analysis.statistics.verdicts import signed, unknown_text, verdict_text
 from harness.model.claim import Claim
-from harness.model.dimensions import EVERY_DIMENSION, NUMBERS, OF_LINKS, SET, value
+from harness.model.dimensions import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, value
 from harness.model.observation import MAIN_METRIC
 from harness.model.pageset import MARK
 
@@ -23,7 +24,9 @@ LABELS: Mapping[str, Callable[[str], str]] = {
     "protocol": protocols.label,
     "engine": engines.label,
     "compression": lambda each: COMPRESSED.get(each, f"text compressed by {each}"),
+    **BESIDE_VARIANTS,
 }
+TWICE = "the same archive measured twice, which shows the noise"
 FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
 
 
@@ -40,7 +43,7 @@ class Wording:
 
 def wording(conditions: pd.DataFrame) -> Wording:
     """The wording for a study of these conditions, a row each; what a column does not tell, needs no word."""
-    there = conditions.reindex(columns=list(EVERY_DIMENSION))
+    there = conditions.reindex(columns=[*EVERY_DIMENSION, *OF_VARIANTS])
     varying = {name for name in there if there[name].nunique(dropna=False) > 1}
     if there.groupby("engine", dropna=False)["driver"].nunique(dropna=False).max() == 1:
         varying.discard("driver")  # follows from the engine
@@ -64,13 +67,16 @@ def _link_texts(conditions: pd.DataFrame) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class ClaimOutcome:
-    """What is known of a claim in a setting, for its sentence. `missing`: why there is nothing to compare."""
+    """What is known of a claim in a setting, for its sentence. `missing`: why there is nothing to compare. `idle`: both
+    sides were served the very same archive.
+    """
 
     seen: Comparison
     judgement: Judgement
     verdict: ClaimVerdict
     floor: float | None = None
     missing: Sequence[str] = ()
+    idle: bool = False
 
 
 def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> str:
@@ -87,7 +93,8 @@ def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> 
         told = f"{head}: {_budget_text(claim, seen)}: {verdict}"
     else:
         ratio = f"ratio {words.number(seen.ratio, 3)} {words.span(seen.low, seen.high, 3)}".rstrip()
-        told = f"{head}: {told_text(claim, seen, outcome.judgement, margin)} ({ratio})"
+        known = TWICE if outcome.idle else told_text(claim, seen, outcome.judgement, margin)
+        told = f"{head}: {known} ({ratio})"
         expected = " and ".join(expectations(claim))
         told += f"; expected {expected}: {_decided(claim, outcome)}" if expected else ""
         told += f"; {floor_text(outcome.floor)}" if seen.below(outcome.floor) else ""
@@ -177,7 +184,7 @@ def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Word
     if "page" in wanted.telling:
         of_set = f" of {MARK}{setting[SET]}" if value(setting, SET) is not None else ""
         where = [pages[0] if len(pages) == 1 else f"{len(pages)} pages{of_set}"]
-    said = [name for name in EVERY_DIMENSION if name in setting and name in wanted.telling]
+    said = [name for name in (*EVERY_DIMENSION, *OF_VARIANTS) if name in setting and name in wanted.telling]
     said = [name for name in said if name not in ("page", SET)]
     link = [name for name in OF_LINKS if name in said]
     if "link" in setting and link:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.claims.claims import same_archive
 from harness.model.factors import WITHOUT, factors, single_filters
 
 PLAIN = "plain"
@@ -35,7 +36,7 @@ def variant_pairs(
     wanted = list(_ways(set(cells["variant"])))
     return [
         (
-            {**place, **says, "idle": archives.get(subject, ()) == archives.get(reference, ()) != ()},
+            {**place, **says, "idle": same_archive(archives, subject, reference)},
             subject,
             reference,
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from analysis.claims.claims import archives_of
 from analysis.evaluation.effects import Pair, compression_pairs, variant_pairs
 from analysis.labels.conditions import POINT
 from analysis.statistics.compare import Blocks, Certainty, Comparison, Judgement, Verdict, compared
@@ -43,7 +44,7 @@ def explore(
     """`panel`: the columns of a condition that split panels; `names`: the protocols, in order."""
     kinds = (
         _protocol_pairs(cells, names),
-        variant_pairs(cells, _place_but(panel, "variant"), _archives(kept)),
+        variant_pairs(cells, _place_but(panel, "variant"), archives_of(kept)),
         compression_pairs(cells, _place_but(panel, "compression")),
     )
     found = compared(blocks, itertools.chain(*kinds), certainty)
@@ -84,14 +85,6 @@ def _both_ways(comparisons: pd.DataFrame) -> pd.DataFrame:
         verdict=[Verdict(verdict).flipped for verdict in comparisons["verdict"]],
     )
     return pd.concat([comparisons, back], ignore_index=True)
-
-
-def _archives(kept: pd.DataFrame) -> dict[int, frozenset[str]]:
-    """The digests of what each cell was served; empty where the records do not tell."""
-    if "archive_digest" not in kept:
-        return {}
-    digests = kept.dropna(subset=["archive_digest"]).groupby("cell")["archive_digest"]
-    return {int(str(cell)): frozenset(found) for cell, found in digests.unique().items()}
 
 
 def _place_but(panel: Sequence[str], column: str) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.claims.claims import archives_of, same_archive
 from analysis.evaluation.results import Results
 from analysis.labels.conditions import POINT
 from analysis.runs.places import LEVEL, in_levels
@@ -61,6 +62,13 @@ def changes(results: Results) -> pd.DataFrame:
             ms, low, high = _interval(runs, certainty)
             rows.append((subject, reference, column, waiting, ms, low, high, len(differences)))
     return pd.DataFrame(rows, columns=list(CHANGES))
+
+
+def of_one_archive(results: Results, changed: pd.DataFrame) -> list[bool]:
+    """Of rows of `changes`, whether a variant was the page as it is: the same archive measured twice."""
+    archives = archives_of(results.sifted.kept)
+    cells = zip(changed["column"], changed["cell"], changed["reference"], strict=True)
+    return [column == "variant" and same_archive(archives, one, other) for column, one, other in cells]
 
 
 def _seen(results: Results) -> pd.DataFrame:

@@ -17,23 +17,26 @@ from analysis.labels import browsing, engines, protocols
 from analysis.labels.metrics import WORKLOADS
 from analysis.labels.words import DASH, plain, rate, rate_with_unit, slug
 from harness.model.condition import USUAL_FACTOR
-from harness.model.dimensions import SET
+from harness.model.dimensions import OF_VARIANTS, SET
 
 POINT = ("protocol", "rtt_ms")
-FOLLOWERS = ("server", "queue_down_bytes", "queue_up_bytes", "link", SET)
+FOLLOWERS = ("server", "queue_down_bytes", "queue_up_bytes", "link", SET, *OF_VARIANTS)
 FIRST = {"variant": "plain", "compression": "none", "factor": USUAL_FACTOR}  # goes before the others
 LONGEST_NUMBER = 12  # digits of a number in a name that counts as one
 LINKED = "link_emulated"
+BESIDE_VARIANTS = {"without": "without {}".format, "filter_settings": "with {}".format}
+LABELS = {"protocol": protocols.label, "engine": engines.label, **BESIDE_VARIANTS}
+AS_NAMED = {"without": "with all filters", "filter_settings": "with the usual limits"}
 NO_LINK = "no link"
-LABELS = {"protocol": protocols.label, "engine": engines.label}
 NAMED = ("page", "variant", "down_mbps", "up_mbps", "driver")
 
 
 def panel_columns(records: pd.DataFrame, condition_columns: Sequence[str]) -> tuple[str, ...]:
     """The columns that split conditions into panels.
 
-    Server, queue and link name usually follow from protocol, rate and RTT, the set from the page; each of them splits
-    panels only where one point of a figure would otherwise hold several of its values.
+    Server, queue and link name usually follow from protocol, rate and RTT, the set from the page, what a variant is
+    beside its name from page and variant; each of them splits panels only where one point of a figure would otherwise
+    hold several of its values.
     """
     panel = [column for column in condition_columns if column not in POINT + FOLLOWERS]
     for column in FOLLOWERS:
@@ -115,7 +118,7 @@ def cell_text(cell: Mapping[Any, Any], columns: Sequence[str]) -> str:
 def value_text(column: str, value: Any) -> str:
     """A condition's value where no heading says which column it is."""
     if pd.isna(value):
-        return f"{column} {DASH}"
+        return AS_NAMED.get(column, f"{column} {DASH}")
     if column in LABELS:
         return LABELS[column](str(value))
     if column in ("page", "variant", "driver", "server", "device", "factor"):

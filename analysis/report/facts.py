@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.evaluation.results import Results
+from analysis.evaluation.variantforms import forms
 from analysis.labels import engines, words
 from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import environment_differences, leaves
@@ -29,6 +30,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
     found = [
         ("Study", _each(run.study for run in runs)),
         ("Design", ", ".join(_design(results))),
+        ("Variants", "; ".join(forms(results.runs))),
         ("Load", _load(results)),
         ("Trials", f"{len(records):,} recorded, {len(results.sifted.kept):,} of them in the estimates"),
         ("Measured", _dates(records)),

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.evaluation.results import Results
+from analysis.evaluation.variantforms import forms
 from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import NO_LINK, is_linked
 from analysis.report import facts
@@ -57,7 +58,8 @@ def conditions(results: Results) -> str:
         "slowdowns of the processor": _unusual(records, CPU_SLOWDOWN),
     }
     told = "; ".join(f"{name}: {', '.join(values)}" for name, values in names.items() if values)
-    return f"{told}. {words.count(len(results.cells), 'condition')} were measured."
+    beside = "".join(f" {text}." for text in forms(results.runs))
+    return f"{told}. {words.count(len(results.cells), 'condition')} were measured.{beside}"
 
 
 def _unusual(records: pd.DataFrame, dimension: str) -> list[str]:

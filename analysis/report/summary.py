@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
-from analysis.claims.claimtext import expectations, floor_text, subject_text
+from analysis.claims.claimtext import TWICE, expectations, floor_text, subject_text
 from analysis.claims.interactions import Interaction
 from analysis.evaluation.results import Results
 from analysis.labels import protocols, words
@@ -99,6 +99,8 @@ def _range(rows: Sequence[ClaimRow]) -> list[str]:
 def _phrase(row: ClaimRow, margin: float) -> str:
     if row.verdict is ClaimVerdict.NO_DATA or row.expects or row.judgement is None:
         return str(row.verdict)
+    if row.idle:
+        return TWICE
     if row.judgement.verdict is Verdict.WITHIN:
         return f"within {margin * 100:g} % of each other"
     return direction_text(row.judgement.verdict, row.claim.metric)

@@ -14,6 +14,7 @@ from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
 from harness.input import tomltext
 from harness.input.shown import clipped
+from harness.model.dimensions import NAMING_VARIANTS, OF_VARIANTS, value
 from harness.model.kind import Kind
 
 # What of an environment should be alike in runs that are set against each other; compressions are told by conditions.
@@ -30,6 +31,7 @@ OPTION = re.compile(
 READINGS = ("rtt_ms", "down_mbps", "up_mbps", "loss_down_percent", "loss_up_percent")
 CALIBRATION_APART = 0.01  # of what is configured; closer readings are alike
 LEAST_APART = {"rtt_ms": 0.1}  # in the unit: a reading is no better
+AS_NAMED = "as named"  # of a variant with all its filters and the usual limits
 LONGEST_VALUE = 70  # characters
 LONGEST_WORD = 40  # that is shown from its beginning; of a longer one so much before the difference:
 BEFORE_THE_DIFFERENCE = 12
@@ -70,8 +72,32 @@ def environment_differences(runs: Sequence[Run]) -> dict[str, list[str]]:
     """The settings and versions that all runs tell and that are not alike in all, with their values."""
     told = [_told(run, ALIKE) for run in runs]
     shared = [key for key in told[0] if all(key in each for each in told) and key not in TOLD_ELSEWHERE]
-    found = {key: [each[key] for each in told] for key in shared}
+    found = {key: [each[key] for each in told] for key in shared} | _variants_apart(runs)
     return {key: values for key, values in found.items() if len(set(values)) > 1}
+
+
+def _variants_apart(runs: Sequence[Run]) -> dict[str, list[str]]:
+    """Of each variant of a page that all runs have: what it went without and by which limits, in each run."""
+    forms = [_variant_forms(run) for run in runs]
+    return {
+        f"variant {name}": [each[name] for each in forms]
+        for name in forms[0]
+        if all(name in each for each in forms)
+    }
+
+
+def _variant_forms(run: Run) -> dict[str, str]:
+    """By page and variant, and factor where there are any."""
+    there = run.records.reindex(columns=[*NAMING_VARIANTS, *OF_VARIANTS]).drop_duplicates()
+    found = {}
+    for each in there.to_dict("records"):
+        row = {str(key): known for key, known in each.items()}
+        name, form = (
+            " ".join(str(row[key]) for key in keys if value(row, key) is not None)
+            for keys in (NAMING_VARIANTS, OF_VARIANTS)
+        )
+        found[name] = form or AS_NAMED
+    return found
 
 
 def differences(a: Run, b: Run) -> tuple[Difference, ...]:

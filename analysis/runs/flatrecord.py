@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from analysis.runs.runfields import LARGEST, check_number, optional, required, workload_in
 from harness.errors import RecordsError
 from harness.input.shown import shown
-from harness.model.dimensions import USUAL
+from harness.model.dimensions import OF_VARIANTS, USUAL
 from harness.model.kind import Kind
 from harness.model.metric import Unit
 from harness.model.metrics import metrics_of
@@ -114,7 +114,7 @@ def flat_condition(data: Mapping[str, Any], kind: Kind, where: str) -> dict[str,
     link = required(condition, "link", dict, where)
     for key in ("page", "protocol"):
         required(condition, key, str, where)
-    for key in CONDITION_COLUMNS:
+    for key in (*CONDITION_COLUMNS, *OF_VARIANTS):
         optional(condition, key, str, where)
     optional(link, "name", str, where)
     for key in ("down_mbps", "rtt_ms"):

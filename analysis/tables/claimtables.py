@@ -9,7 +9,7 @@ from itertools import compress
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow
-from analysis.claims.claimtext import expectations, subject_text, told_text, value_text
+from analysis.claims.claimtext import TWICE, expectations, subject_text, told_text, value_text
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.statistics.compare import Comparison, Verdict
@@ -51,7 +51,7 @@ def _row(row: ClaimRow, margin: float) -> list[Shown]:
     seen, judgement = row.comparison, row.judgement
     known = NOT_KNOWN
     if seen is not None and judgement is not None:
-        known = Shown(told_text(row.claim, seen, judgement, margin))
+        known = Shown(TWICE if row.idle else told_text(row.claim, seen, judgement, margin))
     floor = (
         Shown(signed(row.floor) + " %", "above the difference" if row.below_floor else "")
         if row.floor

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.charts import plots
+from analysis.claims.claimtext import TWICE
 from analysis.evaluation.effects import TOGETHER
 from analysis.evaluation.results import IDS, Results
 from analysis.labels import metrics, protocols, words
@@ -194,7 +195,7 @@ def _below(results: Results) -> str:
 
 def effect_text(row: Mapping[Any, Any], margin: float, metric: str) -> str:
     """The verdict on an effect. The very same archive served on both sides shows the noise and no effect."""
-    return "changes nothing here" if row["idle"] else verdict_text(row, margin, metric)
+    return TWICE if row["idle"] else verdict_text(row, margin, metric)
 
 
 def traffic(results: Results) -> Table | None:

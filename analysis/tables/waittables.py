@@ -47,6 +47,7 @@ def waiting_changes(results: Results) -> Table | None:
     rows = []
     for (cell, reference, column), parts in found.groupby(["cell", "reference", "column"], sort=False):
         against = conditions.value_text(str(column), _cell(results, reference)[column])
+        against += " (the same archive)" * all(waits.of_one_archive(results, parts))
         shown = [_ms(part) for part in parts.to_dict("records")]
         n = Shown(words.number(parts["n"].iloc[0]))
         rows.append((*cell_of(results, _cell(results, cell)), Shown(against), *shown, n))

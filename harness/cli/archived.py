@@ -1,11 +1,19 @@
-"""Whether the pages of a study are archived."""
+"""Whether the pages of a study are archived, and their variants whole as far as `coldload verify` has found out."""
 
 from __future__ import annotations
 
-from harness.errors import ArchiveError
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+from harness.errors import ArchiveError, StudyError
+from harness.input.shown import one_line
+from harness.model.engine import Engine
 from harness.model.pageset import MARK, set_of
-from harness.study.study import Study
-from sites.archive import archives_root, open_archive
+from harness.model.variant import FILTERS, Variant
+from harness.study.study import Study, Without
+from harness.study.variantfile import without_text
+from sites.archive import Archive, archives_root, open_archive
+from sites.optimise.findings import Breakage, broken_by
 
 
 def refuse_unless_archived(study: Study) -> None:
@@ -19,3 +27,54 @@ def refuse_unless_archived(study: Study) -> None:
                 f"that ship, `coldload archive URL --name {page}` one of your own; or take it out of the set"
             )
         open_archive(root, page)
+
+
+def refuse_broken(study: Study) -> None:
+    """StudyError for a variant that `verify` found to break its page, unless the study says what to do about it.
+
+    It leaves the filter out, or names the page with an empty list.
+    """
+    root = archives_root()
+    archives = {page: open_archive(root, page) for page in study.every_page}
+    broken: dict[str, list[Breakage]] = {}
+    asked = dict.fromkeys((each.factor, each.page, each.variant, each.engine) for each in study.conditions)
+    without = {part.factor: part.without for part in study.parts}
+    for factor, page, variant, engine in asked:
+        if without[factor].get(page) == ():  # measured as it is, whatever was found
+            continue
+        found = broken_by(archives[page], variant, engine)
+        if found:
+            known = broken.setdefault(page, [])
+            known += (each for each in found if each not in known)
+    if broken:
+        raise StudyError(_told(study.without, broken))
+
+
+def _told(without: Without, broken: Mapping[str, Sequence[Breakage]]) -> str:
+    """What was found first, and what mends all of it: in the study, or on the command line."""
+    out = {page: {*without.get(page, ()), *(each.filter for each in found)} for page, found in broken.items()}
+    mended = {page: tuple(name for name in FILTERS if name in names) for page, names in out.items()}
+    page, found = next(iter(broken.items()))
+    more = sum(map(len, broken.values())) - 1
+    options = " ".join(f"--without {page}={','.join(names)}" for page, names in mended.items())
+    return (
+        f"page {page}: {one_line(str(found[0]))}{f', and {more} more like it' * bool(more)}; say in the study "
+        f"{without_text({**without, **mended})}, or {options}; to measure it as it is, {page} = [] or "
+        f"--without {page}="
+    )
+
+
+def warn_if_broken(archive: Archive, variant: Variant, engine: Engine) -> None:
+    """Say in one line that `verify` found a variant to break its page."""
+    found = broken_by(archive, variant, engine)
+    if found:
+        told = "; ".join(map(str, found))
+        print(
+            one_line(f"{archive.name}: {told}; mended: --variant {mended(variant, found)}"), file=sys.stderr
+        )
+
+
+def mended(variant: Variant, found: Iterable[Breakage]) -> str:
+    """The variant without what breaks it, as `--variant` and `--set` take it."""
+    left = variant.leaving_out({each.filter for each in found})
+    return " --set ".join([left.written, *(f"{name}={value}" for name, value in left.settings)])

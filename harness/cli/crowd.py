@@ -14,12 +14,14 @@ from harness.capacity.limits import Machine, refuse_too_many
 from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.usergenerators import GENERATORS
+from harness.cli.archived import warn_if_broken
 from harness.cli.arguments.crowd import SPOKEN
 from harness.cli.crowdlines import cut_short, recipe_line, second_line, summary
 from harness.cli.enclosing import in_enclosure
 from harness.cli.firstneeded import make_first_needed
 from harness.cli.linkoptions import link_of
 from harness.cli.replay_options import replay_of
+from harness.cli.variantoption import chosen_variant
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.link.addresses import refuse_count
@@ -30,7 +32,6 @@ from harness.model.link import Backend
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
-from harness.model.variant import parse_variant
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     refuse_count(arguments.users)
     protocol = Protocol(arguments.protocol)
     engine = _generator(protocol, arguments.generator)
-    variant = parse_variant(arguments.variant)
+    variant = chosen_variant(arguments.variant, arguments.settings)
     replay = replay_of(arguments, engine)
     link = link_of(arguments)
     condition = Condition(
@@ -72,7 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     code = make_first_needed(arguments, [condition, in_the_browser(condition)])
     if code:
         return code
-    archive = variant_of(open_archive(archives_root(), arguments.name), variant, engine)
+    original = open_archive(archives_root(), arguments.name)
+    warn_if_broken(original, variant, engine)
+    archive = variant_of(original, variant, engine)
     GENERATORS[engine].version()  # is it there?
     files = (arguments.keep or WORKSPACE / "kept").absolute()
     talk = sys.stderr if arguments.json else sys.stdout

@@ -8,11 +8,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from harness.cli.archived import warn_if_broken
 from harness.cli.enclosing import in_enclosure
 from harness.cli.firstneeded import make_first_needed
 from harness.cli.linkoptions import link_of
 from harness.cli.replay_options import engine_and_protocol, replay_of
 from harness.cli.slowerdevice import slower_device
+from harness.cli.variantoption import chosen_variant
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.model.condition import FULL_SPEED, Condition
@@ -22,7 +24,6 @@ from harness.model.link import Backend
 from harness.model.observation import Observation
 from harness.model.revisit import CacheState
 from harness.model.settings import Replay
-from harness.model.variant import parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.observing import FILM, TRACE, refuse_unfilmable
@@ -71,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--bodies goes with --keep DIR: they are kept in the HAR there")
     if arguments.film and not arguments.keep:
         raise UsageError("--film goes with --keep DIR: its pictures are stored there")
-    variant = parse_variant(arguments.variant)
+    variant = chosen_variant(arguments.variant, arguments.settings)
     link = link_of(arguments)
     engine, protocol = engine_and_protocol(arguments)
     replay = replay_of(arguments, engine)
@@ -96,7 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
     code = make_first_needed(arguments, [condition])
     if code:
         return code
-    archive = variant_of(open_archive(archives_root(), arguments.name), variant, engine)
+    original = open_archive(archives_root(), arguments.name)
+    warn_if_broken(original, variant, engine)
+    archive = variant_of(original, variant, engine)
     kept = (*KEPT, *(BODIES,) * arguments.bodies, *(FILM,) * arguments.film)
     refuse_unfilmable(kept, [engine])
     keep = kept if arguments.keep else ()

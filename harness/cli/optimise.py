@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from rich.console import Console
 from rich.table import Table
 
+from harness.cli.archived import warn_if_broken
 from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure
+from harness.cli.originals import original_text
+from harness.cli.plaintext import aligned
+from harness.cli.variantoption import chosen_variant
 from harness.errors import UsageError
-from harness.input.shown import shortened
 from harness.model.device import DESKTOP
 from harness.model.engine import Engine
+from harness.model.filtersettings import SETTINGS
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
-from harness.model.variant import FILTERS, SETS, parse_variant
+from harness.model.variant import FILTERS, SETS
 from harness.study.rules import Combination, check_combination
 from harness.verify.verification import asked_for, store, verifications
 from sites.archive import Archive, archives_root, open_archive
-from sites.optimise.derive import VariantReport, derive
+from sites.optimise.derive import URLS_SHOWN, VariantReport, by_reason, derive
 from sites.optimise.inventory import Inventory, Size
-from sites.optimise.page import Note
 from sites.optimise.registry import REGISTRY
-from sites.optimise.switched import path_of
 
-URLS_SHOWN = 3
 Weigh = Callable[[Inventory], Size]
 
 
@@ -38,19 +38,18 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.name or not arguments.variant:
         raise UsageError("say NAME and --variant V, or neither, which lists the filters and sets there are")
-    variant = parse_variant(arguments.variant)
+    variant = chosen_variant(arguments.variant, arguments.settings)
     if variant.is_plain:
         raise UsageError("plain is the archive as it is, there is nothing to make; name a set or a filter")
     engine = Engine(arguments.engine)
     check_combination(Combination.usual(arguments.name, engine, variant))
     archive = open_archive(archives_root(), arguments.name)
+    warn_if_broken(archive, variant, engine)
     derived = derive(archive, variant, engine)
     made = "made" if derived.fresh else "was made before, nothing to do"
     out.print(f"{archive.name} {variant.name}: {made} ({derived.archive.folder})", markup=False)
-    for each in derived.report.off:
-        out.print(f"{each.filter}: switched off for this page: {each.reason}", markup=False)
-    if derived.report.off:
-        out.print(f"  (`coldload verify` found that; remove {path_of(archive)} to try again)", markup=False)
+    for name, value in variant.settings:
+        out.print(f"{name}: {value:,} (usual: {SETTINGS[name].usual:,})", markup=False)
     for name, reason in derived.report.unserved.items():
         out.print(f"{name}: left out: {reason}", markup=False)
     weigh = _scales(arguments, archive, engine, derived.report.before, out)
@@ -61,6 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
         f"\n{before.requests} requests, {before.bytes / 1000:,.1f} kB before; {after.requests} requests, "
         f"{after.bytes / 1000:,.1f} kB after ({_change(before, after)}); bodies as they travel"
     )
+    if derived.report.unchanged:
+        why = ["what each filter left alone is told above", derived.report.nothing_for]
+        out.print(original_text(archive.name, variant, filter(None, why)), markup=False)
     return 0
 
 
@@ -112,8 +114,17 @@ def _print_filters(out: Console) -> None:
     out.print()
     for name, members in SETS.items():
         out.print(f"{name}: {', '.join(members) or 'nothing'}", markup=False)
+    out.print()
+    limits = [("setting", "usual", "possible", "in mod_pagespeed", "what it is")]
+    for name, setting in SETTINGS.items():
+        possible = f"{setting.least:,} to {setting.most:,}"
+        limits.append((name, f"{setting.usual:,}", possible, setting.option or "-", setting.meaning))
+    for line in aligned(limits):
+        out.print(line, markup=False, soft_wrap=True)
     out.print(
         "\nuse: coldload optimize NAME --variant core   (or inline_css,combine_css   or core,-inline_images)"
+        "\n     --set inline_css.max_bytes=4096; in a study a table [filters] with inline_css = {max_bytes = 4096}",
+        markup=False,
     )
 
 
@@ -138,16 +149,8 @@ def _steps(report: VariantReport, weigh: Weigh) -> Table:
 
 def _print_notes(out: Console, report: VariantReport, *, every_url: bool) -> None:
     for step in report.steps:
-        for reason, urls in _by_reason(step.notes).items():
-            shown = shortened(urls, len(urls) if every_url else URLS_SHOWN)
-            out.print(f"{step.filter} left alone: {reason}: {shown}", markup=False)
-
-
-def _by_reason(notes: Iterable[Note]) -> dict[str, list[str]]:
-    reasons: defaultdict[str, list[str]] = defaultdict(list)
-    for note in notes:
-        reasons[note.reason].append(note.url[:120])
-    return dict(reasons)
+        for text in by_reason(step.notes, len(step.notes) if every_url else URLS_SHOWN):
+            out.print(f"{step.filter} left alone: {text}", markup=False)
 
 
 def _change(before: Size, after: Size) -> str:

@@ -12,7 +12,7 @@ from harness.cli.shipped import make_shipped_archives
 from harness.errors import ArchiveError
 from harness.model.condition import Condition
 from harness.pack.manifest import PackedPage
-from harness.pack.packedpages import refuse_other, switch_off_as_measured, unpack_archive
+from harness.pack.packedpages import refuse_other, unpack_archive
 from harness.pack.packfile import Pack, open_pack
 from sites.archive import archives_root, open_archive
 from sites.recipes import RECIPES
@@ -24,11 +24,9 @@ def provide_pages(arguments: argparse.Namespace, path: Path, conditions: Collect
     with open_pack(path) as pack:
         missing = []
         for page in pack.manifest.pages:
-            asked = [each for each in conditions if each.page == page.name]
+            asked = any(each.page == page.name for each in conditions)
             if asked and (root / page.name).is_dir():
-                archive = open_archive(root, page.name)
-                refuse_other(pack, page, archive, str(root))
-                switch_off_as_measured(page, archive, asked, fresh=False)
+                refuse_other(pack, page, open_archive(root, page.name), str(root))
             elif asked:
                 missing.append(page)
         _refuse_unless_to_be_had(missing, path, root)
@@ -36,8 +34,6 @@ def provide_pages(arguments: argparse.Namespace, path: Path, conditions: Collect
             code = _provide(arguments, pack, page, root)
             if code:
                 return code
-            asked = [each for each in conditions if each.page == page.name]
-            switch_off_as_measured(page, open_archive(root, page.name), asked, fresh=True)
     return 0
 
 

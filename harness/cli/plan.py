@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import secrets
 from collections.abc import Iterable
+from typing import Any
 
-from harness.cli.archived import refuse_unless_archived
+from harness.cli.archived import refuse_broken, refuse_unless_archived
 from harness.cli.finding import finding, no_verdict_warning, seen_so_far
 from harness.cli.plaintext import aligned, say
 from harness.cli.slowerdevice import slower_device
 from harness.cli.studychoice import RUNS, chosen
 from harness.model.condition import Condition
-from harness.model.dimensions import USUAL, dimensions_of
+from harness.model.dimensions import OF_VARIANTS, USUAL, dimensions_of
 from harness.model.revisit import CacheState
 from harness.model.workload import Requests, Users
 from harness.study.blocks import settings_of
@@ -29,6 +30,7 @@ LONG_MINUTES = 180
 def run(arguments: argparse.Namespace) -> int:
     _, _, study = chosen(arguments)
     refuse_unless_archived(study)
+    refuse_broken(study)
     plan = make_plan(study, study.seed if study.seed is not None else secrets.randbits(32))
     for line in conditions_table(study):
         say(line)
@@ -42,12 +44,23 @@ def run(arguments: argparse.Namespace) -> int:
     hint = slower_device(study.device, study.cpu_slowdowns)
     if hint:
         say(hint)
+    for line in _originals(study):
+        say(line)
     for line in finding(study, seen_so_far(study, RUNS)):
         say(line)
     warning = no_verdict_warning(study)
     if warning:
         say(warning)
     return 0
+
+
+def _originals(study: Study) -> Iterable[str]:
+    """The variants that are their original; they are made to know it."""
+    if all(condition.variant.is_plain for condition in study.conditions):
+        return ()
+    from harness.cli.originals import originals  # noqa: PLC0415  # Pillow and the filters
+
+    return originals(study)
 
 
 def conditions_table(study: Study) -> Iterable[str]:
@@ -96,10 +109,9 @@ def _range(sizes: Iterable[int]) -> str:
 
 def _told_only_where_unusual(study: Study) -> tuple[str, ...]:
     """The dimensions that need a column: a browser at full speed with an empty cache needs none."""
+    usual: dict[str, Any] = {**USUAL, **dict.fromkeys(OF_VARIANTS, "")}
     every = study.dimensions
-    return tuple(
-        name for name, usual in USUAL.items() if any(each.get(name, usual) != usual for each in every)
-    )
+    return tuple(name for name in usual if any(each.get(name, usual[name]) != usual[name] for each in every))
 
 
 def _words(condition: Condition, told: Iterable[str]) -> dict[str, str]:
@@ -116,7 +128,7 @@ def _words(condition: Condition, told: Iterable[str]) -> dict[str, str]:
     else:
         own = {"server": condition.server, condition.kind.value: str(condition.workload)}
     changed = {"factor": condition.factor} if condition.factor else {}
-    unusual = {name: str(dimensions_of(condition)[name]) for name in told}
+    unusual = {name: str(dimensions_of(condition).get(name, "-")) for name in told}
     return {**common, **own, **unusual, **changed, "": "again" if condition.again else ""}
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from harness.cli.archived import refuse_unless_archived
+from harness.cli.archived import refuse_broken, refuse_unless_archived
 from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure, refuse_stalled
 from harness.cli.enough import enough_for
@@ -67,6 +67,7 @@ def run_and_report(
     if code:
         return code
     refuse_unless_archived(study)  # before anything is written
+    refuse_broken(study)
     folder = arguments.out or _folder(study, text, fresh=arguments.new)
     seed = study.seed if study.seed is not None else secrets.randbits(32)
     with open_run(folder, text, make_plan(study, seed)) as opened:

@@ -26,7 +26,9 @@ from harness.study.publishedfile import left_of
 from harness.study.study import Study
 from harness.study.studyfile import read_study, shipped_studies
 from harness.study.trials import MAX_TRIALS, USUAL_MOST, parse_until
+from harness.study.variantfile import parse_without, refuse_without_use
 
+REPEATED = ("without", "only")  # options that may be given several times
 RUNS = Path("runs")  # where run directories lie unless said otherwise
 
 
@@ -50,6 +52,9 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
         most = trials.most if trials.until else max(trials.most, USUAL_MOST)
         study = replace(study, trials=replace(trials, most=most, until=until))
         text += f"\n# run with --until {arguments.until}\n"
+    for choice in arguments.without:
+        study = _without(study, choice)
+        text += f"# run with --without {choice}\n"
     for choice in arguments.only:
         study = _only(study, choice)
         text += f"# run with --only {choice}\n"
@@ -63,17 +68,27 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
 def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namespace, str, Study]:
     """The study of a pack, in the order of its run, with the options of that run beside those of the command line."""
     packed = read_packed_study(path)
-    given = argparse.Namespace(**{**vars(arguments), "only": list(arguments.only)})
-    before = [value for option, value in packed.options if option == "--only"]
+    given = argparse.Namespace(**vars(arguments))
+    before = {name: [value for option, value in packed.options if option == f"--{name}"] for name in REPEATED}
     for option, value in packed.options:
         if option == "--trials" and value.isdecimal():
             given.trials = int(value) if arguments.trials is None else arguments.trials
         elif option == "--until":
             given.until = value if arguments.until is None else arguments.until
-        elif option != "--only":
+        elif option.removeprefix("--") not in REPEATED:
             raise StudyError(f"{path} is of a run with {option} {value}, which this version does not know")
-    given.only = [*before, *arguments.only]
+    for name in REPEATED:
+        setattr(given, name, [*before[name], *getattr(arguments, name)])
     return given, packed.text, replace(packed.study, seed=packed.seed)
+
+
+def _without(study: Study, choice: str) -> Study:
+    """The study, and each of its factors, with what a page goes without."""
+    left_out = parse_without(choice)
+    parts = [replace(part, without={**part.without, **left_out}) for part in study.parts]
+    made = replace(parts[0], factors=tuple(parts[1:]))
+    refuse_without_use(made)
+    return made
 
 
 def _only(study: Study, choice: str) -> Study:

@@ -9,23 +9,26 @@ from pathlib import Path
 
 from rich.console import Console
 
+from harness.cli.archived import mended
 from harness.cli.console import console, percent
 from harness.cli.enclosing import in_enclosure
 from harness.cli.replay_options import engine_and_protocol, replay_of
+from harness.cli.variantoption import chosen_variant
 from harness.errors import UsageError
 from harness.model.device import DEVICES, Device
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
-from harness.model.variant import AS_ARCHIVED, Variant, parse_variant
+from harness.model.variant import AS_ARCHIVED, FILTERS, Variant
 from harness.study.rules import Combination, check_combination
+from harness.study.variantfile import without_text
 from harness.testbed.preflight import debian_packages
-from harness.verify.mending import Where, check_variants
+from harness.verify.mending import Finding, Where, check_variants
 from harness.verify.replayquality import ReplayQuality
 from harness.verify.verification import reference_load, store, verifications
 from sites.archive import Archive, archives_root, open_archive
 from sites.importers.recording import printable
-from sites.optimise.switched import path_of, switch_off, switched_off
+from sites.optimise.findings import FILE, broken_by, record
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     engine, protocol = engine_and_protocol(arguments)
     devices = _devices(arguments, engine)
     replay = replay_of(arguments, engine)
-    variants = [parse_variant(name) for name in arguments.variant or ()]
+    variants = [chosen_variant(name, arguments.settings) for name in arguments.variant or ()]
     for device, variant in itertools.product(devices, variants or [AS_ARCHIVED]):
         check_combination(
             Combination(
@@ -58,9 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
             arguments,
             lambda: verify_variants(archive, variants, where, out, mend=mend, keep=keep),
         )
-    if arguments.keep or arguments.no_mend:
+    if arguments.keep or arguments.no_mend or arguments.settings:
         raise UsageError(
-            "--keep and --no-mend go with --variant; other screenshots are kept with the archive"
+            "--keep, --no-mend and --set go with --variant; other screenshots are kept with the archive"
         )
     return in_enclosure(arguments, lambda: _verify(archive, protocol, devices, replay, out, engine=engine))
 
@@ -142,13 +145,10 @@ def verify_variants(
     mend: bool,
     keep: Path | None,
 ) -> int:
-    """Print what was found of each variant, and switch off what breaks the page."""
-    for each in switched_off(archive):
-        if not each.applies_to(where.engine):
-            continue
-        out.print(f"{archive.name}: {each.filter} is switched off already: {each.reason}", markup=False)
+    """Print what was seen of each variant, and keep with the archive what breaks the page."""
     ok = True
-    for finding in check_variants(archive, variants, where, mend=mend, keep=keep):
+    findings = check_variants(archive, variants, where, mend=mend, keep=keep)
+    for variant, finding in zip(variants, findings, strict=True):
         for likeness in finding.asked:
             out.print(f"{archive.name} {likeness}", markup=False)
         for likeness in finding.by_itself:
@@ -158,14 +158,35 @@ def verify_variants(
                     markup=False,
                 )
         if finding.by_itself:
-            out.print("  which tells nothing about a filter: nothing is switched off", markup=False)
-        for each in finding.broken_by:
-            out.print(f"  {each.filter} breaks the page ({each.reason})", markup=False)
-        if finding.broken_by:
-            names = ", ".join(each.filter for each in finding.broken_by)
-            verdict = "like the original" if finding.ok else "STILL DIFFERS"
-            switch_off(archive, finding.broken_by)
-            out.print(f"  switched off for this page: {names}; without: {verdict}", markup=False)
-            out.print(f"  (noted in {path_of(archive)}; remove it to try again)", markup=False)
-        ok = ok and finding.ok
+            out.print("  which tells nothing about a filter: no finding is kept", markup=False)
+        whole = all(likeness.ok for likeness in finding.asked)
+        if finding.broken_by or whole:
+            for line in _kept(archive, variant, finding, where):
+                out.print(f"  {line}", markup=False)
+        ok = ok and whole
     return 0 if ok else 1
+
+
+def _kept(archive: Archive, variant: Variant, finding: Finding, where: Where) -> Iterator[str]:
+    """Keep what was found of a variant, in the place of what was found of it before; and what to do about it."""
+    devices = {"", *(device.name for device in where.devices)}
+    before = [
+        each
+        for each in broken_by(archive, variant, where.engine)
+        if each.variant == variant.name and each.device in devices
+    ]
+    again = {each.filter for each in finding.broken_by}
+    for each in before:
+        if each.filter not in again:
+            yield f"{each.filter} no longer breaks it: what was found on {each.found_utc} is forgotten"
+    if before or finding.broken_by:
+        record(archive, finding.broken_by, before)
+    if not finding.broken_by:
+        return
+    for each in finding.broken_by:
+        yield f"{each.filter} breaks the page ({each.reason})"
+    out = tuple(name for name in FILTERS if name in again)
+    yield f"without {', '.join(out)}: {'like the original' if finding.ok else 'STILL DIFFERS'}"
+    yield f"kept in {archive.folder / FILE}; it changes no variant, but a study that measures this one is refused"
+    yield f"in a study: {without_text({archive.name: out})}"
+    yield f"for load, optimize and crowd: --variant {mended(variant, finding.broken_by)}"

@@ -15,6 +15,7 @@ from harness.input.shown import shown
 Kind = TypeVar("Kind", bound=StrEnum)
 MAX_ENTRIES = 1000
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # that TOML takes without quotes
 UNSHOWABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines
 UNITS = {"_mbps": "Mbit/s", "_ms": "ms", "_s": "s", "_bytes": "bytes", "_percent": "%", "think_time": "ms"}
 

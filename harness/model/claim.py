@@ -14,7 +14,16 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.dimensions import AGAIN, AMOUNTS, dimensions_by, follows, is_again, value
+from harness.model.dimensions import (
+    AGAIN,
+    AMOUNTS,
+    NAMING_VARIANTS,
+    OF_VARIANTS,
+    dimensions_by,
+    follows,
+    is_again,
+    value,
+)
 from harness.model.kind import Kind
 from harness.model.metrics import metric_named, numeric_metric
 from harness.model.observation import MAIN_METRIC
@@ -199,9 +208,10 @@ def pairs(claim: Claim, conditions: Sequence[Dimensions]) -> list[Pair]:
 
 def settings(claim: Claim, conditions: Sequence[Dimensions]) -> list[Setting]:
     """The pairs of a claim in groups that a report states one sentence for."""
+    told_by_name = [each for each in OF_VARIANTS if _determined(each, NAMING_VARIANTS, conditions)]
     groups: dict[tuple[Any, ...], list[Pair]] = defaultdict(list)
     for pair in pairs(claim, conditions):
-        groups[tuple(_common(claim, pair))].append(pair)
+        groups[tuple(each for each in _common(claim, pair) if each[0] not in told_by_name)].append(pair)
     return [Setting(dict(common), tuple(members)) for common, members in groups.items()]
 
 

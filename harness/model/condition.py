@@ -14,6 +14,7 @@ from harness.input.shown import shown
 from harness.model.compression import RECORDED, RECORDED_COMPRESSION, Compression
 from harness.model.device import DESKTOP, DEVICES, Device
 from harness.model.engine import DEFAULT_ENGINE, Driver, Engine
+from harness.model.filtersettings import settings_of, text_of
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.protocol import Protocol
@@ -21,6 +22,7 @@ from harness.model.revisit import CacheState
 from harness.model.variant import AS_ARCHIVED, Variant, parse_variant
 from harness.model.workload import Workload, workload_of
 
+WITHOUT, FILTER_SETTINGS = "without", "filter_settings"  # of a variant, beside its name
 USUAL_FACTOR = "usual"  # in a study with factors, what its conditions are called without any
 FULL_SPEED = 1
 SLOWDOWNS = (FULL_SPEED, 2, 4, 6)  # how many times slower than it is a processor can be made
@@ -88,13 +90,16 @@ class Condition:
 
     def to_json(self) -> dict[str, Any]:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        texts = {name: str(fields[name]) for name in ("variant", "device", "compression")}
+        texts = {name: str(fields[name]) for name in ("device", "compression")}
+        texts |= {"variant": self.variant.name}
         workload = fields.pop("workload")
         load = {} if workload is None else {"workload": workload.to_json()}
         # What older plans do not know is left out where it is as it was for them.
         unlike = {name: fields.pop(name) for name in ("factor", "cpu_slowdown", "cache")}
         usual = {"factor": "", "cpu_slowdown": FULL_SPEED, "cache": CacheState.COLD}
-        changed = {name: value for name, value in unlike.items() if value != usual[name]}
+        changed = {name: value for name, value in unlike.items() if value != usual[name]} | _beside(
+            self.variant
+        )
         return fields | texts | {"link": self.link.to_json()} | load | changed
 
     @classmethod
@@ -103,7 +108,7 @@ class Condition:
         try:
             return cls(
                 page=keys.text(data, "page"),
-                variant=parse_variant(data["variant"]),
+                variant=variant_of(data),
                 protocol=Protocol(data["protocol"]),
                 link=Link.from_json(data["link"]),
                 engine=Engine(data["engine"]),
@@ -137,6 +142,21 @@ class Condition:
             f"{self.page} {self.variant}{coding} {self.protocol} {self.link.name} {maker}{device}{slowed}{cache}"
             f"{factor}{twice}"
         )
+
+
+def _beside(variant: Variant) -> dict[str, str]:
+    """What a variant is beside its name, where it is anything."""
+    told = {WITHOUT: ",".join(variant.without), FILTER_SETTINGS: text_of(variant.settings)}
+    return {key: text for key, text in told.items() if text}
+
+
+def variant_of(data: Mapping[str, Any]) -> Variant:
+    """The variant of a condition; ValueError when it does not have what it is said to go without."""
+    out = tuple(data[WITHOUT].split(",")) if WITHOUT in data else ()
+    variant = parse_variant(data["variant"]).leaving_out(out)
+    if variant.without != out:
+        raise ValueError(f"{shown(data['variant'])} cannot go without {shown(data[WITHOUT])}")
+    return variant.with_settings(settings_of(data[FILTER_SETTINGS])) if FILTER_SETTINGS in data else variant
 
 
 def slowdown_of(value: object) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.model.condition import FULL_SPEED, Condition
+from harness.model.condition import FILTER_SETTINGS, FULL_SPEED, WITHOUT, Condition
 from harness.model.kind import Kind
 from harness.model.pageset import Sets, set_of
 from harness.model.revisit import CacheState
@@ -40,13 +40,16 @@ OF_WORKLOADS: Mapping[Kind, tuple[str, ...]] = {
     Kind.REQUESTS: ("connections", "depth"),
 }
 EVERY_DIMENSION = (*DIMENSIONS, *(name for names in OF_WORKLOADS.values() for name in names))
+OF_VARIANTS = (WITHOUT, FILTER_SETTINGS)  # beside their names; texts, which most conditions do not have
+NAMING_VARIANTS = ("page", "variant", "factor")  # what these follow from inside a study
 OF_LINKS = ("link", "rtt_ms", "down_mbps", "up_mbps")
 NUMBERS = ("rtt_ms", "down_mbps", "up_mbps")  # of links
 AMOUNTS = (*NUMBERS, CPU_SLOWDOWN)  # that say nothing without the name of their dimension
 AGAIN = "again"  # marks the baseline that is measured a second time under another name
 QUEUE_SIZES = ("queue_down_bytes", "queue_up_bytes")
 FOLLOWERS: Mapping[str, tuple[str, ...]] = {
-    "page": (SET,),
+    "page": (SET, WITHOUT),
+    "variant": OF_VARIANTS,
     "engine": ("server", "driver"),
     "driver": ("server",),
     "protocol": ("server", "link", *QUEUE_SIZES),
@@ -87,8 +90,9 @@ def of_workload(workload: Workload | None) -> dict[str, Any]:
 def follows(dimension: str, named: str) -> bool:
     """Whether a dimension may differ between two conditions only because another one does.
 
-    The set follows the page. Server and driver follow the engine. Server, name of the link and size of its queues
-    follow the protocol, the latter two also the numbers of the link. All of a link follows its name. A factor may
+    The set follows the page. What a variant goes without follows page and variant, its settings the variant. Server and
+    driver follow the engine. Server, name of the link and size of its queues follow the protocol, the latter two also
+    the numbers of the link. All of a link follows its name. A factor may
     change anything but protocol and engine.
     """
     if named == "factor":

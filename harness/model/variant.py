@@ -1,18 +1,20 @@
 """The language of variants: names of filters and sets, pure. What the filters do is in `sites.optimise`.
 
 A variant is written as names separated by commas: filters and sets are added from left to right, and a name with a
-minus before it is taken out again (`core`, `inline_css,combine_css`, `core,-inline_images`).
+minus before it is taken out again (`core`, `inline_css,combine_css`, `core,-inline_images`). A study may leave filters
+out for one page, and set the limits of filters: the variant keeps its name then, and tells both beside it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from harness.errors import StudyError
 from harness.input.keys import nearest
 from harness.model.engine import AVIF, LAZY_IMAGES, PRELOAD, WEBP, Engine
+from harness.model.filtersettings import SETTINGS, Changed, text_of
 
 PLAIN = "plain"
 PASSTHROUGH = "passthrough"  # no filter, but an archive of its own
@@ -108,10 +110,16 @@ SETS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Variant:
-    """A variant as it is named, and its filters in the order of application."""
+    """A variant as it is named, and its filters in the order of application.
+
+    `without`: filters of the name that are left out for a page, so that they are not among `filters`. `settings`:
+    limits of its filters that are not the usual ones.
+    """
 
     name: str
     filters: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    settings: Changed = ()
 
     @property
     def is_plain(self) -> bool:
@@ -122,11 +130,37 @@ class Variant:
         """The name of the archive that is this variant of a page; files of a run are named after it."""
         if self.is_plain:
             return page
-        written = self.name.replace(",", ".")
+        parts = [*self.name.split(","), *self._beside("without", self.without)]
+        parts += self._beside("with", (f"{name}-{value}" for name, value in self.settings))
+        written = ".".join(parts)
         if len(page) + len(written) > NAME_LENGTH - len(SEPARATOR):
-            written = hashlib.sha256(self.name.encode()).hexdigest()[:16]
+            written = hashlib.sha256(",".join(parts).encode()).hexdigest()[:16]
             page = page[: NAME_LENGTH - len(SEPARATOR) - len(written)]
         return f"{page}{SEPARATOR}{written}"
+
+    @staticmethod
+    def _beside(word: str, parts: Iterable[str]) -> list[str]:
+        """What is told beside the name, with the word before it; nothing where nothing is."""
+        told = list(parts)
+        return [word, *told] if told else []
+
+    def leaving_out(self, filters: Collection[str]) -> Variant:
+        """The same variant without those of the filters that it has."""
+        out = tuple(name for name in self.filters if name in filters)
+        left = tuple(name for name in self.filters if name not in filters)
+        return replace(self, filters=left, without=(*self.without, *out)).with_settings(self.settings)
+
+    def with_settings(self, settings: Changed) -> Variant:
+        """The same variant by those of the settings that one of its filters keeps to."""
+        own = tuple(
+            (name, value) for name, value in settings if set(SETTINGS[name].filters) & set(self.filters)
+        )
+        return replace(self, settings=own)
+
+    @property
+    def written(self) -> str:
+        """As `--variant` takes it, but for its settings: `core,-inline_css`."""
+        return ",".join((self.name, *(f"-{name}" for name in self.without)))
 
     def unserved(self, engine: Engine) -> dict[str, str]:
         """The filters that cannot serve an engine, each with the reason."""
@@ -142,7 +176,9 @@ class Variant:
         return {name: reason for name, reason in self.unserved(engine).items() if name in named}
 
     def __str__(self) -> str:
-        return self.name
+        """`core without inline_css, combine_css with shard.hosts=3`."""
+        parts = [self.name, *self._beside("without", [", ".join(self.without)] if self.without else ())]
+        return " ".join([*parts, *self._beside("with", [text_of(self.settings)] if self.settings else ())])
 
 
 AS_ARCHIVED = Variant(PLAIN, ())

@@ -1,6 +1,6 @@
 """The pages of a pack: which they are, by recipe and digest, and how the archive of one comes back out.
 
-A page's variants are made anew from it. So a pack names the filters that were switched off for the page, too.
+A page's variants are made anew from it, as the study says.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import msgspec
 
 from harness.errors import ArchiveError, RecordsError
 from harness.input import jsontext
-from harness.input.shown import shortened
 from harness.model.condition import Condition
 from harness.pack.manifest import PackedPage
 from harness.pack.packedrun import ENVIRONMENT
@@ -25,11 +24,9 @@ from harness.pack.privacy import told_of_nobody
 from harness.study.plan import Plan
 from sites.archive import Archive, open_archive
 from sites.archive_index import INDEX_FILE, METADATA_FILE, WARC_FILE
-from sites.optimise.switched import SwitchedOff, switch_off, switched_off
+from sites.optimise.findings import Breakage
 from sites.recipes import RECIPES
 from sites.wholefolder import move_into_place, temporary_folder
-
-FILTERS_NAMED = 6
 
 
 def describe_pages(
@@ -50,7 +47,7 @@ def describe_pages(
         same = archive if archive and archive.digest == digest else None
         start_url = told.get("start_url") or (archive.start_url if archive else None)
         recipe = name in RECIPES and RECIPES[name].start_url == start_url
-        off = _switched_off(measured, (each for each in conditions if each.page == name))
+        off = _switched_off(measured, (each for each in conditions if each.page == name)) or None
         found.append((PackedPage(name, start_url, digest, recipe, archived=False, switched_off=off), same))
     return found
 
@@ -82,36 +79,6 @@ def unpack_archive(pack: Pack, page: PackedPage, root: Path) -> Archive:
     return open_archive(root, page.name)
 
 
-def switch_off_as_measured(
-    page: PackedPage, archive: Archive, conditions: Iterable[Condition], *, fresh: bool
-) -> None:
-    """Have the variants of an archive go without the filters that the measured ones went without.
-
-    A `fresh` archive was made just now. In any other nothing is changed: ArchiveError when its variants would differ.
-    """
-    if page.switched_off is None:
-        return
-    here = switched_off(archive)
-    for variant, engine in sorted({(each.variant, each.engine) for each in conditions}, key=str):
-        ours, theirs = (
-            {each.filter for each in off if each.filter in variant.filters and each.applies_to(engine)}
-            for off in (here, page.switched_off)
-        )
-        if ours != theirs and fresh:
-            switch_off(archive, page.switched_off)
-            return
-        if ours != theirs:
-            raise ArchiveError(
-                f"variant {variant} of {page.name} was measured with {_named(theirs)} switched off, and has "
-                f"{_named(ours)} switched off in {archive.folder.parent}; set COLDLOAD_ARCHIVES to another folder to "
-                "have both"
-            )
-
-
-def _named(filters: Collection[str]) -> str:
-    return shortened(sorted(filters), FILTERS_NAMED) if filters else "no filter"
-
-
 def refuse_other(pack: Pack, page: PackedPage, archive: Archive, where: str) -> None:
     """ArchiveError when an archive is not the one that was measured.
 
@@ -140,8 +107,8 @@ def _recorded_order(pack: Pack, page: PackedPage) -> list[str]:
 
 def _switched_off(
     measured: Mapping[str, Mapping[str, Any]], conditions: Iterable[Condition]
-) -> tuple[SwitchedOff, ...] | None:
-    """What environment.json says of the filters of a page's variants; None where it does not, as in older runs."""
+) -> tuple[Breakage, ...] | None:
+    """What environment.json of an older version says that a page's variants went without; None where it does not."""
     variants = {each for each in conditions if not each.variant.is_plain}
     served = {(each.variant.served_name(each.page), each.engine) for each in variants}
     # Where engines get other bytes, it has an archive for each of them.
@@ -149,7 +116,7 @@ def _switched_off(
     if not all("switched_off" in archive for archive in told):
         return None
     try:
-        found = [msgspec.convert(archive["switched_off"], tuple[SwitchedOff, ...]) for archive in told]
+        found = [msgspec.convert(archive["switched_off"], tuple[Breakage, ...]) for archive in told]
         return tuple(dict.fromkeys(each for off in found for each in off))
     except msgspec.ValidationError as error:
         raise RecordsError(f"{ENVIRONMENT} is damaged ({error}); the run cannot be packed") from error

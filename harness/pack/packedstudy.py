@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import StudyError
 from harness.input import tomltext
+from harness.pack.manifest import Manifest
 from harness.pack.packedrun import STUDY
 from harness.pack.packfile import RUN, open_pack
 from harness.study.study import Study
@@ -22,7 +24,7 @@ MOST_OPTIONS = 100
 
 @dataclass(frozen=True)
 class PackedStudy:
-    """`text` is the study's file without the options that were noted below it."""
+    """`text` is the study's file without the options that were noted below it, which are `options`."""
 
     study: Study
     text: str
@@ -43,7 +45,29 @@ def read_packed_study(path: Path) -> PackedStudy:
             raise StudyError(
                 f"the pack {path} notes {len(options):,} options of its run; at most {MOST_OPTIONS} are read"
             )
-        return PackedStudy(parse_study(text, f"{path}: {STUDY}", run), text, options, pack.manifest.seed)
+        study = parse_study(text, f"{path}: {STUDY}", run)
+        options = (*_left_out(pack.manifest, study, path), *options)
+        return PackedStudy(study, text, options, pack.manifest.seed)
+
+
+def _left_out(manifest: Manifest, study: Study, path: Path) -> Iterator[tuple[str, str]]:
+    """What variants went without in a run of an older version, whose study did not say so: as an option says it."""
+    for page in manifest.pages:
+        cells = [each for each in study.conditions if each.page == page.name]
+        off = [
+            each
+            for each in page.switched_off or ()
+            if any(each.filter in cell.variant.filters for cell in cells)
+        ]
+        for each in off:
+            apart = {cell.engine for cell in cells if each.filter in cell.variant.filters} - {each.engine}
+            if each.engine and apart:
+                raise StudyError(
+                    f"{path}: variants of {page.name} went without {each.filter} in {each.engine} alone, and this "
+                    "version leaves it out in each engine or in none; run the pack with the version that made it"
+                )
+        if off:
+            yield "--without", f"{page.name}={','.join(each.filter for each in off)}"
 
 
 def without_options(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -38,6 +38,8 @@ OF_ITSELF = ("claims", "figures", "only_figures", "published", "factors")  # of 
 BY_ENGINE = ("server", "tls")  # may be a table with a value for each engine
 LINK = "link"  # keys that every link of the study gets
 TCP = "tcp"
+MERGED = (TCP, "without")  # tables that keep what a factor's does not name
+FILTER_TABLES = "filters"  # a table of such tables
 
 
 def factors_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -71,18 +73,24 @@ def _name(table: Any) -> str:
 
 
 def _changed(data: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """The file with the table's keys; those of `tcp` and `link` go into the tables that are there."""
+    """The file with the table's keys; those of MERGED, `filters` and `link` go into the tables that are there."""
     if not table:
         raise StudyError("it changes nothing; give it a key of the study file, or leave it out")
     for key in table:
         if key in OF_THE_RUN:
             raise StudyError(f"{key} is the same for the whole run; leave it out")
     own = {key: each for key, each in data.items() if key not in OF_ITSELF}
-    changed = {**own, **{key: each for key, each in table.items() if key not in (TCP, LINK)}}
+    changed = {**own, **{key: each for key, each in table.items() if key != LINK}}
     if {"engine", "engines"} & table.keys():
         changed = _of_engines(changed, table)
-    if TCP in table:
-        changed[TCP] = {**_table(data.get(TCP, {}), TCP), **_table(table[TCP], TCP)}
+    for key in (key for key in MERGED if key in table):
+        changed[key] = {**_table(data.get(key, {}), key), **_table(table[key], key)}
+    if FILTER_TABLES in table:
+        there, new = (_table(each.get(FILTER_TABLES, {}), FILTER_TABLES) for each in (data, table))
+        changed[FILTER_TABLES] = {
+            **there,
+            **{name: {**_table(there.get(name, {}), name), **_table(new[name], name)} for name in new},
+        }
     if LINK in table:
         changed["links"] = [
             {**_table(each, "links"), **_table(table[LINK], LINK)} for each in changed.get("links", [])

@@ -67,7 +67,9 @@ def _lists_of(study: Study, part: Study) -> dict[str, Any]:
     cells = _cells(study, part)
     return {
         "pages": _there(part.pages, (cell.page for cell in cells)),
-        "variants": _there(part.variants, (cell.variant for cell in cells)),
+        "variants": tuple(
+            each for each in part.variants if each.name in {cell.variant.name for cell in cells}
+        ),
         "compressions": _there(part.compressions, (cell.compression for cell in cells)),
         "links": _there(part.links, (cell.link for cell in cells)),
         "workloads": _there(part.workloads, (cell.workload for cell in cells)),

@@ -16,6 +16,7 @@ from harness.model.device import Device
 from harness.model.dimensions import dimensions_of
 from harness.model.engine import Driver, Engine
 from harness.model.figure import StudyFigure
+from harness.model.filtersettings import Changed
 from harness.model.kind import Kind
 from harness.model.link import Backend, Link
 from harness.model.pageset import Sets, narrowed
@@ -30,6 +31,7 @@ from harness.study.trials import Trials
 
 MAX_CONDITIONS = 10_000
 MAX_PLANNED = 1_000_000  # at a second each: 12 days
+Without = Mapping[str, tuple[str, ...]]  # of pages, the filters that their variants go without
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class Study:
     the file, `vitals` whether pages are observed until they come to rest, `published` what others found, `sets` the
     pages that it names by a set, `companions` the files that it names (`harness.study.companions`). StudyError when
     that makes more trials than anybody can mean.
+
+    A variant of a page goes `without` the filters named for it, and keeps to the limits in `filter_settings`.
 
     `factors` are studies of the same run, each with something changed and called by its `factor`; a study that has any
     is itself called USUAL_FACTOR. How the run is made, and what its figures are, is told by this study alone.
@@ -101,6 +105,8 @@ class Study:
     companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     cpu_slowdowns: tuple[int, ...] = (FULL_SPEED,)
     caches: tuple[CacheState, ...] = (CacheState.COLD,)
+    without: Without = field(default_factory=dict)
+    filter_settings: Changed = ()
 
     def __post_init__(self) -> None:
         conditions = sum(part.most_conditions for part in self.parts)
@@ -172,7 +178,7 @@ class Study:
         return tuple(
             Condition(
                 page=page,
-                variant=variant,
+                variant=variant.leaving_out(self.without.get(page, ())).with_settings(self.filter_settings),
                 protocol=protocol,
                 link=link,
                 engine=setup.engine,

@@ -32,7 +32,6 @@ from harness.model.settings import (
     TcpSettings,
     ThinkTime,
 )
-from harness.model.variant import PLAIN, Variant, factorial, parse_variant
 from harness.study.claimfile import claims_of
 from harness.study.companions import companions_of
 from harness.study.enginekeys import by_engine, drivers_in, engines_in
@@ -46,6 +45,7 @@ from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
 from harness.study.study import Study, fits
 from harness.study.trials import USUAL_TRIALS, Trials
+from harness.study.variantfile import filter_settings_of, refuse_without_use, variants_of, without_of
 from harness.study.workloadfile import workloads_of
 
 # What a study can have kept of each trial; the series of a crowd are kept anyway.
@@ -60,6 +60,8 @@ COMMON_KEYS = (
     "kind",
     "pages",
     "variants",
+    "without",
+    "filters",
     "protocols",
     "links",
     "link_backend",
@@ -124,9 +126,11 @@ def parse_study(text: str, where: str, folder: Path = Path()) -> Study:
     except tomltext.TomlRefusedError as error:
         raise StudyError(f"{where}: {error}") from error
     try:
-        return _study(data, folder)
+        study = _study(data, folder)
+        refuse_without_use(study)
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from error
+    return study
 
 
 def shipped_studies() -> dict[str, Path]:
@@ -159,7 +163,9 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         title=keys.text(data, "title", name),
         pages=pages,
         sets=sets,
-        variants=_variants(data),
+        variants=variants_of(data),
+        without=without_of(data),
+        filter_settings=filter_settings_of(data),
         compressions=_compressions(data),
         protocols=protocols,
         links=links_of(data, folder),
@@ -322,23 +328,3 @@ def _tcp(table: Mapping[str, Any]) -> TcpSettings:
         ),
         tail_loss_probe=keys.truth(table, "tail_loss_probe", default=default.tail_loss_probe),
     )
-
-
-def _variants(data: Mapping[str, Any]) -> tuple[Variant, ...]:
-    """A list of variants, each a text or a list of filters and sets; or `{ factorial = variant }`."""
-    if isinstance(data.get("variants"), dict):
-        table = keys.table("variants", data["variants"], ("factorial",))
-        return factorial(_variant(table.get("factorial")))
-    variants = [parse_variant(_variant(entry)) for entry in keys.entries(data, "variants", [PLAIN])]
-    names = [variant.name for variant in variants]
-    for name in names:
-        if names.count(name) > 1:
-            raise StudyError(f"variants holds {shown(name)} twice")
-    return tuple(variants)
-
-
-def _variant(entry: Any) -> str:
-    parts = entry if isinstance(entry, list) else [entry]
-    if not parts or not all(isinstance(part, str) for part in parts):
-        raise StudyError(f"variants holds {shown(entry)}; a variant is a text or a list of filters and sets")
-    return ",".join(parts)

@@ -23,7 +23,7 @@ from harness.system.clock import utc_now
 from harness.system.program import version_line
 from harness.testbed.testbed import SERVERS, Testbed
 from sites.archive import Archive
-from sites.optimise.derive import left_out_of
+from sites.optimise.derive import report_of
 
 Programs = Mapping[str, Callable[[], str]]  # by name, each with what asks for its version
 
@@ -65,7 +65,7 @@ def describe_environment(
                 "addresses": [list(hosts) for hosts in _groups(testbed, archive.name)],
                 "notes": list(archive.notes),
                 "changed_for_replay": _replay_notes(testbed, archive.name),
-                **_switched_off(archive),
+                **_unchanged(archive),
             }
             for name, archive in _distinct(archives).items()
         },
@@ -73,10 +73,10 @@ def describe_environment(
     }
 
 
-def _switched_off(archive: Archive) -> dict[str, list[dict[str, str]]]:
-    """The filters that a variant goes without."""
-    off = left_out_of(archive)
-    return {} if off is None else {"switched_off": [asdict(each) for each in off]}
+def _unchanged(archive: Archive) -> dict[str, list[str]]:
+    """Of a variant that is its original: why, by filter."""
+    report = report_of(archive.folder)
+    return {} if report is None or not report.unchanged else {"unchanged": list(report.why_unchanged)}
 
 
 def _replay(study: Study) -> dict[str, Any]:

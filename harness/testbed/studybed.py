@@ -37,7 +37,7 @@ class ServedPart:
     @classmethod
     def of(cls, study: Study) -> ServedPart:
         """That of a study without its factors."""
-        names = (variant.served_name(page) for page in study.pages for variant in study.variants)
+        names = {condition.served.archive for condition in study.own_conditions}
         return cls(study.setups, study.tcp, study.factor, frozenset(names))
 
     def serves(self, archive: Archive) -> bool:

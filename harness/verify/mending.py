@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import harness
 from harness.browser.screens import Screenful, taken
 from harness.errors import TestbedFailed
 from harness.model.condition import Condition, Origins
@@ -28,7 +29,7 @@ from harness.trial.trial import TrialOptions, run_observed
 from harness.verify.likeness import Likeness, Look, likeness
 from sites.archive import Archive
 from sites.optimise.derive import Derived, derive
-from sites.optimise.switched import SwitchedOff
+from sites.optimise.findings import Breakage
 
 LINK = Link.of(20, 20)
 OPTIONS = TrialOptions(timeout_s=60.0, keep=("screens",), linger_s=1.0)
@@ -47,12 +48,11 @@ class Where:
 @dataclass(frozen=True)
 class Finding:
     """A variant on each device, and the filters that break it: `mended` is what is left, if anything, without them.
-
     `by_itself` is the original held against itself, when that differs as well: then no filter is blamed.
     """
 
     asked: tuple[Likeness, ...]
-    broken_by: tuple[SwitchedOff, ...] = ()
+    broken_by: tuple[Breakage, ...] = ()
     mended: tuple[Likeness, ...] = ()
     by_itself: tuple[Likeness, ...] = ()
 
@@ -97,7 +97,7 @@ def _mended(
     def check(some: Sequence[str]) -> bool:
         """Whether the page is whole with some of the filters; the devices where it was not come first."""
         if tuple(some) not in seen:
-            part = parse_variant(",".join(some) or PASSTHROUGH)
+            part = parse_variant(",".join(some) or PASSTHROUGH).with_settings(variant.settings)
             seen[tuple(some)] = tuple(_until_broken(comparison, part, order))
         return all(each.ok for each in seen[tuple(some)])
 
@@ -109,8 +109,19 @@ def _mended(
     for name, together in breaking(filters, check):
         why = next(each for each in seen[together] if not each.ok)
         with_others = f" with {', '.join(together[:-1])}" if len(together) > 1 else ""
-        reason = f"{why.device}{with_others}: {why.described}"
-        found.append(SwitchedOff(name, reason, variant.name, utc_now(), comparison.engine.value))
+        found.append(
+            Breakage(
+                name,
+                f"{why.device}{with_others}: {why.described}",
+                variant.name,
+                utc_now(),
+                comparison.engine.value,
+                why.device,
+                variant.settings,
+                comparison.digest,
+                harness.__version__,
+            )
+        )
     gone = {each.filter for each in found}
     left = tuple(name for name in filters if name not in gone)
     return Finding(asked, tuple(found), seen.get(left, ()) if found else ())
@@ -160,6 +171,11 @@ class _Comparison:
     @property
     def engine(self) -> Engine:
         return self._where.engine
+
+    @property
+    def digest(self) -> str:
+        """That of the original."""
+        return self._archive.digest
 
     def of(self, variant: Variant, device: Device) -> Likeness:
         """The variant against the original on a device, by as many loads as it takes."""

@@ -17,7 +17,9 @@ import msgspec
 
 import harness
 from harness.errors import ArchiveError
+from harness.input.shown import shortened
 from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.filtersettings import SETTINGS
 from harness.model.variant import Variant
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
@@ -25,7 +27,6 @@ from sites.optimise.inventory import Inventory
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.registry import REGISTRY
 from sites.optimise.settings import DEFAULTS, FilterSettings
-from sites.optimise.switched import SwitchedOff, switched_off
 from sites.warc import About
 from sites.wholefolder import remove_leftovers
 
@@ -44,6 +45,7 @@ LIBRARIES = (
     "zstandard",
 )
 DIGEST_ROUNDS = 5
+URLS_SHOWN, LONGEST_URL = 3, 120
 
 
 @dataclass(frozen=True)
@@ -60,17 +62,39 @@ class Step:
 class VariantReport:
     """What became of a page: what there was before, each step, and the filters that were not applied.
 
-    `off` break the page; `unserved` cannot serve the engine, each with the reason.
+    `unserved` cannot serve the engine, each with the reason. `unchanged`: the derived archive is the original, byte for
+    byte, and has its digest.
     """
 
     before: Inventory
     steps: tuple[Step, ...]
-    off: tuple[SwitchedOff, ...] = ()
     unserved: Mapping[str, str] = field(default_factory=dict)
+    unchanged: bool = False
 
     @property
     def after(self) -> Inventory:
         return self.steps[-1].inventory if self.steps else self.before
+
+    @property
+    def why_unchanged(self) -> tuple[str, ...]:
+        """Of each filter what it left alone, and why: `inline_css: larger than ...: style.css 5,120 bytes`."""
+        told = [f"{step.filter}: {text}" for step in self.steps for text in by_reason(step.notes)]
+        told += [f"{name}: left out: {reason}" for name, reason in self.unserved.items()]
+        return (*told, *([self.nothing_for] if self.nothing_for else ()))
+
+    @property
+    def nothing_for(self) -> str:
+        """The filters that found nothing of theirs; empty when there are none."""
+        names = [step.filter for step in self.steps if not step.notes and not step.changed]
+        return f"nothing on the page for {', '.join(names)}" if names else ""
+
+
+def by_reason(notes: Iterable[Note], shown: int = URLS_SHOWN) -> list[str]:
+    """Each reason with what it is about, the first of them by their URLs."""
+    reasons: dict[str, list[str]] = {}
+    for note in notes:
+        reasons.setdefault(note.reason, []).append(f"{note.url[:LONGEST_URL]} {note.detail}".rstrip())
+    return [f"{reason}: {shortened(urls, shown)}" for reason, urls in reasons.items()]
 
 
 @dataclass(frozen=True)
@@ -87,31 +111,23 @@ def variant_of(archive: Archive, variant: Variant, engine: Engine = DEFAULT_ENGI
     return archive if variant.is_plain else derive(archive, variant, engine).archive
 
 
-def derive(
-    archive: Archive,
-    variant: Variant,
-    engine: Engine = DEFAULT_ENGINE,
-    settings: FilterSettings = DEFAULTS,
-) -> Derived:
+def derive(archive: Archive, variant: Variant, engine: Engine = DEFAULT_ENGINE) -> Derived:
     """The derived archive for an engine, made if it is not there.
 
-    Left out are filters that are switched off for the page or that cannot serve the engine; engines for which nothing
-    is left out share one.
+    Left out are filters that cannot serve the engine; engines for which nothing is left out share one.
     """
-    off = tuple(
-        each for each in switched_off(archive) if each.filter in variant.filters and each.applies_to(engine)
-    )
-    unserved = variant.unserved(engine)
-    root = archive.folder.parent / FOLDER / _key(archive, variant, settings, off, unserved)
-    name = variant.served_name(archive.name)
-    report = _stored_report(root / name)
+    unserved, settings = variant.unserved(engine), FilterSettings.of(variant.settings)
+    root, name = _place(archive, variant, engine), variant.served_name(archive.name)
+    report = report_of(root / name)
     if report is not None:
         return Derived(open_archive(root, name), report, fresh=False)
     for each in root.parent.glob("*"):  # a killed one may have left something under another key
         remove_leftovers(each)
-    out = {*unserved, *(each.filter for each in off)}
-    page, report = optimise(Page.of(archive), (name for name in variant.filters if name not in out), settings)
-    report = replace(report, off=off, unserved=unserved)
+    filters = (name for name in variant.filters if name not in unserved)
+    original = Page.of(archive)
+    page, report = optimise(original, filters, settings)
+    report = replace(report, unserved=unserved, unchanged=_alike(original, page))
+    changed = map(Resource.to_response, page.resources.values())
     made = write_archive(
         root,
         name,
@@ -121,7 +137,7 @@ def derive(
             archive.user_agent,
             (*archive.notes, *_described(archive, variant, report)),
         ),
-        map(Resource.to_response, page.resources.values()),
+        archive.responses() if report.unchanged else changed,
     )
     temporary = root / name / f".{REPORT}"
     temporary.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
@@ -129,10 +145,9 @@ def derive(
     return Derived(made, report, fresh=True)
 
 
-def left_out_of(archive: Archive) -> tuple[SwitchedOff, ...] | None:
-    """The filters that a derived archive goes without because they break the page; None for one that is not derived."""
-    report = _stored_report(archive.folder)
-    return report.off if report else None
+def derived_before(archive: Archive, variant: Variant, engine: Engine) -> VariantReport | None:
+    """The report of a derived archive that is there; None when it has to be made."""
+    return report_of(_place(archive, variant, engine) / variant.served_name(archive.name))
 
 
 def optimise(
@@ -176,11 +191,19 @@ def _follow_digests(old: Page, new: Page) -> Page:
     return new
 
 
+def _alike(one: Page, other: Page) -> bool:
+    """Whether two pages are answered alike, whatever the order of their resources."""
+    return one.resources.keys() == other.resources.keys() and all(
+        resource is other.resources[url] or resource.to_response() == other.resources[url].to_response()
+        for url, resource in one.resources.items()
+    )
+
+
 def _described(archive: Archive, variant: Variant, report: VariantReport) -> Iterator[str]:
     """The notes of a derived archive."""
-    yield f"variant {variant.name} of {archive.name} ({archive.digest[:16]})"
-    for each in report.off:
-        yield f"{each.filter}: switched off for this page: {each.reason}"
+    yield f"variant {variant.written} of {archive.name} ({archive.digest[:16]})"
+    for name, value in variant.settings:
+        yield f"{name}: {value} (usual: {SETTINGS[name].usual})"
     for name, reason in report.unserved.items():
         yield f"{name}: left out: {reason}"
     before = report.before.size
@@ -194,29 +217,23 @@ def _described(archive: Archive, variant: Variant, report: VariantReport) -> Ite
         before = size
 
 
-def _key(
-    archive: Archive,
-    variant: Variant,
-    settings: FilterSettings,
-    off: Iterable[SwitchedOff],
-    unserved: Mapping[str, str],
-) -> str:
-    """Changes with everything that may change the bytes."""
+def _place(archive: Archive, variant: Variant, engine: Engine) -> Path:
+    """The folder of a variant's archive; its name changes with everything that may change the bytes."""
     made_of = {
         "archive": archive.digest,
         "filters": variant.filters,
-        "off": [asdict(each) for each in off],
-        "unserved": unserved,
-        "settings": asdict(settings),
+        "unserved": variant.unserved(engine),
+        "settings": asdict(FilterSettings.of(variant.settings)),
         "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
         "coldload": harness.__version__,
         "generation": GENERATION,
     }
-    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+    key = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+    return archive.folder.parent / FOLDER / key
 
 
-def _stored_report(folder: Path) -> VariantReport | None:
-    """What stands beside a derived archive; None when it was never finished."""
+def report_of(folder: Path) -> VariantReport | None:
+    """What stands beside a derived archive; None when it was never finished, or is the folder of an original."""
     try:
         return msgspec.convert(json.loads((folder / REPORT).read_text(encoding="utf-8")), VariantReport)
     except FileNotFoundError:

@@ -124,10 +124,14 @@ class Resource:
 
 @dataclass(frozen=True)
 class Note:
-    """What a filter left alone or had to do: at which URL, and why. One reason reads the same wherever it occurs."""
+    """What a filter left alone or had to do: at which URL, and why. One reason reads the same wherever it occurs.
+
+    `detail` is what the reason says of this URL alone, as its size.
+    """
 
     url: str
     reason: str
+    detail: str = ""
 
 
 @dataclass(frozen=True)

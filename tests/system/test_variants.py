@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+import harness
 from harness.browser.screens import taken
 from harness.cli.verify import verify_variants
 from harness.model.device import DEVICES
@@ -24,6 +25,7 @@ from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_observed
 from harness.verify.mending import Where, check_variants
 from sites.archive import Archive, Response, write_archive
+from sites.optimise import findings
 from sites.optimise.derive import derive, variant_of
 from sites.warc import About
 from tests.system.conftest import condition, html, inside, picture, planned, trial
@@ -90,7 +92,7 @@ def test_a_variant_is_served_beside_its_original_and_asks_for_less(tmp_path: Pat
 
 
 @pytest.mark.lengthy
-def test_a_filter_that_breaks_the_page_is_found_and_switched_off(tmp_path: Path) -> None:
+def test_a_filter_that_breaks_the_page_is_found_and_changes_no_variant(tmp_path: Path) -> None:
     poem = "body { font: 60px monospace } #poem { white-space: pre }"
     body = (
         f"<style>{poem}</style><!-- by nobody --><div id=poem>one\n\n\n\n          two\n\n\n     three</div>"
@@ -106,14 +108,22 @@ def test_a_filter_that_breaks_the_page_is_found_and_switched_off(tmp_path: Path)
 
     some = "rewrite_css,remove_comments,collapse_whitespace"
     code, said = inside(lambda: check(some))
-    assert code == 0, said
+    assert code == 1, said
     assert "DIFFERS" in said
-    assert "switched off for this page: collapse_whitespace; without: like the original" in said
-    left = derive(archive, parse_variant(some)).report
-    assert [each.filter for each in left.off] == ["collapse_whitespace"]
-    assert "collapse_whitespace" not in [step.filter for step in left.steps]
-    code, said = inside(lambda: check(some))
-    assert (code, "is switched off already" in said, "DIFFERS" in said) == (0, True, False), said
+    assert "without collapse_whitespace: like the original" in said
+    assert 'in a study: without = {poem = ["collapse_whitespace"]}' in said
+    assert f"--variant {some},-collapse_whitespace" in said
+    (seen,) = findings.broken_by(archive, parse_variant(some), Engine.CHROMIUM)
+    assert (seen.filter, seen.variant, seen.device) == ("collapse_whitespace", some, "desktop")
+    assert (seen.archive_digest, seen.coldload) == (archive.digest, harness.__version__)
+    assert "collapse_whitespace" in [
+        step.filter for step in derive(archive, parse_variant(some)).report.steps
+    ]
+    # What is no longer so is forgotten.
+    findings.record(archive, [replace(seen, variant="remove_comments", filter="remove_comments")])
+    code, said = inside(lambda: check("remove_comments"))
+    assert (code, "remove_comments no longer breaks it" in said) == (0, True), said
+    assert findings.breakages(archive) == (seen,)
 
 
 @pytest.mark.lengthy
@@ -138,8 +148,8 @@ def test_a_page_that_differs_by_itself_is_blamed_on_no_filter(tmp_path: Path) ->
         return code, said.getvalue()
 
     code, said = inside(check)
-    assert (code, "so does the original" in said, "nothing is switched off" in said) == (1, True, True), said
-    assert derive(archive, parse_variant("collapse_whitespace")).report.off == ()
+    assert (code, "so does the original" in said, "no finding is kept" in said) == (1, True, True), said
+    assert findings.breakages(archive) == ()
 
 
 def test_what_scripts_put_off_comes_once_and_later(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import re
 from harness.cli.arguments.paths import given_path
 from harness.cli.linkoptions import add_link_options, add_named_link
 from harness.cli.replay_options import add_replay_options
+from harness.cli.variantoption import add_set_option
 from harness.model.engine import engines_of, speaking
 from harness.model.kind import Kind
 from harness.model.protocol import Protocol
@@ -74,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="after which a page has failed (default 60s)",
     )
     parser.add_argument("--variant", default=PLAIN, metavar="V", help="as of `coldload load` (default plain)")
+    add_set_option(parser)
     parser.add_argument("--server", choices=list(ABILITIES), help="default: the usual one of the generator")
     add_replay_options(parser)
     parser.add_argument(

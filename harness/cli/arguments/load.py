@@ -7,6 +7,7 @@ import argparse
 from harness.cli.arguments.paths import given_path
 from harness.cli.linkoptions import add_link_options, add_named_link
 from harness.cli.replay_options import add_replay_options, add_server_options
+from harness.cli.variantoption import add_set_option
 from harness.model.condition import SLOWDOWNS
 from harness.model.device import DESKTOP, DEVICES, MOBILE
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="V",
         help="filters and sets, as `coldload optimize` lists them (default plain)",
     )
+    add_set_option(parser)
     parser.add_argument(
         "--engine",
         choices=[each.value for each in BROWSERS],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from harness.cli.variantoption import add_set_option
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE
 from harness.model.variant import SETS
 
@@ -20,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="V",
         help=f"sets ({', '.join(SETS)}) and filters, separated by commas; -NAME takes one out again",
     )
+    add_set_option(parser)
     parser.add_argument(
         "--engine",
         choices=[each.value for each in BROWSERS],

@@ -8,7 +8,7 @@ from harness.cli.arguments.paths import given_path, study_or_path
 
 
 def add_study(parser: argparse.ArgumentParser) -> None:
-    """STUDY, --trials, --until and --only."""
+    """STUDY, --trials, --until, --without and --only."""
     parser.add_argument(
         "study",
         type=study_or_path,
@@ -23,6 +23,14 @@ def add_study(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         help="stop a condition once the half-width of its interval is this, as in '2 %%', at looks fixed beforehand "
         "(at most 60 trials, or the study's most)",
+    )
+    parser.add_argument(
+        "--without",
+        action="append",
+        metavar="PAGE=FILTERS",
+        default=[],
+        help="leave these filters out of the variants of a page, instead of those that the study leaves out, as of one "
+        "that they break; PAGE= measures it with all of them (may be repeated)",
     )
     parser.add_argument(
         "--only",

@@ -6,6 +6,7 @@ import argparse
 
 from harness.cli.arguments.paths import given_path
 from harness.cli.replay_options import add_replay_options
+from harness.cli.variantoption import add_set_option
 from harness.model.device import DEVICES
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE
 from harness.model.protocol import Protocol
@@ -40,10 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="V",
         help="instead hold this variant against the original (may be repeated): all screenfuls of the page, console "
-        "errors and what is asked for; a filter that breaks the page is switched off for it, with a note",
+        "errors and what is asked for; a filter that breaks the page is noted with the archive, and a study that does "
+        "not leave it out is refused",
     )
+    add_set_option(parser)
     parser.add_argument(
-        "--no-mend", action="store_true", help="with --variant: only report, switch nothing off"
+        "--no-mend", action="store_true", help="with --variant: only report, look for no filter"
     )
     parser.add_argument(
         "--keep", type=given_path, metavar="DIR", help="with --variant: store all screenshots here"

@@ -26,12 +26,13 @@ class _UninlinableError(Exception):  # control flow within this module: why a fi
 
 @dataclass(frozen=True)
 class _Inlinable:
-    """How one kind of file moves into the document.
+    """How one kind of file moves into the document, by which filter.
 
     `reference` is what an element refers to (None: it is no such element), `content` the text that takes the
     place of the file, `start` the tag it then stands in. `content` raises _UninlinableError.
     """
 
+    filter: str
     element: str
     name: str
     reference: Callable[[Tag], str | None]
@@ -53,8 +54,10 @@ def inline_javascript(page: Page, settings: FilterSettings) -> tuple[Page, Notes
 def _inline(page: Page, kind: _Inlinable, limit_bytes: int) -> tuple[Page, Notes]:
     def change(document: Document, element: Element) -> list[Token] | Note | None:
         found = document.referred(kind.reference(element.tag))
-        if found is None or not kind.is_file(found) or len(found.body) > limit_bytes:
+        if found is None or not kind.is_file(found):
             return None
+        if len(found.body) > limit_bytes:
+            return _too_large(found, kind.filter, limit_bytes)
         try:
             _check_element(document, element.tag, kind)
             content = kind.content(document, found)
@@ -64,6 +67,11 @@ def _inline(page: Page, kind: _Inlinable, limit_bytes: int) -> tuple[Page, Notes
         return [start, Chars(content, start.name), end_tag(start.name)]
 
     return edit_elements(page, [kind.element], change)
+
+
+def _too_large(resource: Resource, name: str, limit_bytes: int) -> Note:
+    reason = f"larger than {limit_bytes:,} bytes ({name}.max_bytes)"
+    return Note(resource.url, reason, f"{len(resource.body):,} bytes")
 
 
 def _check_element(document: Document, tag: Tag, kind: _Inlinable) -> None:
@@ -109,6 +117,7 @@ def _script_content(document: Document, found: Resource) -> str:
 
 
 _CSS = _Inlinable(
+    filter="inline_css",
     element="link",
     name="style sheet",
     reference=lambda tag: tag.get("href") if is_style_sheet(tag) else None,
@@ -117,6 +126,7 @@ _CSS = _Inlinable(
     start=_style_tag,
 )
 _JAVASCRIPT = _Inlinable(
+    filter="inline_javascript",
     element="script",
     name="script",
     reference=_script_reference,
@@ -137,7 +147,7 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
         if found is None or found.mime not in INLINED_IMAGES:
             return None
         if len(found.body) > settings.image_inline_max_bytes:
-            return None
+            return _too_large(found, "inline_images", settings.image_inline_max_bytes)
         lazy = (tag.get("loading") or "").lower() == "lazy"
         if document.images_shown[found.url] > 1 or "srcset" in tag.names or lazy:
             return Note(found.url, "the image is shown more than once, lazily, or has a srcset")

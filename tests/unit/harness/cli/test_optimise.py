@@ -61,3 +61,51 @@ def test_bytes_are_of_what_a_load_asked_for(
         "what a load in chromium asks for: 3, 7.0 kB; without its scripts the page asks for 2, 0.0 kB" in said
     )
     assert "3 requests, 7.0 kB before; 3 requests, 4.0 kB after" in said
+
+
+def test_a_variant_that_is_its_original_is_named_with_the_reason_per_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path))
+    html = b"<link rel=stylesheet href=style.css><script src=app.js></script>"
+    responses = [
+        Response(URL, 200, (("Content-Type", "text/html"),), html),
+        Response(f"{URL}style.css", 200, (("Content-Type", "text/css"),), b"p{color:red}" * 400),
+        Response(f"{URL}app.js", 200, JS, b"f();" * 600),
+    ]
+    archive = write_archive(tmp_path, "shop", About(URL, "test", "", ()), responses)
+    report = {
+        "schema": 1, "page": "shop", "variant": "plain", "device": "desktop", "protocol": "h2",
+        "taken_utc": "2026-11-22T00:00:00.000Z", "archive_digest": archive.digest, "outcome": "ok", "reason": None,
+        "plt_ms": 100.0, "asked": 3, "exact": 3, "closest": [], "missed": [], "core_asked": 3, "core_missed": [],
+        "failed": [], "bytes_served": 1, "bytes_recorded": 1, "console_errors": [], "engine": "chromium",
+        "answered": [each.url for each in responses],
+    }  # fmt: skip
+    (tmp_path / "shop" / "verify").mkdir()
+    (tmp_path / "shop" / "verify" / "desktop-h2.json").write_text(json.dumps(report))
+    assert main(["optimize", "shop", "--variant", "inline"]) == 0
+    said = capsys.readouterr().out
+    limit = "larger than 2,048 bytes (inline_css.max_bytes)"
+    assert f"inline_css left alone: {limit}: {URL}style.css 4,800 bytes" in said
+    assert f"(inline_javascript.max_bytes): {URL}app.js 2,400 bytes" in said
+    assert "inline of shop IS ITS ORIGINAL, not one byte is changed" in said
+    # The limits can be set, by either name, and a plan names what is the original under them.
+    sets = ["--set", "CssInlineMaxBytes=4800", "--set", "inline_javascript.max_bytes=2399"]
+    assert main(["optimize", "shop", "--variant", "inline", *sets]) == 0
+    said = capsys.readouterr().out
+    assert "inline_css.max_bytes: 4,800 (usual: 2,048)" in said
+    assert "IS ITS ORIGINAL" not in said
+    study = tmp_path / "s.toml"
+    study.write_text(
+        'name = "s"\npages = ["shop"]\nvariants = ["plain", "inline"]\nprotocols = ["h2"]\n'
+        "[[links]]\ndown_mbps = 10\nrtt_ms = 20\n"
+    )
+    assert main(["plan", str(study)]) == 0
+    said = capsys.readouterr().out
+    assert f"inline of shop IS ITS ORIGINAL, not one byte is changed: inline_css: {limit}" in said
+    study.write_text(study.read_text() + "[filters]\ninline_css = {max_bytes = 4800}\n")
+    assert main(["plan", str(study)]) == 0
+    told = capsys.readouterr()
+    assert "inline_css.max_bytes=4800" in told.out
+    assert "IS ITS ORIGINAL" not in told.out
+    assert told.err == "making inline with inline_css.max_bytes=4800 of shop (1 of 1)\n"

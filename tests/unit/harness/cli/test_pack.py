@@ -8,14 +8,16 @@ import json
 import shutil
 import socket
 import zipfile
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness.cli.arguments.study import add_study
 from harness.cli.main import main
 from harness.cli.packedpages import provide_pages
-from harness.errors import ArchiveError
+from harness.cli.studychoice import chosen
+from harness.errors import ArchiveError, StudyError
 from harness.model.engine import Driver
 from harness.outcome import Outcome
 from harness.pack.packfile import open_pack
@@ -23,7 +25,7 @@ from harness.run.directory import RunDirectory, open_run
 from harness.study.plan import Plan, make_plan
 from harness.study.studyfile import parse_study
 from sites.archive import Archive, Response, open_archive, write_archive
-from sites.optimise.switched import SwitchedOff, switched_off
+from sites.optimise.findings import FILE, Breakage, record
 from sites.warc import About
 from tests.unit.analysis.synthetic import observed
 
@@ -187,39 +189,91 @@ def test_archives_go_with_a_pack_on_demand_and_come_out_as_they_were(
         assert (Path("others/one") / name).read_bytes() == (Path("archives/one") / name).read_bytes()
 
 
-def test_variants_go_without_the_same_filters_where_a_pack_is_run_again(
-    run: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_pack_of_an_older_version_says_what_its_variants_went_without(
+    run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Filters were switched off by a file beside the archive then, which environment.json told and no condition."""
     text = STUDY.replace("trials", 'variants = ["minify"]\ntrials')
-    study = parse_study(text, "tiny.toml")
-    off = SwitchedOff("rewrite_css", "it breaks", "core", "2026-11-21T00:00:00Z", "chromium")
-    for name, found in {"with": [off], "without": [], "older": None}.items():
-        with open_run(Path("runs") / name, text, make_plan(study, 1)) as opened:
+    off = {
+        "filter": "rewrite_css",
+        "reason": "it breaks",
+        "variant": "core",
+        "found_utc": "2026-11-21T00:00:00Z",
+    }
+    for name, found in {
+        "with": [off],
+        "none": [],
+        "older": None,
+        "apart": [off | {"engine": "qtwebkit"}],
+    }.items():
+        with open_run(Path("runs") / name, text, make_plan(parse_study(text, "tiny.toml"), 1)) as opened:
             fill(opened, opened.plan, "")
         environment = json.loads((opened.folder / "environment.json").read_text())
-        told = {} if found is None else {"switched_off": [asdict(each) for each in found]}
-        environment["archives"] = {"one--minify": {"digest": "2", **told}}
+        environment["archives"] = {
+            "one--minify": {"digest": "2"} | ({} if found is None else {"switched_off": found})
+        }
         (opened.folder / "environment.json").write_text(json.dumps(environment))
-        assert main(["pack", str(opened.folder), "--with-archives"]) == 0
+        assert main(["pack", str(opened.folder), "--no-report"]) == 0
 
-    def here(pack: str, root: str) -> list[str]:
+    def without(pack: str, *options: str) -> tuple[set[str], str]:
+        parser = argparse.ArgumentParser()
+        add_study(parser)
+        _, noted, study = chosen(parser.parse_args([f"runs/{pack}.zip", *options]))
+        return {",".join(each.variant.without) for each in study.conditions}, noted
+
+    assert without("with")[0] == {"rewrite_css"}
+    assert "# run with --without one=rewrite_css\n" in without("with")[1]
+    assert without("with", "--without", "one=")[0] == {""}
+    assert without("none")[0] == without("older")[0] == {""}
+    with pytest.raises(StudyError, match="went without rewrite_css in qtwebkit alone"):
+        without("apart")
+    capsys.readouterr()
+    assert main(["plan", "runs/with.zip"]) == 0
+    assert "rewrite_css" in capsys.readouterr().out
+
+
+def test_a_finding_refuses_a_study_that_says_nothing_and_changes_none_that_does(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("runs").mkdir(exist_ok=True)
+    silent = STUDY.replace("trials", 'variants = ["minify"]\ntrials')
+    seen = Breakage(
+        "rewrite_css", "desktop: it breaks", "core", "2026-11-21T00:00:00Z", "chromium", "desktop"
+    )
+    there = open_archive(Path("archives"), "one")
+    for name, text in {"silent": silent, "left": f'{silent}\n[without]\none = ["rewrite_css"]\n'}.items():
+        with open_run(Path("runs") / name, text, make_plan(parse_study(text, "tiny.toml"), 1)) as opened:
+            fill(opened, opened.plan, there.digest)
+        assert main(["pack", str(opened.folder), "--no-report", "--with-archives"]) == 0
+
+    def planned(pack: str, root: str, *options: str) -> tuple[int, str]:
         monkeypatch.setenv("COLDLOAD_ARCHIVES", root)
-        assert provide_pages(argparse.Namespace(), Path("runs") / pack, study.conditions) == 0
-        return [each.filter for each in switched_off(open_archive(Path(root), "one"))]
+        capsys.readouterr()
+        code = main(["plan", f"runs/{pack}.zip", *options])
+        said = capsys.readouterr()
+        return code, said.err if code else said.out
 
-    assert here("with.zip", "new") == ["rewrite_css"]
-    assert here("with.zip", "new") == ["rewrite_css"]
-    assert here("without.zip", "other") == []
-    assert here("older.zip", "new") == ["rewrite_css"]
-    with pytest.raises(
-        ArchiveError, match="with no filter switched off, and has rewrite_css switched off in new"
+    shutil.copytree("archives", "elsewhere")
+    record(there, [replace(seen, archive_digest=there.digest)])
+    # The same study measures the same, whatever was found where it is run, or refuses.
+    assert planned("left", "archives") == planned("left", "elsewhere")
+    assert planned("silent", "elsewhere")[0] == 0
+    code, said = planned("silent", "archives")
+    assert (code, said.count("\n")) == (2, 1)
+    assert "rewrite_css breaks core (desktop: it breaks; chromium, 2026-11-21)" in said
+    assert 'without = {one = ["rewrite_css"]}' in said
+    assert planned("silent", "archives", "--without", "one=") == planned("silent", "elsewhere")
+    assert planned("silent", "archives", "--without", "one=rewrite_css") == planned("left", "elsewhere")
+    # What was found of another recording, in another engine or of other filters says nothing.
+    for other in (
+        replace(seen, archive_digest="0" * 64),
+        replace(seen, engine="qtwebkit"),
+        replace(seen, filter="shard"),
+        replace(seen, settings=(("inline_css.max_bytes", 9),)),
     ):
-        here("without.zip", "new")
-    with pytest.raises(
-        ArchiveError, match="with rewrite_css switched off, and has no filter switched off in other"
-    ):
-        here("with.zip", "other")
-    assert switched_off(open_archive(Path("other"), "one")) == ()
+        (there.folder / FILE).unlink()
+        record(there, [other])
+        assert planned("silent", "archives")[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ rtt_ms = 10
 def options(folder: Path, *only: str) -> argparse.Namespace:
     path = folder / "crowds.toml"
     path.write_text(CROWDS)
-    return argparse.Namespace(study=str(path), trials=None, until=None, only=list(only))
+    return argparse.Namespace(study=str(path), trials=None, until=None, only=list(only), without=[])
 
 
 def test_only_a_server_leaves_what_is_measured_with_it(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_packed_study_finds_all_files_that_it_names_also_what_was_not_measured
         (tmp_path / place).write_text(text)
     (tmp_path / "home" / "several.toml").write_text(SEVERAL)
     given = argparse.Namespace(
-        study=str(tmp_path / "home" / "several.toml"), trials=None, until=None, only=only
+        study=str(tmp_path / "home" / "several.toml"), trials=None, until=None, only=only, without=[]
     )
     _, text, study = chosen(given)
     plan = make_plan(study, 1)

@@ -159,7 +159,7 @@ def test_only_figures_refuses_what_no_figure_has() -> None:
 def options(folder: Path, text: str, *only: str) -> argparse.Namespace:
     path = folder / "mine.toml"
     path.write_text(text)
-    return argparse.Namespace(study=str(path), trials=None, until=None, only=list(only))
+    return argparse.Namespace(study=str(path), trials=None, until=None, only=list(only), without=[])
 
 
 def test_a_command_line_keeps_to_what_one_figure_needs(tmp_path: Path) -> None:

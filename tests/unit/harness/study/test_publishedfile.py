@@ -179,7 +179,7 @@ def test_a_command_line_keeps_to_the_claims_of_what_is_left(tmp_path: Path) -> N
     (tmp_path / "its.toml").write_text(HEAD + whole)
     (tmp_path / "mine.toml").write_text(study.format(published='"its.toml"'))
     arguments = argparse.Namespace(
-        study=str(tmp_path / "mine.toml"), trials=None, until=None, only=["page=two"]
+        study=str(tmp_path / "mine.toml"), trials=None, until=None, only=["page=two"], without=[]
     )
     _, _, left = chosen(arguments)
     assert left.published is not None

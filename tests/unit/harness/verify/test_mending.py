@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.browser.screens import Screenful
 from harness.verify.likeness import Likeness
 from harness.verify.mending import Finding, breaking
-from sites.optimise.switched import SwitchedOff
+from sites.optimise.findings import Breakage
 
 FILTERS = tuple("abcdefghij")
 
@@ -55,7 +55,7 @@ def test_what_is_left_is_whole(bad: list[str]) -> None:
 
 def test_a_variant_is_whole_if_it_was_or_is_without_what_breaks_it() -> None:
     good, bad = (Likeness("v", "desktop", each, Screenful(1), 1) for each in (1.0, 0.5))
-    off = (SwitchedOff("a", "why", "v", "now"),)
+    off = (Breakage("a", "why", "v", "now"),)
     assert Finding((good, good)).ok
     assert not Finding((good, bad)).ok
     assert Finding((bad,), off, (good,)).ok

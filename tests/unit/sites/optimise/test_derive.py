@@ -12,11 +12,9 @@ from harness.errors import ArchiveError
 from harness.model.engine import Engine
 from harness.model.variant import FILTERS, parse_variant
 from sites.archive import Archive, list_archives, write_archive
-from sites.optimise.derive import REPORT, derive, left_out_of, variant_of
+from sites.optimise.derive import REPORT, derive, variant_of
 from sites.optimise.inventory import Size
 from sites.optimise.page import Page
-from sites.optimise.settings import FilterSettings
-from sites.optimise.switched import SwitchedOff, path_of, switch_off, switched_off
 from sites.response import Response
 from sites.warc import About
 from tests.unit.sites.optimise.pages import photo
@@ -62,7 +60,7 @@ def test_what_changes_the_bytes_makes_another_variant(tmp_path: Path) -> None:
     made = [
         derive(archive, parse_variant("inline_css")),
         derive(archive, parse_variant("rewrite_css")),
-        derive(archive, parse_variant("inline_css"), settings=FilterSettings(css_inline_max_bytes=1)),
+        derive(archive, parse_variant("inline_css").with_settings((("inline_css.max_bytes", 1),))),
         derive(archived(tmp_path, CSS + b"x{}"), parse_variant("inline_css")),
     ]
     assert len({each.archive.folder for each in made}) == 4
@@ -117,25 +115,46 @@ def test_a_body_that_no_filter_changes_travels_as_it_was_recorded(tmp_path: Path
         assert made[f"https://a.example/{path}"].header("Cache-Control") == "max-age=31536000"
 
 
-def test_a_filter_that_is_switched_off_is_left_out_and_said_so(tmp_path: Path) -> None:
+def test_what_is_left_out_and_set_makes_another_archive_that_says_so(tmp_path: Path) -> None:
     archive, minify = archived(tmp_path), parse_variant("minify")
-    first = derive(archive, minify)
-    switch_off(archive, [SwitchedOff("rewrite_css", "it breaks", "core", "2026-11-21T00:00:00Z")])
-    switch_off(archive, [SwitchedOff("shard", "so does this", "shard", "2026-11-21T00:00:00Z")])
-    assert [each.filter for each in switched_off(archive)] == ["rewrite_css", "shard"]
-    again = derive(archive, minify)
-    assert (again.fresh, again.archive.digest != first.archive.digest) == (True, True)
-    assert [each.filter for each in again.report.off] == ["rewrite_css"]
-    assert "rewrite_css" not in [step.filter for step in again.report.steps]
-    assert "rewrite_css: switched off for this page: it breaks" in again.archive.notes
-    assert derive(archive, minify).report == again.report
-    assert left_out_of(again.archive) == again.report.off
-    assert left_out_of(archive) is None
-    assert derive(archive, parse_variant("inline")).report.off == ()
-    for damaged in ("{", "[]", "{}", '{"filters": [{"filter": 5}]}', '{"filters": {}}'):
-        path_of(archive).write_text(damaged)
-        with pytest.raises(ArchiveError, match=r"is damaged .*; remove it"):
-            derive(archive, minify)
+    whole, left = derive(archive, minify), derive(archive, minify.leaving_out(["rewrite_css", "shard"]))
+    assert (left.fresh, left.archive.digest != whole.archive.digest) == (True, True)
+    assert left.archive.name == "page--minify.without.rewrite_css"
+    assert "rewrite_css" not in [step.filter for step in left.report.steps]
+    assert any("variant minify,-rewrite_css of page" in note for note in left.archive.notes)
+    assert left.archive.digest == derive(archive, parse_variant("minify,-rewrite_css")).archive.digest
+    inline = parse_variant("inline_css").with_settings((("inline_css.max_bytes", 1), ("shard.hosts", 3)))
+    small = derive(archive, inline)
+    assert small.archive.name == "page--inline_css.with.inline_css.max_bytes-1"
+    assert "inline_css.max_bytes: 1 (usual: 2048)" in small.archive.notes
+    assert derive(archive, parse_variant("inline_css")).archive.digest != small.archive.digest
+
+
+def test_a_variant_that_is_its_original_says_why(tmp_path: Path) -> None:
+    archive = archived(tmp_path)
+    made = derive(
+        archive,
+        parse_variant("inline_css,inline_import_to_link").with_settings((("inline_css.max_bytes", 1),)),
+    )
+    assert (made.report.unchanged, made.archive.digest) == (True, archive.digest)
+    assert made.report.why_unchanged == (
+        "inline_css: larger than 1 bytes (inline_css.max_bytes): https://a.example/a.css 1,440 bytes, "
+        "https://a.example/b.css 17 bytes",
+        "nothing on the page for inline_import_to_link",
+    )
+    assert derive(archive, parse_variant("passthrough")).report.unchanged
+    assert not derive(archive, parse_variant("inline_css")).report.unchanged
+
+
+def test_an_original_with_several_captures_of_a_url_is_told_from_no_variant_of_it(tmp_path: Path) -> None:
+    style = (("Content-Type", "text/css"),)
+    page = Response(
+        "https://a.example/", 200, (("Content-Type", "text/html"),), b"<link rel=stylesheet href=a.css>"
+    )
+    captures = [Response("https://a.example/a.css", 200, style, body) for body in (b"p{}", b"b{}")]
+    archive = write_archive(tmp_path, "page", About(page.url, "test", "", ()), [page, *captures])
+    made = derive(archive, parse_variant("inline_css").with_settings((("inline_css.max_bytes", 1),)))
+    assert (made.report.unchanged, made.archive.digest) == (True, archive.digest)
 
 
 @pytest.mark.parametrize("damaged", ["{", "[]", "{}", '{"before": {"bytes": {"a": "5"}}}'])
@@ -165,10 +184,3 @@ def test_an_engine_gets_what_it_can_take_and_shares_what_serves_it_whole(tmp_pat
     assert historical.archive.digest == derive(archive, left).archive.digest != modern.archive.digest
     again = derive(archive, late, Engine.QTWEBKIT)
     assert (again.fresh, again.report) == (False, historical.report)
-
-
-def test_a_filter_is_switched_off_for_the_engine_in_which_it_broke_the_page(tmp_path: Path) -> None:
-    archive, minify = archived(tmp_path), parse_variant("minify")
-    switch_off(archive, [SwitchedOff("rewrite_css", "it breaks", "core", "2026-11-21T00:00:00Z", "qtwebkit")])
-    assert derive(archive, minify).report.off == ()
-    assert [each.filter for each in derive(archive, minify, Engine.QTWEBKIT).report.off] == ["rewrite_css"]

@@ -148,7 +148,10 @@ def test_small_style_sheets_move_into_the_document_with_their_urls() -> None:
     assert html == f'<base href="http://cdn.example/">{source}'  # nothing there under this base
     _, html, reasons = applied("inline_css", page(source, files))
     assert html.startswith('<style media="print">a{b:url(/x/i.png)}</style>' + css("big.css"))
-    assert reasons == ["the style sheet cannot stand in the document"]
+    assert reasons == [
+        "larger than 2,048 bytes (inline_css.max_bytes)",
+        "the style sheet cannot stand in the document",
+    ]
 
 
 def test_small_scripts_move_into_the_document() -> None:

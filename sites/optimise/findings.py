@@ -1,0 +1,98 @@
+"""What `coldload verify` found to break a page: a file in the archive's folder. It changes no variant by itself.
+
+A study says what it leaves out (`without`); a variant of which something is known to break the page, and of which the
+study says nothing, is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass
+
+import msgspec
+
+from harness.errors import ArchiveError
+from harness.model.engine import Engine
+from harness.model.filtersettings import Changed
+from harness.model.variant import Variant
+from harness.system.files import replace_text
+from sites.archive import Archive
+
+FILE, SCHEMA = "broken.json", 1
+OLD_FILE = "switched-off.json"  # of versions whose variants went without these filters by themselves
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """A filter that breaks a page: `reason` says what was seen, `variant` in which it was, `device` on which.
+
+    `engine` is the one in which it was seen, `settings` the limits of filters that were not the usual ones.
+    `archive_digest` and `coldload` say of which recording and by which version it is. Entries of older versions have
+    none of these.
+    """
+
+    filter: str
+    reason: str
+    variant: str
+    found_utc: str
+    engine: str = ""
+    device: str = ""
+    settings: Changed = ()
+    archive_digest: str = ""
+    coldload: str = ""
+
+    def concerns(self, archive: Archive, variant: Variant, engine: Engine) -> bool:
+        """Whether it says something of a variant for an engine, made of this very archive.
+
+        What was seen with the usual limits is taken for true with all others, too.
+        """
+        return (
+            self.filter in variant.filters
+            and self.engine in ("", engine)
+            and self.archive_digest in ("", archive.digest)
+            and set(self.settings) <= set(variant.settings)
+        )
+
+    def __str__(self) -> str:
+        """`inline_css breaks core (desktop: least alike 0.71, chromium, 2026-11-25)`."""
+        seen = ", ".join(part for part in (self.engine, self.found_utc.partition("T")[0]) if part)
+        return f"{self.filter} breaks {self.variant} ({self.reason}; {seen})"
+
+
+def breakages(archive: Archive) -> tuple[Breakage, ...]:
+    """All that was found of an archive's variants; ArchiveError when the file is damaged."""
+    path = next((path for name in (FILE, OLD_FILE) if (path := archive.folder / name).is_file()), None)
+    if path is None:
+        return ()
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return msgspec.convert(data["filters"], tuple[Breakage, ...])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArchiveError(
+            f"{path} is damaged ({error}); remove it, and `coldload verify` finds out again"
+        ) from error
+
+
+def broken_by(archive: Archive, variant: Variant, engine: Engine) -> tuple[Breakage, ...]:
+    """What is known to break a variant of a page in an engine."""
+    return tuple(each for each in breakages(archive) if each.concerns(archive, variant, engine))
+
+
+def record(archive: Archive, found: Iterable[Breakage], outdated: Collection[Breakage] = ()) -> None:
+    """Add to what was found, in the place of what is no longer so and of what is of another recording."""
+    known = [
+        each
+        for each in breakages(archive)
+        if each not in outdated and each.archive_digest in ("", archive.digest)
+    ]
+    new = list(found)
+    same = {(each.filter, each.engine, each.variant) for each in new}
+    kept = [*(each for each in known if (each.filter, each.engine, each.variant) not in same), *new]
+    text = json.dumps({"schema": SCHEMA, "filters": [asdict(each) for each in kept]}, indent=1)
+    path = archive.folder / FILE
+    try:
+        replace_text(path, text + "\n")
+        (archive.folder / OLD_FILE).unlink(missing_ok=True)
+    except OSError as error:
+        raise ArchiveError(f"cannot write {path}: {error.strerror}; what was found is not kept") from error

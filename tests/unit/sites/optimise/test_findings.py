@@ -1,0 +1,92 @@
+"""What `verify` found of variants of a page: kept with its archive, read of older versions, and no variant changes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ArchiveError
+from harness.model.engine import Engine
+from harness.model.variant import parse_variant
+from sites.archive import Archive, write_archive
+from sites.optimise.derive import derive
+from sites.optimise.findings import FILE, OLD_FILE, Breakage, breakages, broken_by, record
+from sites.response import Response
+from sites.warc import About
+
+SEEN = Breakage("rewrite_css", "desktop: it differs", "core", "2026-11-25T08:00:00Z", "chromium", "desktop")
+MINIFY = parse_variant("minify")
+
+
+def archived(root: Path) -> Archive:
+    page = Response(
+        "https://a.example/", 200, (("Content-Type", "text/html"),), b"<style>p { color : red }</style>"
+    )
+    return write_archive(root, "page", About(page.url, "test", "", ()), [page])
+
+
+def test_a_finding_is_kept_and_changes_no_variant(tmp_path: Path) -> None:
+    archive = archived(tmp_path)
+    assert breakages(archive) == ()
+    before = derive(archive, MINIFY)
+    seen = replace(SEEN, archive_digest=archive.digest, settings=(("inline_css.max_bytes", 9),))
+    record(archive, [seen])
+    assert breakages(archive) == (seen,)
+    after = derive(archive, MINIFY)
+    assert (after.fresh, after.archive.digest) == (False, before.archive.digest)
+    assert archive.digest == archived(tmp_path / "again").digest
+    other = replace(seen, filter="shard", archive_digest="0" * 64)
+    record(archive, [other])
+    assert breakages(archive) == (seen, other)
+    record(archive, [replace(seen, reason="now so")], outdated=[seen])
+    assert [each.reason for each in breakages(archive)] == ["now so"]  # nor what is of another recording
+    assert str(seen) == "rewrite_css breaks core (desktop: it differs; chromium, 2026-11-25)"
+
+
+def test_it_is_about_variants_with_the_filter_in_its_engine_of_this_recording_and_with_these_limits(
+    tmp_path: Path,
+) -> None:
+    archive = archived(tmp_path)
+    large = (("inline_css.max_bytes", 4096),)
+    inline, core = parse_variant("inline_css"), parse_variant("core")
+
+    def concerned(seen: Breakage, engine: Engine = Engine.CHROMIUM) -> list[str]:
+        record(archive, [seen], breakages(archive))
+        variants = (MINIFY, MINIFY.leaving_out(["rewrite_css"]), inline, core, core.with_settings(large))
+        return [str(each) for each in variants if broken_by(archive, each, engine)]
+
+    both = ["core", "core with inline_css.max_bytes=4096"]
+    assert concerned(SEEN) == ["minify", *both]
+    assert concerned(replace(SEEN, archive_digest=archive.digest)) == ["minify", *both]
+    assert concerned(replace(SEEN, archive_digest="0" * 64)) == []
+    assert concerned(SEEN, Engine.QTWEBKIT) == []
+    assert concerned(replace(SEEN, engine=""), Engine.QTWEBKIT) == ["minify", *both]
+    assert concerned(replace(SEEN, filter="inline_css", settings=large)) == both[1:]
+
+
+def test_what_an_older_version_switched_off_is_a_finding(tmp_path: Path) -> None:
+    archive = archived(tmp_path)
+    entry = {
+        "filter": "rewrite_css",
+        "reason": "it breaks",
+        "variant": "core",
+        "found_utc": "2026-11-21T00:00:00Z",
+    }
+    (archive.folder / OLD_FILE).write_text(json.dumps({"schema": 1, "filters": [entry]}))
+    assert broken_by(archive, MINIFY, Engine.QTWEBKIT) == (Breakage(**entry),)
+    record(archive, [SEEN])
+    assert breakages(archive) == (Breakage(**entry), SEEN)
+    assert not (archive.folder / OLD_FILE).exists()
+
+
+@pytest.mark.parametrize(
+    "damaged", ["{", "[]", "{}", '{"filters": [{"filter": 5}]}', '{"filters": {}}', "\x00"]
+)
+def test_a_damaged_file_is_named(damaged: str, tmp_path: Path) -> None:
+    archive = archived(tmp_path)
+    (archive.folder / FILE).write_text(damaged)
+    with pytest.raises(ArchiveError, match=r"broken\.json is damaged .*; remove it"):
+        broken_by(archive, MINIFY, Engine.CHROMIUM)
