@@ -27,11 +27,12 @@ class Instant:
         return cls(time.monotonic() * 1e3, time.time() * 1e6)
 
 
-def settles(browser: Browser, link: RunningLink, rtt_ms: float) -> bool:
+def settles(browser: Browser, link: RunningLink, rtt_ms: float, *, tells_of_tasks: bool = True) -> bool:
     """Whether the page comes to rest within the limit; returns as soon as it has. Raises TrialFailed like the browser.
 
     At rest it is when no packet has crossed the link for 2 s (or for two round trips where that is longer, 5 s at most)
-    and no long task, of over 50 ms, has ended for as long. A request that takes its server longer is not seen.
+    and no long task, of over 50 ms, has ended for as long, where the engine tells of tasks. A request that takes its
+    server longer is not seen.
     """
     quiet_s = min(max(QUIET_S, 2 * rtt_ms / 1e3), LONGEST_QUIET_S)
     begun = since = time.monotonic()
@@ -41,7 +42,7 @@ def settles(browser: Browser, link: RunningLink, rtt_ms: float) -> bool:
         if travelled != before:
             since = now
         elif now - since >= quiet_s:
-            idle_s = browser.since_a_long_task_ms() / 1e3
+            idle_s = browser.since_a_long_task_ms() / 1e3 if tells_of_tasks else quiet_s
             if idle_s >= quiet_s:
                 return True
             since = now - idle_s
