@@ -106,7 +106,7 @@ class Gatherer:
             h2_stream_window_bytes=replay.h2_stream_window_bytes,
             navigate_ms=self.navigate_ms,
             timeline=self.timeline,
-            browser_log=self.browser_log.until(end.browser_ms)
+            browser_log=self.browser_log.until(end.in_log(self.browser_log))
             if self.browser_log and end
             else self.browser_log,
             served=_until(self.served, end),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from harness.browser.browserlog import BrowserLog
 from harness.browser.driver import Browser
 from harness.link.emulated import RunningLink
 from harness.model.direction import Way
@@ -17,7 +18,7 @@ LOOK_EVERY_S = 0.1
 
 @dataclass(frozen=True)
 class Instant:
-    """A moment on two clocks: that of the browser's log (CLOCK_MONOTONIC) and that of the server's (since 1970)."""
+    """A moment on two clocks: that of Chromium's log (CLOCK_MONOTONIC) and that of the others (since 1970)."""
 
     browser_ms: float
     server_us: float
@@ -25,6 +26,10 @@ class Instant:
     @classmethod
     def now(cls) -> Instant:
         return cls(time.monotonic() * 1e3, time.time() * 1e6)
+
+    def in_log(self, log: BrowserLog) -> float:
+        """The moment in ms by the clock of a browser's log; one without an epoch counts from 1970 itself."""
+        return self.browser_ms if log.epoch_ms else self.server_us / 1e3
 
 
 def settles(browser: Browser, link: RunningLink, rtt_ms: float, *, tells_of_tasks: bool = True) -> bool:
