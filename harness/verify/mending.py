@@ -190,7 +190,8 @@ class _Comparison:
             self.engine.traits.server,
             self._where.engine,
         )
-        self._terms[variant] = Terms.of(derived.report, Page.of(self._archive), Page.of(derived.archive))
+        kinds = {entry.url: entry.mime for entry in self._archive.entries}
+        self._terms[variant] = Terms.of(derived.report, kinds, lambda: Page.of(derived.archive))
 
     def derived(self, variant: Variant) -> Derived:
         """The variant as the engine gets it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sites.asked import normalised
@@ -39,25 +39,23 @@ class Terms:
     waiting: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, report: VariantReport, original: Page, made: Page) -> Terms:
-        """The terms of a variant, from the report on it, its original's page and its own."""
-        kinds = {normalised(url): resource.mime for url, resource in original.resources.items()}
+    def of(cls, report: VariantReport, kinds: Mapping[str, str], made: Callable[[], Page]) -> Terms:
+        """The terms of a variant: from the report on it, the media types of its original by URL, and its own page."""
+        types = {normalised(url): mime for url, mime in kinds.items()}
         joined: set[str] = set()
         renamed: dict[str, str] = {}
         before = report.before
         for step in report.steps:
             gone = {_name(url) for url in set(before.unscripted) - set(step.inventory.unscripted)}
             taken = _JOINING.get(step.filter, frozenset())
-            joined |= {url for url in gone if _is_of(kinds.get(url, ""), taken)}
+            joined |= {url for url in gone if _is_of(types.get(url, ""), taken)}
             if step.filter == _RENAMING:
                 new = step.inventory.bytes.keys() - before.bytes.keys()
-                renamed = {
-                    _name(url): _name(url.partition(".")[2]) for url in new
-                }  # from `shard1.` and so on
+                renamed = {_name(url): _name(url.partition(".")[2]) for url in new}  # from `shard1.` and so on
             before = step.inventory
         added = {_name(url) for url in before.bytes.keys() - report.before.bytes.keys()}
         waits = any(step.filter == _WAITING for step in report.steps)
-        waiting = {renamed.get(url, url) for url in _lazy_images(made)} if waits else set()
+        waiting = {renamed.get(url, url) for url in _lazy_images(made())} if waits else set()
         return cls(frozenset(joined), frozenset(added - renamed.keys()), renamed, frozenset(waiting))
 
     def original(self, url: str) -> str:

@@ -294,7 +294,7 @@ def test_what_scripts_ask_for_and_throw_is_compared_until_the_page_rests(tmp_pat
     archive = write_archive(tmp_path, "lively", About(URL, "test", "", ()), [html(URL, LIVELY), *responses])
 
     def wrong(script: str, **_: object) -> str:
-        for right, (made, _, _) in WRONG.items():
+        for right, (made, *_seen) in WRONG.items():
             script = script.replace(right, made)
         return script
 

@@ -26,7 +26,8 @@ FILES: dict[str, str | bytes] = {
 def terms(variant: str) -> Terms:
     original = page(HTML, FILES)
     made, report = optimise(original, parse_variant(variant).filters)
-    return Terms.of(report, original, made)
+    kinds = {url: resource.mime for url, resource in original.resources.items()}
+    return Terms.of(report, kinds, lambda: made)
 
 
 def names(*paths: str) -> frozenset[str]:
