@@ -26,7 +26,7 @@ SHOWN_CHARACTERS, MOST_SHOWN = 160, 3
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedFor:
     """A request: its URL as the browser has it, and why it got no good answer ("" when it did, or was taken back)."""
 
     url: str
@@ -41,7 +41,7 @@ class Behaviour:
     uncaught exceptions. Of a page that does not come to rest `restless` is what it goes on asking for, without numbers.
     """
 
-    asked: Mapping[str, Asked]
+    asked: Mapping[str, AskedFor]
     errors: tuple[str, ...] = ()
     at_rest: bool = True
     restless: frozenset[str] = frozenset()
@@ -52,12 +52,12 @@ class Behaviour:
         log = evidence.browser_log
         requests = [each for each in log.requests if _counts(each)] if log else []
         answers = {each.url: each.match for each in evidence.served or ()}
-        asked: dict[str, Asked] = {}
+        asked: dict[str, AskedFor] = {}
         for request in requests:
             url = request.url.partition("#")[0]
             name = terms.original(url)
             if name not in asked or not asked[name].failure:
-                asked[name] = Asked(url, _failure(request, answers.get(url)))
+                asked[name] = AskedFor(url, _failure(request, answers.get(url)))
         last_ms = max((each.started_ms for each in requests), default=0.0)
         at_rest = evidence.at_rest is not False
         late = [each for each in requests if each.started_ms >= last_ms - QUIET_S * 1e3 and not at_rest]
@@ -135,9 +135,9 @@ class _Names:
     terms: Terms
     restless: frozenset[str]
 
-    def asked(self, behaviour: Behaviour) -> dict[str, Asked]:
+    def asked(self, behaviour: Behaviour) -> dict[str, AskedFor]:
         """The requests of a load by their names; of several of a name one that got no answer."""
-        found: dict[str, Asked] = {}
+        found: dict[str, AskedFor] = {}
         for name, asked in behaviour.asked.items():
             key = self._counted_out(name)
             if key not in found or not found[key].failure:
@@ -164,7 +164,9 @@ class _Names:
         return bare if bare in self.restless else name
 
 
-def _only(some: Sequence[Mapping[str, Asked]], others: Sequence[Mapping[str, Asked]]) -> dict[str, Asked]:
+def _only(
+    some: Sequence[Mapping[str, AskedFor]], others: Sequence[Mapping[str, AskedFor]]
+) -> dict[str, AskedFor]:
     """What each of some loads asks for, and none of the others."""
     never = set(chain.from_iterable(others))
     return {
@@ -172,7 +174,7 @@ def _only(some: Sequence[Mapping[str, Asked]], others: Sequence[Mapping[str, Ask
     }
 
 
-def _pair_off(lost: dict[str, Asked], new: dict[str, Asked]) -> None:
+def _pair_off(lost: dict[str, AskedFor], new: dict[str, AskedFor]) -> None:
     """Take out what differs by drawn numbers alone: scripts that are joined or moved draw them in another order."""
     partners: dict[tuple[str, bool], list[str]] = {}
     for url, asked in new.items():

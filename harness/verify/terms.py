@@ -50,8 +50,8 @@ class Terms:
             taken = _JOINING.get(step.filter, frozenset())
             joined |= {url for url in gone if _is_of(types.get(url, ""), taken)}
             if step.filter == _RENAMING:
-                new = step.inventory.bytes.keys() - before.bytes.keys()
-                renamed = {_name(url): _name(url.partition(".")[2]) for url in new}  # from `shard1.` and so on
+                new = step.inventory.bytes.keys() - before.bytes.keys()  # `shard1.host/path` and so on
+                renamed = {_name(url): _name(url.partition(".")[2]) for url in new}
             before = step.inventory
         added = {_name(url) for url in before.bytes.keys() - report.before.bytes.keys()}
         waits = any(step.filter == _WAITING for step in report.steps)

@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--variant",
         action="append",
         metavar="V",
-        help="instead hold this variant against the original (may be repeated): all screenfuls of the page, console "
-        "errors and what is asked for; a filter that breaks the page is switched off for it, with a note",
+        help="instead hold this variant against the original (may be repeated): all screenfuls, what the page asks "
+        "for, errors and exceptions; a filter that breaks the page is switched off for it, with a note",
     )
     parser.add_argument(
         "--no-mend", action="store_true", help="with --variant: only report, switch nothing off"

@@ -18,7 +18,7 @@ from harness.model.variant import parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.plan import PlannedTrial
-from harness.verify.behaviour import Asked, Behaviour
+from harness.verify.behaviour import AskedFor, Behaviour
 from harness.verify.likeness import Look, engine_fit, likeness
 
 CONDITION = Condition(
@@ -52,7 +52,7 @@ def look(
     record = Record(PlannedTrial("1", 1, 1, CONDITION), outcome, reason, "", Observation(), None)
     shown = {Screenful(number): each for number, each in enumerate(screens, 1)}
     shown |= {Screenful(number, later=True): each for number, each in enumerate(later, 1)}
-    return Look(record, shown, Behaviour({url: Asked(f"https://{url}") for url in asked}, console))
+    return Look(record, shown, Behaviour({url: AskedFor(f"https://{url}") for url in asked}, console))
 
 
 TOP, BOTTOM = screen("white", 60), screen("white", 200)
