@@ -18,6 +18,8 @@ RUN_TIMERS_SCRIPT = 'window[Symbol.for("coldload.timers")]()'
 
 LINE_LIMIT_CHARACTERS = 300
 CONSOLE_LIMIT = 20  # messages kept of a page
+CONSOLE_MOST = 200  # that a driver remembers
+NOT_LOADED = "Failed to load resource"  # how such a message begins
 
 
 def one_line(text: str) -> str:
@@ -77,15 +79,15 @@ class Browser(Protocol):
     def linger(self, seconds: float) -> None:
         """Let the loaded page go on for that long; raises TrialFailed like `load`."""
 
-    def console_errors(self) -> tuple[str, ...]:
+    def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
         """What the page has written to the console as errors, and its uncaught exceptions, each as one line.
 
-        At most `CONSOLE_LIMIT` of them.
+        At most `limit` of them. What the browser says of a file that was not loaded begins with its URL.
         """
 
     @property
     def console_error_count(self) -> int:
-        """How many of those the browser knows of, `CONSOLE_LIMIT` or not; of `console_errors` as last called."""
+        """How many of those the browser knows of, whatever the limit; of `console_errors` as last called."""
 
     def text_without_glyph(self) -> Mapping[str, int]:
         """The characters of the page's rendered text that no font has, with how often each stands there.

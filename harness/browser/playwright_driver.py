@@ -15,6 +15,7 @@ from typing import IO, Any
 from playwright.sync_api import (
     BrowserContext,
     CDPSession,
+    ConsoleMessage,
     Error,
     Page,
     Playwright,
@@ -26,6 +27,7 @@ from harness.browser import device, fonts, slowing, tracing, world
 from harness.browser.driver import (
     CONSOLE_LIMIT,
     HOLD_TIMERS_SCRIPT,
+    NOT_LOADED,
     RUN_TIMERS_SCRIPT,
     SCROLL_SCRIPT,
     one_line,
@@ -159,14 +161,14 @@ class PlaywrightBrowser:
         with contextlib.suppress(TimeoutError):
             self._page.wait_for_load_state("networkidle", timeout=limit_s * 1000)
 
-    def console_errors(self) -> tuple[str, ...]:
+    def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
         try:
-            messages = [each.text for each in self._page.console_messages() if each.type == "error"]
+            messages = [_said(each) for each in self._page.console_messages() if each.type == "error"]
             uncaught = [f"uncaught {error}" for error in self._page.page_errors()]
         except Error as error:
             raise _page_error(error) from error
         self.console_error_count = len(uncaught) + len(messages)
-        return tuple(one_line(text) for text in (*uncaught, *messages)[:CONSOLE_LIMIT])
+        return tuple(one_line(text) for text in (*uncaught, *messages)[:limit])
 
     def text_without_glyph(self) -> Mapping[str, int]:
         try:
@@ -288,6 +290,12 @@ def _sender(session: CDPSession) -> world.Send:
         return answer
 
     return send
+
+
+def _said(message: ConsoleMessage) -> str:
+    """A message with the URL that it is about, as chromedriver writes it."""
+    about = message.location.get("url", "") if message.text.startswith(NOT_LOADED) else ""
+    return f"{about} - {message.text}" if about else message.text
 
 
 def _page_error(error: Error) -> TrialFailed:

@@ -160,14 +160,14 @@ class SeleniumBrowser:
         except DRIVER_FAILURES as error:
             raise _page_error(error) from error
 
-    def console_errors(self) -> tuple[str, ...]:
+    def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
         try:
             entries = self._remote.execute(RemoteCommand.GET_LOG, {"type": "browser"})["value"]
         except DRIVER_FAILURES as error:
             raise _page_error(error) from error
         errors = [entry["message"] for entry in entries if entry["level"] == "SEVERE"]
         self.console_error_count = len(errors)
-        return tuple(one_line(text) for text in errors[:CONSOLE_LIMIT])
+        return tuple(one_line(text) for text in errors[:limit])
 
     def prepare(self, launch: Launch) -> None:
         """Look like the device of the launch, and watch from outside the page; TestbedFailed when that cannot be."""

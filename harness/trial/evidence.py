@@ -26,7 +26,8 @@ BROWSER = "the browser"  # in `Evidence.lateness`; its processes come and go
 class Evidence:
     """All that one trial left behind; None for what it did not get to.
 
-    `first_visit` is what the browser did before, when it filled its cache.
+    `first_visit` is what the browser did before, when it filled its cache. `at_rest` is whether the page came to rest
+    after the pictures of its screenfuls.
     `delay_down_ms` is that of the link. `since_1970_us` makes a time of CLOCK_MONOTONIC in us one since 1970. `runs` is
     when the main threads of the page's processes ran.
     """
@@ -54,6 +55,7 @@ class Evidence:
     console_errors: tuple[str, ...] | None = None
     console_error_count: int | None = None
     at_full_speed: int | None = None
+    at_rest: bool | None = None
     vitals: Vitals | None = None
     traced: bool = False
     main_thread: MainThread | None = None

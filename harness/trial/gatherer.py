@@ -53,6 +53,7 @@ class Gatherer:
         self.console_errors: tuple[str, ...] | None = None
         self.console_error_count: int | None = None
         self.at_full_speed: int | None = None
+        self.at_rest: bool | None = None
         self.vitals: Vitals | None = None
         self.traced = False
         self.main_thread: MainThread | None = None
@@ -105,7 +106,7 @@ class Gatherer:
             h2_stream_window_bytes=replay.h2_stream_window_bytes,
             navigate_ms=self.navigate_ms,
             timeline=self.timeline,
-            browser_log=self.browser_log.until(end.browser_ms)
+            browser_log=self.browser_log.until(end.in_log(self.browser_log))
             if self.browser_log and end
             else self.browser_log,
             served=_until(self.served, end),
@@ -119,6 +120,7 @@ class Gatherer:
             console_errors=self.console_errors,
             console_error_count=self.console_error_count,
             at_full_speed=self.at_full_speed,
+            at_rest=self.at_rest,
             vitals=self.vitals,
             traced=self.traced,
             main_thread=self.main_thread,

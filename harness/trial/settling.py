@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from harness.browser.browserlog import BrowserLog
 from harness.browser.driver import Browser
 from harness.link.emulated import RunningLink
 from harness.model.direction import Way
@@ -17,7 +18,7 @@ LOOK_EVERY_S = 0.1
 
 @dataclass(frozen=True)
 class Instant:
-    """A moment on two clocks: that of the browser's log (CLOCK_MONOTONIC) and that of the server's (since 1970)."""
+    """A moment on two clocks: that of Chromium's log (CLOCK_MONOTONIC) and that of the others (since 1970)."""
 
     browser_ms: float
     server_us: float
@@ -26,12 +27,17 @@ class Instant:
     def now(cls) -> Instant:
         return cls(time.monotonic() * 1e3, time.time() * 1e6)
 
+    def in_log(self, log: BrowserLog) -> float:
+        """The moment in ms by the clock of a browser's log; one without an epoch counts from 1970 itself."""
+        return self.browser_ms if log.epoch_ms else self.server_us / 1e3
 
-def settles(browser: Browser, link: RunningLink, rtt_ms: float) -> bool:
+
+def settles(browser: Browser, link: RunningLink, rtt_ms: float, *, tells_of_tasks: bool = True) -> bool:
     """Whether the page comes to rest within the limit; returns as soon as it has. Raises TrialFailed like the browser.
 
     At rest it is when no packet has crossed the link for 2 s (or for two round trips where that is longer, 5 s at most)
-    and no long task, of over 50 ms, has ended for as long. A request that takes its server longer is not seen.
+    and no long task, of over 50 ms, has ended for as long, where the engine tells of tasks. A request that takes its
+    server longer is not seen.
     """
     quiet_s = min(max(QUIET_S, 2 * rtt_ms / 1e3), LONGEST_QUIET_S)
     begun = since = time.monotonic()
@@ -41,7 +47,7 @@ def settles(browser: Browser, link: RunningLink, rtt_ms: float) -> bool:
         if travelled != before:
             since = now
         elif now - since >= quiet_s:
-            idle_s = browser.since_a_long_task_ms() / 1e3
+            idle_s = browser.since_a_long_task_ms() / 1e3 if tells_of_tasks else quiet_s
             if idle_s >= quiet_s:
                 return True
             since = now - idle_s

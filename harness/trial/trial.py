@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.browser import tracing
-from harness.browser.driver import Browser
+from harness.browser.driver import CONSOLE_LIMIT, CONSOLE_MOST, Browser
 from harness.browser.screens import take_screens
 from harness.errors import TestbedFailed
 from harness.model.condition import FULL_SPEED
@@ -178,7 +178,7 @@ class _Attempt:
             trace = self._start_trace(browser, watch)
             try:
                 self._navigate(browser, fresh, client, watch)
-                self._ask(browser, fresh, screens, watch)
+                self._ask(browser, fresh, client, screens, watch)
             except TrialFailed:
                 self.seen.failed = True
                 if trace:  # the browser may be gone; it is the failure that is told, in any case
@@ -209,7 +209,9 @@ class _Attempt:
             finally:
                 self.seen.lateness, self.seen.runs = programs.lateness(), programs.runs()
 
-    def _ask(self, browser: Browser, fresh: FreshBrowser, screens: Path | None, watch: Watchdog) -> None:
+    def _ask(
+        self, browser: Browser, fresh: FreshBrowser, client: Client, screens: Path | None, watch: Watchdog
+    ) -> None:
         """What the loaded page is asked for."""
         seen, options = self.seen, self.options
         with watch.limit(options.answer_s, "answer of the page after its load event"):
@@ -220,9 +222,9 @@ class _Attempt:
             with watch.limit(options.answer_s, "workers and frames of the page"):
                 seen.at_full_speed = browser.at_full_speed()
         if options.linger_s:
-            self._linger(browser, screens, watch)
+            self._linger(browser, client, screens, watch)
         with watch.limit(options.answer_s, "console of the page"):
-            seen.console_errors = browser.console_errors()
+            seen.console_errors = browser.console_errors(CONSOLE_MOST if screens else CONSOLE_LIMIT)
             seen.console_error_count = browser.console_error_count
         if "glyphs" in options.keep:
             with watch.limit(options.answer_s, "text of the page"):
@@ -272,21 +274,30 @@ class _Attempt:
             browser.end_trace(self._trace)
 
     def _vitals(self, browser: Browser, client: Client) -> Vitals:
-        rest = settles(browser, client.link, self.planned.condition.link.rtt_ms)
+        rest = self._settles(browser, client)
         times = self.seen.timeline or {}
         return vitals(browser.entries(), times.get("time_origin_ms"), settled=rest)
+
+    def _settles(self, browser: Browser, client: Client) -> bool:
+        rtt_ms = self.planned.condition.link.rtt_ms
+        return settles(browser, client.link, rtt_ms, tells_of_tasks=self._observable)
 
     @property
     def _observable(self) -> bool:
         """Whether the engine tells of paints and tasks at all."""
         return self.planned.condition.engine.traits.tells_of_paints
 
-    def _linger(self, browser: Browser, screens: Path | None, watch: Watchdog) -> None:
+    def _linger(self, browser: Browser, client: Client, screens: Path | None, watch: Watchdog) -> None:
+        """Let the page go on; one of which pictures are wanted goes on until it has come to rest again after them."""
         with watch.limit(self.options.linger_s + self.options.answer_s, "answer of the page that goes on"):
             browser.linger(self.options.linger_s)
-        if screens is not None:
-            with watch.limit(SCREENS_S, "pictures of the page's screenfuls"):
-                take_screens(browser, screens, self.options.linger_s)
+        if screens is None:
+            return
+        with watch.limit(SCREENS_S, "pictures of the page's screenfuls"):
+            take_screens(browser, screens, self.options.linger_s)
+        with watch.limit(LIMIT_S + self.options.answer_s, "rest of the page"):
+            self.seen.at_rest = self._settles(browser, client)
+        self.seen.end()
 
     def _collect(self, fresh: FreshBrowser, client: Client) -> None:
         """What is read after the browser has gone, also of a load that failed."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.browser.screens import Screenful
 from harness.records import Record
+from harness.verify.behaviour import AS_THE_ORIGINAL, Behaviour, Differences, differences
 from harness.verify.similarity import similarity as similarity_of
-from sites.asked import normalised
+from harness.verify.terms import AS_RECORDED, Terms
 
 # Measured on the pages named in docs/results.md, which says what whole and broken variants have.
 LEAST_SIMILARITY = 0.95
@@ -99,11 +100,11 @@ def _grouped(what: str, urls: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Look:
-    """One load: its record, the screenfuls of the page (PNG), and the errors in its console."""
+    """One load: its record, the screenfuls of the page (PNG), and what the page did."""
 
     record: Record
     screens: Mapping[Screenful, bytes]
-    console: tuple[str, ...]
+    behaviour: Behaviour
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,8 @@ class Likeness:
     """A variant held against its original on one device.
 
     `similarity` is that of the least alike screenful (`screenful` of so many `screens`; None: there is no comparison).
-    `unsteady` are those that differ, but also from one load of the original to the next: they tell nothing. `missing`
-    was asked for and is not archived, unlike anything the original asked for; `console` are errors that the original
-    does not write; `reason` why the load failed.
+    `unsteady` are those that differ, but also from one load of the original to the next: they tell nothing. `reason` is
+    why the load failed.
     """
 
     variant: str
@@ -122,14 +122,13 @@ class Likeness:
     screenful: Screenful | None = None
     screens: int = 0
     unsteady: tuple[Screenful, ...] = ()
-    missing: tuple[str, ...] = ()
-    console: tuple[str, ...] = ()
+    differences: Differences = AS_THE_ORIGINAL
     reason: str | None = None
 
     @property
     def ok(self) -> bool:
         alike = self.similarity is not None and self.similarity >= LEAST_SIMILARITY
-        return alike and not self.console and not self.missing
+        return alike and not self.differences
 
     def __str__(self) -> str:
         return f"{self.variant}, {self.device}: {'like the original' if self.ok else 'DIFFERS'}, {self.described}"
@@ -146,18 +145,18 @@ class Likeness:
         if self.unsteady:
             numbers = ", ".join(map(str, self.unsteady))
             seen.append(f"screenful {numbers} not compared: the original changes there by itself")
-        if self.console:
-            seen.append(f"new console errors: {' | '.join(self.console)}")
-        if self.missing:
-            seen.append(f"asks for what is not archived: {', '.join(self.missing)}")
+        if self.differences:
+            seen.append(str(self.differences))
         return "; ".join(seen)
 
 
-def likeness(variant: str, originals: Sequence[Look], looks: Sequence[Look]) -> Likeness:
-    """Loads of the original and of the variant; a page may look otherwise each time.
+def likeness(
+    variant: str, originals: Sequence[Look], looks: Sequence[Look], terms: Terms = AS_RECORDED
+) -> Likeness:
+    """Loads of the original and of a variant with these terms; a page may look otherwise each time.
 
-    Each screenful counts by its most alike pair; errors and misses count that every load of the variant has and no
-    load of the original.
+    Each screenful counts by its most alike pair; of what the page does counts what every load of the variant has and
+    no load of the original, and the reverse.
     """
     device = looks[0].record.planned.condition.device.name
     whole = [each for each in looks if each.screens and each.record.reason is None]
@@ -178,8 +177,9 @@ def likeness(variant: str, originals: Sequence[Look], looks: Sequence[Look]) -> 
         screenful=screenful,
         screens=max(number for each in whole for number, _ in each.screens),
         unsteady=tuple(sorted(alike.keys() - steady.keys())),
-        missing=_new(known, whole, lambda look: look.record.observation.missed, _path),
-        console=_new(known, whole, lambda look: look.console, _bare),
+        differences=differences(
+            [each.behaviour for each in known], [each.behaviour for each in whole], terms
+        ),
     )
 
 
@@ -194,27 +194,6 @@ def _alike(pairs: Iterable[tuple[Look, Look]]) -> dict[Screenful, float]:
     return best
 
 
-def _new(
-    originals: Sequence[Look],
-    looks: Sequence[Look],
-    texts: Callable[[Look], Iterable[str]],
-    essence: Callable[[str], str],
-) -> tuple[str, ...]:
-    """What all looks have and no original has, by their essence."""
-    known = {essence(text) for each in originals for text in texts(each)}
-    always = set.intersection(*({essence(text) for text in texts(each)} for each in looks))
-    return tuple(
-        dict.fromkeys(
-            text for text in texts(looks[0]) if essence(text) in always and essence(text) not in known
-        )
-    )
-
-
 def _bare(message: str) -> str:
     """A message without URLs and numbers: lines and file names are others once files are joined."""
     return _VARYING.sub("", message)
-
-
-def _path(url: str) -> str:
-    """A variant joins scripts, which then draw other random numbers for the queries of their beacons."""
-    return normalised(url).partition("?")[0]

@@ -26,10 +26,13 @@ from harness.testbed.calibrate import check_link
 from harness.trial.bench import Bench, bench
 from harness.trial.evidence import Evidence
 from harness.trial.trial import TrialOptions, run_observed
+from harness.verify.behaviour import Behaviour
 from harness.verify.likeness import Likeness, Look, likeness
+from harness.verify.terms import AS_RECORDED, Terms
 from sites.archive import Archive
 from sites.optimise.derive import Derived, derive
 from sites.optimise.findings import Breakage
+from sites.optimise.page import Page
 
 LINK = Link.of(20, 20)
 OPTIONS = TrialOptions(timeout_s=60.0, keep=("screens",), linger_s=1.0)
@@ -166,7 +169,7 @@ class _Comparison:
         self._where = where
         self._keep = keep
         self._originals: dict[str, list[Look]] = {}
-        self._served = {AS_ARCHIVED}
+        self._terms = {AS_ARCHIVED: AS_RECORDED}
 
     @property
     def engine(self) -> Engine:
@@ -179,26 +182,32 @@ class _Comparison:
 
     def of(self, variant: Variant, device: Device) -> Likeness:
         """The variant against the original on a device, by as many loads as it takes."""
-        if variant not in self._served:
-            self._bench.testbed.serve(
-                self.derived(variant).archive,
-                [self._where.protocol],
-                Replay.usual(self.engine),
-                self.engine.traits.server,
-                self._where.engine,
-            )
-            self._served.add(variant)
+        if variant not in self._terms:
+            self._serve(variant)
         originals = self._originals.setdefault(device.name, [])
         if not originals:
             originals.append(self._look(AS_ARCHIVED, device))
         looks = [self._look(variant, device)]
-        found = likeness(variant.name, originals, looks)
+        terms = self._terms[variant]
+        found = likeness(variant.name, originals, looks, terms)
         while not found.ok and len(looks) < LOADS:
             if len(originals) < LOADS:
                 originals.append(self._look(AS_ARCHIVED, device))
             looks.append(self._look(variant, device))
-            found = likeness(variant.name, originals, looks)
+            found = likeness(variant.name, originals, looks, terms)
         return found
+
+    def _serve(self, variant: Variant) -> None:
+        derived = self.derived(variant)
+        self._bench.testbed.serve(
+            derived.archive,
+            [self._where.protocol],
+            Replay.usual(self.engine),
+            self.engine.traits.server,
+            self._where.engine,
+        )
+        kinds = {entry.url: entry.mime for entry in self._archive.entries}
+        self._terms[variant] = Terms.of(derived.report, kinds, lambda: Page.of(derived.archive))
 
     def derived(self, variant: Variant) -> Derived:
         """The variant as the engine gets it."""
@@ -223,16 +232,16 @@ class _Comparison:
             kept.mkdir(parents=True)
             for path in screens.values():
                 shutil.copy(path, kept)
-        console = evidence.console_errors if evidence else None
-        return Look(record, {each: path.read_bytes() for each, path in screens.items()}, console or ())
+        shown = {each: path.read_bytes() for each, path in screens.items()}
+        return Look(record, shown, Behaviour.of(evidence, self._terms[variant]))
 
-    def _load(self, condition: Condition) -> tuple[Record, Evidence | None, dict[Screenful, Path]]:
+    def _load(self, condition: Condition) -> tuple[Record, Evidence, dict[Screenful, Path]]:
         """One load and its screenshots; TestbedFailed when it is not the page's fault, several times in a row."""
         planned = PlannedTrial("00001", 1, 1, condition)
         files = WORKSPACE / "look"
         for _ in range(LOADS):
             shutil.rmtree(files, ignore_errors=True)
             record, evidence = run_observed(self._bench.testbed, self._bench.drivers, planned, OPTIONS, files)
-            if record.outcome is not Outcome.TESTBED_FAILED:
+            if evidence is not None and record.outcome is not Outcome.TESTBED_FAILED:
                 return record, evidence, taken(files / "screens")
         raise TestbedFailed(f"the testbed failed {LOADS} times in a row, last: {record.reason}")

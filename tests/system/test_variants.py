@@ -23,6 +23,7 @@ from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_observed
+from harness.verify.likeness import Likeness
 from harness.verify.mending import Where, check_variants
 from sites.archive import Archive, Response, write_archive
 from sites.optimise import findings
@@ -262,3 +263,66 @@ def test_the_historical_engine_runs_minified_scripts_and_is_watched_like_the_oth
     ]
     derived = derive(archive, parse_variant("minify"), Engine.QTWEBKIT)
     assert derived.report.after.size.bytes < derived.report.before.size.bytes
+
+
+LIVELY = """<h1>A page</h1><div style="height: 4000px"></div><img id=low loading=lazy alt=""><script>
+low.src = "low-in-the-page.png";
+fetch("recorded.json");
+import("./module.js").then(() => { new Image().src = "imported.png"; });
+setTimeout(() => { document.title = "a new title"; }, 2000);
+setTimeout(() => { document.title = "another title"; }, 20);
+Promise.resolve("nothing").then(String);
+navigator.serviceWorker.register("worker.js");
+addEventListener("pagehide", () => navigator.sendBeacon("bye", "x".repeat(9)));
+console.error("an error of its own");
+</script>"""
+# What becomes of the script of that page; and what is seen of it, as which kind of difference.
+WRONG = {
+    'low.src = "low-in-the-page.png"': (";", "lost", "low-in-the-page.png"),
+    '"recorded.json"': ('"other.json"', "failing", "other.json (404)"),
+    '"./module.js"': ('"./mod.js"', "lost", "imported.png"),
+    'document.title = "a new title"': ('throw Error("late")', "errors", "uncaught late"),
+    'document.title = "another title"': ("so()", "errors", "uncaught so is not defined"),
+    "then(String)": ("then(() => nil)", "errors", "uncaught nil is not defined"),
+    'console.error("an error of its own")': ('fetch("unasked.txt")', "gone", "an error of its own"),
+    '"worker.js"': ('"w.js"', "lost", "worker.js"),
+}
+
+
+def test_what_scripts_ask_for_and_throw_is_compared_until_the_page_rests(tmp_path: Path) -> None:
+    files = {
+        "low-in-the-page.png": ("image/png", picture()),
+        "imported.png": ("image/png", picture()),
+        "recorded.json": ("application/json", b"{}"),
+        "module.js": ("text/javascript", b"export default 1"),
+        "worker.js": ("text/javascript", b"addEventListener('fetch', () => {})"),
+        "unasked.txt": ("text/plain", b"unasked"),
+    }
+    responses = [
+        Response(URL + path, 200, (("Content-Type", mime),), body) for path, (mime, body) in files.items()
+    ]
+    archive = write_archive(tmp_path, "lively", About(URL, "test", "", ()), [html(URL, LIVELY), *responses])
+
+    def wrong(script: str, **_: object) -> str:
+        for right, (made, *_seen) in WRONG.items():
+            script = script.replace(right, made)
+        return script
+
+    def check() -> list[Likeness]:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("harness.verify.mending.LOADS", 1)
+            patched.setattr("sites.optimise.script.shortened", lambda *_: "")
+            patched.setattr("rjsmin.jsmin", wrong)
+            variants = [parse_variant("extend_cache"), parse_variant("rewrite_javascript")]
+            findings = check_variants(archive, variants, DESKTOP_ONLY, mend=False)
+            return [likeness for finding in findings for likeness in finding.asked]
+
+    whole, broken = inside(check)
+    assert whole.ok, whole
+    overlooked = [
+        seen
+        for _, kind, seen in WRONG.values()
+        if not any(seen in text for text in getattr(broken.differences, kind))
+    ]
+    assert overlooked == [], broken
+    assert [url for url in broken.differences.new if url.endswith("unasked.txt")], broken

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.browser.driver import HOLD_TIMERS_SCRIPT, RUN_TIMERS_SCRIPT, one_line
+from harness.browser.driver import CONSOLE_LIMIT, HOLD_TIMERS_SCRIPT, RUN_TIMERS_SCRIPT, one_line
 from harness.browser.qtwebkit.timeline import timeline
 from harness.outcome import Outcome, TrialFailed
 from harness.system.process import Conversation
@@ -72,11 +72,11 @@ class QtWebKitBrowser:
     def linger(self, seconds: float) -> None:
         self._asked_after_load({"linger_s": seconds}, f"after {seconds:g} s of waiting", seconds)
 
-    def console_errors(self) -> tuple[str, ...]:
-        """The first ones; `console_error_count` then has the number of all."""
+    def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
+        """The first ones, `CONSOLE_LIMIT` at most; `console_error_count` then has the number of all."""
         found = self._asked_after_load({"console": True}, "about its console")
         self.console_error_count = int(found["count"])
-        return tuple(one_line(text) for text in found["errors"])
+        return tuple(one_line(text) for text in found["errors"][:limit])
 
     def scroll(self, screenful: int) -> bool:
         return bool(self._asked_after_load({"scroll": screenful}, f"for screenful {screenful}")["more"])

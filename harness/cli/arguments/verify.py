@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--variant",
         action="append",
         metavar="V",
-        help="instead hold this variant against the original (may be repeated): all screenfuls of the page, console "
-        "errors and what is asked for; a filter that breaks the page is noted with the archive, and a study that does "
+        help="instead hold this variant against the original (may be repeated): all screenfuls, what the page asks "
+        "for, errors and exceptions; a filter that breaks the page is noted with the archive, and a study that does "
         "not leave it out is refused",
     )
     add_set_option(parser)

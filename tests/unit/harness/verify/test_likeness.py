@@ -18,6 +18,7 @@ from harness.model.variant import parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.plan import PlannedTrial
+from harness.verify.behaviour import AskedFor, Behaviour
 from harness.verify.likeness import Look, engine_fit, likeness
 
 CONDITION = Condition(
@@ -44,33 +45,29 @@ def look(
     *screens: bytes,
     later: tuple[bytes, ...] = (),
     console: tuple[str, ...] = (),
-    missed: tuple[str, ...] = (),
+    asked: tuple[str, ...] = (),
     reason: str | None = None,
 ) -> Look:
     outcome = Outcome.PAGE_TIMEOUT if reason else Outcome.OK
-    record = Record(PlannedTrial("1", 1, 1, CONDITION), outcome, reason, "", Observation(missed=missed), None)
+    record = Record(PlannedTrial("1", 1, 1, CONDITION), outcome, reason, "", Observation(), None)
     shown = {Screenful(number): each for number, each in enumerate(screens, 1)}
     shown |= {Screenful(number, later=True): each for number, each in enumerate(later, 1)}
-    return Look(record, shown, console)
+    return Look(record, shown, Behaviour({url: AskedFor(f"https://{url}") for url in asked}, console))
 
 
 TOP, BOTTOM = screen("white", 60), screen("white", 200)
-ORIGINAL = look(
-    TOP, BOTTOM, console=("x at https://a.example/b.js:12",), missed=("https://a.example/beacon?1",)
-)
+ORIGINAL = look(TOP, BOTTOM)
 
 
 @pytest.mark.parametrize(
     ("made", "says"),
     [
         (look(TOP, BOTTOM), None),
-        (look(TOP, BOTTOM, console=("x at https://a.example/combined.js:9",)), None),
-        (look(TOP, BOTTOM, missed=("https://a.example/beacon?2",)), None),
         (look(TOP, screen("white")), "in screenful 2 of 2"),
         (look(TOP), "in screenful 2 of 1"),
         (look(TOP, BOTTOM, TOP), "in screenful 3 of 3"),
-        (look(TOP, BOTTOM, console=("y is not defined",)), "new console errors: y is not defined"),
-        (look(TOP, BOTTOM, missed=("https://a.example/b.css",)), "https://a.example/b.css"),
+        (look(TOP, BOTTOM, console=("y is not defined",)), "new errors: y is not defined"),
+        (look(TOP, BOTTOM, asked=("a.example/b.css",)), "https://a.example/b.css"),
         (look(reason="no load event within 60 s"), "page-timeout: no load event within 60 s"),
     ],
 )
@@ -88,7 +85,7 @@ def test_each_screenful_counts_by_its_most_alike_pair() -> None:
 
 
 def test_what_happens_now_and_then_is_not_the_variants_doing() -> None:
-    now = look(TOP, BOTTOM, console=("z failed",), missed=("https://a.example/z",))
+    now = look(TOP, BOTTOM, console=("z failed",), asked=("a.example/z",))
     assert not likeness("core", [ORIGINAL], [now, now]).ok
     assert likeness("core", [ORIGINAL], [now, look(TOP, BOTTOM)]).ok
     assert likeness("core", [ORIGINAL, now], [now]).ok

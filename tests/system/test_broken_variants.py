@@ -1,0 +1,268 @@
+"""Each filter without its guard breaks a page, and `verify --variant` sees it; with its guards it does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from harness.model.device import DEVICES
+from harness.model.protocol import Protocol
+from harness.model.variant import FILTERS, parse_variant
+from harness.verify.likeness import Likeness
+from harness.verify.mending import Where, check_variants
+from sites.archive import Archive, Response, write_archive
+from sites.warc import About
+from tests.system.conftest import inside
+
+pytestmark = pytest.mark.side_by_side
+
+URL = "https://traps.example/"
+WHERE = Where(Protocol.H2, (DEVICES["desktop"],))
+TYPES = {"css": "text/css", "js": "text/javascript", "png": "image/png", "jpg": "image/jpeg"}
+FILTERS_AT = "sites.optimise.filters"
+
+
+def nothing(*_: object) -> None:
+    return None
+
+
+def yes(*_: object) -> bool:
+    return True
+
+
+def no(*_: object) -> bool:
+    return False
+
+
+def image(kind: str, size: tuple[int, int], **options: object) -> bytes:
+    """A picture that is another one when it is turned or mirrored."""
+    file = BytesIO()
+    picture = Image.radial_gradient("L").resize(size).convert("RGB")
+    picture.paste("black", (0, 0, size[0], size[1] // 3))
+    picture.save(file, kind, **options)
+    return file.getvalue()
+
+
+def animated() -> bytes:
+    """An APNG whose one frame is not the picture that a reader without animation sees."""
+    file = BytesIO()
+    frame = Image.new("RGB", (160, 160), "black")
+    other = Image.new("RGB", (160, 160), "white")
+    other.paste("red", (40, 40, 120, 120))
+    other.save(file, "PNG", save_all=True, default_image=True, append_images=[frame], compress_level=0)
+    return file.getvalue()
+
+
+def turned() -> bytes:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return image("JPEG", (240, 120), quality=98, exif=exif.tobytes())
+
+
+def cut_short() -> bytes:
+    file = BytesIO()
+    Image.effect_noise((220, 220), 90).convert("RGB").save(file, "JPEG", quality=95)
+    return file.getvalue()[: len(file.getvalue()) // 3]
+
+
+@dataclass(frozen=True)
+class Trap:
+    """What of a page a filter breaks without its guard: `guards` are taken out by these replacements, by dotted name.
+
+    A filter of which there is no guard yet breaks it as it is.
+    """
+
+    guards: Mapping[str, object]
+    head: str = ""
+    body: str = ""
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+
+
+def ask(name: str) -> str:
+    """A script that shows how far it came."""
+    return f"new Image().src = 'm/' + {name} + '.png';"
+
+
+TURNED = "sites.optimise.picture._upright"
+TRAPS: Mapping[str, Trap] = {
+    "inline_import_to_link": Trap(
+        {f"{FILTERS_AT}.css.is_style_element": yes},
+        head='<style type="text/x-sheet">@import "never.css";</style>',
+        files={"never.css": "h1 { background: url(m/never.png) }"},
+    ),
+    "flatten_css_imports": Trap(
+        {"sites.optimise.stylesheet.is_well_formed": yes},
+        head="<link rel=stylesheet href=flat.css>",
+        body="<div id=flat>flat</div>",
+        files={
+            "flat.css": "@import 'open.css'; #flat { background: url(m/flat.png) }",
+            "open.css": "#x { color: red",
+        },
+    ),
+    "move_css_to_head": Trap(
+        {f"{FILTERS_AT}.css.is_style_element": yes},
+        body='<div><style type="text/x-template">m</style></div>'
+        "<script>document.querySelector('div style').textContent.trim()</script>",
+    ),
+    "rewrite_css": Trap(
+        {"sites.optimise.minifier.shortened": lambda *_: ""},
+        head="<link rel=stylesheet href=gap.css>",
+        body=f"<script>{ask('getComputedStyle(document.body).getPropertyValue(`--gap`).length')}</script>",
+        files={"gap.css": "body { --gap:a    b; color: #333 }"},
+    ),
+    "rewrite_javascript": Trap(
+        {"sites.optimise.script.shortened": lambda *_: ""},
+        body=f"<script>{ask('(`${1 ? `template  text` : ``}`).length')}</script>",
+    ),
+    "combine_css": Trap(
+        {f"{FILTERS_AT}.combine._adjacent": yes},
+        head="<link rel=stylesheet href=near.css><style>#near { background: url(m/between.png) }</style>"
+        "<link rel=stylesheet href=far.css>",
+        body="<div id=near>near</div>",
+        files={"near.css": "#near { color: blue }", "far.css": "#near { background: url(m/far.png) }"},
+    ),
+    "combine_javascript": Trap(
+        {"sites.optimise.script.is_strict": no},
+        body="<script src=strict.js></script><script src=sloppy.js></script>",
+        files={"strict.js": "'use strict'; var one = 1;", "sloppy.js": f"undeclared = 2; {ask('`sloppy`')}"},
+    ),
+    "resize_images": Trap(
+        {f"{FILTERS_AT}.images._everything": lambda _: ()},
+        head="<style>#both { width: 320px; height: 200px; background: url(m/both.png) }</style>",
+        body="<div id=both></div><img src=m/both.png width=20 height=20>",
+        files={"m/both.png": image("PNG", (160, 100))},
+    ),
+    "strip_image_meta_data": Trap({TURNED: lambda each: each}),
+    "convert_jpeg_to_progressive": Trap(
+        {"sites.optimise.picture._loaded": nothing},
+        body="<img src=m/cut.jpg>",
+        files={"m/cut.jpg": cut_short()},
+    ),
+    "convert_jpeg_to_webp": Trap(
+        {TURNED: lambda each: each}, body="<img src=m/turned.jpg>", files={"m/turned.jpg": turned()}
+    ),
+    "convert_png_to_webp": Trap(
+        {"sites.optimise.picture.check": nothing},
+        body="<img src=m/animated.png>",
+        files={"m/animated.png": animated()},
+    ),
+    "convert_to_avif": Trap({TURNED: lambda each: each}),
+    "inline_css": Trap(
+        {f"{FILTERS_AT}.inline.is_named": no},
+        head='<link rel=stylesheet id="theme" href=theme.css>',
+        body="<script>new URL(document.getElementById('theme').href)</script>",
+        files={"theme.css": "h1 { color: green }"},
+    ),
+    "inline_javascript": Trap(
+        {"sites.optimise.script.why_not_movable": nothing},
+        body="<script src=js/here.js></script>",
+        files={"js/here.js": "new Image().src = new URL('../m/here.png', document.currentScript.src)"},
+    ),
+    "inline_images": Trap(
+        {},
+        body="<img src=m/logo.png>"
+        f"<script>document.querySelector('img[src$=\"logo.png\"]').id = 'logo'; {ask('`logo-2`')}</script>",
+    ),
+    "defer_javascript": Trap(
+        {f"{FILTERS_AT}.javascript._why_not": nothing},
+        body="<script>document.write('<img src=m/written.png>')</script>",
+    ),
+    "lazyload_images": Trap(
+        {f"{FILTERS_AT}.hints._may_wait": yes},
+        body=f'<img hidden loading=eager src=m/hidden.png onload="{ask("`loaded`")}">',
+    ),
+    "shard": Trap(
+        {},
+        body="<canvas hidden></canvas><img id=drawn src=m/drawn.png><script>onload = () => {"
+        "const canvas = document.querySelector('canvas').getContext('2d');"
+        f"canvas.drawImage(drawn, 0, 0); canvas.getImageData(0, 0, 1, 1); {ask('`read`')} }}</script>",
+    ),
+    "hint_preload_subresources": Trap(
+        {f"{FILTERS_AT}.hints.is_classic": yes},
+        body="<script nomodule src=old.js></script>",
+        files={"old.js": "old()"},
+    ),
+    "remove_comments": Trap(
+        {f"{FILTERS_AT}.html._MARKS": re.compile("(?!)")},
+        body="<div id=marked><!-- ko --></div>"
+        f"<script>{ask('document.getElementById(`marked`).firstChild.data.trim()')}</script>",
+    ),
+    "collapse_whitespace": Trap(
+        {f"{FILTERS_AT}.html._PREFORMATTED": frozenset()},
+        body="<pre id=pre>one\n\n    two</pre>"
+        f"<script>{ask('document.getElementById(`pre`).textContent.length')}</script>",
+    ),
+    "elide_attributes": Trap(
+        {f"{FILTERS_AT}.html._selectors": lambda _: ""},
+        head="<style>input[type=text] { background: url(m/field.png) }</style>",
+        body="<input type=text>",
+    ),
+    "remove_quotes": Trap(
+        {f"{FILTERS_AT}.html._BARE_VALUE": re.compile(r"[^\"'`=<>]+")},
+        head="<style>.two.words { background: url(m/words.png) }</style>",
+        body='<p class="two words">quoted</p>',
+    ),
+}
+HARMLESS: Mapping[str, str] = {
+    "recompress_jpeg": "any picture that can be decoded looks the same at quality 85",
+    "recompress_png": "every pixel stays, of whatever file",
+    "extend_cache": "a cold load never asks its cache; each URL has one answer in an archive",
+}
+PICTURES = (
+    *("flat", "between", "far", "sloppy", "here", "logo", "logo-2", "written", "hidden", "loaded", "never"),
+    *("drawn", "read", "ko", "field", "words", "6", "14", "12"),
+)
+
+
+def trapped_page(root: Path) -> Archive:
+    """A page with all the traps."""
+    head = "".join(trap.head for trap in TRAPS.values())
+    body = "".join(trap.body for trap in TRAPS.values())
+    head += "<style>* { float: left; margin: 2px }</style>"  # all of it on one screen
+    text = f"<!doctype html><html><head><title>t</title>{head}</head><body><h1>Traps</h1>{body}</body></html>"
+    small = image("PNG", (12, 12))
+    files: dict[str, str | bytes] = {f"m/{name}.png": small for name in PICTURES}
+    for trap in TRAPS.values():
+        files |= trap.files
+    responses = [Response(URL, 200, (("Content-Type", "text/html"),), text.encode())]
+    for path, content in files.items():
+        mime = TYPES[path.rpartition(".")[2]]
+        data = content.encode() if isinstance(content, str) else content
+        responses.append(Response(URL + path, 200, (("Content-Type", mime),), data))
+    return write_archive(root, "traps", About(URL, "test", "", ()), responses)
+
+
+def test_each_filter_can_break_a_page_or_is_said_not_to() -> None:
+    assert TRAPS.keys() | HARMLESS.keys() == FILTERS.keys()
+    assert not TRAPS.keys() & HARMLESS.keys()
+
+
+@pytest.mark.lengthy
+def test_a_filter_without_its_guard_is_seen_to_break_the_page(tmp_path: Path) -> None:
+    archive = trapped_page(tmp_path)
+    guarded = ",".join(name for name in FILTERS if name in HARMLESS or TRAPS[name].guards)
+
+    def check() -> dict[str, Likeness]:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(
+                "harness.verify.mending.LOADS", 1
+            )  # what is seen in the first load is what is tested
+            found: dict[str, Likeness] = {}
+            findings = check_variants(archive, variants, WHERE, mend=False)
+            for name in (guarded, *TRAPS):
+                with pytest.MonkeyPatch.context() as without:
+                    for guard, replacement in TRAPS[name].guards.items() if name in TRAPS else ():
+                        without.setattr(guard, replacement)
+                    (found[name],) = next(findings).asked
+            return found
+
+    variants = [parse_variant(name) for name in (guarded, *TRAPS)]
+    found = inside(check)
+    assert found.pop(guarded).ok
+    assert [name for name, likeness in found.items() if likeness.ok] == []

@@ -1,0 +1,180 @@
+"""What a load asked for, got and wrote to its console is held against other loads, without what chance puts there."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.browser.browserlog import ABORTED, BrowserLog, Exchange, Request
+from harness.verify.behaviour import Behaviour, Differences, differences
+from harness.verify.terms import AS_RECORDED, Terms
+from sites.servedrequest import Match
+from tests.unit.harness.trial.goodload import START, evidence, request, served
+
+NOT_LOADED = "{} - Failed to load resource: the server responded with a status of 404 ()"
+
+
+def load(
+    *asked: str | Request, errors: tuple[str, ...] = (), at_rest: bool = True, terms: Terms = AS_RECORDED
+) -> Behaviour:
+    """A load of the page, which asks for this; paths are answered, one that ends with `!` is not archived."""
+    requests = [request(START)]
+    for one in asked:
+        gone = isinstance(one, str) and one.endswith("!")
+        made = request(START + one.rstrip("!")) if isinstance(one, str) else one
+        requests.append(request(made.url, status=404) if gone else made)
+    seen = evidence(
+        browser_log=BrowserLog(tuple(requests), ()), served=(), console_errors=errors, at_rest=at_rest
+    )
+    return Behaviour.of(seen, terms)
+
+
+def of(original: Behaviour, made: Behaviour, terms: Terms = AS_RECORDED) -> Differences:
+    return differences([original], [made], terms)
+
+
+def test_what_is_no_longer_asked_for_and_what_is_new_differs() -> None:
+    found = of(load("a.js", "b.js"), load("a.js", "c.js", "d.js!"))
+    assert found == Differences(
+        lost=(f"{START}b.js",), new=(f"{START}c.js",), failing=(f"{START}d.js (404)",)
+    )
+    assert str(found) == (
+        f"asks for what gets no answer: {START}d.js (404); no longer asks for {START}b.js; "
+        f"asks for what the original does not: {START}c.js"
+    )
+    assert not of(load("a.js"), load("a.js"))
+
+
+def test_what_was_answered_and_is_no_more_differs() -> None:
+    assert of(load("a.js"), load("a.js!")).failing == (f"{START}a.js (404)",)
+    assert not of(load("a.js!"), load("a.js!"))
+    assert not of(load("a.js!"), load("a.js"))
+    refused = request(f"{START}a.js", net_error=-27, exchange=Exchange(error="net::ERR_BLOCKED_BY_RESPONSE"))
+    assert of(load("a.js"), load(refused)).failing == (f"{START}a.js (net::ERR_BLOCKED_BY_RESPONSE)",)
+    assert not of(load("a.js"), load(request(f"{START}a.js", net_error=ABORTED, status=None)))
+
+
+def test_an_answer_of_another_kind_is_none() -> None:
+    asked = request(f"{START}a.js?v=2", accepts="script", mime="text/html")
+    closest = (served(asked.url, match=Match.CLOSEST),)
+    log = BrowserLog((request(START), asked), ())
+    made = Behaviour.of(evidence(browser_log=log, served=closest), AS_RECORDED)
+    assert of(load("a.js?v=2"), made).failing == (f"{asked.url} (answered with text/html)",)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("hit?_=1700000000000", "hit?_=1700000009999"),
+        ("hit?rnd=8311&page=1", "hit?rnd=9277&page=1"),
+        ("hit/k3j9x0a1.gif!", "hit/0p2m4q8z.gif!"),
+    ],
+)
+def test_what_chance_puts_into_a_url_is_no_difference(one: str, other: str) -> None:
+    assert not of(load(one), load(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("api?page=1", "api?page=2"), ("a.json", "b.json"), ("hit?r=8311", "hit?r=9277!")]
+)
+def test_a_changed_request_is_a_difference(one: str, other: str) -> None:
+    found = of(load(one), load(other))
+    assert found.lost == (START + one,)
+    assert found.new or found.failing
+
+
+def test_what_the_original_does_in_some_loads_only_tells_nothing() -> None:
+    with_it, without = load("a.js", errors=("x failed",)), load()
+    assert of(with_it, without)
+    assert not differences([with_it, without], [without], AS_RECORDED)
+    assert not differences([without], [with_it, without], AS_RECORDED)
+    assert not differences([with_it, without], [with_it], AS_RECORDED)
+
+
+def test_a_page_that_goes_on_asking_is_compared_without_its_counting() -> None:
+    def polling(count: int, *others: str) -> Behaviour:
+        polls = [request(f"{START}poll?n={number}", started_ms=9000 + number) for number in range(count)]
+        errors = tuple(NOT_LOADED.format(each.url) for each in polls)
+        return load(*others, *polls, errors=errors, at_rest=False)
+
+    assert not of(polling(17, "1.png", "2.png"), polling(19, "1.png", "2.png"))
+    assert of(polling(17, "1.png", "2.png"), polling(19, "1.png")).lost == (f"{START}2.png",)
+    assert of(load("1.png", "poll?n=1"), load("1.png")).lost == (f"{START}poll?n=1",)
+
+
+TERMS = Terms(
+    joined=frozenset({"site.example/a.js", "site.example/b.js"}),
+    added=frozenset({"site.example/combined-1.js"}),
+    renamed={"shard1.site.example/p.png": "site.example/p.png"},
+    waiting=frozenset({"site.example/below.png"}),
+)
+
+
+def test_a_variant_is_compared_in_terms_of_its_original() -> None:
+    original = load("a.js", "b.js", "p.png", "below.png")
+    shard = request("https://shard1.site.example/p.png")
+    assert not of(original, load("combined-1.js", shard, terms=TERMS), TERMS)
+    assert of(original, load("combined-1.js", terms=TERMS), TERMS).lost == (f"{START}p.png",)
+    broken = of(original, load("combined-1.js!", shard, terms=TERMS), TERMS)
+    assert broken.failing == (f"{START}combined-1.js (404)",)
+
+
+def test_a_file_that_is_not_loaded_hides_no_other() -> None:
+    icon, blocked = NOT_LOADED.format(f"{START}favicon.ico"), NOT_LOADED.format(f"{START}font.woff2")
+    original = load("favicon.ico!", "font.woff2", errors=(icon,))
+    found = of(original, load("favicon.ico!", "font.woff2", errors=(icon, blocked)))
+    assert found == Differences(errors=(blocked,))
+
+
+def test_a_request_that_is_told_is_not_told_again_as_a_message() -> None:
+    found = of(load(), load("a.js!", errors=(NOT_LOADED.format(f"{START}a.js"),)))
+    assert found == Differences(failing=(f"{START}a.js (404)",))
+
+
+def test_messages_are_counted_one_by_one() -> None:
+    three = load(errors=("item 1 is gone", "item 2 is gone", "item 3 is gone"))
+    assert not of(three, load(errors=("item 7 is gone", "item 8 is gone", "item 9 is gone")))
+    four = load(errors=("item 1 is gone", "item 2 is gone", "item 3 is gone", "item 4 is gone"))
+    assert of(three, four).errors == ("item 4 is gone (4 in place of 3)",)
+    assert of(four, three).gone == ("item 4 is gone (3 in place of 4)",)
+    assert of(three, load()).gone == ("item 1 is gone",)
+
+
+def test_how_often_a_message_comes_counts_where_that_is_the_same_each_time() -> None:
+    many = [load(errors=("tick",) * count) for count in (4, 5, 6, 7)]
+    assert not differences(many[:2], many[2:], AS_RECORDED)
+    assert not differences(many[2:], many[:2], AS_RECORDED)
+    assert differences(many[:1], many[2:], AS_RECORDED)
+
+
+@pytest.mark.parametrize(
+    ("original", "made"),
+    [
+        (f"x at {START}a.js:12:7", f"x at {START}combined-1.js:900"),
+        (f"x at {START}a.js:12:7", f"x at {START}:3:7"),
+        (f"'{START}a.js' is old", f"'{START}combined-1.js' is old"),
+    ],
+)
+def test_another_place_in_a_script_is_no_other_message(original: str, made: str) -> None:
+    assert not of(load(errors=(original,)), load(errors=(made,), terms=TERMS), TERMS)
+
+
+def test_a_message_on_another_resource_is_another_message() -> None:
+    one, other = (f"Access to font at '{START}{name}' was blocked" for name in ("a.woff", "b.woff"))
+    found = of(load(errors=(one,)), load(errors=(other,)))
+    assert (found.errors, found.gone) == ((other,), (one,))
+
+
+def test_exceptions_are_told_by_their_message() -> None:
+    found = of(
+        load(errors=("uncaught TypeError: a is null",)), load(errors=("uncaught TypeError: b is null",))
+    )
+    assert str(found) == (
+        "new errors: uncaught TypeError: b is null; no longer writes the error uncaught TypeError: a is null"
+    )
+
+
+def test_what_is_printed_is_short_and_does_nothing_to_a_terminal() -> None:
+    found = of(load(), load(*(f"{number}.js!" for number in range(9)), errors=("\x1b[31m" + "x" * 999,)))
+    assert "2.js (404) and 6 more" in str(found)
+    assert "\x1b" not in str(found)
+    assert len(str(found)) < 1000
