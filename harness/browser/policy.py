@@ -120,6 +120,11 @@ FIRST_PREFERENCES: dict[str, Any] = {
     "profile": {"password_manager_enabled": False},
 }
 
+# What holds for all profiles. Chromium takes part in no scheme of authentication (the enterprise policy AuthSchemes): on a
+# 401 it then asks nobody for a password, which would keep the load event back until somebody answers. The page gets the
+# response with all its headers, as when a visitor cancels.
+LOCAL_STATE: dict[str, Any] = {"auth": {"schemes": ""}}
+
 
 def preferences(page_hosts: Iterable[str]) -> dict[str, Any]:
     """The first preferences, with the page's names taken off the browser's HSTS preload list.

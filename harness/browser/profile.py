@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.browser.policy import Launch, preferences
+from harness.browser.policy import LOCAL_STATE, Launch, preferences
 from harness.model.device import DESKTOP, Device
 
 # What a profile keeps of pages. All else goes: what it has learned of servers (Network Persistent State: HTTP/2,
@@ -67,6 +67,7 @@ class ChromiumHome:
         """Fill it; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""
         (self.profile / "Default").mkdir(parents=True)
         (self.profile / "Default" / "Preferences").write_text(json.dumps(preferences(self.page_hosts or ())))
+        (self.profile / "Local State").write_text(json.dumps(LOCAL_STATE))
         if trust is not None:
             shutil.copytree(trust, self.folder / ".pki" / "nssdb")
 
