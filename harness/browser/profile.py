@@ -39,9 +39,11 @@ class ChromiumHome:
     quic: bool = False
     relayed: bool = False
     local: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: str | None = None
     stream_window_bytes: int | None = None
     log_bodies: bool = False
     cpu_slowdown: int = 1
+    taken_key: str | None = None
 
     @property
     def profile(self) -> Path:
@@ -95,8 +97,10 @@ class ChromiumHome:
             quic=self.quic,
             relayed=self.relayed,
             local=self.local,
+            elsewhere=self.elsewhere,
             stream_window_bytes=self.stream_window_bytes,
             cpu_slowdown=self.cpu_slowdown,
+            taken_key=self.taken_key,
         )
 
     def remove(self) -> None:

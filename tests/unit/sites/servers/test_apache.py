@@ -51,13 +51,14 @@ def test_each_protocol_has_an_address_of_its_own() -> None:
     plain = [host for host in hosts if "SSLEngine On" not in host]
     secure = [host for host in hosts if "SSLEngine On" in host]
     assert len(plain) == sum(protocol.scheme == "http" for protocol in PROTOCOLS)
-    assert len(secure) == 2 * sum(protocol.scheme == "https" for protocol in PROTOCOLS)
+    assert len(secure) == 3 * sum(protocol.scheme == "https" for protocol in PROTOCOLS)
 
 
 def test_protocol_and_keep_alive_are_those_of_the_service() -> None:
     (close,) = virtual_hosts(conf(Protocol.HTTP1_CLOSE))
     assert {"KeepAlive Off", "Protocols http/1.1"} <= set(close)
-    first, second = virtual_hosts(conf(Protocol.H2))
+    others, first, second = virtual_hosts(conf(Protocol.H2))
+    assert 'SSLCertificateKeyFile "/x/unknown.key"' in others
     assert {"KeepAlive On", "Protocols h2", "ServerName site.example"} <= set(first)
     assert 'SSLCertificateFile "/x/cdn.example.pem"' in second
     assert first[0] == "10.0.0.1:443 10.0.0.1:8443>"
