@@ -21,7 +21,7 @@ from harness.system.program import run
 from sites.certificates import SUBSTITUTE_NAME
 from sites.materialise import Site
 from sites.servers.caddylog import BODY_BYTES, parse_line
-from sites.servers.caddyroutes import body_name, routes, template, template_name
+from sites.servers.caddyroutes import body_name, named_routes, routes, template, template_name
 from sites.servers.server import BODILESS
 from sites.servers.serverstatus import StatusPage, caddy_status
 from sites.servers.serving import LOG_NAME, Program, Setup, rendered, required
@@ -115,6 +115,7 @@ def _server(setup: Setup, site: Site) -> dict[str, Any]:
         "closing": [each.address.strip("[]") for each in listeners if not each.protocol.keep_alive],
         "encode": _encode(setup, site),
         "routes": routes(site, str(setup.folder / site.scheme)),
+        "named_routes": named_routes(site, str(setup.folder / site.scheme)),
     }
 
 
