@@ -64,6 +64,14 @@ def test_protocol_and_keep_alive_are_those_of_the_service() -> None:
     assert first[0] == "10.0.0.1:443 10.0.0.1:8443>"
 
 
+def test_an_address_comes_first_and_names_without_a_certificate_last() -> None:
+    made = Site("https://site.example/", "https", ("site.example", "2001:db8::1"), (), (), (), (), ())
+    local, named, others = virtual_hosts(configuration(setup_of([Protocol.H2], made)))
+    assert "ServerName [2001:db8::1]" in local
+    assert "ServerName site.example" in named
+    assert "ServerAlias *" in others
+
+
 def test_settings_reach_the_configuration() -> None:
     lines = conf(Protocol.HTTPS1).splitlines()
     assert {"ThreadsPerChild 256", "SSLProtocol -all +TLSv1.3", "KeepAliveTimeout 300"} <= set(lines)
