@@ -231,7 +231,7 @@ def _handlers(served: ServedObject, number: int, root: str) -> list[Route]:
 
 def _send(root: str) -> list[Route]:
     """Send the file that was chosen, or tell a browser that has kept the response that it still holds."""
-    known = [
+    known: list[Route] = [
         {
             "match": [
                 {

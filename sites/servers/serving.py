@@ -30,6 +30,7 @@ from sites.servers.serverstatus import Status, StatusPage, status_address
 from sites.urls import DEFAULT_PORTS, is_local
 
 READY_TIMEOUT_S = 60.0  # enough to read thousands of certificates
+READY_S_PER_RESPONSE = 0.01  # Caddy takes 0.4 ms of processor, and may have little of it
 LOG_NAME = "access.log"
 ERROR_LOG_NAME = "error.log"
 Settings = TypeVar("Settings", bound=ServerSettings)
@@ -202,6 +203,8 @@ def serving(
         program.write_answers(folder / scheme, site)
     for name, text in program.configure(setup).items():
         (folder / name).write_text(text, encoding="utf-8")
+    responses = sum(len(site.objects) for site in sites.values())
+    ready_timeout_s = READY_TIMEOUT_S + READY_S_PER_RESPONSE * responses
     log = folder / LOG_NAME
     log.touch()
     logs = setup.settings is None or setup.settings.logs_requests
@@ -223,7 +226,7 @@ def serving(
         log_of_errors = folder / ERROR_LOG_NAME
         processes = [stack.enter_context(running(command, log_of_errors)) for command in others]
         processes.append(
-            stack.enter_context(running(last, log_of_errors, ready=ready, ready_timeout_s=READY_TIMEOUT_S))
+            stack.enter_context(running(last, log_of_errors, ready=ready, ready_timeout_s=ready_timeout_s))
         )
         described = {
             "server": program.version(),
