@@ -80,7 +80,7 @@ def measure(count: int, name: str) -> dict[str, float]:
             made,
         )
         running = timed(seconds, "serve", lambda: stack.enter_context(server))
-        seconds["start"] = running.cpu_seconds()
+        seconds["start"] = running.cpu_seconds() or 0.0
         stack.enter_context(made.entered())
         seconds.update(answers(count))
     return seconds
