@@ -1,12 +1,13 @@
-"""What an archive costs as it grows: opening it, making a site of it, starting the server, and each answer.
+"""What an archive costs as it grows: opening it, making a site of it, starting a server, and each answer.
 
-    python benchmarks/archive_size.py [RESPONSES ...]        default: 50 2000 20000
+    python benchmarks/archive_size.py [--server NAME] [RESPONSES ...]        default: apache, 50 2000 20000
 
 Answers are timed over one kept connection on the server's own host, so that the figure is the server's.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import http.client
 import random
@@ -19,10 +20,10 @@ from typing import TypeVar
 from harness.model.protocol import Protocol
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.netns import host
+from harness.testbed.testbed import SERVERS
 from sites.archive import Response, open_archive, write_archive
 from sites.certificates import Authority
 from sites.materialise import materialise
-from sites.servers.apache import APACHE
 from sites.servers.server import Service
 from sites.servers.serving import Deployment, serving
 from sites.warc import About
@@ -55,8 +56,8 @@ def timed(seconds: dict[str, float], what: str, done: Callable[[], Result]) -> R
     return result
 
 
-def measure(count: int) -> dict[str, float]:
-    """CPU seconds of this process, but microseconds by the clock per answer."""
+def measure(count: int, name: str) -> dict[str, float]:
+    """CPU seconds of this process, or of the server while it starts, but microseconds by the clock per answer."""
     root = WORKSPACE / f"archives-{count}"
     seconds: dict[str, float] = {}
     start = "https://h0.example/"
@@ -72,13 +73,14 @@ def measure(count: int) -> dict[str, float]:
         made = stack.enter_context(host("server"))
         made.set_kernel({"ipv4.ip_unprivileged_port_start": 0})
         server = serving(
-            APACHE,
+            SERVERS[name],
             Deployment({"http": site}, [Service(Protocol.HTTP1, ADDRESS)]),
             authority,
             WORKSPACE / f"server-{count}",
             made,
         )
-        timed(seconds, "serve", lambda: stack.enter_context(server))
+        running = timed(seconds, "serve", lambda: stack.enter_context(server))
+        seconds["start"] = running.cpu_seconds() or 0.0
         stack.enter_context(made.entered())
         seconds.update(answers(count))
     return seconds
@@ -108,8 +110,12 @@ def answers(count: int) -> dict[str, float]:
 
 def main() -> int:
     """Print one line per size."""
-    for count in map(int, sys.argv[1:] or ("50", "2000", "20000")):
-        figures = ", ".join(f"{what} {value:.3g}" for what, value in measure(count).items())
+    reader = argparse.ArgumentParser()
+    reader.add_argument("--server", choices=sorted(SERVERS), default="apache")
+    reader.add_argument("responses", type=int, nargs="*", default=(50, 2000, 20000))
+    chosen = reader.parse_args()
+    for count in chosen.responses:
+        figures = ", ".join(f"{what} {value:.3g}" for what, value in measure(count, chosen.server).items())
         print(f"{count} responses: {figures}", flush=True)
     return 0
 

@@ -3,6 +3,9 @@
 Unless a study asks for more, a host has one small certificate (ECDSA P-256, some 500 bytes, without the transparency
 proofs of public ones), signed by the root itself, which is not sent. With a chain of certificates, issuers stand in
 between (`sites.issuers`), and all below the root have keys of the kind that the study names.
+
+Names that no archive knows, which a page's scripts may put together, share a substitute: a certificate of the same kind
+with a key of its own, which the browsers are told to take for any name.
 """
 
 from __future__ import annotations
@@ -21,6 +24,16 @@ from sites.issuers import Issuer
 from sites.urls import is_local
 
 NAME = "coldload test authority"
+SUBSTITUTE_NAME = "unknown.coldload.invalid"
+
+
+@dataclass(frozen=True)
+class Substitute:
+    """The certificate that is sent for names without one, its key, and by what a browser knows that key."""
+
+    certificate_file: Path
+    key_file: Path
+    pin: str
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,7 @@ class Authority:
     certificate_file: Path
     _root: Issuer
     _issuers: dict[CertificateChain, Issuer] = field(default_factory=dict)
+    _substitutes: dict[CertificateChain, Substitute] = field(default_factory=dict)
 
     @classmethod
     def create(cls, folder: Path, *, now: datetime | None = None) -> Authority:
@@ -54,6 +68,15 @@ class Authority:
             key_file = self.key_file.with_name(f"hosts-{chain.length}-{chain.key}.key")
             self._issuers[chain] = self._root.below(chain, key_file)
         return self._issuers[chain]
+
+    def substitute(self, chain: CertificateChain = ONE_CERTIFICATE) -> Substitute:
+        """What is sent for names without a certificate, with such a chain; made once."""
+        if chain not in self._substitutes:
+            file = self.certificate_file.with_name(f"unknown-{chain.length}-{chain.key}.pem")
+            issuer = self.issuer(chain).with_new_key(chain.key, file.with_suffix(".key"))
+            file.write_bytes(issuer.certificate_for(SUBSTITUTE_NAME) + issuer.chain)
+            self._substitutes[chain] = Substitute(file, issuer.key_file, issuer.pin)
+        return self._substitutes[chain]
 
     def certificate_for(self, host: str, *others: str) -> bytes:
         """The one certificate of a host (a name, international or not, or an IP address) and others, in PEM."""

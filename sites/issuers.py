@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -62,6 +64,20 @@ class Issuer:
         host_key = _new_key(chain.key)
         _write(key_file, host_key)
         return Issuer(last.certificate, last.chain, key_file, last._key, host_key, self._now)
+
+    def with_new_key(self, kind: CertificateKey, key_file: Path) -> Issuer:
+        """The same one, whose hosts have another key, written to a file."""
+        key = _new_key(kind)
+        _write(key_file, key)
+        return replace(self, key_file=key_file, _host_key=key)
+
+    @property
+    def pin(self) -> str:
+        """The key of its hosts as browsers name one: the SHA-256 of its SubjectPublicKeyInfo (RFC 7469)."""
+        form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+        return base64.b64encode(
+            hashlib.sha256(self._host_key.public_key().public_bytes(*form)).digest()
+        ).decode()
 
     def certificate_for(self, host: str, *others: str) -> bytes:
         """The certificate of one host (a name, international or not, or an IP address) and others, in PEM."""

@@ -141,18 +141,39 @@ def _leads_to_itself(redirect: Response, url: Url) -> bool:
 
 
 def _settle_integrity(drafts: list[Draft], changes: Counter[str]) -> None:
-    """Digests of changed scripts and style sheets follow the change, wherever they are written.
+    """Digests of changed texts follow the change, wherever they are written: in texts of any kind and in Link headers.
 
-    HTML loses the integrity attributes that no archived body meets (a recorder changed the body, say).
+    HTML and Link headers lose the integrity that no archived text meets (a recorder changed the body, say).
     """
     naming = {
-        number: made.text
-        for number, made in enumerate(drafts)
-        if made.text is not None and rewrite.names_digests(made.text)
+        made: made.text for made in drafts if made.text is not None and rewrite.names_digests(made.text)
     }
+    linking = [
+        made for made in drafts if rewrite.names_digests("\n".join(made.links).encode("latin-1", "replace"))
+    ]
+    if not naming and not linking:
+        return
+    renewed, followed = _renewed(drafts, naming)
+    served = {renewed.get(digest, digest) for made in drafts for digest in made.recorded_digests}
+    dropped = 0
+    for made in naming:
+        if made.mime in HTML_TYPES and made.text is not None:
+            made.text, count = rewrite.drop_integrity(made.text, served)
+            made.changed |= count > 0
+            dropped += count
+    for made in linking:
+        followed_here, dropped_here = made.settle_links(renewed, served)
+        followed += followed_here
+        dropped += dropped_here
+    changes["integrity digests renewed because the body they protect was changed"] += followed
+    changes["integrity attributes dropped that no archived body meets"] += dropped
+
+
+def _renewed(drafts: list[Draft], naming: Mapping[Draft, bytes]) -> tuple[dict[bytes, bytes], int]:
+    """The new digests by the old ones; these `naming` texts have them then, in so many places."""
     renewed: dict[bytes, bytes] = {}
     followed = 0
-    for _ in range(INTEGRITY_ROUNDS if naming else 0):
+    for _ in range(INTEGRITY_ROUNDS):
         before = dict(renewed)
         for made in drafts:
             if made.changed and made.text is not None and made.recorded_digests:
@@ -160,19 +181,11 @@ def _settle_integrity(drafts: list[Draft], changes: Counter[str]) -> None:
         if renewed == before:
             break
         followed = 0
-        for number, text in naming.items():
-            made = drafts[number]
+        for made, text in naming.items():
             made.text, count = rewrite.follow_digests(text, renewed)
             made.changed |= count > 0
             followed += count
-    changes["integrity digests renewed because the body they protect was changed"] += followed
-    served = {renewed.get(digest, digest) for made in drafts for digest in made.recorded_digests}
-    for number in naming:
-        made = drafts[number]
-        if made.mime in HTML_TYPES and made.text is not None:
-            made.text, dropped = rewrite.drop_integrity(made.text, served)
-            made.changed |= dropped > 0
-            changes["integrity attributes dropped that no archived body meets"] += dropped
+    return renewed, followed
 
 
 def _with_aliases(

@@ -53,24 +53,38 @@ NAMESPACE_HOSTS = frozenset(
 LINK_HEADERS = frozenset(
     {
         "access-control-allow-origin",
+        "activate-storage-access",
         "content-location",
+        "feature-policy",
         "link",
         "location",
+        "permissions-policy",
         "refresh",
+        "service-worker-allowed",
         "sourcemap",
+        "speculation-rules",
         "timing-allow-origin",
         "x-sourcemap",
     }
 )
-# Kept out of a replay: they pin schemes or hosts that the testbed does not have, or send reports elsewhere.
+# Kept out of a replay: they pin schemes or hosts that the testbed does not have, refuse a body that is not the recorded
+# one (Unencoded-Digest and Signature also where no document asks for it), or send reports elsewhere.
 POLICY_HEADERS = frozenset(
     {
+        "connection-allowlist",
+        "connection-allowlist-report-only",
         "content-security-policy",
         "content-security-policy-report-only",
+        "identity-digest",
+        "integrity-policy",
+        "integrity-policy-report-only",
         "nel",
         "report-to",
         "reporting-endpoints",
+        "signature",
+        "signature-input",
         "strict-transport-security",
+        "unencoded-digest",
         "x-content-security-policy",
         "x-webkit-csp",
     }
@@ -90,9 +104,30 @@ _BEFORE_NAMESPACE = re.compile(
 _ENCODED_LINK = re.compile(r"(?i)https?(?=%3A%2F%2F)")
 _SCHEME_NAME = re.compile(rb"(https?):([\"'`])")
 _META = re.compile(rb"(?i)<meta\b[^<>]{0,20000}>")
-_CSP = re.compile(rb"(?i)http-equiv\s{0,5}=\s{0,5}[\"']?(?:x-)?content-security-policy")
-_INTEGRITY = re.compile(rb"(?i)\sintegrity\s{0,5}=\s{0,5}(?:\"([^\"<>]{0,2000})\"|'([^'<>]{0,2000})')")
-_DIGEST = re.compile(rb"sha(?:256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}")
+_CSP = re.compile(rb"(?i)http-equiv\s{0,5}=\s{0,5}[\"']?(?:(?:x-)?content-security-policy|x-webkit-csp)")
+TAG_BYTES = 20_000  # of the longest tag that is read
+_TAG = re.compile(rb"(?i)<(iframe|link|script)(?=[\s/])")
+_ATTRIBUTES = re.compile(rb"""(?>[^<>"']+|"[^"]*"|'[^']*')*""")
+_VALUE = rb"""\s{0,5}=\s{0,5}\\?(?:"([^"<>\\]*)\\?"|'([^'<>\\]*)\\?'|([^\s"'<>\\]+))"""
+_FRAME_CSP = re.compile(rb"(?i)\s{1,50}csp" + _VALUE)
+_INTEGRITY = re.compile(rb"(?i)\s{1,50}integrity" + _VALUE)
+_LINK_INTEGRITY = re.compile(rb"(?i)\s{0,50};\s{0,50}integrity" + _VALUE)
+# A digest as HTML, JSON and scripts may write it: with + / = as references or escapes, or in the alphabet of URLs.
+_PLUS = rb"\+|-|&#43;|&#[xX]2[bB];|&plus;|\\{1,2}(?:u00|x)2[bB]"
+_STROKE = rb"/|_|&#47;|&#[xX]2[fF];|&sol;|\\{1,2}(?:/|(?:u00|x)2[fF])"
+_PADDING = rb"=|&#61;|&#[xX]3[dD];|&equals;|\\{1,2}(?:u00|x)3[dD]"
+_DIGEST = re.compile(
+    rb"(sha(?:256|384|512)-)((?:[A-Za-z0-9]|"
+    + _PLUS
+    + rb"|"
+    + _STROKE
+    + rb"){43,86})(?:"
+    + _PADDING
+    + rb"){0,2}"
+)
+_IMPORT_MAP = re.compile(rb"(?i)(<script\b[^<>]{0,2000}>)([^<]{43,200000})")
+_SIGNATURE_KEY = re.compile(rb"ed25519-[A-Za-z0-9+/_-]{43}")
+_PLUSES, _STROKES = re.compile(_PLUS), re.compile(_STROKE)
 _MENTION = re.compile(rb"/\\{0,3}/([A-Za-z0-9][A-Za-z0-9_.-]{1,250}\.[A-Za-z]{2,24})(?![A-Za-z0-9_.-])")
 _BEFORE_MENTION = re.compile(rb"(?i)(?:https?:|[\"'(=\s])\\{0,3}\Z")
 
@@ -147,17 +182,16 @@ def rewrite_target(target: str, scheme: str, hosts: Collection[str]) -> str:
 
 
 def drop_policies(html: bytes) -> tuple[bytes, int]:
-    """HTML without its Content-Security-Policy meta elements, and how many there were."""
-    dropped = 0
+    """HTML without its policies and how many there were: Content-Security-Policy meta elements, and the policies that
+    it demands of its frames (`<iframe csp>`), whose own have gone.
+    """
+    html, elements = _counted(_META, lambda found: b"" if _CSP.search(found[0]) else found[0], html)
 
-    def drop(found: re.Match[bytes]) -> bytes:
-        nonlocal dropped
-        if not _CSP.search(found[0]):
-            return found[0]
-        dropped += 1
-        return b""
+    def without(name: bytes, tag: bytes) -> bytes:
+        return _FRAME_CSP.sub(b"", tag) if name == b"iframe" else tag
 
-    return _META.sub(drop, html), dropped
+    html, attributes = _counted_tags(without, html)
+    return html, elements + attributes
 
 
 def integrity_digests(body: bytes) -> tuple[bytes, ...]:
@@ -168,23 +202,56 @@ def integrity_digests(body: bytes) -> tuple[bytes, ...]:
     )
 
 
-def names_digests(body: bytes) -> bool:
-    return _DIGEST.search(body) is not None
+def names_digests(text: bytes) -> bool:
+    """Whether a text of any kind (a decoded body, the value of a header) names a digest, or a key for signatures."""
+    return _DIGEST.search(text) is not None or _SIGNATURE_KEY.search(text) is not None
 
 
-def follow_digests(body: bytes, renewed: Mapping[bytes, bytes]) -> tuple[bytes, int]:
-    """A body in which digests of changed bodies are replaced by the new ones, and how many were."""
-    return _counted(_DIGEST, lambda found: renewed.get(found[0], found[0]), body)
+def follow_digests(text: bytes, renewed: Mapping[bytes, bytes]) -> tuple[bytes, int]:
+    """A text of any kind in which digests of changed bodies are replaced by the new ones, and how many were."""
+    return _counted(_DIGEST, lambda found: renewed.get(_plain(found), found[0]), text)
 
 
 def drop_integrity(html: bytes, served: Collection[bytes]) -> tuple[bytes, int]:
-    """HTML without the integrity attributes that no served body meets, and how many there were."""
+    """HTML without the integrity (attributes, digests in import maps) that no served body meets; how much it was."""
 
-    def drop(found: re.Match[bytes]) -> bytes:
-        wanted = _DIGEST.findall(found[1] or found[2] or b"")
-        return found[0] if not wanted or any(digest in served for digest in wanted) else b""
+    def without(name: bytes, tag: bytes) -> bytes:
+        return tag if name == b"iframe" else _INTEGRITY.sub(lambda found: _if_met(found, served), tag)
 
-    return _counted(_INTEGRITY, drop, html)
+    html, attributes = _counted_tags(without, html)
+    dropped = 0
+
+    def emptied(found: re.Match[bytes]) -> bytes:
+        nonlocal dropped
+        if b"importmap" not in found[1].lower():
+            return found[0]
+        digests, unmet = _counted(_DIGEST, lambda one: one[0] if _plain(one) in served else b"", found[2])
+        dropped += unmet
+        return found[1] + digests
+
+    return _IMPORT_MAP.sub(emptied, html), attributes + dropped
+
+
+def drop_link_integrity(value: str, served: Collection[bytes]) -> tuple[str, int]:
+    """The value of a Link header without the integrity that no served body meets, and how many of them there were."""
+    kept, dropped = _counted(
+        _LINK_INTEGRITY, lambda found: _if_met(found, served), value.encode("latin-1", "replace")
+    )
+    return kept.decode("latin-1"), dropped
+
+
+def _if_met(found: re.Match[bytes], served: Collection[bytes]) -> bytes:
+    """Integrity metadata as it stands, or nothing: where no served body meets it, or it takes a signature to."""
+    said = found[1] or found[2] or found[3] or b""
+    wanted = [_plain(digest) for digest in _DIGEST.finditer(said)]
+    met = not wanted or any(digest in served for digest in wanted)
+    return found[0] if met and not _SIGNATURE_KEY.search(said) else b""
+
+
+def _plain(digest: re.Match[bytes]) -> bytes:
+    """A digest as `integrity_digests` writes it."""
+    text = _STROKES.sub(b"/", _PLUSES.sub(b"+", digest[2]))
+    return digest[1] + text + b"=" * (-len(text) % 4)
 
 
 def mentioned_hosts(body: bytes) -> list[str]:
@@ -201,6 +268,21 @@ def _is_namespace(before: bytes) -> bool:
     return (b"xmlns" in before or b"!doctype" in before.lower()) and _BEFORE_NAMESPACE.search(
         before
     ) is not None
+
+
+def _counted_tags(change: Callable[[bytes, bytes], bytes], html: bytes) -> tuple[bytes, int]:
+    """HTML with changed tags of the names in `_TAG`, and how many were. Each byte is read once."""
+    parts, kept, at, changes = [], 0, 0, 0
+    while start := _TAG.search(html, at):
+        found = _ATTRIBUTES.match(html, start.end(), start.end() + TAG_BYTES)
+        at = found.end() if found else start.end()
+        if html[at : at + 1] == b">":
+            tag = html[start.start() : at]
+            new = change(start[1].lower(), tag)
+            changes += new != tag
+            parts += [html[kept : start.start()], new]
+            kept = at
+    return b"".join((*parts, html[kept:])), changes
 
 
 def _counted(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -45,6 +45,8 @@ UPGRADE_HEADER = ("Content-Security-Policy", "upgrade-insecure-requests")
 SCRIPTED_TYPES = HTML_TYPES | SCRIPT_TYPES
 # What a browser asks with whether a response that it has kept still holds; by its ETag, where it has one.
 VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+# A browser that uses no proxy takes the question of one for an error of the connection, and the load is then no proof.
+PROXY_QUESTION, FORBIDDEN = 407, 403
 HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file or a configuration
 
 Headers = tuple[tuple[str, str], ...]
@@ -132,13 +134,13 @@ class Treatment:
         return ("gzip" if recorded and recorded not in self.codings else recorded), None
 
 
-@dataclass
+@dataclass(eq=False)
 class Draft:
     """A served object in the making: integrity may still change its text.
 
     `headers` are those recorded that are kept, `added` those of ours. `text` is the decoded body with its links
     moved; None for a body that is served as recorded whatever happens. `level` is that of `coding`, None: as
-    recorded. `recorded_digests` are those of the recorded text of scripts and style sheets.
+    recorded. `recorded_digests` are those of the recorded text.
     """
 
     url: Url
@@ -156,6 +158,27 @@ class Draft:
     recorded_digests: tuple[bytes, ...] = ()
     mentioned_hosts: tuple[str, ...] = ()
 
+    @property
+    def links(self) -> list[str]:
+        """The values of its Link headers."""
+        return [value for name, value in self.headers if name.lower() == "link"]
+
+    def settle_links(self, renewed: Mapping[bytes, bytes], served: Collection[bytes]) -> tuple[int, int]:
+        """Renew the digests in its Link headers and drop those that nothing served meets: how many of both."""
+        followed, dropped = 0, 0
+
+        def settled(value: str) -> str:
+            nonlocal followed, dropped
+            new, renewals = rewrite.follow_digests(value.encode("latin-1", "replace"), renewed)
+            kept, drops = rewrite.drop_link_integrity(new.decode("latin-1"), served)
+            followed, dropped = followed + renewals, dropped + drops
+            return kept
+
+        self.headers = tuple(
+            (name, settled(value) if name.lower() == "link" else value) for name, value in self.headers
+        )
+        return followed, dropped
+
     def finish(self) -> ServedObject:
         load, coding = self.load_recorded, self.coding
         if self.changed and self.text is not None:
@@ -171,6 +194,8 @@ class Draft:
 def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -> Draft:
     """The draft of what `url` answers under its scheme; every kind of change is counted in `changes`."""
     response = treatment.archive.read(entry)
+    if response.status == PROXY_QUESTION:
+        changes["answers with status 407 (the question of a proxy, here an error) served with 403"] += 1
     recorded_coding, text = _decoded(response, changes)
     mime = response.mime or sniffed_type(text or b"")
     coding, level = treatment.coding(mime, recorded_coding) if text else (recorded_coding, None)
@@ -180,7 +205,7 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
         added = (*added, UPGRADE_HEADER)
     made = Draft(
         url=url,
-        status=response.status,
+        status=FORBIDDEN if response.status == PROXY_QUESTION else response.status,
         mime=mime,
         headers=headers,
         added=added,
@@ -211,13 +236,12 @@ def _move(made: Draft, recorded: bytes, treatment: Treatment, changes: Counter[s
         changes['strings "http:" and "https:" in scripts exchanged'] += exchanged
     if made.mime in HTML_TYPES:
         text, dropped = rewrite.drop_policies(text)
-        changes["Content-Security-Policy meta elements dropped"] += dropped
+        changes["policies within documents dropped (<meta>, csp of frames)"] += dropped
     if made.mime in HTML_TYPES and treatment.script and not 300 <= made.status < 400:
         text = _pinned(made, text, treatment.script, changes)
     made.changed = text != recorded
     made.mentioned_hosts = tuple(rewrite.mentioned_hosts(text))
-    if made.mime in SCRIPT_TYPES or made.mime == "text/css":
-        made.recorded_digests = rewrite.integrity_digests(recorded)
+    made.recorded_digests = rewrite.integrity_digests(recorded)
     if made.changed or rewrite.names_digests(text):
         made.text = text
 

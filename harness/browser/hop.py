@@ -22,7 +22,7 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,19 +43,21 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class Security:
     """The loopback end of TLS: certificates by host name, their key, and the protocol to agree on.
 
-    A host that has none gets the first one's, which the browser refuses: servers do the same. `https_port` is where
-    the server has what the browser looks for at 443.
+    A host that has none gets the `substitute`, a certificate and its key, as from servers. `https_port` is where the
+    server has what the browser looks for at 443.
     """
 
     certificates: dict[str, str]
     key: str
+    substitute: tuple[str, str]
     protocol: str
     https_port: int = HTTPS
 
     def context(self, host: str) -> ssl.SSLContext:
         """For one connection."""
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        made.load_cert_chain(self.certificates.get(host, next(iter(self.certificates.values()))), self.key)
+        own = self.certificates.get(host)
+        made.load_cert_chain(*((own, self.key) if own else self.substitute))
         made.set_alpn_protocols([self.protocol])
         return made
 
@@ -63,7 +65,8 @@ class Security:
 class Hop:
     """Takes connections; `tell` gets what became of each. With `security` it ends TLS itself.
 
-    `addresses` are those of names that are not looked up.
+    `addresses` are those of names that are not looked up. All other IP addresses are `elsewhere`, by default where they
+    say. Nobody gets through to `refused` names.
     """
 
     def __init__(
@@ -71,10 +74,14 @@ class Hop:
         tell: Callable[[dict[str, Any]], None],
         security: Security | None = None,
         addresses: Mapping[str, str] | None = None,
+        elsewhere: str | None = None,
+        refused: Collection[str] = (),
     ) -> None:
         self._tell = tell
         self._security = security
         self._known = addresses or {}
+        self._elsewhere = elsewhere
+        self._refused = refused
         self._addresses: dict[str, asyncio.Future[str]] = {}
 
     async def serve(
@@ -89,6 +96,7 @@ class Hop:
         succeeded = b"" if wanted else bytes([SOCKS5, SUCCEEDED, 0]) + NO_ADDRESS
         try:
             host, port = wanted or await _greeting(reader, writer)
+            self._refuse(host)
             _at_once(writer)
             security = None if port == HTTP else self._security  # ws:// comes here, too
             if security is None:
@@ -112,6 +120,10 @@ class Hop:
             for each in (writer, remote):
                 if each is not None:
                     each.close()
+
+    def _refuse(self, host: str) -> None:
+        if host in self._refused:
+            raise _Refused(f"{host} is a name that the browser asks for by itself")
 
     async def _connected(self, host: str, port: int) -> Streams:
         began_ms, before = time.time() * 1000, time.perf_counter()
@@ -139,6 +151,8 @@ class Hop:
     async def _address(self, host: str) -> str:
         if host in self._known:
             return self._known[host]
+        if self._elsewhere and _is_address(host):
+            return self._elsewhere
         if host not in self._addresses:
             self._addresses[host] = asyncio.ensure_future(_looked_up(host))
         return await asyncio.shield(self._addresses[host])
@@ -171,6 +185,14 @@ async def _greeting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     return host, port
 
 
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 async def _looked_up(host: str) -> str:
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return str(found[0][4][0])
@@ -200,7 +222,7 @@ async def main(settings: dict[str, Any]) -> None:
             log.flush()
 
         security = Security(**settings["security"]) if settings["security"] else None
-        hop = Hop(tell, security, settings["addresses"])
+        hop = Hop(tell, security, settings["addresses"], settings["elsewhere"], settings["refused"])
         listening = socket.socket(fileno=sys.stdin.fileno())
         server = await asyncio.start_server(hop.serve, sock=listening, backlog=BACKLOG, limit=CHUNK_BYTES)
         for descriptor, (host, port) in settings["direct"]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.browser.policy import Launch, preferences
+from harness.browser.policy import LOCAL_STATE, Launch, preferences
 from harness.model.device import DESKTOP, Device
 
 # What a profile keeps of pages. All else goes: what it has learned of servers (Network Persistent State: HTTP/2,
@@ -39,9 +39,11 @@ class ChromiumHome:
     quic: bool = False
     relayed: bool = False
     local: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: str | None = None
     stream_window_bytes: int | None = None
     log_bodies: bool = False
     cpu_slowdown: int = 1
+    taken_key: str | None = None
 
     @property
     def profile(self) -> Path:
@@ -67,6 +69,7 @@ class ChromiumHome:
         """Fill it; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""
         (self.profile / "Default").mkdir(parents=True)
         (self.profile / "Default" / "Preferences").write_text(json.dumps(preferences(self.page_hosts or ())))
+        (self.profile / "Local State").write_text(json.dumps(LOCAL_STATE))
         if trust is not None:
             shutil.copytree(trust, self.folder / ".pki" / "nssdb")
 
@@ -94,8 +97,10 @@ class ChromiumHome:
             quic=self.quic,
             relayed=self.relayed,
             local=self.local,
+            elsewhere=self.elsewhere,
             stream_window_bytes=self.stream_window_bytes,
             cpu_slowdown=self.cpu_slowdown,
+            taken_key=self.taken_key,
         )
 
     def remove(self) -> None:

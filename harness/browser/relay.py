@@ -28,13 +28,16 @@ ROOT = Path(harness.__file__).parent.parent
 class Relay:
     """The hop of one trial, on the host with the namespace file `network`.
 
-    `security` ends TLS in it; `addresses` are those of names that are not looked up.
+    `security` ends TLS in it; `addresses` are those of names that are not looked up. All other IP addresses are
+    `elsewhere`. Nobody gets through to `refused` names.
     """
 
     log: Path
     network: Path | None
     security: Security | None = None
     addresses: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: str | None = None
+    refused: tuple[str, ...] = ()
 
     @contextlib.contextmanager
     def running(
@@ -76,6 +79,8 @@ class Relay:
             "log": str(self.log),
             "security": asdict(self.security) if self.security else None,
             "addresses": dict(self.addresses),
+            "elsewhere": self.elsewhere,
+            "refused": self.refused,
         }
         return program(sys.executable, "hop", settings).on(self.network).named("the hop")
 

@@ -15,12 +15,14 @@ from harness.browser.hop import HTTP, LOOPBACK, PORT
 from harness.browser.launcher import write_launcher
 from harness.browser.netlog import read_netlog
 from harness.browser.playwright_driver import playwright_driver
+from harness.browser.policy import service_names
 from harness.browser.profile import ChromiumHome
 from harness.browser.relay import Relay, as_travelled
 from harness.browser.selenium_driver import selenium_driver
 from harness.model.condition import Condition
 from harness.model.device import DESKTOP, Device
 from harness.model.engine import Driver
+from harness.model.settings import ONE_CERTIFICATE
 from harness.system.processtree import kill_family
 from harness.system.program import find_program, version_line
 from harness.testbed.endpoint import Endpoint
@@ -107,7 +109,15 @@ class ChromiumMaker:
     ) -> Iterator[Chromium]:
         driver = self.driver(condition.driver)
         with self.fresh_home(name, testbed.trust, endpoint, condition.device) as home:
-            made = replace(home, log_bodies=bodies, cpu_slowdown=condition.cpu_slowdown)
+            made = replace(
+                home,
+                log_bodies=bodies,
+                cpu_slowdown=condition.cpu_slowdown,
+                # The hop, which is all that ends TLS where the link has none, has certificates of the usual kind.
+                taken_key=testbed.authority.substitute(
+                    ONE_CERTIFICATE if home.relayed else endpoint.replay.chain
+                ).pin,
+            )
             yield Chromium(driver, made, testbed.trust, _relay(testbed, endpoint, made))
 
     @contextlib.contextmanager
@@ -124,6 +134,7 @@ class ChromiumMaker:
             quic=endpoint.protocol.over_quic,
             relayed=endpoint.protocol.scheme == "http",
             local=endpoint.local,
+            elsewhere=endpoint.address,
             stream_window_bytes=endpoint.replay.h2_stream_window_bytes,
         )
         home.make(trust)
@@ -143,4 +154,5 @@ def _relay(testbed: Testbed, endpoint: Endpoint, home: ChromiumHome) -> Relay | 
         return None
     log = home.folder / "connections.jsonl"
     security = replace(inner_tls(testbed, endpoint), https_port=HTTP)
-    return Relay(log, client_network_path(), security, endpoint.local)
+    refused = service_names(home.page_hosts or ())
+    return Relay(log, client_network_path(), security, endpoint.local, endpoint.address, refused)

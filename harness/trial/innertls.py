@@ -10,4 +10,10 @@ from harness.testbed.testbed import Testbed
 def inner_tls(testbed: Testbed, endpoint: Endpoint) -> Security:
     """What a hop needs to end the TLS of a browser, in the names of an endpoint."""
     certificates = {name: str(file) for name, file in testbed.loopback_certificates(endpoint).items()}
-    return Security(certificates, str(testbed.authority.key_file), endpoint.protocol.wire)
+    substitute = testbed.authority.substitute()
+    return Security(
+        certificates,
+        str(testbed.authority.key_file),
+        (str(substitute.certificate_file), str(substitute.key_file)),
+        endpoint.protocol.wire,
+    )

@@ -50,6 +50,8 @@ class QtWebKitMaker:
                 tls=endpoint.replay.tls,
                 scheme=protocol.scheme,
                 local=endpoint.local,
+                elsewhere=endpoint.address,
+                substitute=testbed.authority.substitute(endpoint.replay.chain).certificate_file,
                 loopback_ports=endpoint.loopback_ports,
                 log_bodies=bodies,
             )

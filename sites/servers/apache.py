@@ -125,7 +125,6 @@ def configuration(setup: Setup) -> str:
         status_keep_alive_s=STATUS_KEEP_ALIVE_S,
         tls=setup.tls,
         tls_resumption=setup.tls_resumption,
-        key_file=setup.key_file,
         log_format=LOG_FORMAT,
         listeners=setup.listeners,
         coder=coder,

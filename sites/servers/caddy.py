@@ -18,13 +18,13 @@ from typing import Any
 from harness.model.serversettings import CaddySettings
 from harness.system.command import Command
 from harness.system.program import run
+from sites.certificates import SUBSTITUTE_NAME
 from sites.materialise import Site
 from sites.servers.caddylog import BODY_BYTES, parse_line
-from sites.servers.caddyroutes import body_name, routes, template, template_name
-from sites.servers.server import BODILESS, names_at
+from sites.servers.caddyroutes import body_name, named_routes, routes, template, template_name
+from sites.servers.server import BODILESS
 from sites.servers.serverstatus import StatusPage, caddy_status
-from sites.servers.serving import LOG_NAME, Program, Setup, in_url, rendered, required
-from sites.urls import DEFAULT_PORTS
+from sites.servers.serving import LOG_NAME, Program, Setup, rendered, required
 
 ZSTD_LEVELS = {1: "fastest", 3: "default", 7: "better", 11: "best"}  # Caddy's names for them
 # What is logged of a closed loop. Caddy cannot tell the first requests of a connection from others.
@@ -77,7 +77,14 @@ def configuration(setup: Setup) -> str:
         sampling=SAMPLING if setup.closed_loop else None,
         tls_resumption=setup.tls_resumption,
         certificates=[
-            {"certificate": str(file), "key": str(setup.key_file)} for file in setup.certificates.values()
+            *(
+                {"certificate": str(file), "key": str(setup.key_file)}
+                for file in dict.fromkeys(setup.certificates.values())
+            ),
+            {
+                "certificate": str(setup.substitute.certificate_file),
+                "key": str(setup.substitute.key_file),
+            },
         ],
         servers={scheme: _server(setup, site) for scheme, site in setup.sites.items()},
     )
@@ -85,30 +92,30 @@ def configuration(setup: Setup) -> str:
 
 def _server(setup: Setup, site: Site) -> dict[str, Any]:
     """What the template needs of one scheme."""
-    services = [each for each in setup.services if each.protocol.scheme == site.scheme]
-    ports = (DEFAULT_PORTS[site.scheme], *site.ports)
-    sockets = [(service, port) for service in services for port in ports]
+    listeners = [each for each in setup.listeners if each.scheme == site.scheme]
+    sockets = [(listener, port) for listener in listeners for port in listener.ports]
     return {
         "listen": [
-            f"{'udp' if service.protocol.over_quic else 'tcp'}/{in_url(service.address)}:{port}"
-            for service, port in sockets
+            f"{'udp' if listener.protocol.over_quic else 'tcp'}/{listener.address}:{port}"
+            for listener, port in sockets
         ],
-        "listen_protocols": [LISTENED[service.protocol.wire] for service, _ in sockets],
+        "listen_protocols": [LISTENED[listener.protocol.wire] for listener, _ in sockets],
         "policies": [
             {
-                "match": {"local_ip": {"ranges": [service.address]}},
-                "alpn": [service.protocol.wire],
+                "match": {"local_ip": {"ranges": [listener.address.strip("[]")]}},
+                "alpn": [listener.protocol.wire],
                 "protocol_min": f"tls{setup.tls}",
                 "protocol_max": f"tls{setup.tls}",
-                "default_sni": names_at(service, site)[0],
-                "fallback_sni": names_at(service, site)[0],
+                "default_sni": listener.unnamed,
+                "fallback_sni": SUBSTITUTE_NAME,
             }
-            for service in services
+            for listener in listeners
             if site.scheme == "https"
         ],
-        "closing": [service.address for service in services if not service.protocol.keep_alive],
+        "closing": [each.address.strip("[]") for each in listeners if not each.protocol.keep_alive],
         "encode": _encode(setup, site),
         "routes": routes(site, str(setup.folder / site.scheme)),
+        "named_routes": named_routes(site, str(setup.folder / site.scheme)),
     }
 
 

@@ -4,7 +4,9 @@ Caddy compares a request with one route after the other. So that finding an answ
 any size, routes form trees: a node's branches are told apart by the first characters in which what they answer
 differs (a radix tree), and within a leaf few are left. The first tree compares `asked`, Host and request target
 exactly as they were sent. What it does not find is brought into the form of `sites.asked`, and found in two more trees
-of groups (`sites.match`), each of which holds a tree that again compares `asked`.
+of groups (`sites.match`), each of which holds a tree that again compares `asked`. What they find is the number of a
+response, whose own route ("named" by Caddy) says its headers and its file: Caddy takes most of a millisecond to set up
+what each response is sent by, so no response has that twice, nor what all share.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ from sites.asked import ANY, CALLBACKS, LEFT_OUT, LONG_NUMBER
 from sites.jsonp import NAME, Callback
 from sites.match import Closest, Key
 from sites.materialise import Site
-from sites.served import Headers, ServedObject
+from sites.served import VALIDATORS, Headers, ServedObject
 from sites.servedrequest import Match
 from sites.servers.server import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS
 
 Route = Mapping[str, Any]
 # Variables of a request: Host and request target, and what sites.match.asked_keys makes of them.
 ASKED, TARGET, PATH = "asked", "asked_target", "asked_path"
+SEND = "send"  # the route that sends a file, and the variables that it does so by
+FILE, KEPT = "file", "kept"
 LONG_NUMBERS = 8  # that are masked; a URL with more finds its answer by its path, or none
 LEAF_ROUTES = 8
 # What Caddy's file server adds by itself; it goes unless it was recorded.
@@ -41,20 +45,19 @@ class Answer:
 
 
 def routes(site: Site, root: str) -> list[Route]:
-    """All routes of a site whose bodies lie in `root`, named by `body_name`."""
+    """How a site's responses are found; its scripts that call what a request names lie in `root`."""
     numbers = {served.key: number for number, served in enumerate(site.objects)}
-    handlers = [_handlers(served, number, root) for number, served in enumerate(site.objects)]
     exact = [
-        Answer(served.host + served.target, [_log(Match.EXACT), *handlers[number]])
+        Answer(served.host + served.target, [_log(Match.EXACT), _response(number)])
         for number, served in enumerate(site.objects)
     ]
     closest: dict[Key, Sequence[Route]] = {
         key: _calling(callback, number, root)
         if (callback := site.callbacks.get(key))
-        else [_log(Match.CLOSEST), *handlers[number]]
+        else [_log(Match.CLOSEST), _response(number)]
         for key, number in numbers.items()
     }
-    groups = [Answer(each.asked, [_subroute(_tree(ASKED, _rules(each, closest)))]) for each in site.closest]
+    groups = [Answer(each.asked, _group(each, closest)) for each in site.closest]
     return [
         *_before(),
         *_tree(ASKED, exact),
@@ -63,6 +66,14 @@ def routes(site: Site, root: str) -> list[Route]:
         *_tree(PATH, [group for group in groups if "?" not in group.text]),
         _miss(),
     ]
+
+
+def named_routes(site: Site, root: str) -> dict[str, Route]:
+    """The routes of its responses, by number, whose bodies lie in `root`, named by `body_name`."""
+    responses = {
+        str(number): {"handle": _handlers(served, number, root)} for number, served in enumerate(site.objects)
+    }
+    return {SEND: {"handle": _send(root)}, **responses}
 
 
 def body_name(number: int) -> str:
@@ -81,8 +92,20 @@ def template(callback: Callback) -> bytes:
     return callback.marked.replace(callback.mark.encode(), name.encode())
 
 
-def _rules(closest: Closest, handlers: Mapping[Key, Sequence[Route]]) -> list[Answer]:
-    return [Answer(rule.prefix, handlers[rule.key], beginning=True) for rule in closest.rules]
+def _group(closest: Closest, handlers: Mapping[Key, Sequence[Route]]) -> Sequence[Route]:
+    """What answers in a group: its one response, or a tree that finds the closest."""
+    if len(closest.rules) == 1:
+        return handlers[closest.rules[0].key]
+    answers = [Answer(rule.prefix, handlers[rule.key], beginning=True) for rule in closest.rules]
+    return [_subroute(_tree(ASKED, answers))]
+
+
+def _response(number: int) -> Route:
+    return _invoke(str(number))
+
+
+def _invoke(name: str) -> Route:
+    return {"handler": "invoke", "name": name}
 
 
 def _normalised(parameters: Sequence[str]) -> list[Route]:
@@ -199,20 +222,29 @@ def _handlers(served: ServedObject, number: int, root: str) -> list[Route]:
     headers = _headers_handler(served.headers)
     if served.status in BODILESS:
         return [headers, {"handler": "static_response", "status_code": served.status}]
-    return [headers, *_unchanged(served), *_file(body_name(number), root, served.status)]
+    if served.status != 200:
+        return [headers, *_file(body_name(number), root, served.status)]
+    asks, value = served.validator or ("", "")
+    kept = {f"{KEPT}_{asks}": literal(_as_sent(value))} if asks else {}
+    return [headers, {"handler": "vars", FILE: body_name(number), **kept}, _invoke(SEND)]
 
 
-def _unchanged(served: ServedObject) -> list[Route]:
-    """Tell a browser that has kept the response that it still holds."""
-    if served.validator is None:
-        return []
-    asks, value = served.validator
-    known = {
-        "match": [{"header": {asks: [literal(_as_sent(value))]}}],
-        "handle": [{"handler": "static_response", "status_code": 304}],
-        "terminal": True,
-    }
-    return [_subroute([known])]
+def _send(root: str) -> list[Route]:
+    """Send the file that was chosen, or tell a browser that has kept the response that it still holds."""
+    known: list[Route] = [
+        {
+            "match": [
+                {
+                    "header": {asks: ["*"]},
+                    "vars": {f"{{http.request.header.{asks}}}": [f"{{http.vars.{KEPT}_{asks}}}"]},
+                }
+            ],
+            "handle": [{"handler": "static_response", "status_code": 304}],
+            "terminal": True,
+        }
+        for asks in VALIDATORS.values()
+    ]
+    return [_subroute(known), *_file(f"{{http.vars.{FILE}}}", root, 200)]
 
 
 def _file(name: str, root: str, status: int) -> list[Route]:

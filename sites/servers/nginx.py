@@ -77,7 +77,6 @@ def configuration(
         status_keep_alive_s=STATUS_KEEP_ALIVE_S,
         tls=setup.tls,
         tls_resumption=setup.tls_resumption,
-        key_file=setup.key_file,
         log_format=LOG_FORMAT,
         listeners=setup.listeners if listeners is None else listeners,
         answer_header=ANSWER_HEADER if is_backend else None,

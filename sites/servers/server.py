@@ -39,7 +39,7 @@ PREFLIGHT_HEADERS = (("Access-Control-Allow-Credentials", "true"),)
 class Service:
     """One protocol on one address of the server host.
 
-    `hosts` are the names that resolve to the address and need a certificate there, at least one; None: all names
+    `hosts` are the names that resolve to the address and have a certificate there, at least one; None: all names
     of the site.
     """
 
@@ -49,7 +49,7 @@ class Service:
 
 
 def names_at(service: Service, site: Site) -> tuple[str, ...]:
-    """The names that need a certificate at a service; the first one's also serves unknown names, and none at all."""
+    """The names that have a certificate at a service, local hosts first."""
     return (
         site.names if service.hosts is None else tuple(name for name in site.names if name in service.hosts)
     )

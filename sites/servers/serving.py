@@ -20,16 +20,17 @@ from harness.model.settings import ONE_CERTIFICATE, TLS_VERSIONS, CertificateCha
 from harness.system.command import Command
 from harness.system.netns import Host
 from harness.system.process import running
-from sites.certificates import Authority
+from sites.certificates import SUBSTITUTE_NAME, Authority, Substitute
 from sites.issuers import sent_bytes
 from sites.materialise import Site
 from sites.servedrequest import ServedRequest
-from sites.servers.probe import all_answer
+from sites.servers.probe import PROBE_HOST, all_answer
 from sites.servers.server import Server, Service, Telling, names_at
 from sites.servers.serverstatus import Status, StatusPage, status_address
-from sites.urls import DEFAULT_PORTS
+from sites.urls import DEFAULT_PORTS, is_local
 
 READY_TIMEOUT_S = 60.0  # enough to read thousands of certificates
+READY_S_PER_RESPONSE = 0.01  # Caddy takes 0.4 ms of processor, and may have little of it
 LOG_NAME = "access.log"
 ERROR_LOG_NAME = "error.log"
 Settings = TypeVar("Settings", bound=ServerSettings)
@@ -39,8 +40,8 @@ Settings = TypeVar("Settings", bound=ServerSettings)
 class ListeningAddress:
     """Where a server listens and what it serves there, as configurations need it.
 
-    `address` is as in a URL (IPv6 in brackets), `scheme` names the site, `certificates` are files by host name: the
-    first one's also serves unknown names, and without any there is no TLS.
+    `address` is as in a URL (IPv6 in brackets), `scheme` names the site, `certificates` are files by host name, all
+    with the key in `key_file`; every other name gets the `substitute`. Without that there is no TLS.
     """
 
     protocol: Protocol
@@ -48,6 +49,37 @@ class ListeningAddress:
     scheme: str
     ports: tuple[int, ...]
     certificates: Mapping[str, Path] = field(default_factory=dict)
+    key_file: Path | None = None
+    substitute: Substitute | None = None
+
+    @property
+    def unnamed(self) -> str:
+        """The name whose certificate is sent in a handshake that names no host, as none to an IP address does."""
+        first = next(iter(self.certificates), SUBSTITUTE_NAME)
+        return first if is_local(first) else SUBSTITUTE_NAME
+
+    @property
+    def virtual_hosts(self) -> list[VirtualHost]:
+        """One for each certificate; the first is for handshakes that name no host."""
+        if self.substitute is None:
+            return [VirtualHost(PROBE_HOST, None, None)]
+        others = VirtualHost(SUBSTITUTE_NAME, self.substitute.certificate_file, self.substitute.key_file)
+        named = [VirtualHost(name, file, self.key_file) for name, file in self.certificates.items()]
+        return [others, *named] if self.unnamed == SUBSTITUTE_NAME else [*named, others]
+
+
+@dataclass(frozen=True)
+class VirtualHost:
+    """A name, the certificate that is sent for it, and its key; None without TLS."""
+
+    name: str
+    certificate: Path | None
+    key: Path | None
+
+    @property
+    def is_for_others(self) -> bool:
+        """Whether it is for every name that has no virtual host of its own."""
+        return self.name == SUBSTITUTE_NAME
 
 
 @dataclass(frozen=True)
@@ -103,11 +135,12 @@ class Deployment:
 
 @dataclass(frozen=True, kw_only=True)
 class Setup(Deployment):
-    """A deployment with the files for it: the server's own in `folder`, certificates by host name."""
+    """A deployment with the files for it: the server's own in `folder`, certificates by host name and for others."""
 
     folder: Path
     certificates: Mapping[str, Path]
     key_file: Path
+    substitute: Substitute
 
     @property
     def listeners(self) -> list[ListeningAddress]:
@@ -115,13 +148,16 @@ class Setup(Deployment):
         return [self._listener(service, self.sites[service.protocol.scheme]) for service in self.services]
 
     def _listener(self, service: Service, site: Site) -> ListeningAddress:
-        names = names_at(service, site) if service.protocol.encrypted else ()
+        encrypted = service.protocol.encrypted
+        names = names_at(service, site) if encrypted else ()
         return ListeningAddress(
             protocol=service.protocol,
             address=in_url(service.address),
             scheme=site.scheme,
             ports=(DEFAULT_PORTS[site.scheme], *site.ports),
             certificates={name: self.certificates[name] for name in names},
+            key_file=self.key_file if encrypted else None,
+            substitute=self.substitute if encrypted else None,
         )
 
 
@@ -156,11 +192,19 @@ def serving(
     names = sites["https"].names if "https" in sites else ()
     certificates = authority.certificate_files(names, folder, deployment.chain)
     key_file = authority.issuer(deployment.chain).key_file.resolve()
-    setup = Setup(**vars(deployment), folder=folder, certificates=certificates, key_file=key_file)
+    setup = Setup(
+        **vars(deployment),
+        folder=folder,
+        certificates=certificates,
+        key_file=key_file,
+        substitute=authority.substitute(deployment.chain),
+    )
     for scheme, site in sites.items():
         program.write_answers(folder / scheme, site)
     for name, text in program.configure(setup).items():
         (folder / name).write_text(text, encoding="utf-8")
+    responses = sum(len(site.objects) for site in sites.values())
+    ready_timeout_s = READY_TIMEOUT_S + READY_S_PER_RESPONSE * responses
     log = folder / LOG_NAME
     log.touch()
     logs = setup.settings is None or setup.settings.logs_requests
@@ -182,7 +226,7 @@ def serving(
         log_of_errors = folder / ERROR_LOG_NAME
         processes = [stack.enter_context(running(command, log_of_errors)) for command in others]
         processes.append(
-            stack.enter_context(running(last, log_of_errors, ready=ready, ready_timeout_s=READY_TIMEOUT_S))
+            stack.enter_context(running(last, log_of_errors, ready=ready, ready_timeout_s=ready_timeout_s))
         )
         described = {
             "server": program.version(),

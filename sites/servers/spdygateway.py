@@ -20,6 +20,7 @@ from typing import Any
 from harness.model.protocol import Protocol
 from harness.model.serversettings import GatewaySettings, NginxSettings
 from harness.system.command import Command
+from sites.certificates import SUBSTITUTE_NAME
 from sites.servers import nginx
 from sites.servers.gatewaylog import BODY_BYTES, parse_line
 from sites.servers.nginxfiles import write_answers
@@ -83,7 +84,6 @@ def configuration(setup: Setup, backends: Mapping[str, ListeningAddress]) -> str
         settings=setup.settings_of(GatewaySettings),
         log=str(setup.folder / LOG_NAME),
         tls=setup.tls,
-        key_file=str(setup.key_file),
         answer_header=nginx.ANSWER_HEADER,
         backends={
             scheme: {"host": each.address.strip("[]"), "port": each.ports[0]}
@@ -97,7 +97,13 @@ def configuration(setup: Setup, backends: Mapping[str, ListeningAddress]) -> str
                 "scheme": listener.scheme,
                 "encrypted": listener.protocol.encrypted,
                 "keep_alive": listener.protocol.keep_alive,
-                "certificates": {name: str(file) for name, file in listener.certificates.items()},
+                "certificates": {
+                    virtual.name: {"certificate": str(virtual.certificate), "key": str(virtual.key)}
+                    for virtual in listener.virtual_hosts
+                    if virtual.certificate
+                },
+                "unnamed": listener.unnamed,
+                "others": SUBSTITUTE_NAME,
             }
             for listener in setup.listeners
             for port in listener.ports

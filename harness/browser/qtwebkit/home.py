@@ -32,7 +32,8 @@ class QtWebKitHome:
     """The folder one engine lives in, thrown away with the trial, and what its requests may use.
 
     `security` ends TLS in the hop: what travels has none. `tls` is the one version of it. Whatever a page asks for is
-    asked for under `scheme`. `local` is where hosts are that are not looked up. For those at `loopback_ports`, on its
+    asked for under `scheme`. `local` is where hosts are that are not looked up, all other IP addresses are `elsewhere`.
+    `substitute` is the file of the certificate that is taken for any name. For those at `loopback_ports`, on its
     own loopback device, Qt takes no proxy: the hop listens there, too. `log_bodies`: the log holds those of answers.
     """
 
@@ -45,6 +46,8 @@ class QtWebKitHome:
     tls: str = "1.2"
     scheme: str = "https"
     local: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: str | None = None
+    substitute: Path | None = None
     loopback_ports: Mapping[tuple[str, int], str] = field(default_factory=dict)
     log_bodies: bool = False
 
@@ -55,7 +58,8 @@ class QtWebKitHome:
 
     @property
     def relay(self) -> Relay:
-        return Relay(self.folder / "connections.jsonl", self.network, self.security, self.local)
+        log = self.folder / "connections.jsonl"
+        return Relay(log, self.network, self.security, self.local, self.elsewhere)
 
     @property
     def pid(self) -> int | None:
@@ -105,6 +109,7 @@ class QtWebKitHome:
                 "scheme": self.scheme,
                 "proxy_port": hop.PORT,
                 "authority": str(self.authority),
+                "substitute": str(self.substitute) if self.substitute else None,
                 "tls": self.tls,
             },
         }

@@ -21,6 +21,7 @@ from PyQt5.QtNetwork import (
     QSsl,
     QSslCertificate,
     QSslConfiguration,
+    QSslError,
     QSslSocket,
 )
 
@@ -50,7 +51,8 @@ NO_RESUMPTION = (
 
 @dataclass(frozen=True)
 class Ways:
-    """What the requests of a process may use; `authority` is the one certificate they trust, a file in PEM.
+    """What the requests of a process may use; `authority` is the one certificate they trust, a file in PEM. So is
+    `substitute`, which is taken for any name.
 
     All are made under `scheme`, as the server has no other: scripts put links together that no rewriting finds.
     """
@@ -60,6 +62,7 @@ class Ways:
     scheme: str
     proxy_port: int
     authority: str
+    substitute: str | None
     tls: str
 
 
@@ -103,6 +106,7 @@ class Manager(QNetworkAccessManager):
         self._ways = ways
         self._log = log
         self._security = _security(ways)
+        self._mismatches = _mismatches(ways)
         self.awaits_document = True
         self._replies: list[Reply] = []  # Python must not collect what Qt still calls
         self.setProxy(QNetworkProxy(QNetworkProxy.Socks5Proxy, "127.0.0.1", ways.proxy_port))
@@ -119,6 +123,8 @@ class Manager(QNetworkAccessManager):
         if chosen.url().scheme() == "https":
             chosen.setSslConfiguration(self._security)
         inner = super().createRequest(operation, chosen, data)
+        if self._mismatches:
+            inner.ignoreSslErrors(self._mismatches)
         if chosen.url().scheme() not in SCHEMES:
             return inner
         reply = Reply(self, inner, request, self._log, document=self.awaits_document)
@@ -299,3 +305,9 @@ def _security(ways: Ways) -> Any:
     for option in NO_RESUMPTION:
         made.setSslOption(option, True)
     return made
+
+
+def _mismatches(ways: Ways) -> list[Any]:
+    """What is no error of a certificate: that the substitute is for another name."""
+    certificates = QSslCertificate.fromPath(ways.substitute)[:1] if ways.substitute else []
+    return [QSslError(QSslError.HostNameMismatch, certificate) for certificate in certificates]

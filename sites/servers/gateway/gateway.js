@@ -168,13 +168,12 @@ function accept (listener) {
   }
 }
 
-/** A context per host name; all with the one key, version and cipher there are. */
+/** A context per host name; all with the one version and cipher there are. */
 function secureContexts (listener) {
-  const key = fs.readFileSync(settings.key_file)
   const version = `TLSv${settings.tls}`
-  return new Map(Object.entries(listener.certificates).map(([name, file]) => [name, tls.createSecureContext({
-    key,
-    cert: fs.readFileSync(file),
+  return new Map(Object.entries(listener.certificates).map(([name, { certificate, key }]) => [name, tls.createSecureContext({
+    key: fs.readFileSync(key),
+    cert: fs.readFileSync(certificate),
     minVersion: version,
     maxVersion: version,
     ciphers: settings.ciphers,
@@ -185,11 +184,11 @@ function secureContexts (listener) {
 function serverFor (listener) {
   if (!listener.encrypted) return net.createServer({ noDelay: true }, accept(listener))
   const contexts = secureContexts(listener)
-  const [first] = contexts.values()
+  const others = contexts.get(listener.others)
   const options = {
     ALPNProtocols: [listener.wire],
-    SNICallback: (name, give) => give(null, contexts.get(name.toLowerCase()) || first),
-    secureContext: first
+    SNICallback: (name, give) => give(null, contexts.get(name.toLowerCase()) || others),
+    secureContext: contexts.get(listener.unnamed)
   }
   return net.createServer({ noDelay: true }, (plain) => {
     const secure = new tls.TLSSocket(plain, { isServer: true, ...options })

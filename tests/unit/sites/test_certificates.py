@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import ssl
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,13 +14,13 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 from harness.errors import TestbedFailed
 from harness.model.settings import ONE_CERTIFICATE, CertificateChain, CertificateKey
 from harness.system.command import Command
 from harness.system.program import run
-from sites.certificates import Authority, trust_database
+from sites.certificates import SUBSTITUTE_NAME, Authority, trust_database
 from sites.issuers import sent_bytes
 
 
@@ -98,6 +100,27 @@ def test_a_longer_chain_and_larger_keys_are_more_bytes(tmp_path: Path) -> None:
         )
     ]
     assert sizes == sorted(set(sizes))
+
+
+def test_names_without_a_certificate_share_one_of_the_same_size_with_another_key(tmp_path: Path) -> None:
+    authority = Authority.create(tmp_path / "authority")
+    for chain in (ONE_CERTIFICATE, CertificateChain(2)):
+        made = authority.substitute(chain)
+        assert authority.substitute(chain) is made
+        (own,) = authority.certificate_files(["a.site.example"], _new(tmp_path, chain), chain).values()
+        assert abs(sent_bytes(made.certificate_file.read_bytes()) - sent_bytes(own.read_bytes())) < 40
+        assert shaken(authority, made.certificate_file, made.key_file, SUBSTITUTE_NAME)
+        assert not shaken(authority, made.certificate_file, made.key_file, "a.site.example")
+        key = x509.load_pem_x509_certificates(made.certificate_file.read_bytes())[0].public_key()
+        info = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        assert base64.b64decode(made.pin) == hashlib.sha256(info).digest()
+        assert made.pin != authority.issuer(chain).pin
+
+
+def _new(folder: Path, chain: CertificateChain) -> Path:
+    made = folder / str(chain.length)
+    made.mkdir()
+    return made
 
 
 def test_another_authority_is_not_trusted(tmp_path: Path) -> None:

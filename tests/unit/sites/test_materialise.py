@@ -72,6 +72,8 @@ def test_headers_of_the_connection_and_of_policies_are_left_out(tmp_path: Path) 
         ("Content-Length", "6"),
         ("Strict-Transport-Security", "max-age=1"),
         ("Content-Security-Policy", "script-src 'self'"),
+        ("Integrity-Policy", "blocked-destinations=(script)"),
+        ("Unencoded-Digest", "sha-256=:x=:"),
         ("ETag", '"e"'),
         ("X-Long", "x" * 9000),
     )
@@ -85,10 +87,18 @@ def test_headers_of_the_connection_and_of_policies_are_left_out(tmp_path: Path) 
     for what in (
         "strict-transport-security",
         "content-security-policy",
+        "integrity-policy headers dropped",
+        "unencoded-digest headers dropped",
         "longer than",
         "Allow-Origin headers added",
     ):
         assert noted(made, what), what
+
+
+def test_permissions_follow_the_scheme(tmp_path: Path) -> None:
+    allowed = ("Permissions-Policy", 'sync-xhr=(self "https://other.example"), camera=()')
+    made = materialise(archive(tmp_path, page(headers=(*HTML, allowed))), "http")
+    assert served(made).headers[1] == ("Permissions-Policy", allowed[1].replace("https", "http"))
 
 
 def test_cross_origin_headers_follow_the_scheme(tmp_path: Path) -> None:
@@ -169,6 +179,36 @@ def test_integrity_follows_through_scripts_that_name_scripts(tmp_path: Path) -> 
     assert served(made).body.endswith(b'<script src="/lost.js"></script>')
     assert "2 integrity digests renewed because the body they protect was changed" in made.notes
     assert "1 integrity attributes dropped that no archived body meets" in made.notes
+
+
+def test_integrity_follows_in_links_and_data_and_of_data(tmp_path: Path) -> None:
+    data, lost = b'{"u":"https://site.example/"}', integrity_digests(b"lost")[0].decode()
+    listing = b'{"/data.json":"' + integrity_digests(data)[0].replace(b"+", rb"\u002B") + b'"}'
+    old = integrity_digests(data)[1].decode()
+    link = ("Link", f'</data.json>; rel=preload; integrity="{old}", </x.js>; rel=preload; integrity={lost}')
+    json = (("Content-Type", "application/json"),)
+    made = materialise(
+        archive(
+            tmp_path,
+            page(headers=(*HTML, link)),
+            page(data, "https://site.example/data.json", json),
+            page(listing, "https://site.example/boot.json", json),
+        ),
+        "http",
+    )
+    new = served(made, "/data.json").body
+    assert new == b'{"u":"http://site.example/"}'
+    assert served(made, "/boot.json").body == b'{"/data.json":"' + integrity_digests(new)[0] + b'"}'
+    preload = f'</data.json>; rel=preload; integrity="{integrity_digests(new)[1].decode()}"'
+    assert ("Link", f"{preload}, </x.js>; rel=preload") in served(made).headers
+    assert "2 integrity digests renewed because the body they protect was changed" in made.notes
+
+
+def test_the_question_of_a_proxy_is_served_as_a_refusal(tmp_path: Path) -> None:
+    asked = Response("https://site.example/p", 407, (("Proxy-Authenticate", "Basic realm=x"),), b"no")
+    made = materialise(archive(tmp_path, page(), asked), "https")
+    assert (served(made, "/p").status, served(made, "/p").body) == (403, b"no")
+    assert noted(made, "status 407")
 
 
 def test_codings_that_browsers_do_not_take_over_http_become_gzip(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
 from sites.rewrite import (
     drop_integrity,
+    drop_link_integrity,
     drop_policies,
     exchange_scheme_names,
     follow_digests,
@@ -108,6 +110,25 @@ def test_policies_in_the_document_are_dropped() -> None:
     assert drop_policies(html) == (b'<meta charset="utf-8"><meta name=x content=y>', 2)
 
 
+@pytest.mark.parametrize(
+    ("html", "without"),
+    [
+        (b"""<iframe csp="script-src 'none'" src=/f>""", b"<iframe src=/f>"),
+        (b"<IFRAME src='/f' CSP=sandbox>", b"<IFRAME src='/f'>"),
+        (b"""<iframe srcdoc="<p a='>'>" csp='default-src *'>""", b"""<iframe srcdoc="<p a='>'>">"""),
+        (b"""w('<iframe csp=\\"img-src *\\" src=/f>')""", b"w('<iframe src=/f>')"),
+        (b"<meta http-equiv=X-WebKit-CSP content=x>", b""),
+    ],
+)
+def test_policies_that_a_document_demands_of_its_frames_are_dropped(html: bytes, without: bytes) -> None:
+    assert drop_policies(html) == (without, 1)
+
+
+def test_what_is_no_policy_stays() -> None:
+    html = b"""<iframe src="/csp=1" data-csp="x"></iframe><p csp="x"><script>csp = "x"; a <iframe csp = 1</script>"""
+    assert drop_policies(html) == (html, 0)
+
+
 def test_digests_follow_the_bodies_they_protect() -> None:
     old, new = (
         integrity_digests(b"alert('https://a.example')"),
@@ -119,6 +140,53 @@ def test_digests_follow_the_bodies_they_protect() -> None:
         page.replace(old[1], new[1]).replace(old[2], new[2]),
         2,
     )
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda digest: digest,
+        lambda digest: digest.replace(b"+", b"&#43;").replace(b"=", b"&#61;"),
+        lambda digest: digest.replace(b"+", b"\\u002B").replace(b"/", b"\\/").replace(b"=", b"\\u003d"),
+        lambda digest: digest.replace(b"+", b"-").replace(b"/", b"_").rstrip(b"="),
+    ],
+    ids=["plain", "as references", "as escapes", "for URLs"],
+)
+def test_digests_are_known_however_they_are_written(written: Callable[[bytes], bytes]) -> None:
+    bodies = [b"%d" % number for number in range(40)]
+    old = [digest for body in bodies for digest in integrity_digests(body)]
+    assert any(b"+" in digest for digest in old)
+    assert any(b"/" in digest for digest in old)
+    new = [digest for body in bodies for digest in integrity_digests(body + b"new")]
+    text = b"".join(b'"%s",' % written(digest) for digest in old)
+    assert names_digests(text)
+    assert follow_digests(text, dict(zip(old, new, strict=True))) == (
+        b"".join(b'"%s",' % digest for digest in new),
+        120,
+    )
+    assert follow_digests(text, {}) == (text, 0)
+
+
+def test_integrity_that_nothing_meets_is_dropped_from_import_maps_and_links() -> None:
+    met, other = integrity_digests(b"met")[1], integrity_digests(b"other")[1]
+    page = (
+        b'<script type="importmap">{"integrity":{"/a.js":"%s","/b.js":"%s"}}</script><script>x="%s"</script>'
+    )
+    assert drop_integrity(page % (met, other, other), {met}) == (page % (met, b"", other), 1)
+    link = '</a.js>; rel=modulepreload; integrity="{}"; crossorigin, </b.js>; rel=preload; integrity={}'
+    assert drop_link_integrity(link.format(met.decode(), other.decode()), {met}) == (
+        f'</a.js>; rel=modulepreload; integrity="{met.decode()}"; crossorigin, </b.js>; rel=preload',
+        1,
+    )
+
+
+def test_only_integrity_of_tags_is_dropped() -> None:
+    other = integrity_digests(b"other")[0]
+    signed = b"<script integrity='ed25519-JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=' src=a></script>"
+    assert drop_integrity(b"<script integrity=%s src=a>" % other, ()) == (b"<script src=a>", 1)
+    assert drop_integrity(signed, {other}) == (b"<script src=a></script>", 1)
+    script = b'<script>let integrity = "%s"</script>' % other
+    assert drop_integrity(script, ()) == (script, 0)
 
 
 def test_integrity_that_nothing_meets_is_dropped() -> None:
@@ -153,6 +221,10 @@ def test_hosts_that_texts_mention() -> None:
         b'"https://www.example.com/a/b.js",',
         b"<meta ",
         b"<meta http-equiv=",
+        b"<iframe ",
+        b"<iframe '\"",
+        b"<script a=\"<iframe b='",
+        b"<script>importmap",
         b' integrity="',
         b" integrity = ",
         b"sha256-AAAA",
@@ -173,6 +245,7 @@ def test_every_step_takes_time_linear_in_the_body(unit: bytes) -> None:
             rewrite_links(body, scheme, HOSTS)
         drop_policies(body)
         drop_integrity(body, ())
+        drop_link_integrity(body.decode("latin-1"), ())
         follow_digests(body, {})
         mentioned_hosts(body)
         exchange_scheme_names(body)

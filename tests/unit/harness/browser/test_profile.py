@@ -18,13 +18,14 @@ def test_a_second_load_has_what_was_kept_of_pages_and_nothing_of_connections(tmp
     gone = (
         home.profile / "Default" / "Network Persistent State",
         home.profile / "Default" / "TransportSecurity",
-        home.profile / "Local State",
         home.netlog,
         home.pid_file,
     )
     for path in gone:
         path.write_text("1")
+    (home.profile / "Local State").write_text('{"variations_seed": "x"}')
     home.start_over(None)
+    assert json.loads((home.profile / "Local State").read_text()) == {"auth": {"schemes": ""}}
     assert (home.profile / "Default" / "Cache" / "Cache_Data" / "entry").read_text() == "body"
     assert (home.profile / "Default" / "Cookies").read_text() == "cookies"
     assert not any(path.exists() for path in gone)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.model.protocol import Protocol
 from harness.model.serversettings import ServerSettings
+from sites.certificates import Substitute
 from sites.materialise import Site
 from sites.servers.server import Service
 from sites.servers.serving import Setup
@@ -27,6 +28,7 @@ def setup_of(
         services=[Service(protocol, f"10.0.0.{number}") for number, protocol in enumerate(protocols, 1)],
         certificates={name: Path(f"/x/{name}.pem") for name in names},
         key_file=Path("/x/hosts.key"),
+        substitute=Substitute(Path("/x/unknown.pem"), Path("/x/unknown.key"), "pin"),
         tls=tls,
         settings=settings,
         status=status,

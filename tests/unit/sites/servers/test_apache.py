@@ -51,16 +51,25 @@ def test_each_protocol_has_an_address_of_its_own() -> None:
     plain = [host for host in hosts if "SSLEngine On" not in host]
     secure = [host for host in hosts if "SSLEngine On" in host]
     assert len(plain) == sum(protocol.scheme == "http" for protocol in PROTOCOLS)
-    assert len(secure) == 2 * sum(protocol.scheme == "https" for protocol in PROTOCOLS)
+    assert len(secure) == 3 * sum(protocol.scheme == "https" for protocol in PROTOCOLS)
 
 
 def test_protocol_and_keep_alive_are_those_of_the_service() -> None:
     (close,) = virtual_hosts(conf(Protocol.HTTP1_CLOSE))
     assert {"KeepAlive Off", "Protocols http/1.1"} <= set(close)
-    first, second = virtual_hosts(conf(Protocol.H2))
+    others, first, second = virtual_hosts(conf(Protocol.H2))
+    assert 'SSLCertificateKeyFile "/x/unknown.key"' in others
     assert {"KeepAlive On", "Protocols h2", "ServerName site.example"} <= set(first)
     assert 'SSLCertificateFile "/x/cdn.example.pem"' in second
     assert first[0] == "10.0.0.1:443 10.0.0.1:8443>"
+
+
+def test_an_address_comes_first_and_names_without_a_certificate_last() -> None:
+    made = Site("https://site.example/", "https", ("site.example", "2001:db8::1"), (), (), (), (), ())
+    local, named, others = virtual_hosts(configuration(setup_of([Protocol.H2], made)))
+    assert "ServerName [2001:db8::1]" in local
+    assert "ServerName site.example" in named
+    assert "ServerAlias *" in others
 
 
 def test_settings_reach_the_configuration() -> None:

@@ -42,7 +42,7 @@ def test_each_protocol_has_an_address_of_its_own() -> None:
         port = 443 if protocol.scheme == "https" else 80
         assert f"listen 10.0.0.{number}:{port}" in text
         assert (" http2" in text) == (protocol is Protocol.H2)
-        assert text.count("server {") == (2 if protocol.scheme == "https" else 1)
+        assert text.count("server {") == (3 if protocol.scheme == "https" else 1)
         assert ("keepalive_timeout 0;" in text) == (not protocol.keep_alive)
 
 

@@ -42,6 +42,17 @@ def test_each_protocol_has_an_address_of_its_own() -> None:
         assert bool(listener["certificates"]) is protocol.encrypted
 
 
+def test_a_handshake_without_a_name_gets_the_certificate_of_the_address() -> None:
+    hosts = ("0.site.example", "192.0.2.7", "site.example")
+    made = Site("https://site.example/", "https", hosts, (), (), (), (), ())
+    gateway = json.loads(configure(setup_of([Protocol.SPDY], made, tls="1.2"))["gateway.json"])
+    (listener,) = gateway["listeners"]
+    assert (listener["unnamed"], listener["others"]) == ("192.0.2.7", "unknown.coldload.invalid")
+    assert listener["certificates"]["192.0.2.7"] == {"certificate": "/x/192.0.2.7.pem", "key": "/x/hosts.key"}
+    (without_addresses,) = conf(Protocol.SPDY)[0]["listeners"]
+    assert without_addresses["unnamed"] == "unknown.coldload.invalid"
+
+
 def test_spdy_without_tls_serves_the_https_site_without_certificates() -> None:
     made, nginx = conf(Protocol.SPDY_PLAIN)
     (listener,) = made["listeners"]

@@ -1,0 +1,45 @@
+"""A page of 10,000 objects loads: servers start with it, and find each answer at the cost of any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.trial.bench import bench
+from sites.archive import Response, write_archive
+from sites.warc import About
+from tests.system.conftest import condition, inside, picture, trial
+
+pytestmark = [pytest.mark.lengthy, pytest.mark.side_by_side]
+
+OBJECTS = 10_000
+START = "https://site.example/"
+FAST = Link.of(1000, 1)
+
+
+def test_a_page_of_ten_thousand_objects_loads(tmp_path: Path) -> None:
+    tiny = picture(1)
+    images = "".join(f"<img src=/{number}.png>" for number in range(OBJECTS))
+    page = f'<!doctype html><link rel=icon href="data:,"><body>{images}'
+    pictures = (
+        Response(f"{START}{number}.png", 200, (("Content-Type", "image/png"), ("ETag", f'"{number}"')), tiny)
+        for number in range(OBJECTS)
+    )
+    document = Response(START, 200, (("Content-Type", "text/html"),), page.encode())
+    archive = write_archive(tmp_path, "page", About(START, "test", "test", ()), [document, *pictures])
+    protocols = (Protocol.HTTP1, Protocol.H2)
+
+    def loads() -> list[Record]:
+        with bench({"page": archive}, protocols) as opened:
+            cells = [condition("page", protocol, link=FAST) for protocol in protocols]
+            return [trial(opened, number, cell, timeout_s=120) for number, cell in enumerate(cells, 1)]
+
+    for record in inside(loads):
+        assert (record.outcome, record.reason) == (Outcome.OK, None), record.planned.condition.protocol
+        assert record.observation.requests == OBJECTS + 1
+        assert record.observation.missed == ()
