@@ -11,11 +11,10 @@ from sites.optimise.document import (
     Edit,
     Element,
     Notes,
-    Replacement,
     edit_documents,
     edit_elements,
-    replaced,
 )
+from sites.optimise.lookups import Change, Replacement
 from sites.optimise.markup import Tag, Token, end_tag, start_tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import is_style_element, is_style_sheet
@@ -121,7 +120,7 @@ def _move(document: Document) -> Edit:
             if element.name == "style" and not isinstance(moved[-1], Tag):
                 moved.append(end_tag("style"))
             changes.append((element.start, element.end, ()))
-    return Edit(replaced(document.tokens, [(place, place, moved), *changes]))
+    return Edit.of(document, [Change(document.url, [(place, place, moved), *changes])] if changes else [])
 
 
 def _end_of_head(tokens: tuple[Token, ...]) -> int | None:
