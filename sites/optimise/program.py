@@ -158,7 +158,8 @@ class _Reader:
             self._lookups |= inner.lookups
             self._attributes |= inner.attributes
         where = _BY_NAME.get(name, 0)
-        if len(given) > where and given[where].type in _STRINGS:
+        own = name in _BY_NAME and (_is_in_part(called) or _is_test(*above))
+        if not own and len(given) > where and given[where].type in _STRINGS:
             self._ask(above, name, _value(given[where]).strip(), alone=len(given) == 1)
 
     def _ask(self, above: Ancestors, name: str, text: str, *, alone: bool) -> None:
@@ -166,7 +167,7 @@ class _Reader:
         if name in _READING:
             self._attributes.add(text.lower())
         elif name in _BY_NAME:
-            if _ELEMENT_NAME.fullmatch(text) and not _own_test(*above):
+            if _ELEMENT_NAME.fullmatch(text):
                 self._named(above, text.lower())
         elif name == "getElementsByClassName":
             self._selector("".join(f".{each}" for each in text.split()))
@@ -174,9 +175,9 @@ class _Reader:
             self._selector(f"#{text}")
         elif name == "querySelector" and text.lower() in ("script", "link", "style"):
             self._place(above[0], text.lower())
+        elif name in _TELLING:
+            self._selector("" if _ALONE.fullmatch(text) else text)
         elif name in _FINDING or (alone and _FUNCTION.fullmatch(name)):
-            self._selector(text)
-        elif name in _TELLING and not _ALONE.fullmatch(text):
             self._selector(text)
 
     def _named(self, above: Ancestors, name: str) -> None:
@@ -227,9 +228,8 @@ def _is_right(node: Node, above: Node | None) -> bool:
 
 def _text(node: Node | None) -> str:
     """Its source, "" when it is no short one."""
-    if node is None or node.text is None or node.end_byte - node.start_byte > _SHORT:
-        return ""
-    return node.text.decode("utf-8", "replace")
+    source = node.text if node is not None and node.end_byte - node.start_byte <= _SHORT else None
+    return "" if source is None else source.decode("utf-8", "replace")
 
 
 def _value(node: Node) -> str:
@@ -270,7 +270,18 @@ def _first_piece(node: Node) -> Node:
     return node
 
 
-def _own_test(above: Node | None, over: Node | None) -> bool:
+def _is_in_part(called: Node | None) -> bool:
+    """Whether a method is one of `parts[i]`: jQuery looks for the scripts in what it has made."""
+    within = called.child_by_field_name("object") if called is not None else None
+    whole = (
+        within.child_by_field_name("object")
+        if within is not None and within.type == "subscript_expression"
+        else None
+    )
+    return whole is not None and whole.type != "call_expression"
+
+
+def _is_test(above: Node | None, over: Node | None) -> bool:
     """JQuery asks whether an element of its own making holds a <link>: `!!div.getElementsByTagName("link").length`."""
     length = above is not None and _text(above.child_by_field_name("property")) == "length"
     return length and over is not None and over.type == "unary_expression"
