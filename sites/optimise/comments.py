@@ -27,8 +27,9 @@ _TAKEN_OVER = re.compile(
 _TAKEN_OVER_ELEMENTS = re.compile(r"(?:astro|turbo|fresh|nuxt|next|qwik|blazor|phx|is)-(?!is\b)|app-root")
 _TAKEN_OVER_IDS = words("__next __nuxt ___gatsby __docusaurus svelte blazor-error-ui __layout")
 _READS = re.compile(
-    r"COMMENT_NODE|SHOW_COMMENT|SHOW_ALL|nodeType\s*[!=]==?\s*8\b|\b8\s*[!=]==?\s*[\w.$\[\]]{1,40}nodeType|[\"'`]#comment[\"'`]|"
+    r"COMMENT_NODE|SHOW_COMMENT|SHOW_ALL|nodeType\s*[!=]==?\s*8\b|\b8\s*[!=]==?\s*[\w.$\[\]]{0,40}nodeType|[\"'`]#comment[\"'`]|"
     r"createNodeIterator|\bcomment\(\)|instanceof\s+Comment\b|"
+    r"nodeType\s*[!=]==?\s*[\w$.]{0,40}(?i:comment)|childNodes\s*\.\s*length\s*[!=]==?\s*[02-9]|"
     r"(?:match|replace|replaceAll|split|indexOf|search|startsWith|includes|RegExp)\s*\(\s*[\"'`/][^\"'`/\n]{0,20}(?:<!--|-->)|"
     r"=\s*/[^\"'`/\n]{0,20}<!--|"
     r"\.contents\(\)\s*(?:\.(?:filter|each|map|eq|not|slice|get|toArray)\b|\[)|childNodes\s*(?:\[\s*[1-9]|\.item\()"
@@ -39,6 +40,8 @@ _SKIPS = re.compile(
     r"\b([\w$]{1,40})\.nodeType\s*[!=]==?\s*3\s*(?:\|\||&&)\s*\2\.nodeType\s*[!=]==?\s*8|"
     r"nodeType\s*!==?\s*8\s*\)\s*\{?\s*[\w$]{1,40}\s*\+="
 )
+_SWITCH = re.compile(r"switch\s*\([^()]{0,60}nodeType\s*\)")
+_CASE = re.compile(r"\bcase\s*8\s*:")
 _WALKER = re.compile(r"createTreeWalker\s*\(([^;]{0,200})")
 _TO_OTHERS = re.compile(r"[^,]*,\s*(?:[145]\b|(?:\w+\.)*SHOW_(?:ELEMENT|TEXT)\b(?!\s*[|+]))")
 _STEP = re.compile(r"\b(?:childNodes|firstChild|lastChild|nextSibling|previousSibling)\b")
@@ -70,7 +73,7 @@ def is_mark(comment: Comment) -> bool:
 
 def reads_comments(script: str) -> bool:
     """Whether a script may read comments of the document. Making some (`createComment`) is no reading."""
-    if _READS.search(_SKIPS.sub("", script)):
+    if _READS.search(_SKIPS.sub("", script)) or (_SWITCH.search(script) and _CASE.search(script)):
         return True
     if any(not _TO_OTHERS.match(walker[1]) for walker in _WALKER.finditer(script)):
         return True

@@ -7,16 +7,18 @@ are parsed (lexbor) and asked by all selectors. It tells, and makes nothing: a p
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from sites.optimise.markup import Chars, Tag, Token, parse
 from sites.optimise.page import Note, Page, Resource, document_text
-from sites.optimise.program import Lookup, Program, program_of
+from sites.optimise.program import SHEETS, Lookup, Program, program_of
 
 Replacement = tuple[int, int, Sequence[Token]]
 MAX_WORK = 10_000_000  # elements times selectors
@@ -94,6 +96,11 @@ def lookups_of(page: Page) -> frozenset[Lookup]:
     return frozenset().union(*scripts, *map(_styled, sheets))
 
 
+def reads_sheets(page: Page) -> bool:
+    """Whether a script looks into the style sheets of a document (`document.styleSheets`)."""
+    return any(SHEETS in (lookup.selector for lookup in program.lookups) for program in programs_of(page))
+
+
 def programs_of(page: Page) -> Iterator[Program]:
     """What each script of a page asks for."""
     return map(program_of, scripts_of(page))
@@ -102,11 +109,18 @@ def programs_of(page: Page) -> Iterator[Program]:
 def scripts_of(page: Page) -> Iterator[str]:
     """All scripts of a page: files, script elements, event handlers."""
     for resource in page.resources.values():
-        if resource.is_script:
+        if resource.is_script or (resource.usable and _may_be_script(resource)):
             yield resource.body.decode("utf-8", "replace")
     for url in page.documents:
         yield from _contents(page.resources[url], "script")
-        yield from _handlers(_tokens(page.resources[url]))
+        yield from _in_attributes(_tokens(page.resources[url]))
+
+
+def _may_be_script(resource: Resource) -> bool:
+    """Whether a browser runs it where a script element asks for it, though it is sent as something else."""
+    return resource.mime in ("", "text/plain", "application/octet-stream") or urlsplit(
+        resource.url
+    ).path.endswith(".js")
 
 
 def _tokens(document: Resource) -> tuple[Token, ...]:
@@ -119,14 +133,27 @@ def _contents(document: Resource, element: str) -> Iterator[str]:
     return (each.source for each in _tokens(document) if isinstance(each, Chars) and each.within == element)
 
 
-def _handlers(tokens: Iterable[Token]) -> Iterator[str]:
-    """Scripts in attributes."""
-    for token in tokens:
-        for attribute in token.attributes if isinstance(token, Tag) else ():
-            if attribute.value and attribute.name.startswith("on"):
-                yield attribute.value
-            elif attribute.value and attribute.value.lstrip().lower().startswith("javascript:"):
-                yield attribute.value.partition(":")[2]
+def _in_attributes(tokens: Iterable[Token]) -> Iterator[str]:
+    """Event handlers, and URLs that are scripts."""
+    for tag in _starts(tokens):
+        for attribute in tag.attributes:
+            value = (attribute.value or "").strip()
+            if value and attribute.name.startswith("on"):
+                yield value
+            elif value[:11].lower() == "javascript:":
+                yield value[11:]
+            elif tag.name == "script" and value[:5].lower() == "data:":
+                yield _of_data(value)
+
+
+def _of_data(url: str) -> str:
+    """The content of a data URL, "" when it is broken."""
+    head, _, data = url.partition(",")
+    try:
+        content = base64.b64decode(data) if head.endswith(";base64") else unquote_to_bytes(data)
+    except ValueError:
+        return ""
+    return content.decode("utf-8", "replace")
 
 
 @lru_cache(maxsize=1024)

@@ -14,7 +14,7 @@ import tree_sitter_javascript
 from tree_sitter import Language, Node, Parser
 
 # Attributes that filters take out, put in or change. Which of them a script reads decides what it may notice.
-WATCHED = frozenset({"src", "href", "type", "media", "rel", "loading", "defer"})
+WATCHED = frozenset({"src", "href", "type", "media", "rel", "loading", "defer", "target"})
 _PARSER = Parser(Language(tree_sitter_javascript.language()))
 _STRINGS = frozenset({"string", "template_string"})
 _WANTED = _STRINGS | {"call_expression", "new_expression", "member_expression"}
@@ -29,10 +29,26 @@ _FUNCTION = re.compile(
     r"[A-Za-z]|\$\$?|\$j|jq|jQuery|Zepto|Sizzle"
 )  # of one argument, also under a minifier's name
 _BY_NAME = {"getElementsByTagName": 0, "getElementsByTagNameNS": 1}
-_READING = frozenset({"getAttribute", "getAttributeNode", "hasAttribute", "attr"})
+_READING = re.compile(r"(?!set|remove).*attr.*|getNamedItem", re.IGNORECASE)  # helpers of a page's own, too
+_READ = re.compile(r"\.\s*attributes\s*(?:\.\s*|\[\s*[\"'])(\w+)")
 _EVALUATING = frozenset({"eval", "Function", "setTimeout", "setInterval", "execScript"})
-_COLLECTIONS = {"scripts": "script", "images": "img", "styleSheets": "link,style"}
+SHEETS = "link,style"
+_COLLECTIONS = {"scripts": "script", "images": "img", "styleSheets": SHEETS}
 _FILE = frozenset({"src", "href"})
+# What stands in the head or body whatever it is called, and the document as text.
+_PARTS = (
+    (
+        re.compile(
+            r"\bdocument\s*\.\s*(?:(head)\s*\.\s*(?:children|childNodes)\b|(body)\s*\.\s*(?:children|childNodes)\s*\[)"
+        ),
+        "{} > *",
+    ),
+    (re.compile(r"\bdocument\s*\.\s*(head)\s*\.\s*(?:first|last)(?:Element)?Child\s*\."), "{} > *"),
+    (
+        re.compile(r"\bdocument\s*\.\s*(?:documentElement|head|body)\s*\.\s*(?:out|inn)erHTML\s*\."),
+        "script,link,style,img",
+    ),
+)
 _DOCUMENT = re.compile(r"(?:.*\.)?(?:document|ownerDocument)|doc|[A-Za-z]", re.DOTALL)
 _ELEMENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _WITH_ATTRIBUTE = re.compile(
@@ -93,7 +109,12 @@ class _Reader:
         self._places = 0
         self._imports = False
         self._lookups: set[Lookup] = set()
-        self._attributes: set[str] = set()
+        self._attributes = {name.lower() for name in _READ.findall(script)}
+        self._lookups |= {
+            Lookup(selector.format(*filter(None, found.groups())), reads=_FILE)
+            for pattern, selector in _PARTS
+            for found in pattern.finditer(script)
+        }
 
     def program(self) -> Program:
         root = _PARSER.parse(self._script.encode("utf-8", "surrogatepass")).root_node
@@ -158,15 +179,15 @@ class _Reader:
             self._lookups |= inner.lookups
             self._attributes |= inner.attributes
         where = _BY_NAME.get(name, 0)
+        if _READING.fullmatch(name):
+            self._attributes |= {_value(each).strip().lower() for each in given if each.type in _STRINGS}
         own = name in _BY_NAME and (_is_in_part(called) or _is_test(*above))
         if not own and len(given) > where and given[where].type in _STRINGS:
             self._ask(above, name, _value(given[where]).strip(), alone=len(given) == 1)
 
     def _ask(self, above: Ancestors, name: str, text: str, *, alone: bool) -> None:
         """What a call with a text looks for."""
-        if name in _READING:
-            self._attributes.add(text.lower())
-        elif name in _BY_NAME:
+        if name in _BY_NAME:
             if _ELEMENT_NAME.fullmatch(text):
                 self._named(above, text.lower())
         elif name == "getElementsByClassName":

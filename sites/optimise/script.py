@@ -14,7 +14,8 @@ from sites.optimise.program import program_of
 
 # A script that looks for its own element, or for others, may find something else once it is moved.
 _LOOKS_AROUND = re.compile(
-    r"currentScript|document\s*\.\s*scripts|script\[|import\.meta|"
+    r"currentScript|document\s*\.\s*scripts|script\[|import\.meta|\.stack\s*\.\s*(?:match|split|replace|indexOf|substr)|"
+    r"exec\(\s*[\w$.]{1,40}\.stack\b|"
     r"getElementsByTagName(?:NS)?\(\s*[\"']script|querySelector(?:All)?\(\s*[\"'][^\"']{0,80}script",
     re.IGNORECASE,
 )

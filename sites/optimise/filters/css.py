@@ -14,7 +14,7 @@ from sites.optimise.document import (
     edit_documents,
     edit_elements,
 )
-from sites.optimise.lookups import Change, Replacement
+from sites.optimise.lookups import Change, Replacement, reads_sheets
 from sites.optimise.markup import Tag, Token, end_tag, start_tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import is_style_element, is_style_sheet
@@ -32,9 +32,13 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
     """Each @import at the head of a style sheet is replaced by the sheet, its relative URLs and media kept."""
     notes: list[Note] = []
     changed = []
+    read = reads_sheets(page)
     for resource in page.resources.values():
         text = _text(resource) if resource.is_style else None
         if text is None or "@import" not in text.text.lower():
+            continue
+        if read:
+            notes.append(Note(resource.url, "a script looks into the style sheets of the document"))
             continue
         try:
             flat = _flattened(text.text, resource.url, page.resources, MAX_IMPORT_DEPTH)

@@ -13,7 +13,7 @@ from sites.optimise.lookups import Change
 from sites.optimise.markup import Tag
 from sites.optimise.origin import same_origin
 from sites.optimise.page import Note, Page, Resource
-from sites.optimise.references import script_texts
+from sites.optimise.references import reads_itself, script_texts
 from sites.optimise.settings import FilterSettings
 from sites.optimise.text import UNREADABLE
 
@@ -50,14 +50,22 @@ def shard(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
 
 def why_not_elsewhere(document: Document, tag: Tag, found: Resource, *, pixels: bool) -> str | None:
     """The reason why a file must come from the host of its document. `pixels`: a script reads those of images."""
-    if "srcset" in tag.names:
-        return "the image is one of a choice"
     if {"crossorigin", "integrity"} & tag.names or is_kept_to_origin(found):
         return "another host would have to allow the file by CORS"
     if is_address(urlsplit(document.url).hostname or ""):
         return "the host is an IP address, below which there are no names"
-    if tag.name == "img":
-        return "a script reads the pixels of images" if pixels else None
+    return _why_not_image(tag, pixels=pixels) if tag.name == "img" else _why_not_script(document, tag, found)
+
+
+def _why_not_image(tag: Tag, *, pixels: bool) -> str | None:
+    if "srcset" in tag.names:
+        return "the image is one of a choice"
+    if reads_itself(tag):
+        return "the image asks for its own address"
+    return "a script reads the pixels of images" if pixels else None
+
+
+def _why_not_script(document: Document, tag: Tag, found: Resource) -> str | None:
     if not script.is_classic(tag):
         return "a module is loaded by CORS"
     text = document.text_of(found, "javascript")

@@ -95,15 +95,26 @@ def elide_attributes(page: Page, _settings: FilterSettings) -> tuple[Page, Notes
 
 @dataclass(frozen=True)
 class _Asked:
-    """Which attributes a page asks for: everything in which a selector may stand, and names that scripts read."""
+    """Which attributes a page asks for: everything in which a selector may stand, names that scripts read, and what
+    they read of elements of which name.
+    """
 
     selectors: str
     read: frozenset[str]
+    found: frozenset[tuple[str, str]]
 
     @classmethod
     def of(cls, page: Page) -> _Asked:
-        read: frozenset[str] = frozenset().union(*(program.attributes for program in programs_of(page)))
-        return cls(_selectors(page), read)
+        programs = list(programs_of(page))
+        read: frozenset[str] = frozenset().union(*(program.attributes for program in programs))
+        lookups = {lookup for program in programs for lookup in program.lookups if lookup.reads}
+        found = {
+            (name, attribute)
+            for lookup in lookups
+            for name in re.findall(r"(?<![\w.#-])[a-z]+", lookup.selector)
+            for attribute in lookup.reads
+        }
+        return cls(_selectors(page), read, frozenset(found))
 
 
 def is_selected(name: str, asked: _Asked) -> bool:
@@ -119,6 +130,11 @@ def is_value_selected(name: str, asked: _Asked) -> bool:
 def is_read(name: str, asked: _Asked) -> bool:
     """Whether a script reads an attribute as it stands in the document (`getAttribute`)."""
     return name in asked.read
+
+
+def is_found_and_read(tag: Tag, name: str, asked: _Asked) -> bool:
+    """Whether a script looks for elements of this name and reads the property of the attribute."""
+    return (tag.name, name) in asked.found
 
 
 def _selectors(page: Page) -> str:
@@ -137,7 +153,7 @@ def _elided(tag: Tag, asked: _Asked) -> Tag:
         name
         for name, values in _DEFAULTS.get(tag.name, ())
         if (tag.get(name) or "").strip().lower() in values
-        and not (is_selected(name, asked) or is_read(name, asked))
+        and not (is_selected(name, asked) or is_read(name, asked) or is_found_and_read(tag, name, asked))
     ]
     kept = []
     for attribute in tag.without(*gone).attributes:

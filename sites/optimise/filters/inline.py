@@ -11,7 +11,7 @@ from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Element, Notes, edit_elements
 from sites.optimise.markup import Chars, Tag, Token, end_tag
 from sites.optimise.page import Note, Page, Resource
-from sites.optimise.references import FILE_ATTRIBUTES, has_handlers, is_named, is_style_sheet
+from sites.optimise.references import FILE_ATTRIBUTES, has_handlers, is_named, is_style_sheet, reads_itself
 from sites.optimise.settings import FilterSettings
 from sites.optimise.text import UNREADABLE
 
@@ -138,6 +138,8 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
             return None
         if len(found.body) > settings.image_inline_max_bytes:
             return None
+        if reads_itself(tag):
+            return Note(found.url, "the image asks for its own address")
         lazy = (tag.get("loading") or "").lower() == "lazy"
         if document.images_shown[found.url] > 1 or "srcset" in tag.names or lazy:
             return Note(found.url, "the image is shown more than once, lazily, or has a srcset")
