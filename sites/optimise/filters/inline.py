@@ -80,9 +80,14 @@ def _style_content(document: Document, found: Resource) -> str:
     moved = stylesheet.rebased(text.text, found.url, document.base)
     if moved is None or not stylesheet.is_well_formed(moved):
         raise _UninlinableError("the style sheet is not well formed")
-    if "</style" in moved.lower() or document.text.encoded(moved) is None:
+    if ends_style(moved) or document.text.encoded(moved) is None:
         raise _UninlinableError("the style sheet cannot stand in the document")
     return stylesheet.without_charset(moved)
+
+
+def ends_style(css: str) -> bool:
+    """Whether a style sheet would end the element that it stands in."""
+    return "</style" in css.lower()
 
 
 def _style_tag(link: Tag) -> Tag:
@@ -140,8 +145,7 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
             return None
         if reads_itself(tag):
             return Note(found.url, "the image asks for its own address")
-        lazy = (tag.get("loading") or "").lower() == "lazy"
-        if document.images_shown[found.url] > 1 or "srcset" in tag.names or lazy:
+        if is_chosen_or_late(tag) or document.images_shown[found.url] > 1:
             return Note(found.url, "the image is shown more than once, lazily, or has a srcset")
         fragment = urldefrag(tag.get("src") or "").fragment  # names a part of an SVG file
         data = base64.b64encode(found.body).decode()
@@ -149,3 +153,8 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
         return element.with_tag(tag.with_attribute("src", url), document)
 
     return edit_elements(page, ["img", "input"], change)
+
+
+def is_chosen_or_late(image: Tag) -> bool:
+    """Whether a browser chooses among several files of an image, or loads it when it comes near."""
+    return "srcset" in image.names or (image.get("loading") or "").lower() == "lazy"
