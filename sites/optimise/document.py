@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sites.optimise.lookups import Change, replaced, unnoticed
+from sites.optimise.lookups import ElementChange, replaced, unnoticed
 from sites.optimise.markup import Chars, Tag, Token, parse, source_of
 from sites.optimise.page import Note, Page, Resource, base_url, document_text
 from sites.optimise.text import Text, still_declared, text_of
@@ -94,7 +94,7 @@ class Edit:
     notes: Notes = ()
 
     @classmethod
-    def of(cls, document: Document, changes: Sequence[Change], notes: Iterable[Note] = ()) -> Edit:
+    def of(cls, document: Document, changes: Sequence[ElementChange], notes: Iterable[Note] = ()) -> Edit:
         """The changes to a document that nobody on the page notices."""
         kept, left = unnoticed(document.page, document.tokens, changes)
         files = tuple(resource for change in kept for resource in change.resources)
@@ -128,7 +128,7 @@ def edit_elements(
     """Put tokens in the place of elements: `change` gives them, or a note why not, or None where it has no part."""
 
     def edit(document: Document) -> Edit:
-        changes: list[Change] = []
+        changes: list[ElementChange] = []
         notes: list[Note] = []
         for element in document.named(*names):
             made = change(document, element)
@@ -136,7 +136,7 @@ def edit_elements(
                 notes.append(made)
             elif made is not None:
                 url = document.reference_of(element.tag) or document.url
-                changes.append(Change(url, [(element.start, element.end, list(made))]))
+                changes.append(ElementChange(url, [(element.start, element.end, list(made))]))
         return Edit.of(document, changes, notes)
 
     return edit_documents(page, edit)

@@ -18,7 +18,7 @@ from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from sites.optimise.markup import Chars, Tag, Token, parse
 from sites.optimise.page import Note, Page, Resource, document_text
-from sites.optimise.program import SHEETS, Lookup, Program, program_of
+from sites.optimise.scriptfacts import SHEETS, Lookup, ScriptFacts, facts_of
 
 Replacement = tuple[int, int, Sequence[Token]]
 MAX_WORK = 10_000_000  # elements times selectors
@@ -41,7 +41,7 @@ _LONGEST_SELECTOR = 1000
 
 
 @dataclass(frozen=True)
-class Change:
+class ElementChange:
     """One thing that a filter does to a document, whole or not at all: ranges of tokens (start, end, new tokens), and
     the files that come with them. `url` is where a note says so.
     """
@@ -51,7 +51,7 @@ class Change:
     resources: tuple[Resource, ...] = ()
 
 
-def replaced(tokens: Sequence[Token], changes: Iterable[Change]) -> list[Token]:
+def replaced(tokens: Sequence[Token], changes: Iterable[ElementChange]) -> list[Token]:
     """The tokens with all changes made; their ranges must not overlap."""
     result: list[Token] = []
     position = 0
@@ -64,8 +64,8 @@ def replaced(tokens: Sequence[Token], changes: Iterable[Change]) -> list[Token]:
 
 
 def unnoticed(
-    page: Page, tokens: Sequence[Token], changes: Sequence[Change]
-) -> tuple[list[Change], list[Note]]:
+    page: Page, tokens: Sequence[Token], changes: Sequence[ElementChange]
+) -> tuple[list[ElementChange], list[Note]]:
     """The changes to a document of the page that nobody notices, and why the others are left alone."""
     if all(_keeps_tags(tokens, change) for change in changes):
         return list(changes), []
@@ -92,18 +92,18 @@ def lookups_of(page: Page) -> frozenset[Lookup]:
         resource.body.decode("utf-8", "replace") for resource in page.resources.values() if resource.is_style
     ]
     sheets += [text for url in page.documents for text in _contents(page.resources[url], "style")]
-    scripts = (program.lookups for program in programs_of(page))
+    scripts = (facts.lookups for facts in script_facts(page))
     return frozenset().union(*scripts, *map(_styled, sheets))
 
 
 def reads_sheets(page: Page) -> bool:
     """Whether a script looks into the style sheets of a document (`document.styleSheets`)."""
-    return any(SHEETS in (lookup.selector for lookup in program.lookups) for program in programs_of(page))
+    return any(SHEETS in (lookup.selector for lookup in facts.lookups) for facts in script_facts(page))
 
 
-def programs_of(page: Page) -> Iterator[Program]:
+def script_facts(page: Page) -> Iterator[ScriptFacts]:
     """What each script of a page asks for."""
-    return map(program_of, scripts_of(page))
+    return map(facts_of, scripts_of(page))
 
 
 def scripts_of(page: Page) -> Iterator[str]:
@@ -180,7 +180,7 @@ def reduced(selector: str) -> str:
     return "" if _NOT.sub("", text).strip() in ("", "*") else text
 
 
-def _keeps_tags(tokens: Sequence[Token], change: Change) -> bool:
+def _keeps_tags(tokens: Sequence[Token], change: ElementChange) -> bool:
     """Whether every start tag stays the one it was."""
     return all(
         [id(each) for each in _starts(tokens[start:end])] == [id(each) for each in _starts(new)]
@@ -192,7 +192,7 @@ def _starts(tokens: Iterable[Token]) -> Iterator[Tag]:
     return (each for each in tokens if isinstance(each, Tag) and not each.closing)
 
 
-def _concerned(changes: Sequence[Change], noticed: Mapping[Lookup, set[Found]]) -> list[Change]:
+def _concerned(changes: Sequence[ElementChange], noticed: Mapping[Lookup, set[Found]]) -> list[ElementChange]:
     """The changes of elements that are found no more, or only now, or with other attributes."""
     numbers = {number for found in noticed.values() for number, _ in found}
     return [
@@ -202,9 +202,9 @@ def _concerned(changes: Sequence[Change], noticed: Mapping[Lookup, set[Found]]) 
     ]
 
 
-def _guilty(changes: list[Change], lookups: list[Lookup], view: _View) -> list[Change]:
+def _guilty(changes: list[ElementChange], lookups: list[Lookup], view: _View) -> list[ElementChange]:
     """The changes beside which something else is found, by halving; all of them where that takes too long."""
-    guilty: list[Change] = []
+    guilty: list[ElementChange] = []
     queue = [changes]
     for trial, some in enumerate(queue):  # grows while it is walked
         if trial > MAX_TRIALS:
@@ -226,7 +226,7 @@ class _View:
     """A document as lookups see it, before and after changes."""
 
     def __init__(
-        self, tokens: Sequence[Token], changes: Sequence[Change], lookups: Collection[Lookup]
+        self, tokens: Sequence[Token], changes: Sequence[ElementChange], lookups: Collection[Lookup]
     ) -> None:
         self._tokens = tokens
         self._numbers = {id(token): number for number, token in enumerate(tokens)}
@@ -244,7 +244,7 @@ class _View:
         return sum(1 for _ in _starts(self._tokens)) * len(self._lookups)
 
     def noticed(
-        self, changes: Sequence[Change], among: Collection[Lookup] | None = None
+        self, changes: Sequence[ElementChange], among: Collection[Lookup] | None = None
     ) -> dict[Lookup, set[Found]]:
         """The lookups by which the changes show, with what they find on one side only."""
         lookups = self._lookups if among is None else among
@@ -259,7 +259,7 @@ class _View:
     def _before(self) -> dict[Lookup, list[Found]]:
         return _found(self._marked([]), self._lookups)
 
-    def _marked(self, changes: Sequence[Change]) -> str:
+    def _marked(self, changes: Sequence[ElementChange]) -> str:
         """The document with the number of its token on every element. The first that comes in the place of an element
         has the number of that.
         """

@@ -10,7 +10,7 @@ import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 from sites.mediatype import SCRIPT_TYPES
 from sites.optimise.markup import Tag
 from sites.optimise.minifier import shortened
-from sites.optimise.program import program_of
+from sites.optimise.scriptfacts import facts_of
 
 # A script that looks for its own element, or for others, may find something else once it is moved.
 _LOOKS_AROUND = re.compile(
@@ -54,7 +54,7 @@ def imports(script: str) -> bool:
     """Whether a script calls `import()`, in code that it evaluates, too: the base URL of a module's address is that of
     the script.
     """
-    return "import" in script and program_of(script).imports
+    return "import" in script and facts_of(script).imports
 
 
 def writes(script: str) -> bool:

@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 
 from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Edit, Element, Notes, edit_documents
-from sites.optimise.lookups import Change, Replacement
+from sites.optimise.lookups import ElementChange, Replacement
 from sites.optimise.markup import Tag, Token, end_tag
 from sites.optimise.origin import origin
 from sites.optimise.page import Note, Page, Resource
@@ -70,14 +70,14 @@ def combine_javascript(page: Page, settings: FilterSettings) -> tuple[Page, Note
 def _combine(document: Document, kind: _Combinable) -> Edit:
     """Group what may be combined, join each group, and refer to the joint file where the first part was."""
     notes: list[Note] = []
-    changes: list[Change] = []
+    changes: list[ElementChange] = []
     for group in _groups(document, kind, notes):
         for parts in _longest(group, kind, notes):
             url, text = kind.joined(parts)
             first = parts[0][0]
             gone: list[Replacement] = [(element.start, element.end, ()) for element, _, _ in parts[1:]]
             refer = (first.start, first.end, kind.refer(first.tag, url))
-            changes.append(Change(parts[0][1].url, [refer, *gone], (_file(url, text, parts),)))
+            changes.append(ElementChange(parts[0][1].url, [refer, *gone], (_file(url, text, parts),)))
     return Edit.of(document, changes, notes)
 
 

@@ -14,7 +14,7 @@ from sites.optimise.document import (
     edit_documents,
     edit_elements,
 )
-from sites.optimise.lookups import Change, Replacement, reads_sheets
+from sites.optimise.lookups import ElementChange, Replacement, reads_sheets
 from sites.optimise.markup import Tag, Token, end_tag, start_tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import is_style_element, is_style_sheet
@@ -124,7 +124,9 @@ def _move(document: Document) -> Edit:
             if element.name == "style" and not isinstance(moved[-1], Tag):
                 moved.append(end_tag("style"))
             changes.append((element.start, element.end, ()))
-    return Edit.of(document, [Change(document.url, [(place, place, moved), *changes])] if changes else [])
+    return Edit.of(
+        document, [ElementChange(document.url, [(place, place, moved), *changes])] if changes else []
+    )
 
 
 def _end_of_head(tokens: tuple[Token, ...]) -> int | None:

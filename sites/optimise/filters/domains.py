@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from sites.optimise import script
 from sites.optimise.document import Document, Edit, Notes, edit_documents
-from sites.optimise.lookups import Change
+from sites.optimise.lookups import ElementChange
 from sites.optimise.markup import Tag
 from sites.optimise.origin import same_origin
 from sites.optimise.page import Note, Page, Resource
@@ -27,7 +27,7 @@ def shard(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """
 
     def change(document: Document) -> Edit:
-        changes: list[Change] = []
+        changes: list[ElementChange] = []
         notes: list[Note] = []
         pixels = reads_pixels(page)
         for element in document.named("img", "script"):
@@ -42,7 +42,7 @@ def shard(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
             fragment = urlsplit(element.tag.get("src") or "").fragment  # names a part of an SVG file
             tag = element.tag.with_attribute("src", f"{url}#{fragment}" if fragment else url)
             changed = (element.start, element.end, element.with_tag(tag, document))
-            changes.append(Change(found.url, [changed], (replace(found, url=url, changed=True),)))
+            changes.append(ElementChange(found.url, [changed], (replace(found, url=url, changed=True),)))
         return Edit.of(document, changes, notes)
 
     return edit_documents(page, change)

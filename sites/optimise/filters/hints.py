@@ -11,7 +11,7 @@ from sites.optimise.document import (
     edit_documents,
     open_document,
 )
-from sites.optimise.lookups import Change
+from sites.optimise.lookups import ElementChange
 from sites.optimise.markup import Tag
 from sites.optimise.page import Page
 from sites.optimise.references import is_style_sheet, media_of
@@ -68,7 +68,7 @@ def lazyload_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     def change(document: Document) -> Edit:
         late = list(document.named("img"))[settings.lazyload_skip :]
         lazy = [
-            Change(
+            ElementChange(
                 document.reference_of(image.tag),
                 [
                     (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from sites.optimise.comments import why_comments_stay
 from sites.optimise.document import Document, Edit, Notes, edit_documents
-from sites.optimise.lookups import programs_of
+from sites.optimise.lookups import script_facts
 from sites.optimise.markup import SPACE, Attribute, Chars, Comment, Tag, Token, words
 from sites.optimise.page import Note, Page
 from sites.optimise.settings import FilterSettings
@@ -85,7 +85,7 @@ def is_preformatted(tag: Tag) -> bool:
 
 def elide_attributes(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """Default values go, boolean attributes lose their value; not where a selector or script may ask for them."""
-    asked = _Asked.of(page)
+    asked = _AskedAttributes.of(page)
 
     def change(document: Document) -> Edit:
         return Edit([_elided(token, asked) if isinstance(token, Tag) else token for token in document.tokens])
@@ -94,7 +94,7 @@ def elide_attributes(page: Page, _settings: FilterSettings) -> tuple[Page, Notes
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _AskedAttributes:
     """Which attributes a page asks for: everything in which a selector may stand, names that scripts read, and what
     they read of elements of which name.
     """
@@ -104,10 +104,10 @@ class _Asked:
     found: frozenset[tuple[str, str]]
 
     @classmethod
-    def of(cls, page: Page) -> _Asked:
-        programs = list(programs_of(page))
-        read: frozenset[str] = frozenset().union(*(program.attributes for program in programs))
-        lookups = {lookup for program in programs for lookup in program.lookups if lookup.reads}
+    def of(cls, page: Page) -> _AskedAttributes:
+        facts = list(script_facts(page))
+        read: frozenset[str] = frozenset().union(*(each.attributes for each in facts))
+        lookups = {lookup for each in facts for lookup in each.lookups if lookup.reads}
         found = {
             (name, attribute)
             for lookup in lookups
@@ -117,22 +117,22 @@ class _Asked:
         return cls(_selectors(page), read, frozenset(found))
 
 
-def is_selected(name: str, asked: _Asked) -> bool:
+def is_selected(name: str, asked: _AskedAttributes) -> bool:
     """Whether a selector asks for an attribute."""
     return f"[{name}" in asked.selectors
 
 
-def is_value_selected(name: str, asked: _Asked) -> bool:
+def is_value_selected(name: str, asked: _AskedAttributes) -> bool:
     """Whether a selector asks for a value of an attribute."""
     return f"[{name}=" in asked.selectors
 
 
-def is_read(name: str, asked: _Asked) -> bool:
+def is_read(name: str, asked: _AskedAttributes) -> bool:
     """Whether a script reads an attribute as it stands in the document (`getAttribute`)."""
     return name in asked.read
 
 
-def is_found_and_read(tag: Tag, name: str, asked: _Asked) -> bool:
+def is_found_and_read(tag: Tag, name: str, asked: _AskedAttributes) -> bool:
     """Whether a script looks for elements of this name and reads the property of the attribute."""
     return (tag.name, name) in asked.found
 
@@ -146,7 +146,7 @@ def _selectors(page: Page) -> str:
     return re.sub(r"\s", "", "\n".join(texts + documents)).lower()
 
 
-def _elided(tag: Tag, asked: _Asked) -> Tag:
+def _elided(tag: Tag, asked: _AskedAttributes) -> Tag:
     if tag.closing or tag.foreign:
         return tag
     gone = [

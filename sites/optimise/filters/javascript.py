@@ -6,7 +6,7 @@ import base64
 
 from sites.optimise import script
 from sites.optimise.document import Document, Edit, Element, Notes, edit_documents
-from sites.optimise.lookups import Change, Replacement
+from sites.optimise.lookups import ElementChange, Replacement
 from sites.optimise.page import Note, Page
 from sites.optimise.settings import FilterSettings
 from sites.optimise.text import UNREADABLE, is_whole
@@ -37,7 +37,7 @@ def _defer(document: Document) -> Edit:
             tag = element.tag.with_attribute("defer", None).with_attribute("src", url)
             closing = document.tokens[element.start + 2 : element.end]
             changes.append((element.start, element.end, [tag, *closing]))
-    return Edit.of(document, [Change(document.url, changes)])
+    return Edit.of(document, [ElementChange(document.url, changes)])
 
 
 def _why_not(document: Document, element: Element) -> str | None:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from sites.optimise.program import Lookup, program_of
+from sites.optimise.scriptfacts import Lookup, facts_of
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from sites.optimise.program import Lookup, program_of
     ],
 )
 def test_a_script_that_imports(script: str) -> None:
-    assert program_of(script).imports
+    assert facts_of(script).imports
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_script_that_imports(script: str) -> None:
     ],
 )
 def test_a_script_that_only_speaks_of_importing(script: str) -> None:
-    assert not program_of(script).imports
+    assert not facts_of(script).imports
 
 
 @pytest.mark.parametrize(
@@ -60,14 +60,14 @@ def test_a_script_that_only_speaks_of_importing(script: str) -> None:
     ],
 )
 def test_what_a_script_looks_for(script: str, selector: str, reads: str) -> None:
-    assert Lookup(selector, reads=frozenset(reads.split())) in program_of(script).lookups
+    assert Lookup(selector, reads=frozenset(reads.split())) in facts_of(script).lookups
 
 
 def test_the_first_script_is_a_place_unless_its_file_is_asked_for() -> None:
     place = "var s = document.getElementsByTagName('script')[0]; "
     insert = "g.src = 'x.js'; s.parentNode.insertBefore(g, s)"
-    assert program_of(place + insert).lookups == {Lookup("script", first=True)}
-    (asked,) = program_of(place + "var base = s.src").lookups
+    assert facts_of(place + insert).lookups == {Lookup("script", first=True)}
+    (asked,) = facts_of(place + "var base = s.src").lookups
     assert asked.reads == {"src", "href"}
 
 
@@ -84,12 +84,12 @@ def test_the_first_script_is_a_place_unless_its_file_is_asked_for() -> None:
     ],
 )
 def test_what_libraries_do_with_elements_of_their_own_is_no_looking(script: str) -> None:
-    assert program_of(script).lookups == set()
+    assert facts_of(script).lookups == set()
 
 
 def test_attributes_that_a_script_reads() -> None:
     script = "a.getAttribute('TYPE'); $(b).attr('method'); c.hasAttribute(name)"
-    assert program_of(script).attributes == {"type", "method"}
+    assert facts_of(script).attributes == {"type", "method"}
 
 
 @pytest.mark.parametrize(
@@ -106,5 +106,5 @@ def test_attributes_that_a_script_reads() -> None:
 def test_no_script_takes_long(script: str) -> None:
     """Each takes a fraction of a second; one that took the square of its length would take minutes."""
     started = time.process_time()
-    program_of(script)
+    facts_of(script)
     assert time.process_time() - started < 20

@@ -78,7 +78,7 @@ class Lookup:
 
 
 @dataclass(frozen=True)
-class Program:
+class ScriptFacts:
     """What a script asks for. `imports`: it loads modules by `import()`, relative to where it stands itself.
 
     `attributes` are the names that it gives to methods which read attributes.
@@ -90,15 +90,15 @@ class Program:
 
 
 @lru_cache(maxsize=1024)
-def program_of(script: str) -> Program:
+def facts_of(script: str) -> ScriptFacts:
     """What a script asks for, in strings that it evaluates, too."""
-    return _Reader(script).program()
+    return _FactsReader(script).facts()
 
 
 Ancestors = tuple[Node | None, Node | None]  # the parent of a node and the parent of that
 
 
-class _Reader:
+class _FactsReader:
     """One pass over a script."""
 
     def __init__(self, script: str, *, evaluated: bool = False) -> None:
@@ -116,7 +116,7 @@ class _Reader:
             for found in pattern.finditer(script)
         }
 
-    def program(self) -> Program:
+    def facts(self) -> ScriptFacts:
         root = _PARSER.parse(self._script.encode("utf-8", "surrogatepass")).root_node
         self._imports = root.has_error and _IMPORT.search(self._script) is not None
         for node, above in _nodes(root):
@@ -128,7 +128,7 @@ class _Reader:
                 self._call(node, above)
         reads = self._reads()
         found = (each if each.first else replace(each, reads=each.reads | reads) for each in self._lookups)
-        return Program(self._imports, frozenset(found), frozenset(self._attributes))
+        return ScriptFacts(self._imports, frozenset(found), frozenset(self._attributes))
 
     def _reads(self) -> frozenset[str]:
         names = re.findall(rf"(?:\.\s*|\[\s*[\"'])({'|'.join(sorted(WATCHED))})\b", self._script)
@@ -174,7 +174,7 @@ class _Reader:
         self._imports = self._imports or (called is not None and called.type == "import")
         name, given = _name(called), _arguments(node)
         if name in _EVALUATING and given and given[-1].type in _STRINGS and not self._evaluated:
-            inner = _Reader(_value(given[-1]), evaluated=True).program()
+            inner = _FactsReader(_value(given[-1]), evaluated=True).facts()
             self._imports = self._imports or inner.imports
             self._lookups |= inner.lookups
             self._attributes |= inner.attributes
