@@ -38,6 +38,9 @@ LIBRARIES = (
     "rcssmin",
     "rjsmin",
     "tinycss2",
+    "tree-sitter",
+    "tree-sitter-javascript",
+    "selectolax",
     "Pillow",
     "pyoxipng",
     "mozjpeg-lossless-optimization",
@@ -46,6 +49,7 @@ LIBRARIES = (
 )
 DIGEST_ROUNDS = 5
 URLS_SHOWN, LONGEST_URL = 3, 120
+NO_TEXT = ("image/", "audio/", "video/", "font/")  # begin media types whose bodies name no digests
 
 
 @dataclass(frozen=True)
@@ -166,28 +170,21 @@ def optimise(
 
 
 def _follow_digests(old: Page, new: Page) -> Page:
-    """Integrity digests of changed scripts and style sheets are renewed wherever a text names them."""
-    renewed: dict[bytes, bytes] = {}
+    """Integrity digests of changed bodies are renewed wherever a text or header names them. A text that names one has
+    another digest itself then, so this goes on until nothing changes.
+    """
+    before = old
     for _ in range(DIGEST_ROUNDS):
+        renewed: dict[bytes, bytes] = {}
         for url, resource in new.resources.items():
-            before = old.resources.get(url)
-            if before is not None and before is not resource and (resource.is_script or resource.is_style):
-                pairs = zip(
-                    rewrite.integrity_digests(before.body),
-                    rewrite.integrity_digests(resource.body),
-                    strict=True,
-                )
-                renewed.update(pair for pair in pairs if pair[0] != pair[1])
-        changed = []
-        for resource in new.resources.values():
-            if not renewed or not (resource.is_html or resource.is_script or resource.is_style):
-                continue
-            body, followed = rewrite.follow_digests(resource.body, renewed)
-            if followed:
-                changed.append(resource.with_body(body))
-        if not changed:
+            known = before.resources.get(url)
+            if known is not None and known.body != resource.body:
+                digests = rewrite.integrity_digests(known.body), rewrite.integrity_digests(resource.body)
+                renewed.update(zip(*digests, strict=True))
+        if not renewed:
             break
-        new = new.with_resources(changed)
+        before = new
+        new = new.with_resources([_followed(each, renewed) for each in new.resources.values()])
     return new
 
 
@@ -197,6 +194,22 @@ def _alike(one: Page, other: Page) -> bool:
         resource is other.resources[url] or resource.to_response() == other.resources[url].to_response()
         for url, resource in one.resources.items()
     )
+
+
+def _followed(resource: Resource, renewed: Mapping[bytes, bytes]) -> Resource:
+    """A resource with the digests renewed that its headers or, where it is text of some kind, its body name."""
+    headers = tuple((name, _renewed(value, renewed)) for name, value in resource.headers)
+    if headers != resource.headers:
+        resource = replace(resource, headers=headers, changed=True)
+    if not resource.usable or resource.mime.startswith(NO_TEXT):
+        return resource
+    body, followed = rewrite.follow_digests(resource.body, renewed)
+    return resource.with_body(body) if followed else resource
+
+
+def _renewed(value: str, renewed: Mapping[bytes, bytes]) -> str:
+    text, followed = rewrite.follow_digests(value.encode("latin-1", "replace"), renewed)
+    return text.decode("latin-1") if followed else value
 
 
 def _described(archive: Archive, variant: Variant, report: VariantReport) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from sites.optimise.lookups import ElementChange, replaced, unnoticed
 from sites.optimise.markup import Chars, Tag, Token, parse, source_of
 from sites.optimise.page import Note, Page, Resource, base_url, document_text
 from sites.optimise.text import Text, still_declared, text_of
@@ -92,19 +93,12 @@ class Edit:
     resources: tuple[Resource, ...] = ()
     notes: Notes = ()
 
-
-Replacement = tuple[int, int, Iterable[Token]]
-
-
-def replaced(tokens: Sequence[Token], replacements: Iterable[Replacement]) -> list[Token]:
-    """The tokens with ranges (start, end) replaced; ranges must not overlap."""
-    result: list[Token] = []
-    position = 0
-    for start, end, new in sorted(replacements, key=lambda each: each[:2]):
-        result += tokens[position:start]
-        result += new
-        position = end
-    return result + list(tokens[position:])
+    @classmethod
+    def of(cls, document: Document, changes: Sequence[ElementChange], notes: Iterable[Note] = ()) -> Edit:
+        """The changes to a document that nobody on the page notices."""
+        kept, left = unnoticed(document.page, document.tokens, changes)
+        files = tuple(resource for change in kept for resource in change.resources)
+        return cls(replaced(document.tokens, kept), files, (*notes, *left))
 
 
 def edit_documents(page: Page, change: Callable[[Document], Edit]) -> tuple[Page, Notes]:
@@ -134,15 +128,16 @@ def edit_elements(
     """Put tokens in the place of elements: `change` gives them, or a note why not, or None where it has no part."""
 
     def edit(document: Document) -> Edit:
-        changes: list[Replacement] = []
+        changes: list[ElementChange] = []
         notes: list[Note] = []
         for element in document.named(*names):
             made = change(document, element)
             if isinstance(made, Note):
                 notes.append(made)
             elif made is not None:
-                changes.append((element.start, element.end, made))
-        return Edit(replaced(document.tokens, changes), notes=tuple(notes))
+                url = document.reference_of(element.tag) or document.url
+                changes.append(ElementChange(url, [(element.start, element.end, list(made))]))
+        return Edit.of(document, changes, notes)
 
     return edit_documents(page, edit)
 

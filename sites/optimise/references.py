@@ -41,6 +41,11 @@ def has_handlers(tag: Tag) -> bool:
     return any(name.startswith("on") for name in tag.names)
 
 
+def reads_itself(image: Tag) -> bool:
+    """Whether an event handler of an image names its address (`this.src`)."""
+    return any("src" in (each.value or "") for each in image.attributes if each.name.startswith("on"))
+
+
 def is_idle(token: Token) -> bool:
     """White space, or a comment that nobody reads."""
     if isinstance(token, Chars):

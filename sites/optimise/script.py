@@ -10,10 +10,12 @@ import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 from sites.mediatype import SCRIPT_TYPES
 from sites.optimise.markup import Tag
 from sites.optimise.minifier import shortened
+from sites.optimise.scriptfacts import facts_of
 
 # A script that looks for its own element, or for others, may find something else once it is moved.
 _LOOKS_AROUND = re.compile(
-    r"currentScript|document\s*\.\s*scripts|script\[|import\.meta|"
+    r"currentScript|document\s*\.\s*scripts|script\[|import\.meta|\.stack\s*\.\s*(?:match|split|replace|indexOf|substr)|"
+    r"exec\(\s*[\w$.]{1,40}\.stack\b|"
     r"getElementsByTagName(?:NS)?\(\s*[\"']script|querySelector(?:All)?\(\s*[\"'][^\"']{0,80}script",
     re.IGNORECASE,
 )
@@ -35,10 +37,24 @@ def is_classic(tag: Tag) -> bool:
 
 
 def why_not_movable(script: str) -> str | None:
-    """The reason why a script must stay where it is."""
-    if _LOOKS_AROUND.search(script):
+    """The reason why a script must stay in the file or document that it stands in."""
+    if looks_around(script):
         return "a script looks for script elements"
+    if imports(script):
+        return "a script imports modules, whose address depends on its own"
     return None
+
+
+def looks_around(script: str) -> bool:
+    """Whether a script looks for its own element or other script elements, at the time when it runs."""
+    return _LOOKS_AROUND.search(script) is not None
+
+
+def imports(script: str) -> bool:
+    """Whether a script calls `import()`, in code that it evaluates, too: the base URL of a module's address is that of
+    the script.
+    """
+    return "import" in script and facts_of(script).imports
 
 
 def writes(script: str) -> bool:

@@ -149,7 +149,7 @@ def _url_of(node: Node) -> str | None:
 
 
 def _change(nodes: Sequence[Node], change: Callable[[str], str], *, strings: bool = False) -> bool:
-    """Change URLs in place; ValueError at a token that is no CSS. `strings`: bare strings here are URLs."""
+    """ElementChange URLs in place; ValueError at a token that is no CSS. `strings`: bare strings here are URLs."""
     changed = False
     keyword = ""
     for node in nodes:

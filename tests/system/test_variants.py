@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from dataclasses import replace
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -197,6 +199,76 @@ def test_what_moves_and_joins_everything_looks_like_the_original(tmp_path: Path)
     desktop, mobile = inside(check)
     assert "desktop: like the original" in desktop
     assert "mobile: like the original" in mobile
+
+
+# Each of its files and elements is missed by a script, which says so on the console, or by a style sheet.
+MISSED = """<style>
+img[src$='.png'] { outline: 40px solid red; margin: 60px } .stack > * + * { margin-top: 200px }
+</style>
+<link rel=stylesheet href="css/theme.css"><link rel=stylesheet href="css/b.css">
+<script src="js/a.js"></script><script src="lib/imports.js"></script><script src="js/config.js"></script>
+<script src="c.js" integrity="DIGEST"></script><img src=a.png width=64 height=64>
+<p id=box>one<!-- place -->two</p><form><input type=text></form>
+<div class=stack><script src="js/d.js"></script><script src="js/e.js"></script><p>three</p></div>
+<script>
+const need = (what, there) => there || console.error("without " + what);
+need("the link", document.querySelector("link[href*=theme]"));
+need("the style sheet", [...document.styleSheets].some((sheet) => /theme/.test(sheet.href)));
+need("the script", document.querySelector("script[src$='config.js']"));
+need("the comment", document.createTreeWalker(document.getElementById("box"), NodeFilter.SHOW_COMMENT).nextNode());
+need("the attribute", document.querySelector("input").getAttribute("type"));
+import("./inline.js").catch(() => need("the module of the document"));
+fetch("/boot.json").then((answer) => answer.json()).then(({ digest }) => fetch("/c.js", { integrity: digest }))
+  .catch(() => need("the digest in JSON"));
+</script>"""
+
+
+def test_what_others_would_miss_is_still_there(tmp_path: Path) -> None:
+    script = b"window . signed = 1 ;  // by its digest"
+    digest = "sha256-" + base64.b64encode(hashlib.sha256(script).digest()).decode()
+
+    def file(path: str, kind: str, body: str | bytes) -> Response:
+        data = body.encode() if isinstance(body, str) else body
+        return Response(URL + path, 200, (("Content-Type", kind),), data)
+
+    responses = [
+        html(URL, MISSED.replace("DIGEST", digest)),
+        file("css/theme.css", "text/css", "p { font : 60px serif }"),
+        file("css/b.css", "text/css", "p { color : #00c }"),
+        *(
+            file(f"js/{name}.js", "text/javascript", f"var {name} = 1 ;")
+            for name in ("a", "config", "d", "e")
+        ),
+        file(
+            "lib/imports.js",
+            "text/javascript",
+            "import('./own.js').catch(() => console.error('without its module'))",
+        ),
+        file("lib/own.js", "text/javascript", "export default 1"),
+        file("inline.js", "text/javascript", "export default 1"),
+        file("c.js", "text/javascript", script),
+        file("boot.json", "application/json", f'{{"digest": "{digest}"}}'),
+        file("a.png", "image/png", small_picture()),
+    ]
+    archive = write_archive(tmp_path, "missed", About(URL, "test", "", ()), responses)
+
+    def check() -> list[str]:
+        chosen = [parse_variant(EVERYTHING)]
+        return [
+            str(each)
+            for found in check_variants(archive, chosen, DESKTOP_ONLY, mend=False)
+            for each in found.asked
+        ]
+
+    (said,) = inside(check)
+    assert "desktop: like the original" in said
+
+
+def small_picture() -> bytes:
+    """A PNG that is small enough to be inlined."""
+    file = BytesIO()
+    Image.new("RGB", (8, 8), (0, 160, 0)).save(file, "PNG")
+    return file.getvalue()
 
 
 # Tells on the console what the engine takes of what filters may put into a page.

@@ -9,7 +9,8 @@ from functools import partial
 from urllib.parse import urljoin
 
 from sites.optimise import script, stylesheet
-from sites.optimise.document import Document, Edit, Element, Notes, Replacement, edit_documents, replaced
+from sites.optimise.document import Document, Edit, Element, Notes, edit_documents
+from sites.optimise.lookups import ElementChange, Replacement
 from sites.optimise.markup import Tag, Token, end_tag
 from sites.optimise.origin import origin
 from sites.optimise.page import Note, Page, Resource
@@ -69,15 +70,15 @@ def combine_javascript(page: Page, settings: FilterSettings) -> tuple[Page, Note
 def _combine(document: Document, kind: _Combinable) -> Edit:
     """Group what may be combined, join each group, and refer to the joint file where the first part was."""
     notes: list[Note] = []
-    changes: list[Replacement] = []
-    files: list[Resource] = []
+    changes: list[ElementChange] = []
     for group in _groups(document, kind, notes):
         for parts in _longest(group, kind, notes):
             url, text = kind.joined(parts)
-            files.append(_file(url, text, parts))
-            changes.append((parts[0][0].start, parts[0][0].end, kind.refer(parts[0][0].tag, url)))
-            changes += [(each.start, each.end, ()) for each, _, _ in parts[1:]]
-    return Edit(replaced(document.tokens, changes), tuple(files), tuple(notes))
+            first = parts[0][0]
+            gone: list[Replacement] = [(element.start, element.end, ()) for element, _, _ in parts[1:]]
+            refer = (first.start, first.end, kind.refer(first.tag, url))
+            changes.append(ElementChange(parts[0][1].url, [refer, *gone], (_file(url, text, parts),)))
+    return Edit.of(document, changes, notes)
 
 
 def _groups(document: Document, kind: _Combinable, notes: list[Note]) -> Iterator[list[Part]]:
@@ -89,8 +90,7 @@ def _groups(document: Document, kind: _Combinable, notes: list[Note]) -> Iterato
         except _UncombinableError as why:
             notes.append(Note(document.reference_of(element.tag), str(why)))
             made = None
-        alike = made is not None and group and kind.key(group[0]) == kind.key(made)
-        if made is not None and alike and _adjacent(document, group[-1][0], element):
+        if made is not None and group and may_be_joined(document, kind, group, made):
             group.append(made)
             continue
         yield group
@@ -98,7 +98,13 @@ def _groups(document: Document, kind: _Combinable, notes: list[Note]) -> Iterato
     yield group
 
 
-def _adjacent(document: Document, one: Element, other: Element) -> bool:
+def may_be_joined(document: Document, kind: _Combinable, group: list[Part], part: Part) -> bool:
+    """Whether a part is like those of a group and follows the last of them."""
+    return kind.key(group[0]) == kind.key(part) and are_adjacent(document, group[-1][0], part[0])
+
+
+def are_adjacent(document: Document, one: Element, other: Element) -> bool:
+    """Whether nothing that loads, runs or shows stands between two elements."""
     between = document.tokens[one.end : other.start]
     harmless = [
         element
@@ -138,7 +144,7 @@ def _style_part(document: Document, element: Element) -> Part | None:
     text = _checked(document.text_of(found, "css"))
     if not stylesheet.is_well_formed(text.text):
         raise _UncombinableError("a style sheet is not well formed")
-    if "@namespace" in text.text.lower():
+    if declares_namespace(text.text):
         raise _UncombinableError("a style sheet declares a namespace")
     return element, found, stylesheet.without_charset(text.text)
 
@@ -160,6 +166,16 @@ def _script_part(document: Document, element: Element) -> Part | None:
     return element, found, text.text
 
 
+def declares_namespace(css: str) -> bool:
+    """Whether a style sheet declares a namespace, which would spread over the joint one."""
+    return "@namespace" in css.lower()
+
+
+def imports(css: str) -> bool:
+    """Whether a style sheet imports others, which works at the head of a file only."""
+    return "@import" in css.lower()
+
+
 def _checked(text: Text | None) -> Text:
     if text is None or not is_whole(text.text):
         raise _UncombinableError(UNREADABLE)
@@ -167,10 +183,15 @@ def _checked(text: Text | None) -> Text:
 
 
 def _check_tag(document: Document, tag: Tag, known: frozenset[str]) -> None:
-    if has_handlers(tag) or tag.names - known:
+    if has_handlers(tag) or has_own_attributes(tag, known):
         raise _UncombinableError("an element has attributes of its own that the joint one could not keep")
     if is_named(tag.get("id"), document):
         raise _UncombinableError("a script may ask for the element by its id")
+
+
+def has_own_attributes(tag: Tag, known: frozenset[str]) -> bool:
+    """Whether an element has attributes that the joint one could not keep."""
+    return bool(tag.names - known)
 
 
 def _style_key(part: Part) -> object:
@@ -186,7 +207,7 @@ def _joined_css(parts: Sequence[Part]) -> tuple[str, str]:
     folder = urljoin(parts[0][1].url, ".")
     texts = []
     for number, (_, resource, text) in enumerate(parts):
-        if number and "@import" in text.lower():
+        if number and imports(text):
             raise _UncombinableError("a style sheet with @import can only be the first")
         moved = stylesheet.rebased(text, resource.url, folder)
         if moved is None:

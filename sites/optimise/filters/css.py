@@ -11,11 +11,10 @@ from sites.optimise.document import (
     Edit,
     Element,
     Notes,
-    Replacement,
     edit_documents,
     edit_elements,
-    replaced,
 )
+from sites.optimise.lookups import ElementChange, Replacement, reads_sheets
 from sites.optimise.markup import Tag, Token, end_tag, start_tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import is_style_element, is_style_sheet
@@ -33,9 +32,13 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
     """Each @import at the head of a style sheet is replaced by the sheet, its relative URLs and media kept."""
     notes: list[Note] = []
     changed = []
+    read = reads_sheets(page)
     for resource in page.resources.values():
         text = _text(resource) if resource.is_style else None
         if text is None or "@import" not in text.text.lower():
+            continue
+        if read:
+            notes.append(Note(resource.url, "a script looks into the style sheets of the document"))
             continue
         try:
             flat = _flattened(text.text, resource.url, page.resources, MAX_IMPORT_DEPTH)
@@ -121,7 +124,9 @@ def _move(document: Document) -> Edit:
             if element.name == "style" and not isinstance(moved[-1], Tag):
                 moved.append(end_tag("style"))
             changes.append((element.start, element.end, ()))
-    return Edit(replaced(document.tokens, [(place, place, moved), *changes]))
+    return Edit.of(
+        document, [ElementChange(document.url, [(place, place, moved), *changes])] if changes else []
+    )
 
 
 def _end_of_head(tokens: tuple[Token, ...]) -> int | None:

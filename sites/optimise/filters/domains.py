@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import replace
 from urllib.parse import urlsplit, urlunsplit
 
-from sites.optimise.document import Document, Edit, Notes, Replacement, edit_documents, replaced
+from sites.optimise import script
+from sites.optimise.document import Document, Edit, Notes, edit_documents
+from sites.optimise.lookups import ElementChange
 from sites.optimise.markup import Tag
 from sites.optimise.origin import same_origin
-from sites.optimise.page import Page, Resource
-from sites.optimise.script import is_classic
+from sites.optimise.page import Note, Page, Resource
+from sites.optimise.references import reads_itself, script_texts
 from sites.optimise.settings import FilterSettings
+from sites.optimise.text import UNREADABLE
+
+_PIXELS = re.compile(r"\b(?:getImageData|toDataURL|toBlob|tex(?:Sub)?Image[23]D|captureStream|VideoFrame)\b")
 
 
 def shard(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
@@ -21,27 +27,64 @@ def shard(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """
 
     def change(document: Document) -> Edit:
-        changes: list[Replacement] = []
-        moved: dict[str, Resource] = {}
+        changes: list[ElementChange] = []
+        notes: list[Note] = []
+        pixels = reads_pixels(page)
         for element in document.named("img", "script"):
-            found = document.referred(element.tag.get("src")) if _fits(element.tag) else None
+            found = document.referred(element.tag.get("src"))
             if found is None or not same_origin(found.url, document.url):
                 continue
+            reason = why_not_elsewhere(document, element.tag, found, pixels=pixels)
+            if reason:
+                notes.append(Note(found.url, reason))
+                continue
             url = _sharded(found.url, settings.shards)
-            moved[url] = replace(found, url=url, changed=True)
             fragment = urlsplit(element.tag.get("src") or "").fragment  # names a part of an SVG file
             tag = element.tag.with_attribute("src", f"{url}#{fragment}" if fragment else url)
-            changes.append((element.start, element.end, element.with_tag(tag, document)))
-        return Edit(replaced(document.tokens, changes), tuple(moved.values()))
+            changed = (element.start, element.end, element.with_tag(tag, document))
+            changes.append(ElementChange(found.url, [changed], (replace(found, url=url, changed=True),)))
+        return Edit.of(document, changes, notes)
 
     return edit_documents(page, change)
 
 
-def _fits(tag: Tag) -> bool:
-    """Whether the file may come from another host: not if CORS, or a choice among several, is in play."""
-    return "crossorigin" not in tag.names and (
-        is_classic(tag) if tag.name == "script" else "srcset" not in tag.names
-    )
+def why_not_elsewhere(document: Document, tag: Tag, found: Resource, *, pixels: bool) -> str | None:
+    """The reason why a file must come from the host of its document. `pixels`: a script reads those of images."""
+    if {"crossorigin", "integrity"} & tag.names or is_kept_to_origin(found):
+        return "another host would have to allow the file by CORS"
+    if is_address(urlsplit(document.url).hostname or ""):
+        return "the host is an IP address, below which there are no names"
+    return _why_not_image(tag, pixels=pixels) if tag.name == "img" else _why_not_script(document, tag, found)
+
+
+def _why_not_image(tag: Tag, *, pixels: bool) -> str | None:
+    if "srcset" in tag.names:
+        return "the image is one of a choice"
+    if reads_itself(tag):
+        return "the image asks for its own address"
+    return "a script reads the pixels of images" if pixels else None
+
+
+def _why_not_script(document: Document, tag: Tag, found: Resource) -> str | None:
+    if not script.is_classic(tag):
+        return "a module is loaded by CORS"
+    text = document.text_of(found, "javascript")
+    return UNREADABLE if text is None else script.why_not_movable(text.text)
+
+
+def is_kept_to_origin(found: Resource) -> bool:
+    """Whether its server gives a file to pages of its own origin only."""
+    return (found.header("Cross-Origin-Resource-Policy") or "").strip().lower() == "same-origin"
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is an IP address: its last part is a number, or it is an IPv6 address."""
+    return ":" in host or host.rstrip(".").rpartition(".")[2].isdecimal()
+
+
+def reads_pixels(page: Page) -> bool:
+    """Whether a script of the page reads pixels: a canvas with an image of another host does not give them."""
+    return any(_PIXELS.search(text) for text in script_texts(page))
 
 
 def _sharded(url: str, shards: int) -> str:

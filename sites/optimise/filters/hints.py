@@ -10,8 +10,8 @@ from sites.optimise.document import (
     Notes,
     edit_documents,
     open_document,
-    replaced,
 )
+from sites.optimise.lookups import ElementChange
 from sites.optimise.markup import Tag
 from sites.optimise.page import Page
 from sites.optimise.references import is_style_sheet, media_of
@@ -37,7 +37,6 @@ def hint_preload_subresources(page: Page, _settings: FilterSettings) -> tuple[Pa
 
 
 def _hints(document: Document) -> list[str]:
-    """A file with an integrity digest gets none: the hint would have to hold it, too, or the file is loaded twice."""
     hints = []
     for element in document.named("link", "script"):
         tag = element.tag
@@ -48,12 +47,19 @@ def _hints(document: Document) -> list[str]:
             kind, reference = "script", tag.get("src") if waits else None
         url = resolve(document.base, reference) if reference else None
         media = media_of(tag) if kind == "style" else ""
-        if url is not None and "integrity" not in tag.names and '"' not in media:
+        if url is not None and may_be_hinted(tag, media):
             mode = tag.get("crossorigin")
             cors = "" if mode is None else f"; crossorigin={mode}" if mode else "; crossorigin"
             where = f'; media="{media}"' if media else ""
             hints.append(f"<{url}>; rel=preload; as={kind}{cors}{where}")
     return hints
+
+
+def may_be_hinted(tag: Tag, media: str) -> bool:
+    """Whether a header can hint at the file of an element as that asks for it. With an integrity digest the hint would
+    have to hold it, too, or the file is loaded twice; a quote would end the media query.
+    """
+    return "integrity" not in tag.names and '"' not in media
 
 
 def lazyload_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
@@ -62,15 +68,25 @@ def lazyload_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     def change(document: Document) -> Edit:
         late = list(document.named("img"))[settings.lazyload_skip :]
         lazy = [
-            (each.start, each.end, each.with_tag(each.tag.with_attribute("loading", "lazy"), document))
-            for each in late
-            if _may_wait(each.tag)
+            ElementChange(
+                document.reference_of(image.tag),
+                [
+                    (
+                        image.start,
+                        image.end,
+                        image.with_tag(image.tag.with_attribute("loading", "lazy"), document),
+                    )
+                ],
+            )
+            for image in late
+            if may_wait(image.tag)
         ]
-        return Edit(replaced(document.tokens, lazy))
+        return Edit.of(document, lazy)
 
     return edit_documents(page, change)
 
 
-def _may_wait(image: Tag) -> bool:
+def may_wait(image: Tag) -> bool:
+    """Whether an image names a file and does not say itself when that is loaded."""
     source = image.get("src") or ""
     return bool(source) and not source.startswith("data:") and not {"loading", "fetchpriority"} & image.names

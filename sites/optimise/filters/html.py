@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from sites.optimise.comments import why_comments_stay
 from sites.optimise.document import Document, Edit, Notes, edit_documents
+from sites.optimise.lookups import script_facts
 from sites.optimise.markup import SPACE, Attribute, Chars, Comment, Tag, Token, words
-from sites.optimise.page import Page
+from sites.optimise.page import Note, Page
 from sites.optimise.settings import FilterSettings
 
 _RUN = re.compile(r"[\t\n\f\r ]{2,}|[\t\f\r]")
 _PREFORMATTED = frozenset({"pre", "listing"})
-# Comments that scripts read: Knockout, React, Vue, Lit, Angular and Svelte mark places with them; server-side includes.
-_MARKS = re.compile(
-    r"<!--(?:-->|\s*(?:/?ko\b|/?\$|\[|\]|react-|#|/?lit-|\?|v-if\b|/?teleport\b|ng(?:-|[A-Z]|etn|tns)|container\b|HTML_TAG_)|\s*/?\s*-->)"
-)
 _BARE_VALUE = re.compile(r"[A-Za-z0-9_.:/#%,;+!*()@$|~\[\]{}?&-]+")
 _QUOTED = re.compile(r"(=[\t\n\f\r ]*)(?:\"([^\"]*)\"|'([^']*)')\Z")
 
@@ -47,16 +45,21 @@ _BOOLEAN = words(
 
 
 def remove_comments(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
-    """Comments go, but for conditional ones and those that mark places for scripts."""
+    """Comments go, but for conditional ones, unless somebody reads those of the document."""
 
     def change(document: Document) -> Edit:
-        return Edit([token for token in document.tokens if not _is_idle(token)])
+        idle = {id(token) for token in document.tokens if is_idle(token)}
+        reason = why_comments_stay(page, document.tokens) if idle else None
+        if reason:
+            return Edit(document.tokens, notes=(Note(document.url, reason),))
+        return Edit([token for token in document.tokens if id(token) not in idle])
 
     return edit_documents(page, change)
 
 
-def _is_idle(token: Token) -> bool:
-    return isinstance(token, Comment) and not token.is_conditional and not _MARKS.match(token.source)
+def is_idle(token: Token) -> bool:
+    """Whether a token is a comment, and none that Internet Explorer reads into."""
+    return isinstance(token, Comment) and not token.is_conditional
 
 
 def collapse_whitespace(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
@@ -67,7 +70,7 @@ def collapse_whitespace(page: Page, _settings: FilterSettings) -> tuple[Page, No
 def _collapsed(tokens: tuple[Token, ...]) -> Iterator[Token]:
     preformatted = 0
     for token in tokens:
-        if isinstance(token, Tag) and token.name in _PREFORMATTED:
+        if isinstance(token, Tag) and is_preformatted(token):
             preformatted = max(0, preformatted + (-1 if token.closing else 1))
         if isinstance(token, Chars) and not token.within and not preformatted:
             yield Chars(_RUN.sub(lambda run: "\n" if "\n" in run[0] else " ", token.source))
@@ -75,14 +78,63 @@ def _collapsed(tokens: tuple[Token, ...]) -> Iterator[Token]:
             yield token
 
 
+def is_preformatted(tag: Tag) -> bool:
+    """Whether white space shows in an element."""
+    return tag.name in _PREFORMATTED
+
+
 def elide_attributes(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
-    """Default values go, boolean attributes lose their value; not where a selector may ask for them."""
-    asked = _selectors(page)
+    """Default values go, boolean attributes lose their value; not where a selector or script may ask for them."""
+    asked = _AskedAttributes.of(page)
 
     def change(document: Document) -> Edit:
         return Edit([_elided(token, asked) if isinstance(token, Tag) else token for token in document.tokens])
 
     return edit_documents(page, change)
+
+
+@dataclass(frozen=True)
+class _AskedAttributes:
+    """Which attributes a page asks for: everything in which a selector may stand, names that scripts read, and what
+    they read of elements of which name.
+    """
+
+    selectors: str
+    read: frozenset[str]
+    found: frozenset[tuple[str, str]]
+
+    @classmethod
+    def of(cls, page: Page) -> _AskedAttributes:
+        facts = list(script_facts(page))
+        read: frozenset[str] = frozenset().union(*(each.attributes for each in facts))
+        lookups = {lookup for each in facts for lookup in each.lookups if lookup.reads}
+        found = {
+            (name, attribute)
+            for lookup in lookups
+            for name in re.findall(r"(?<![\w.#-])[a-z]+", lookup.selector)
+            for attribute in lookup.reads
+        }
+        return cls(_selectors(page), read, frozenset(found))
+
+
+def is_selected(name: str, asked: _AskedAttributes) -> bool:
+    """Whether a selector asks for an attribute."""
+    return f"[{name}" in asked.selectors
+
+
+def is_value_selected(name: str, asked: _AskedAttributes) -> bool:
+    """Whether a selector asks for a value of an attribute."""
+    return f"[{name}=" in asked.selectors
+
+
+def is_read(name: str, asked: _AskedAttributes) -> bool:
+    """Whether a script reads an attribute as it stands in the document (`getAttribute`)."""
+    return name in asked.read
+
+
+def is_found_and_read(tag: Tag, name: str, asked: _AskedAttributes) -> bool:
+    """Whether a script looks for elements of this name and reads the property of the attribute."""
+    return (tag.name, name) in asked.found
 
 
 def _selectors(page: Page) -> str:
@@ -94,18 +146,19 @@ def _selectors(page: Page) -> str:
     return re.sub(r"\s", "", "\n".join(texts + documents)).lower()
 
 
-def _elided(tag: Tag, asked: str) -> Tag:
+def _elided(tag: Tag, asked: _AskedAttributes) -> Tag:
     if tag.closing or tag.foreign:
         return tag
     gone = [
         name
         for name, values in _DEFAULTS.get(tag.name, ())
-        if (tag.get(name) or "").strip().lower() in values and f"[{name}" not in asked
+        if (tag.get(name) or "").strip().lower() in values
+        and not (is_selected(name, asked) or is_read(name, asked) or is_found_and_read(tag, name, asked))
     ]
     kept = []
     for attribute in tag.without(*gone).attributes:
         name = attribute.name
-        if _is_boolean(tag, attribute) and f"[{name}=" not in asked:
+        if says_nothing(tag, attribute) and not (is_value_selected(name, asked) or is_read(name, asked)):
             kept.append(
                 replace(attribute, source=attribute.source.partition("=")[0].rstrip(SPACE), value=None)
             )
@@ -114,7 +167,7 @@ def _elided(tag: Tag, asked: str) -> Tag:
     return replace(tag, attributes=tuple(kept))
 
 
-def _is_boolean(tag: Tag, attribute: Attribute) -> bool:
+def says_nothing(tag: Tag, attribute: Attribute) -> bool:
     """Whether it has a value that says nothing. Elements of the page's own have attributes of their own."""
     says = tag.name == "marquee" or "-" in tag.name or attribute.value == "until-found"
     return attribute.name in _BOOLEAN and attribute.value is not None and not says
@@ -135,15 +188,25 @@ def _unquoted(tag: Tag) -> Tag:
         return tag
     following = [*(each.source for each in tag.attributes[1:]), tag.tail]
     attributes = tuple(
-        _bare(attribute) if after.startswith((*SPACE, ">")) else attribute
+        _bare(attribute) if ends_a_value(after) else attribute
         for attribute, after in zip(tag.attributes, following, strict=False)
     )
     return replace(tag, attributes=attributes)
 
 
+def ends_a_value(following: str) -> bool:
+    """Whether a value without quotes ends where this begins."""
+    return following.startswith((*SPACE, ">"))
+
+
+def needs_no_quotes(value: str) -> bool:
+    """Whether a value holds nothing that would end it."""
+    return _BARE_VALUE.fullmatch(value) is not None
+
+
 def _bare(attribute: Attribute) -> Attribute:
     found = _QUOTED.search(attribute.source)
     value = None if found is None else found[2] if found[2] is not None else found[3]
-    if found is None or not value or not _BARE_VALUE.fullmatch(value):
+    if found is None or not value or not needs_no_quotes(value):
         return attribute
     return replace(attribute, source=attribute.source[: found.start()] + "=" + value)

@@ -11,7 +11,7 @@ from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Element, Notes, edit_elements
 from sites.optimise.markup import Chars, Tag, Token, end_tag
 from sites.optimise.page import Note, Page, Resource
-from sites.optimise.references import FILE_ATTRIBUTES, has_handlers, is_named, is_style_sheet
+from sites.optimise.references import FILE_ATTRIBUTES, has_handlers, is_named, is_style_sheet, reads_itself
 from sites.optimise.settings import FilterSettings
 from sites.optimise.text import UNREADABLE
 
@@ -88,9 +88,14 @@ def _style_content(document: Document, found: Resource) -> str:
     moved = stylesheet.rebased(text.text, found.url, document.base)
     if moved is None or not stylesheet.is_well_formed(moved):
         raise _UninlinableError("the style sheet is not well formed")
-    if "</style" in moved.lower() or document.text.encoded(moved) is None:
+    if ends_style(moved) or document.text.encoded(moved) is None:
         raise _UninlinableError("the style sheet cannot stand in the document")
     return stylesheet.without_charset(moved)
+
+
+def ends_style(css: str) -> bool:
+    """Whether a style sheet would end the element that it stands in."""
+    return "</style" in css.lower()
 
 
 def _style_tag(link: Tag) -> Tag:
@@ -148,8 +153,9 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
             return None
         if len(found.body) > settings.image_inline_max_bytes:
             return _too_large(found, "inline_images", settings.image_inline_max_bytes)
-        lazy = (tag.get("loading") or "").lower() == "lazy"
-        if document.images_shown[found.url] > 1 or "srcset" in tag.names or lazy:
+        if reads_itself(tag):
+            return Note(found.url, "the image asks for its own address")
+        if is_chosen_or_late(tag) or document.images_shown[found.url] > 1:
             return Note(found.url, "the image is shown more than once, lazily, or has a srcset")
         fragment = urldefrag(tag.get("src") or "").fragment  # names a part of an SVG file
         data = base64.b64encode(found.body).decode()
@@ -157,3 +163,8 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
         return element.with_tag(tag.with_attribute("src", url), document)
 
     return edit_elements(page, ["img", "input"], change)
+
+
+def is_chosen_or_late(image: Tag) -> bool:
+    """Whether a browser chooses among several files of an image, or loads it when it comes near."""
+    return "srcset" in image.names or (image.get("loading") or "").lower() == "lazy"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 
 from sites.optimise import script
-from sites.optimise.document import Document, Edit, Element, Notes, Replacement, edit_documents, replaced
+from sites.optimise.document import Document, Edit, Element, Notes, edit_documents
+from sites.optimise.lookups import ElementChange, Replacement
 from sites.optimise.page import Note, Page
 from sites.optimise.settings import FilterSettings
 from sites.optimise.text import UNREADABLE, is_whole
@@ -36,7 +37,7 @@ def _defer(document: Document) -> Edit:
             tag = element.tag.with_attribute("defer", None).with_attribute("src", url)
             closing = document.tokens[element.start + 2 : element.end]
             changes.append((element.start, element.end, [tag, *closing]))
-    return Edit(replaced(document.tokens, changes))
+    return Edit.of(document, [ElementChange(document.url, changes)])
 
 
 def _why_not(document: Document, element: Element) -> str | None:
@@ -47,8 +48,12 @@ def _why_not(document: Document, element: Element) -> str | None:
         if found is None:
             return "a script is not in the archive, so what it does is not known"
         text = found.body.decode("latin-1")
+        if script.looks_around(text):  # it stays in its file, but runs when others have been read
+            return "a script looks for script elements"
     elif not is_whole(text):  # data URLs are in UTF-8
         return UNREADABLE
-    if script.writes(text):
-        return "a script writes into the document"
-    return script.why_not_movable(text)
+    else:
+        reason = script.why_not_movable(text)
+        if reason:
+            return reason
+    return "a script writes into the document" if script.writes(text) else None

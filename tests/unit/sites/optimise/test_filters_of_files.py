@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 
 import pytest
 
 from harness.model.variant import parse_variant
 from sites.optimise.derive import optimise
-from sites.optimise.page import Page
+from sites.optimise.page import Page, Resource
+from sites.response import Response
 from tests.unit.sites.optimise.pages import START, html_of, page, photo
 
 
@@ -123,6 +125,7 @@ def test_scripts_are_combined_in_order() -> None:
     [
         ("'use strict';x()", "strict"),
         ("document.currentScript.src", "looks for script"),
+        ("import('./m.js')", "imports modules"),
         ("let a", "declare the same name"),
         ("if(", "rejects"),
         ("x('" + "y" * 92_200 + "')", "larger than"),
@@ -156,10 +159,11 @@ def test_small_style_sheets_move_into_the_document_with_their_urls() -> None:
 
 def test_small_scripts_move_into_the_document() -> None:
     files = {"a.js": "a()", "b.js": "x='</script>'", "c.js": "document.currentScript", "d.js": "d()"}
-    source = "".join(js(name) for name in ("a.js", "b.js", "c.js")) + js("d.js", " async")
+    files["e.js"] = "import('./m.js')"
+    source = "".join(js(name) for name in ("a.js", "b.js", "c.js", "e.js")) + js("d.js", " async")
     _, html, reasons = applied("inline_javascript", page(source, files))
     assert html == source.replace(' src="a.js"></script>', ">a()</script>")
-    assert len(reasons) == 2
+    assert len(reasons) == 3
 
 
 def test_a_script_that_does_not_fit_the_encoding_stays_outside() -> None:
@@ -237,6 +241,46 @@ def test_integrity_follows_what_is_changed() -> None:
     assert "sha384-" + base64.b64encode(hashlib.sha384(body).digest()).decode() in html
 
 
+def digest_of(body: bytes) -> str:
+    return "sha384-" + base64.b64encode(hashlib.sha384(body).digest()).decode()
+
+
+def test_integrity_follows_in_headers_import_maps_json_and_of_json() -> None:
+    script, module = b"f ( 1 ) ;", b"export default 1 ;"
+    boot = json.dumps({"resources": {"a.js": digest_of(script)}}).encode()
+    source = (
+        f'<script type="importmap">{{"integrity": {{"/m.js": "{digest_of(module)}"}}}}</script>'
+        f"<script>fetch('/boot.json', {{integrity: '{digest_of(boot)}'}})</script>"
+    )
+    start = Response(
+        START,
+        200,
+        (
+            ("Content-Type", "text/html"),
+            ("Link", f'</a.js>; rel=preload; as=script; integrity="{digest_of(script)}"'),
+        ),
+        source.encode(),
+    )
+    data = Response(f"{START}boot.json", 200, (("Content-Type", "application/json"),), boot)
+    made = page("", {"a.js": script, "m.js": module}).with_resources(map(Resource.of, (start, data)))
+    result, html, _ = applied("rewrite_javascript", made)
+    bodies = {name: result.resources[START + name].body for name in ("a.js", "m.js", "boot.json")}
+    assert (bodies["a.js"], bodies["m.js"]) == (b"f(1);", b"export default 1;")
+    assert json.loads(bodies["boot.json"]) == {"resources": {"a.js": digest_of(bodies["a.js"])}}
+    assert digest_of(bodies["a.js"]) in (result.resources[START].header("Link") or "")
+    assert digest_of(bodies["m.js"]) in html
+    assert digest_of(bodies["boot.json"]) in html
+
+
+def test_integrity_follows_through_a_script_that_is_changed_itself() -> None:
+    inner = b"f ( 1 ) ;"
+    outer = f"load ( '/inner.js' , '{digest_of(inner)}' ) ;".encode()
+    source = js("outer.js", f' integrity="{digest_of(outer)}"')
+    made, html, _ = applied("rewrite_javascript", page(source, {"outer.js": outer, "inner.js": inner}))
+    assert digest_of(b"f(1);") in made.resources[START + "outer.js"].body.decode()
+    assert digest_of(made.resources[START + "outer.js"].body) in html
+
+
 def test_all_scripts_of_a_document_are_deferred_or_none() -> None:
     source = js("a.js") + "<script>b()</script>" + js("c.js", " async")
     _, html, _ = applied("defer_javascript", page(source, {"a.js": "a()", "c.js": "c()"}))
@@ -246,8 +290,14 @@ def test_all_scripts_of_a_document_are_deferred_or_none() -> None:
         f'<script defer src="data:text/javascript;charset=utf-8;base64,{data}"></script>'
         + js("c.js", " async")
     )
-    for script in ("document.write('x')", "document.currentScript"):
+    for script in ("document.write('x')", "document.scripts"):
         assert applied("defer_javascript", page(source, {"a.js": script}))[1] == source
+    in_place = js("a.js") + "<script>import('./m.js')</script>"
+    assert (
+        applied("defer_javascript", page(in_place, {"a.js": "a()"}))[1] == in_place
+    )  # a data URL has no folder
+    in_file = applied("defer_javascript", page(js("a.js"), {"a.js": "import('./m.js')"}))[1]
+    assert in_file == js("a.js", " defer")
 
 
 def test_hints_and_shards() -> None:
