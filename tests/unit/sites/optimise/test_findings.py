@@ -69,16 +69,12 @@ def test_it_is_about_variants_with_the_filter_in_its_engine_of_this_recording_an
 
 def test_what_an_older_version_switched_off_is_a_finding(tmp_path: Path) -> None:
     archive = archived(tmp_path)
-    entry = {
-        "filter": "rewrite_css",
-        "reason": "it breaks",
-        "variant": "core",
-        "found_utc": "2026-11-21T00:00:00Z",
-    }
+    told = Breakage("rewrite_css", "it breaks", "core", "2026-11-21T00:00:00Z")
+    entry = {key: getattr(told, key) for key in ("filter", "reason", "variant", "found_utc")}
     (archive.folder / OLD_FILE).write_text(json.dumps({"schema": 1, "filters": [entry]}))
-    assert broken_by(archive, MINIFY, Engine.QTWEBKIT) == (Breakage(**entry),)
+    assert broken_by(archive, MINIFY, Engine.QTWEBKIT) == (told,)
     record(archive, [SEEN])
-    assert breakages(archive) == (Breakage(**entry), SEEN)
+    assert breakages(archive) == (told, SEEN)
     assert not (archive.folder / OLD_FILE).exists()
 
 
