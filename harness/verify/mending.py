@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import harness
@@ -180,6 +181,10 @@ class _Comparison:
         """That of the original."""
         return self._archive.digest
 
+    @cached_property
+    def _page(self) -> Page:
+        return Page.of(self._archive)
+
     def of(self, variant: Variant, device: Device) -> Likeness:
         """The variant against the original on a device, by as many loads as it takes."""
         if variant not in self._terms:
@@ -206,8 +211,7 @@ class _Comparison:
             self.engine.traits.server,
             self._where.engine,
         )
-        kinds = {entry.url: entry.mime for entry in self._archive.entries}
-        self._terms[variant] = Terms.of(derived.report, kinds, lambda: Page.of(derived.archive))
+        self._terms[variant] = Terms.of(derived.report, self._page, Page.of(derived.archive))
 
     def derived(self, variant: Variant) -> Derived:
         """The variant as the engine gets it."""

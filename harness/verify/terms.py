@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sites.asked import normalised
 from sites.mediatype import SCRIPT_TYPES
 from sites.optimise.derive import VariantReport
 from sites.optimise.document import open_document
+from sites.optimise.markup import Tag
 from sites.optimise.page import Page
 
 _STYLES = frozenset({"text/css"})
-_IMAGES = "image/"
+_IMAGES = frozenset({"image"})  # each of them
 # What each filter makes part of another file. Of anything else that the page no longer names no filter is the reason.
 _JOINING: Mapping[str, frozenset[str]] = {
     "flatten_css_imports": _STYLES,
@@ -20,7 +21,7 @@ _JOINING: Mapping[str, frozenset[str]] = {
     "inline_css": _STYLES,
     "combine_javascript": SCRIPT_TYPES,
     "inline_javascript": SCRIPT_TYPES,
-    "inline_images": frozenset({_IMAGES}),
+    "inline_images": _IMAGES,
 }
 _RENAMING, _WAITING = "shard", "lazyload_images"
 
@@ -39,24 +40,31 @@ class Terms:
     waiting: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, report: VariantReport, kinds: Mapping[str, str], made: Callable[[], Page]) -> Terms:
-        """The terms of a variant: from the report on it, the media types of its original by URL, and its own page."""
-        types = {normalised(url): mime for url, mime in kinds.items()}
+    def of(cls, report: VariantReport, original: Page, made: Page) -> Terms:
+        """The terms of a variant: from the report on it, its original's page and its own.
+
+        A file is joined when a step that joins files of its kind leaves nothing that names it, or when no element names
+        it any more: a rule of a style sheet may go on naming a picture, and apply to nothing.
+        """
+        kinds = {normalised(url): resource.mime for url, resource in original.resources.items()}
         joined: set[str] = set()
         renamed: dict[str, str] = {}
         before = report.before
         for step in report.steps:
             gone = {_name(url) for url in set(before.unscripted) - set(step.inventory.unscripted)}
-            taken = _JOINING.get(step.filter, frozenset())
-            joined |= {url for url in gone if _is_of(types.get(url, ""), taken)}
+            joined |= _of_kinds(gone, kinds, [step.filter])
             if step.filter == _RENAMING:
                 new = step.inventory.bytes.keys() - before.bytes.keys()  # `shard1.host/path` and so on
                 renamed = {_name(url): _name(url.partition(".")[2]) for url in new}
             before = step.inventory
         added = {_name(url) for url in before.bytes.keys() - report.before.bytes.keys()}
-        waits = any(step.filter == _WAITING for step in report.steps)
-        waiting = {renamed.get(url, url) for url in _lazy_images(made())} if waits else set()
-        return cls(frozenset(joined), frozenset(added - renamed.keys()), renamed, frozenset(waiting))
+        named = [(renamed.get(url, url), tag.get("loading") == "lazy") for url, tag in _named(made)]
+        at_once, lazy = ({url for url, waits in named if waits is late} for late in (False, True))
+        unnamed = {url for url, _ in _named(original)} - at_once - lazy
+        joined |= _of_kinds(unnamed, kinds, [step.filter for step in report.steps])
+        may_wait = any(step.filter == _WAITING for step in report.steps)
+        waiting = frozenset(lazy - at_once if may_wait else ())
+        return cls(frozenset(joined), frozenset(added - renamed.keys()), renamed, waiting)
 
     def original(self, url: str) -> str:
         """What a request of the variant asks for, as the original would have asked for it."""
@@ -72,17 +80,19 @@ class Terms:
 AS_RECORDED = Terms()
 
 
-def _lazy_images(page: Page) -> Iterator[str]:
-    """The images that documents of the page leave until they come near."""
+def _named(page: Page) -> Iterator[tuple[str, Tag]]:
+    """The files that elements of the page's documents name, each with an element that does."""
     for document in filter(None, (open_document(page, url) for url in page.documents)):
-        for element in document.named("img"):
-            found = document.referred(element.tag.get("src"))
-            if found is not None and element.tag.get("loading") == "lazy":
-                yield normalised(found.url)
+        for element in document.named("img", "input", "link", "script"):
+            found = document.referred(element.tag.get("href" if element.name == "link" else "src"))
+            if found is not None:
+                yield normalised(found.url), element.tag
 
 
-def _is_of(mime: str, kinds: Collection[str]) -> bool:
-    return any(mime == kind or (kind.endswith("/") and mime.startswith(kind)) for kind in kinds)
+def _of_kinds(urls: Iterable[str], kinds: Mapping[str, str], filters: Iterable[str]) -> set[str]:
+    """The URLs of files of the kinds that filters join."""
+    taken = frozenset().union(*(_JOINING.get(name, frozenset()) for name in filters))
+    return {url for url in urls if (mime := kinds.get(url, "")) in taken or mime.partition("/")[0] in taken}
 
 
 def _name(url: str) -> str:

@@ -26,8 +26,7 @@ FILES: dict[str, str | bytes] = {
 def terms(variant: str) -> Terms:
     original = page(HTML, FILES)
     made, report = optimise(original, parse_variant(variant).filters)
-    kinds = {url: resource.mime for url, resource in original.resources.items()}
-    return Terms.of(report, kinds, lambda: made)
+    return Terms.of(report, original, made)
 
 
 def names(*paths: str) -> frozenset[str]:
@@ -45,9 +44,17 @@ def test_what_is_joined_or_inlined_need_not_be_asked_for() -> None:
 
 def test_what_no_filter_joins_stays() -> None:
     """A picture whose address a moved style sheet would lose, or what a script asks for, is no part of anything."""
-    assert not {"page.example/back.png", "page.example/c.js"} & terms("core").unasked - names("back.png")
-    assert "page.example/back.png" not in terms("inline_css,combine_css").unasked
+    assert not names("back.png", "c.js") & terms("core").unasked
     assert terms("minify") == AS_RECORDED
+
+
+def test_what_is_inlined_may_still_be_named_by_a_rule_that_applies_to_nothing() -> None:
+    html = "<link rel=stylesheet href=a.css><img src=back.png>"
+    original = page(html, {"a.css": ".none { background: url(back.png) }", "back.png": FILES["back.png"]})
+    made, report = optimise(original, ["inline_images"])
+    assert Terms.of(report, original, made).joined == names("back.png")
+    made, report = optimise(original, ["combine_css"])
+    assert Terms.of(report, original, made).joined == frozenset()
 
 
 def test_a_shard_is_the_host_it_stands_for() -> None:
