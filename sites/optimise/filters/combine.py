@@ -144,7 +144,7 @@ def _style_part(document: Document, element: Element) -> Part | None:
     text = _checked(document.text_of(found, "css"))
     if not stylesheet.is_well_formed(text.text):
         raise _UncombinableError("a style sheet is not well formed")
-    if declares_namespace(text.text):
+    if "@namespace" in text.text.lower():
         raise _UncombinableError("a style sheet declares a namespace")
     return element, found, stylesheet.without_charset(text.text)
 
@@ -164,16 +164,6 @@ def _script_part(document: Document, element: Element) -> Part | None:
     if script.is_strict(text.text):
         raise _UncombinableError("a script is in strict mode as a whole")
     return element, found, text.text
-
-
-def declares_namespace(css: str) -> bool:
-    """Whether a style sheet declares a namespace, which would spread over the joint one."""
-    return "@namespace" in css.lower()
-
-
-def imports(css: str) -> bool:
-    """Whether a style sheet imports others, which works at the head of a file only."""
-    return "@import" in css.lower()
 
 
 def _checked(text: Text | None) -> Text:
@@ -207,7 +197,7 @@ def _joined_css(parts: Sequence[Part]) -> tuple[str, str]:
     folder = urljoin(parts[0][1].url, ".")
     texts = []
     for number, (_, resource, text) in enumerate(parts):
-        if number and imports(text):
+        if number and "@import" in text.lower():
             raise _UncombinableError("a style sheet with @import can only be the first")
         moved = stylesheet.rebased(text, resource.url, folder)
         if moved is None:
