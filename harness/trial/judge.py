@@ -22,6 +22,7 @@ from harness.trial.reason import listed
 # Chromium's net errors (net_error_list.h) that mean the transport failed, not the page's own rules:
 # time-out, network change, connection (100s), certificate (200s), HTTP and its framing (300s).
 TRANSPORT_ERRORS = frozenset({-7, -21, *range(-399, -99)})
+TESTBED_ADDRESSES = ipaddress.IPv4Network("10.0.0.0/8")
 # A handshake takes one round trip; NetLog's ticks are whole ms, and a packet may leave 30 us early each way.
 CONNECT_SLACK_MS = 2
 
@@ -101,21 +102,20 @@ def _too_fast(connection: Connection, evidence: Evidence) -> bool:
 
 
 def _reached_the_testbed(evidence: Evidence) -> str | None:
-    """Answers from a bare address that the archive does not hold: another server of the testbed, of another page."""
+    """Answers from a bare address that the archive does not hold and the testbed does: other addresses only miss."""
     reached = [
         each.url
         for each in evidence.page_requests
-        if each.status is not None and each.host not in evidence.page_hosts and _is_address(each.host)
+        if each.status is not None and each.host not in evidence.page_hosts and _is_of_the_testbed(each.host)
     ]
     return listed("the page asked for addresses that are the testbed's own:", reached)
 
 
-def _is_address(host: str) -> bool:
+def _is_of_the_testbed(host: str) -> bool:
     try:
-        ipaddress.ip_address(host)
+        return ipaddress.ip_address(host) in TESTBED_ADDRESSES
     except ValueError:
         return False
-    return True
 
 
 def _lost(evidence: Evidence) -> str | None:

@@ -161,7 +161,8 @@ def loads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_nobody_is_asked_for_a_password(loads: Loads) -> None:
     for record, asked in loads["asking"]:
         assert (record.outcome, record.reason) == (Outcome.OK, None), record.planned.condition
-        assert "site.example/m/401Basic.png" in asked
+        if record.planned.condition.engine is Engine.CHROMIUM:  # QtWebKit's scripts get no answer that way
+            assert "site.example/m/401Basic.png" in asked
         refused = {f"site.example/{name}{kind}" for name in QUESTIONS for kind in (".png", ".js", ".html")}
         assert refused <= asked.keys()
 

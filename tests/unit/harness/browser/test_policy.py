@@ -29,3 +29,18 @@ def test_the_window_of_streams_is_chromiums_own_unless_asked_for() -> None:
     assert "--force-fieldtrial-params=HTTP2.Windows:http2_settings/4%3A65535" in launch(
         stream_window_bytes=65_535
     )
+
+
+def test_addresses_that_are_not_archived_are_elsewhere_but_those_of_the_browsers_own_host() -> None:
+    (rules,) = [
+        flag for flag in launch(local={"192.0.2.7": "10.0.0.2"}, elsewhere="10.0.0.1") if "resolver" in flag
+    ]
+    order = [
+        rules.index(f"MAP {rule}") for rule in ("192.0.2.7 10.0.0.2", "127.* 127.0.0.1", "*.*.*.*7 10.0.0.1")
+    ]
+    assert order == sorted(order)  # the first that fits counts
+
+
+def test_certificates_of_one_key_are_taken_for_any_name_where_the_testbed_has_such_a_key() -> None:
+    assert "--ignore-certificate-errors-spki-list=pin" in launch(taken_key="pin")
+    assert not any("certificate" in flag for flag in launch())

@@ -100,6 +100,11 @@ def test_a_page_that_asks_for_an_address_of_the_testbed_is_to_blame_itself() -> 
     seen = evidence(browser_log=BrowserLog((request(START), there), ()))
     outcome, reason = verdict(seen)
     assert (outcome, "10.0.0.2" in str(reason)) == (Outcome.PAGE_ERROR, True)
+    elsewhere = request("https://192.0.2.1/x.png", status=404)
+    assert (
+        verdict(evidence(browser_log=BrowserLog((request(START), elsewhere), ())))[0]
+        is not Outcome.PAGE_ERROR
+    )
     nobody = request("https://192.0.2.1/x.png", status=None, protocol=None, net_error=-102)
     assert verdict(evidence(browser_log=BrowserLog((request(START), nobody), ())))[0] is Outcome.OK
 
