@@ -24,8 +24,8 @@ SENT_BY = {
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
 }
 
-# The kinds of request, by their names in Chromium (tools/traffic_annotation/summary/annotations.xml), for addresses that
-# a page or its server names, also where the log tells no origin that asked.
+# The kinds of request, by their names in Chromium (tools/traffic_annotation/summary/annotations.xml), for addresses
+# that a page or its server names, also where the log tells no origin that asked.
 OF_PAGES = (
     "aggregation_service_report",
     "auction_downloader",
@@ -89,9 +89,7 @@ def parse_netlog(text: str) -> BrowserLog:
     carriers = carriers_of(log)
     carried = {number: made.local for number, made in connections.items()}
     requests = [
-        hop.finished(log, carried.get(_carrier(hop.exchange, carriers)))
-        for hop in hops
-        if hop.counts
+        hop.finished(log, carried.get(_carrier(hop.exchange, carriers))) for hop in hops if hop.counts
     ]
     return BrowserLog(
         tuple(requests),
@@ -191,8 +189,8 @@ def _hops(source: int, events: Iterable[Event]) -> list[_Hop]:
 
 
 def _hop(event: Event, source: int, asked_ms: int | None, priority: str, *, of_page: bool) -> _Hop:
-    """A request is the page's when it is one `of_page` by its kind, is for a document in the tab, or was asked for by an
-    origin of the web: the page's own, a frame's, or one without a name ("null"). Chromium's services have none.
+    """A request is the page's when it is one by its kind (`of_page`), is for a document in the tab, or was asked for by
+    an origin of the web: the page's own, a frame's, or one without a name ("null"). Chromium's services have none.
     """
     told = event.parameters
     initiator, main_frame = told.get("initiator", ""), told.get("request_type") == "main frame"

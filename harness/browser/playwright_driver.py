@@ -73,7 +73,9 @@ class PlaywrightBrowser:
             raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
         except Error as error:
             if "net::ERR_ABORTED" in error.message and self._crashes():
-                raise TrialFailed(Outcome.PAGE_ERROR, "the browser died: its renderer crashed") from error
+                raise TrialFailed(
+                    Outcome.PAGE_ERROR, "the browser died: its renderer crashed", died=True
+                ) from error
             raise _page_error(error) from error
         return (time.perf_counter() - before) * 1000
 
@@ -90,8 +92,7 @@ class PlaywrightBrowser:
         try:
             return world.timeline(self._send)
         except Error as error:
-            failed = _page_error(error)
-            raise TrialFailed(failed.outcome, f"{world.UNREADABLE}: {failed.reason}") from error
+            raise _page_error(error).in_which(world.UNREADABLE) from error
 
     def since_a_long_task_ms(self) -> float:
         try:
@@ -292,9 +293,8 @@ def _sender(session: CDPSession) -> world.Send:
 
 def _page_error(error: Error) -> TrialFailed:
     text = _first_line(error)
-    if "has been closed" in text or "crash" in text.lower():
-        text = f"the browser died: {text}"
-    return TrialFailed(Outcome.PAGE_ERROR, text)
+    died = "has been closed" in text or "crash" in text.lower()
+    return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}" if died else text, died=died)
 
 
 def _first_line(error: Error) -> str:

@@ -92,8 +92,7 @@ class SeleniumBrowser:
         try:
             return world.timeline(self._send)
         except DRIVER_FAILURES as error:
-            failed = _page_error(error)
-            raise TrialFailed(failed.outcome, f"{world.UNREADABLE}: {failed.reason}") from error
+            raise _page_error(error).in_which(world.UNREADABLE) from error
 
     def since_a_long_task_ms(self) -> float:
         try:
@@ -261,12 +260,8 @@ def selenium_driver(launcher: Path, log: Path) -> Iterator[SeleniumDriver]:
 
 def _page_error(error: BaseException) -> TrialFailed:
     text = _first_line(error)
-    if any(
-        sign in text
-        for sign in ("disconnected", "crashed", "invalid session", "not reachable", "no such window")
-    ):
-        text = f"the browser died: {text}"
-    return TrialFailed(Outcome.PAGE_ERROR, text)
+    died = any(sign in text for sign in ("disconnected", "crashed", "invalid session", "not reachable"))
+    return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}" if died else text, died=died)
 
 
 def _first_line(error: BaseException) -> str:

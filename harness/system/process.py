@@ -62,6 +62,11 @@ class Process:
             return "it still runs"
         return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether a signal ended it that comes from other programs alone, or from the kernel for want of memory."""
+        return self._popen.poll() in (-signal.SIGKILL, -signal.SIGTERM)
+
     def check(self) -> None:
         """Raise TestbedFailed when the process has died."""
         if not self.alive:

@@ -49,6 +49,10 @@ class Chromium:
     def log(self) -> Path:
         return self.home.netlog
 
+    @property
+    def crashes(self) -> tuple[str, ...]:
+        return self.home.crashes
+
     @contextlib.contextmanager
     def start(self) -> Iterator[Browser]:
         if self.relay is None:

@@ -180,7 +180,7 @@ class _Attempt:
                 self._navigate(browser, fresh, client, watch)
                 self._ask(browser, fresh, screens, watch)
             except TrialFailed:
-                self.seen.failed = True
+                self.seen.failed, self.seen.crashes = True, fresh.crashes
                 if trace:  # the browser may be gone; it is the failure that is told, in any case
                     with contextlib.suppress(TrialFailed, TestbedFailed):
                         self._end_trace(browser, watch)
@@ -208,6 +208,7 @@ class _Attempt:
                 self.seen.load_event(navigate_ms, client, foreign)
             finally:
                 self.seen.lateness, self.seen.runs = programs.lateness(), programs.runs()
+                self.seen.crashes = fresh.crashes
 
     def _ask(self, browser: Browser, fresh: FreshBrowser, screens: Path | None, watch: Watchdog) -> None:
         """What the loaded page is asked for."""

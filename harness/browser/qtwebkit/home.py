@@ -68,6 +68,11 @@ class QtWebKitHome:
         """Nothing steers it but ourselves."""
         return
 
+    @property
+    def crashes(self) -> tuple[str, ...]:
+        """It is one process, and the driver tells how that ended."""
+        return ()
+
     def start_over(self) -> None:
         """`harness.study.rules` lets no load with a warm cache come here."""
         raise TestbedFailed("QtWebKit keeps nothing of a page")
