@@ -60,15 +60,15 @@ USUAL_STREAM_WINDOW = 65_535  # RFC 9113
 CACHE_MISS = -400  # a look into the empty cache, not a request on the wire
 
 
-def _number(name: str) -> int:
-    """What the log has for a kind of request (net/traffic_annotation/network_traffic_annotation.h)."""
+def number_of(name: str) -> int:
+    """What a log has for a kind of request (net/traffic_annotation/network_traffic_annotation.h)."""
     number = 0
     for character in name:
         number = (number * 31 + ord(character)) % 138_003_713
     return number
 
 
-KINDS_OF_PAGES = frozenset(map(_number, OF_PAGES))
+KINDS_OF_PAGES = frozenset(map(number_of, OF_PAGES))
 
 
 def read_netlog(path: Path) -> BrowserLog:

@@ -236,12 +236,13 @@ class PlaywrightDriver:
                 no_viewport=True,
                 record_har_path=har,
                 record_har_content="embed" if har else None,
+                downloads_path=launch.profile / "Downloads",
                 timeout=START_TIMEOUT_MS,
             )
+            context.set_default_timeout(COLLECT_TIMEOUT_MS)
+            browser = PlaywrightBrowser(context)
         except Error as error:
             raise TestbedFailed(f"Chromium did not start: {_first_line(error)}") from error
-        context.set_default_timeout(COLLECT_TIMEOUT_MS)
-        browser = PlaywrightBrowser(context)
         try:
             browser.prepare(launch)
             yield browser

@@ -242,8 +242,10 @@ class SeleniumDriver:
 
 
 @contextlib.contextmanager
-def selenium_driver(launcher: Path, log: Path) -> Iterator[SeleniumDriver]:
-    """Start chromedriver; `launcher` is the program it takes for Chromium."""
+def selenium_driver(launcher: Path, log: Path, current_home: Path) -> Iterator[SeleniumDriver]:
+    """Start chromedriver; `launcher` is the program it takes for Chromium. What it stores goes to `current_home`, which
+    leads to the home of the browser that it steers and is thrown away with it.
+    """
 
     def ready() -> bool:
         try:
@@ -254,7 +256,8 @@ def selenium_driver(launcher: Path, log: Path) -> Iterator[SeleniumDriver]:
 
     # It writes to its browser's pipe also when that was killed, and must hear of it by the error.
     deaf = Command.of("env", "--ignore-signal=PIPE", find_program("chromedriver"), f"--port={PORT}")
-    with running(deaf.named("chromedriver"), log, ready=ready) as chromedriver:
+    within = deaf.named("chromedriver").with_environment(TMPDIR=str(current_home))
+    with running(within, log, ready=ready, cwd=log.parent) as chromedriver:
         yield SeleniumDriver(chromedriver, launcher)
 
 

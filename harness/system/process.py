@@ -233,9 +233,9 @@ def running(
 
 
 @contextlib.contextmanager
-def conversing(command: Command, log: Path) -> Iterator[Conversation]:
+def conversing(command: Command, log: Path, cwd: Path | None = None) -> Iterator[Conversation]:
     """A background process to talk to for the length of the block; its standard error goes to the log."""
-    started = _started(command, log, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    started = _started(command, log, cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     process = Conversation(command, started, log)
     try:
         yield process

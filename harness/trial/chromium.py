@@ -100,7 +100,7 @@ class ChromiumMaker:
     def _opened(self, driver: Driver) -> contextlib.AbstractContextManager[BrowserDriver]:
         if driver is Driver.PLAYWRIGHT:
             return playwright_driver(self.launcher)
-        return selenium_driver(self.launcher, self._folder / "chromedriver.log")
+        return selenium_driver(self.launcher, self._folder / "chromedriver.log", self._current_home)
 
     def prepare(self, condition: Condition) -> None:
         self.driver(condition.driver)

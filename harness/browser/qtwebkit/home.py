@@ -87,7 +87,7 @@ class QtWebKitHome:
         with (
             _own_host(self.loopback_ports) as (own, listening, direct),
             relay.running(listening, direct) as process,
-            conversing(self.engine.on(own.path), self.folder / "engine.log") as engine,
+            conversing(self.engine.on(own.path), self.folder / "engine.log", cwd=self.folder) as engine,
         ):
             (self.folder / "pid").write_text(str(engine.pid))
             try:
