@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmarks.hostile.site import ANY, LOADED, LOST, START, Page, made_of, text, weight
+from benchmarks.hostile.site import ANY, LOADED, LOST, START, Page, made_of, text
 from harness.browser.policy import SERVICE_NAMES
 
 # Nobody serves these: a load that asks for them may count or be lost, but it is no fault of the testbed.
@@ -88,9 +88,9 @@ def secured(page: Page) -> Page:
 
 def services() -> Page:
     """A page that needs every host that Chromium asks by itself."""
-    marks = [replace(weight(), url=f"http://{name}/mark.png") for name in SERVICE_NAMES]
-    body = "".join(f'<img src="{mark.url}">' for mark in marks)
-    return made_of("services", body=body, others=marks, may=LOADED)
+    scripts = [text(f"http://{name}/s.js", "", "text/javascript") for name in SERVICE_NAMES]
+    body = "".join(f'<script src="{script.url}"></script>' for script in scripts)
+    return made_of("services", body=body, others=scripts, may=LOADED, weighs=True)
 
 
 def pages() -> list[Page]:
