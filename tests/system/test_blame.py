@@ -113,7 +113,6 @@ def records_of(tmp_path: Path, server: str, faults: Sequence[Fault]) -> tuple[li
                 Fault("dnsmasq", stop, "dnsmasq is stopped"),
                 Fault("linkem", stop, "the link emulator linkem is stopped"),
                 Fault("/chromium --", pause, "stopped while the page loaded: the browser for"),
-                Fault("/chromium --", kill, "killed from outside, it reports no crash: the browser died"),
                 Fault("/chromium --", kill_renderers, "killed from outside, it reports no crash"),
             ],
         ),
