@@ -165,6 +165,7 @@ class _Attempt:
                     browser, client, self.endpoint, self.planned.condition.link, self.options.timeout_s
                 )
             except TrialFailed:
+                self.seen.crashes = browser.crashes
                 client.link.check()
                 self.testbed.examine(self.endpoint, client)
                 raise
