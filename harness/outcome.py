@@ -20,9 +20,17 @@ class Outcome(StrEnum):
 
 
 class TrialFailed(ColdloadError):
-    """One trial failed. `outcome` says how; the runner records it and goes on."""
+    """One trial failed. `outcome` says how; the runner records it and goes on.
 
-    def __init__(self, outcome: Outcome, reason: str) -> None:
+    `died`: the browser has ended, or the process of its page. Who is to blame for that, harness.trial.judge tells.
+    """
+
+    def __init__(self, outcome: Outcome, reason: str, *, died: bool = False) -> None:
         super().__init__(reason)
         self.outcome = outcome
         self.reason = reason
+        self.died = died
+
+    def in_which(self, what: str) -> TrialFailed:
+        """The same failure, told with what it befell."""
+        return TrialFailed(self.outcome, f"{what}: {self.reason}", died=self.died)

@@ -9,7 +9,7 @@ from functools import cache
 
 from benchmarks.hostile import answers, endless, forging, reaching
 from benchmarks.hostile.site import Page
-from harness.model.engine import Driver
+from harness.model.engine import BROWSERS, Driver, Engine
 
 HONEST = "honest"
 
@@ -28,13 +28,14 @@ def names(only: Callable[[str], bool], chosen: bool, share: float, chance: rando
     cases were `chosen` by name.
     """
     everywhere = {page.name for module in (forging, endless) for page in module.pages()}
-    drivers = tuple(Driver)
+    drivers = tuple(driver for driver in Driver if driver.engine in BROWSERS)
     turn = chance.randrange(len(drivers))
     found = [
-        f"page/{page}/{driver}"
-        for number, page in enumerate(catalogue())
+        f"page/{name}/{driver}"
+        for number, (name, page) in enumerate(catalogue().items())
         for place, driver in enumerate(drivers)
-        if chosen or page in everywhere or place == (number + turn) % len(drivers)
+        if (chosen or name in everywhere or place == (number + turn) % len(drivers))
+        and (driver.engine is Engine.CHROMIUM or not page.flag)
     ]
     wanted = [name for name in found if only(name)]
     return (

@@ -52,6 +52,10 @@ BEFORE_LOAD = {
     "text-memory": "let s = 'x'; try { for (;;) s += s; } catch (error) {} window.kept = s.length;",
     "canvas": """const c = document.createElement('canvas'); c.width = c.height = 30000;
       c.getContext('2d').fillRect(0, 0, 9e4, 9e4);""",
+    "crash": "new TextDecoder().decode(new Uint8Array(2 ** 31));",
+    "crash-frame": """document.write('<iframe src="http://else.example/crash"></iframe>');""",
+    "crash-worker": """new Worker(URL.createObjectURL(new Blob(
+      ['new TextDecoder().decode(new Uint8Array(2 ** 31))'])));""",
     "workers": "for (let i = 0; i < 8; i++) new Worker(URL.createObjectURL(new Blob(['for (;;) {}'])));",
     "storage": """for (let i = 0; i < 300; i++) { document.cookie = i + '=' + 'x'.repeat(3000);
       try { localStorage[i] = 'x'.repeat(1e5); } catch (e) {} }""",
@@ -65,13 +69,14 @@ NEVER_LOADS = ("spin-at-once",)
 
 def pages() -> list[Page]:
     """Scripts at the load event, scripts before it, and markup."""
+    crash = text("http://else.example/crash", f"<script>{BEFORE_LOAD['crash']}</script>")
     landing = text(START + "landing", "<!doctype html><p>landed")
     made = [
         scripted(f"onload-{name}", f"addEventListener('load', () => {{ {script} }});")
         for name, script in AFTER_LOAD.items()
     ]
     made += [
-        Page(page.name, (*page.responses, landing), page.may)
+        Page(page.name, (*page.responses, landing, crash), page.may)
         for name, script in BEFORE_LOAD.items()
         for page in [scripted(name, script, may=BROKEN if name in NEVER_LOADS else ANY)]
     ]

@@ -14,8 +14,10 @@ HOME = WORKSPACE / "home"  # a link that every browser of Chromium's drivers sta
 
 
 def surroundings() -> dict[str, set[str]]:
-    """What stands around a trial: processes, folders, networks and mounts of this enclosure."""
-    folders = (WORKSPACE, WORKSPACE / "tmp", Path("/run/netns"), Path("/dev/shm"))  # noqa: S108
+    """What stands around a trial: processes, folders, networks and mounts of this enclosure, and
+    what stands where the command was started.
+    """
+    folders = (Path.cwd(), WORKSPACE, WORKSPACE / "tmp", Path("/run/netns"), Path("/dev/shm"))  # noqa: S108
     return {
         "process": {pid.name for pid in Path("/proc").iterdir() if pid.name.isdigit() and _lives(pid)},
         "mount": set(Path("/proc/self/mounts").read_text().splitlines()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 import traceback
@@ -25,6 +26,7 @@ from harness.model.settings import Replay, TcpSettings
 from harness.outcome import Outcome
 from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE, enclosed
+from harness.system.program import find_program
 from harness.trial.bench import Bench, opened
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import write_archive
@@ -61,8 +63,9 @@ def _in_enclosure(batch: Sequence[str], begin: Begin, end: End) -> None:
 
 
 def _load_batch(batch: Sequence[str], begin: Begin, end: End) -> int:
-    with opened(Bench({}, [], TcpSettings(), None)) as bench, tempfile.TemporaryDirectory() as archives:
-        loader = _Loader(bench, Path(archives))
+    with tempfile.TemporaryDirectory() as folder, opened(Bench({}, [], TcpSettings(), None)) as bench:
+        loader = _Loader(bench, Path(folder))
+        loader.wrap_chromium()
         for number, name in enumerate(batch, start=1):
             begin(name)
             _, page, driver = name.split("/")
@@ -74,6 +77,17 @@ def _load_batch(batch: Sequence[str], begin: Begin, end: End) -> int:
 class _Loader:
     bench: Bench
     archives: Path
+
+    def wrap_chromium(self) -> None:
+        """Have Chromium started with the flag of the page, behind all others."""
+        wrapper = self.archives / "chromium"
+        wrapper.write_text(f'#!/bin/sh\nexec {find_program("chromium")} "$@" $(cat "{self._flag}")\n')
+        wrapper.chmod(0o755)
+        os.environ["PATH"] = f"{self.archives}:{os.environ['PATH']}"
+
+    @property
+    def _flag(self) -> Path:
+        return self.archives / "flag"
 
     def load(self, page: Page, driver: Driver, number: int) -> dict[str, Any]:
         """One trial as JSON: its record, the time it took, an exception and what it left behind."""
@@ -93,6 +107,7 @@ class _Loader:
             server=driver.engine.traits.server,
         )
         planned = PlannedTrial(f"{number:05d}", number, number, condition)
+        self._flag.write_text(page.flag)
         self.bench.drivers.prepare(condition)
         before, began = surroundings(), time.perf_counter()
         try:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmarks.hostile.site import ANY, LOADED, LOST, START, Page, made_of, text
+from harness.browser.policy import SERVICE_NAMES
+from harness.outcome import Outcome
 
 # Nobody serves these: a load that asks for them may count or be lost, but it is no fault of the testbed.
 ADDRESSES = {
@@ -35,8 +39,26 @@ SCRIPTS = {
     "service-worker": "navigator.serviceWorker && navigator.serviceWorker.register('/worker.js');",
     "broadcast": "new BroadcastChannel('x').postMessage('x'.repeat(1e6));",
     "wasm": "WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));",
+    "beacons": """navigator.sendBeacon("/beacon"); fetch("/kept", { keepalive: true });
+      try { fetchLater("/later", { activateAfter: 0 }) } catch (error) {}""",
+    "downloads": """for (const to of ["/worker.js", URL.createObjectURL(new Blob(["x"]))]) {
+      const link = document.createElement("a"); link.href = to; link.download = "../x"; link.click(); }""",
+    "databases": """if (window.openDatabase) openDatabase("x", "1", "x", 1e5).transaction(function (t) {
+        t.executeSql("CREATE TABLE t (x)") });
+      if (window.indexedDB) indexedDB.open("x"); localStorage.x = 1;""",
     "debugging-port": """for (let port = 9000; port < 9600; port += 3)
       fetch('http://127.0.0.1:' + port + '/json').catch(() => 0);""",
+}
+
+# What browsers offer to pages that came under https alone.
+SECURE_SCRIPTS = {
+    "payment": """new PaymentRequest(
+      ["https://site.example/pay", "https://pay.example/"].map((url) => ({ supportedMethods: url })),
+      { total: { label: "x", amount: { currency: "EUR", value: "1" } } }).canMakePayment();""",
+    "sign-in": """navigator.credentials.get({ identity: { providers: [
+      { configURL: "https://accounts.google.com/gsi/fedcm.json", clientId: "1" }] } });""",
+    "passkey": """navigator.credentials.get({ mediation: "conditional", publicKey:
+      { challenge: new Uint8Array(16), rpId: "other.example" } }).catch(() => 0);""",
 }
 
 HEADS = {
@@ -47,8 +69,29 @@ HEADS = {
     "prefetch": '<link rel="prefetch" href="/next"><link rel="prerender" href="/next">',
     "manifest": '<link rel="manifest" href="/manifest.json"><link rel="search" href="/opensearch.xml">',
     "base": '<base href="http://else.example/">',
+    "rules": """<script type="speculationrules">{"prefetch": [{"urls": ["/next", "http://else.example/"],
+      "eagerness": "immediate"}]}</script><link rel="compression-dictionary" href="/next">""",
+    "icons": "".join(
+        f'<link rel="{rel}" href="/{number}.png">'
+        for number, rel in enumerate(
+            ("icon", "shortcut icon", "apple-touch-icon", "mask-icon", "alternate icon")
+        )
+    ),
     "upgrade": '<meta http-equiv="Content-Security-Policy" content="upgrade-insecure-requests">',
 }
+
+
+def secured(page: Page) -> Page:
+    """The same page recorded under https."""
+    responses = (replace(each, url=each.url.replace("http://", "https://", 1)) for each in page.responses)
+    return replace(page, responses=tuple(responses), start=START.replace("http://", "https://", 1))
+
+
+def services() -> Page:
+    """A page that needs every host that Chromium asks by itself."""
+    scripts = [text(f"http://{name}/s.js", "", "text/javascript") for name in SERVICE_NAMES]
+    body = "".join(f'<script src="{script.url}"></script>' for script in scripts)
+    return made_of("services", body=body, others=scripts, may=LOADED, weighs=True)
 
 
 def pages() -> list[Page]:
@@ -58,7 +101,10 @@ def pages() -> list[Page]:
         "text/javascript",
     )
     following = text(START + "next", "<!doctype html><p>next")
+    own_service = made_of("own-service", may=frozenset({Outcome.TESTBED_FAILED}))
     return [
+        services(),
+        replace(own_service, flag=f"--gaia-url={START}"),
         *(
             made_of(f"reach-{name}", body=f'<img src="{url}"><iframe src="{url}"></iframe>', may=ANY | LOST)
             for name, url in ADDRESSES.items()
@@ -66,6 +112,10 @@ def pages() -> list[Page]:
         *(
             made_of(f"use-{name}", f"<script>{script}</script>", others=[sink], may=ANY | LOST)
             for name, script in SCRIPTS.items()
+        ),
+        *(
+            secured(made_of(f"use-{name}", f"<script>{script}</script>", may=LOADED))
+            for name, script in SECURE_SCRIPTS.items()
         ),
         *(
             made_of(

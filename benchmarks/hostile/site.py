@@ -30,7 +30,8 @@ class Page:
 
     With `weighs` the load event waits for the picture, so that a load time below what the picture takes on the link
     is not true; with `light` the page has nothing else that takes long, so that a load time far above that of the
-    honest page is not true either. `objects` are the least requests of a load that ended well.
+    honest page is not true either. `objects` are the least requests of a load that ended well. `flag` is what another
+    distribution would start Chromium with.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Page:
     objects: int = 1
     start: str = START
     light: bool = False
+    flag: str = ""
 
 
 @cache

@@ -24,6 +24,7 @@ def write_launcher(path: Path, network: Path | None, current_home: Path) -> Path
         "#!/bin/sh\n"
         f"home=$(readlink {shlex.quote(str(current_home))})\n"
         'echo $$ >"$home/pid"\n'
+        'cd "$home"\n'
         'HOME="$home" TMPDIR="$home" XDG_CONFIG_HOME="$home/.config" XDG_CACHE_HOME="$home/.cache" \\\n'
         f"FONTCONFIG_FILE={shlex.quote(str(CONFIGURATION))} \\\n"
         f'exec {words} "$@" 2>>"$home/chromium.log"\n'

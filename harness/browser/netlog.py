@@ -23,9 +23,52 @@ SENT_BY = {
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": "h2",
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
 }
+
+# The kinds of request, by their names in Chromium (tools/traffic_annotation/summary/annotations.xml), for addresses
+# that a page or its server names, also where the log tells no origin that asked.
+OF_PAGES = (
+    "aggregation_service_report",
+    "auction_downloader",
+    "auction_report_sender",
+    "background_fetch_context",
+    "conversion_measurement_report",
+    "dbsc_registration",
+    "digital_asset_links",
+    "download_manager_resume",
+    "early_hints_preload",
+    "email_verification",
+    "fedcm",
+    "fenced_frame_reporting_beacon",
+    "interest_group_update_fetcher",
+    "interest_group_well_known_fetcher",
+    "keepalive_fetch_retry",
+    "parallel_download_job",
+    "payment_manifest_downloader",
+    "reporting",
+    "service_worker_script_load",
+    "service_worker_update_checker",
+    "shared_storage_worklet_module_script_downloader",
+    "sigined_exchange_cert_fetcher",  # as it is spelt there
+    "speculation_rules_prefetch",
+    "speculation_rules_prefetch_probe",
+    "web_app_origin_association_download",
+    "webauthn_challenge_fetch",
+    "webauthn_rp_id_check",
+)
 STREAM_WINDOW = re.compile(r"\(SETTINGS_INITIAL_WINDOW_SIZE\) value:(\d+)")
 USUAL_STREAM_WINDOW = 65_535  # RFC 9113
 CACHE_MISS = -400  # a look into the empty cache, not a request on the wire
+
+
+def number_of(name: str) -> int:
+    """What a log has for a kind of request (net/traffic_annotation/network_traffic_annotation.h)."""
+    number = 0
+    for character in name:
+        number = (number * 31 + ord(character)) % 138_003_713
+    return number
+
+
+KINDS_OF_PAGES = frozenset(map(number_of, OF_PAGES))
 
 
 def read_netlog(path: Path) -> BrowserLog:
@@ -43,13 +86,10 @@ def parse_netlog(text: str) -> BrowserLog:
     connections = connections_of(log)
     hops = [hop for source, events in log.of("URL_REQUEST").items() for hop in _hops(source, events)]
     hops.sort(key=lambda hop: hop.started_ms)
-    sites = {hop.top_site for hop in hops if hop.main_frame}
     carriers = carriers_of(log)
     carried = {number: made.local for number, made in connections.items()}
     requests = [
-        hop.finished(log, carried.get(_carrier(hop.exchange, carriers)), of_page=hop.top_site in sites)
-        for hop in hops
-        if hop.counts
+        hop.finished(log, carried.get(_carrier(hop.exchange, carriers))) for hop in hops if hop.counts
     ]
     return BrowserLog(
         tuple(requests),
@@ -75,7 +115,7 @@ class _Hop:
 
     url: str
     method: str
-    top_site: str
+    of_page: bool
     main_frame: bool
     started_ms: int
     chain: int
@@ -105,11 +145,11 @@ class _Hop:
         """Whether it ended well and sent nothing. A redirect that the browser makes by itself is such a one, too."""
         return self.ended and self.protocol is None and self.net_error is None
 
-    def finished(self, log: EventLog, carried: str | None, *, of_page: bool) -> Request:
+    def finished(self, log: EventLog, carried: str | None) -> Request:
         return Request(
             url=self.url,
             method=self.method,
-            of_page=of_page,
+            of_page=self.of_page,
             main_frame=self.main_frame,
             started_ms=self.started_ms,
             protocol=self.protocol,
@@ -132,14 +172,15 @@ class _Hop:
 def _hops(source: int, events: Iterable[Event]) -> list[_Hop]:
     hops: list[_Hop] = []
     asked_ms: int | None = None  # of the first; a redirect is asked for when it starts
-    priority = ""
+    priority, kind = "", None
     for event in events:
         if event.name == "REQUEST_ALIVE" and event.begins:
             asked_ms, priority = event.time_ms, event.parameters.get("priority", "")
+            kind = event.parameters.get("traffic_annotation")
         elif event.name == "URL_REQUEST_START_JOB" and event.begins:
             if hops:
                 hops[-1].exchange.end(event.time_ms)
-            hops.append(_hop(event, source, asked_ms, priority))
+            hops.append(_hop(event, source, asked_ms, priority, of_page=kind in KINDS_OF_PAGES))
             asked_ms = None
         elif hops:
             hops[-1].exchange.note(event)
@@ -147,18 +188,21 @@ def _hops(source: int, events: Iterable[Event]) -> list[_Hop]:
     return hops
 
 
-def _hop(event: Event, source: int, asked_ms: int | None, priority: str) -> _Hop:
-    """A request belongs to the page whose site tops its network isolation key, also from within a frame."""
+def _hop(event: Event, source: int, asked_ms: int | None, priority: str, *, of_page: bool) -> _Hop:
+    """A request is the page's when it is one by its kind (`of_page`), is for a document in the tab, or was asked for by
+    an origin of the web: the page's own, a frame's, or one without a name ("null"). Chromium's services have none.
+    """
     told = event.parameters
+    initiator, main_frame = told.get("initiator", ""), told.get("request_type") == "main frame"
     return _Hop(
         url=told.get("url", ""),
         method=told.get("method", ""),
-        top_site=told.get("network_isolation_key", "").partition(" ")[0],
-        main_frame=told.get("request_type") == "main frame",
+        of_page=of_page or main_frame or initiator == "null" or initiator.startswith(("http://", "https://")),
+        main_frame=main_frame,
         started_ms=event.time_ms,
         chain=source,
         asked_ms=event.time_ms if asked_ms is None else asked_ms,
-        exchange=ExchangeEvents(priority=priority, initiator=told.get("initiator", "")),
+        exchange=ExchangeEvents(priority=priority, initiator=initiator),
     )
 
 

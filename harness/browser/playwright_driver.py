@@ -75,7 +75,9 @@ class PlaywrightBrowser:
             raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
         except Error as error:
             if "net::ERR_ABORTED" in error.message and self._crashes():
-                raise TrialFailed(Outcome.PAGE_ERROR, "the browser died: its renderer crashed") from error
+                raise TrialFailed(
+                    Outcome.PAGE_ERROR, "the browser died: its renderer crashed", died=True
+                ) from error
             raise _page_error(error) from error
         return (time.perf_counter() - before) * 1000
 
@@ -92,8 +94,7 @@ class PlaywrightBrowser:
         try:
             return world.timeline(self._send)
         except Error as error:
-            failed = _page_error(error)
-            raise TrialFailed(failed.outcome, f"{world.UNREADABLE}: {failed.reason}") from error
+            raise _page_error(error).in_which(world.UNREADABLE) from error
 
     def since_a_long_task_ms(self) -> float:
         try:
@@ -237,12 +238,13 @@ class PlaywrightDriver:
                 no_viewport=True,
                 record_har_path=har,
                 record_har_content="embed" if har else None,
+                downloads_path=launch.profile / "Downloads",
                 timeout=START_TIMEOUT_MS,
             )
+            context.set_default_timeout(COLLECT_TIMEOUT_MS)
+            browser = PlaywrightBrowser(context)
         except Error as error:
             raise TestbedFailed(f"Chromium did not start: {_first_line(error)}") from error
-        context.set_default_timeout(COLLECT_TIMEOUT_MS)
-        browser = PlaywrightBrowser(context)
         try:
             browser.prepare(launch)
             yield browser
@@ -300,9 +302,8 @@ def _said(message: ConsoleMessage) -> str:
 
 def _page_error(error: Error) -> TrialFailed:
     text = _first_line(error)
-    if "has been closed" in text or "crash" in text.lower():
-        text = f"the browser died: {text}"
-    return TrialFailed(Outcome.PAGE_ERROR, text)
+    died = "has been closed" in text or "crash" in text.lower()
+    return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}" if died else text, died=died)
 
 
 def _first_line(error: Error) -> str:

@@ -18,10 +18,12 @@ from harness.model.device import DESKTOP, Device
 WINDOW = (1280, 800)
 
 # The names Chromium asks for by itself. `--disable-background-networking` alone silences only part of them, so they
-# get no address. A name that the page itself needs is taken off the list, see `service_names`.
+# get no address. A name that the page itself needs is taken off the list, see `service_names`: then only NOWHERE keeps
+# the browser's own requests off the link.
 SERVICE_NAMES = (
     "accounts.google.com",
     "android.clients.google.com",
+    "chromium-i18n.appspot.com",
     "clients1.google.com",
     "clients2.google.com",
     "clients3.google.com",
@@ -41,6 +43,30 @@ SERVICE_NAMES = (
     "www.googleapis.com",
 )
 
+# Port 1 is one of those for which Chromium opens no socket (ERR_UNSAFE_PORT, net/base/port_util.cc).
+NOWHERE = "http://127.0.0.1:1"
+
+# Where Chromium's services are, by the switches that name them. Chromium asks the first two in every load.
+SERVICES = (
+    "gaia-url",  # is anybody signed in? (ListAccounts)
+    "component-updater=url-source",  # is asked for components on demand, in spite of --disable-component-update
+    "apps-gallery-update-url",
+    "autofill-server-url",
+    "gcm-checkin-url",
+    "gcm-mcs-endpoint",
+    "gcm-registration-url",
+    "google-apis-url",
+    "lso-url",
+    "oauth-account-manager-url",
+    "optimization-guide-service-get-hints-url",
+    "optimization-guide-service-get-models-url",
+    "sync-url",
+    "translate-ranker-model-url",
+    "translate-script-url",
+    "variations-insecure-server-url",
+    "variations-server-url",
+)
+
 DISABLED_FEATURES = (
     "HttpsUpgrades",  # would turn http:// into https:// by itself
     "HttpsFirstBalancedModeAutoEnable",
@@ -48,6 +74,7 @@ DISABLED_FEATURES = (
     "MediaRouter",
     "Translate",
     "AutofillServerCommunication",
+    "NetworkTimeServiceQuerying",
     "IgnoreDuplicateNavs",  # chromedriver's own two
     "Prewarm",
     "WebUIOmniboxPopup",  # the address bar's pages: a renderer that takes 0.7 to 1.3 s of processor while a page loads
@@ -79,6 +106,7 @@ FLAGS = (
     "--mute-audio",
     "--no-pings",
     "--password-store=basic",
+    *(f"--{service}={NOWHERE}/" for service in SERVICES),
     f"--disable-features={','.join(DISABLED_FEATURES)}",
     f"--enable-features={','.join(ENABLED_FEATURES)}",
 )
@@ -90,11 +118,12 @@ FORCE_QUIC = "--origin-to-force-quic-on=*"
 # Of a page loaded over plain http: what a script asks for under https goes to the hop (harness.browser.hop), on the
 # client host, which ends TLS and passes it on over the link in plain http, as all the rest goes there. Without the
 # second flag loopback hosts would be left out. A frame that came so may have what is under http, as all else is.
+# The hop looks names up itself, so those of the browser's services do not go there: they have no address.
 RELAY_HTTPS = (
     f"--proxy-server=https=socks5://{LOOPBACK}:{PORT}",
-    "--proxy-bypass-list=<-loopback>",
     "--allow-running-insecure-content",
 )
+NOT_RELAYED = "--proxy-bypass-list=<-loopback>"
 
 # Addresses of IPv4 and IPv6, as patterns of rules for the resolver; no name ends so but for some that are all digits.
 IP_ADDRESSES = (*(f"*.*.*.*{digit}" for digit in range(10)), "*:*")
@@ -107,6 +136,7 @@ STREAM_WINDOW = (
 )
 
 FIRST_PREFERENCES: dict[str, Any] = {
+    "alternate_error_pages": {"enabled": False},  # asks www.gstatic.com when an answer over TLS is slow
     "browser": {"enable_spellchecking": False},
     "spellcheck": {"dictionaries": [], "use_spelling_service": False},
     "signin": {"allowed": False, "allowed_on_next_startup": False},
@@ -193,7 +223,7 @@ class Launch:
             *([f"--ignore-certificate-errors-spki-list={self.taken_key}"] if self.taken_key else []),
             *device.flags(self.device),
             *([FORCE_QUIC] if self.quic else []),
-            *(RELAY_HTTPS if self.relayed else []),
+            *((*RELAY_HTTPS, ";".join((NOT_RELAYED, *silenced))) if self.relayed else []),
             *(
                 [each.format(self.stream_window_bytes) for each in STREAM_WINDOW]
                 if self.stream_window_bytes

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import signal
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +29,12 @@ KEPT_OF_PAGES = (
     "WebStorage",
     "databases",
 )
+
+# Chromium's reports of its crashes (Crashpad): minidumps. In these, the stream that tells of the crash, by its number;
+# SI_USER of sigaction(2): another program sent the signal; which kind of process it was.
+REPORTS = Path(".config", "chromium", "Crash Reports")
+EXCEPTION, SENT = 6, 0
+KIND = re.compile(rb"ptype\0\0\0(.)\0\0\0([a-z-]+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,12 @@ class ChromiumHome:
             return int(self.pid_file.read_text())
         except (OSError, ValueError):
             return None
+
+    @property
+    def crashes(self) -> tuple[str, ...]:
+        """The processes that have crashed by themselves, as `renderer by SIGTRAP`; nobody's kill is among them."""
+        reports = sorted((self.folder / REPORTS).glob("*/*.dmp"))
+        return tuple(crash for report in reports if (crash := crash_of(report.read_bytes())))
 
     def make(self, trust: Path | None) -> None:
         """Fill it; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""
@@ -105,3 +120,18 @@ class ChromiumHome:
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def crash_of(report: bytes) -> str | None:
+    """Which process a report is of and the signal that ended it; None where another program sent that, or none did."""
+    try:
+        _, _, count, directory = struct.unpack_from("<4I", report)
+        places = (struct.unpack_from("<3I", report, directory + 12 * number) for number in range(count))
+        told = next(place for kind, _, place in places if kind == EXCEPTION)
+        number, cause = struct.unpack_from("<2I", report, told + 8)
+        name = signal.Signals(number).name
+    except (struct.error, StopIteration, ValueError):  # one that Chromium makes of what is odd and goes on
+        return None
+    kind = KIND.search(report)
+    process = kind[2][: kind[1][0]].decode() if kind else "process"
+    return None if cause == SENT else f"{process} by {name}"

@@ -92,8 +92,7 @@ class SeleniumBrowser:
         try:
             return world.timeline(self._send)
         except DRIVER_FAILURES as error:
-            failed = _page_error(error)
-            raise TrialFailed(failed.outcome, f"{world.UNREADABLE}: {failed.reason}") from error
+            raise _page_error(error).in_which(world.UNREADABLE) from error
 
     def since_a_long_task_ms(self) -> float:
         try:
@@ -243,8 +242,10 @@ class SeleniumDriver:
 
 
 @contextlib.contextmanager
-def selenium_driver(launcher: Path, log: Path) -> Iterator[SeleniumDriver]:
-    """Start chromedriver; `launcher` is the program it takes for Chromium."""
+def selenium_driver(launcher: Path, log: Path, current_home: Path) -> Iterator[SeleniumDriver]:
+    """Start chromedriver; `launcher` is the program it takes for Chromium. What it stores goes to `current_home`, which
+    leads to the home of the browser that it steers and is thrown away with it.
+    """
 
     def ready() -> bool:
         try:
@@ -255,18 +256,15 @@ def selenium_driver(launcher: Path, log: Path) -> Iterator[SeleniumDriver]:
 
     # It writes to its browser's pipe also when that was killed, and must hear of it by the error.
     deaf = Command.of("env", "--ignore-signal=PIPE", find_program("chromedriver"), f"--port={PORT}")
-    with running(deaf.named("chromedriver"), log, ready=ready) as chromedriver:
+    within = deaf.named("chromedriver").with_environment(TMPDIR=str(current_home))
+    with running(within, log, ready=ready, cwd=log.parent) as chromedriver:
         yield SeleniumDriver(chromedriver, launcher)
 
 
 def _page_error(error: BaseException) -> TrialFailed:
     text = _first_line(error)
-    if any(
-        sign in text
-        for sign in ("disconnected", "crashed", "invalid session", "not reachable", "no such window")
-    ):
-        text = f"the browser died: {text}"
-    return TrialFailed(Outcome.PAGE_ERROR, text)
+    died = any(sign in text for sign in ("disconnected", "crashed", "invalid session", "not reachable"))
+    return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}" if died else text, died=died)
 
 
 def _first_line(error: BaseException) -> str:

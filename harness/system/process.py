@@ -62,6 +62,11 @@ class Process:
             return "it still runs"
         return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether a signal ended it that comes from other programs alone, or from the kernel for want of memory."""
+        return self._popen.poll() in (-signal.SIGKILL, -signal.SIGTERM)
+
     def check(self) -> None:
         """Raise TestbedFailed when the process has died."""
         if not self.alive:
@@ -228,9 +233,9 @@ def running(
 
 
 @contextlib.contextmanager
-def conversing(command: Command, log: Path) -> Iterator[Conversation]:
+def conversing(command: Command, log: Path, cwd: Path | None = None) -> Iterator[Conversation]:
     """A background process to talk to for the length of the block; its standard error goes to the log."""
-    started = _started(command, log, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    started = _started(command, log, cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     process = Conversation(command, started, log)
     try:
         yield process

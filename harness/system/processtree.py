@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -105,6 +106,12 @@ class ForeignCpu:
     def _of_all(self, seconds: float) -> float:
         share = seconds / (time.monotonic() - self._since) / len(self._cpus)
         return round(min(max(share, 0.0), 1.0), 3)
+
+
+def ended_for_memory() -> int:
+    """How many processes of this machine the kernel has ended so far for want of memory; 0 where it does not count."""
+    found = re.search(r"^oom_kill (\d+)$", Path("/proc/vmstat").read_text(), re.MULTILINE)
+    return int(found[1]) if found else 0
 
 
 def kill_family(root: int) -> None:

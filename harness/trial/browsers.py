@@ -32,6 +32,10 @@ class FreshBrowser(Interface):
     def log(self) -> Path:
         """Its own log of the network."""
 
+    @property
+    def crashes(self) -> tuple[str, ...]:
+        """Its processes that have crashed by themselves, each with its signal, where the engine tells."""
+
     def start(self) -> contextlib.AbstractContextManager[Browser]:
         """The browser for the length of the block; raises TestbedFailed when it does not start."""
 

@@ -51,6 +51,10 @@ class Chromium:
     def log(self) -> Path:
         return self.home.netlog
 
+    @property
+    def crashes(self) -> tuple[str, ...]:
+        return self.home.crashes
+
     @contextlib.contextmanager
     def start(self) -> Iterator[Browser]:
         if self.relay is None:
@@ -98,7 +102,7 @@ class ChromiumMaker:
     def _opened(self, driver: Driver) -> contextlib.AbstractContextManager[BrowserDriver]:
         if driver is Driver.PLAYWRIGHT:
             return playwright_driver(self.launcher)
-        return selenium_driver(self.launcher, self._folder / "chromedriver.log")
+        return selenium_driver(self.launcher, self._folder / "chromedriver.log", self._current_home)
 
     def prepare(self, condition: Condition) -> None:
         self.driver(condition.driver)

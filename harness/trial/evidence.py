@@ -29,7 +29,8 @@ class Evidence:
     `first_visit` is what the browser did before, when it filled its cache. `at_rest` is whether the page came to rest
     after the pictures of its screenfuls.
     `delay_down_ms` is that of the link. `since_1970_us` makes a time of CLOCK_MONOTONIC in us one since 1970. `runs` is
-    when the main threads of the page's processes ran.
+    when the main threads of the page's processes ran. `crashes` are processes of the browser that crashed by themselves
+    while the page loaded. `out_of_memory`: the kernel ended a process of this machine for want of memory.
     """
 
     protocol: Protocol
@@ -51,6 +52,8 @@ class Evidence:
     foreign_cpu_share: float | None = None
     steal_share: float | None = None
     lateness: Mapping[str, Lateness] | None = None
+    crashes: tuple[str, ...] = ()
+    out_of_memory: bool = False
     without_glyph: Mapping[str, int] | None = None
     console_errors: tuple[str, ...] | None = None
     console_error_count: int | None = None

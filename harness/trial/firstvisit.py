@@ -31,7 +31,7 @@ def visit(
             with watch.limit(LIMIT_S + ANSWER_S, "rest of the page"):
                 settles(browser, client.link, link.rtt_ms)
     except TrialFailed as failed:
-        raise TrialFailed(failed.outcome, f"in the first load, which fills the cache: {failed}") from failed
+        raise failed.in_which("in the first load, which fills the cache") from failed
     client.link.check()
     log = fresh.read_log()
     fresh.start_over()

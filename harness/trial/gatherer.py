@@ -10,7 +10,7 @@ from harness.browser.browserlog import BrowserLog
 from harness.link.account import LinkAccount
 from harness.model.condition import Condition
 from harness.model.direction import Way
-from harness.system.processtree import ForeignCpu
+from harness.system.processtree import ForeignCpu, ended_for_memory
 from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client
 from harness.trial.evidence import Evidence
@@ -42,6 +42,7 @@ class Gatherer:
         self.navigate_ms: float | None = None
         self.timeline: Timeline | None = None
         self.lateness: Mapping[str, Lateness] | None = None
+        self.crashes: tuple[str, ...] = ()
         self.foreign_cpu_share: float | None = None
         self.steal_share: float | None = None
         self.client_cpu_s: float | None = None
@@ -69,6 +70,7 @@ class Gatherer:
         """What the server does from now on is of the load."""
         self._log_offset = self._endpoint.server.log_offset
         self._cpu_before = self._endpoint.server.cpu_seconds()
+        self._ended_before = ended_for_memory()
 
     def load_event(self, navigate_ms: float, client: Client, foreign: ForeignCpu) -> None:
         """What is read at once after the load event: the counters of the link go on with the page."""
@@ -116,6 +118,8 @@ class Gatherer:
             foreign_cpu_share=self.foreign_cpu_share,
             steal_share=self.steal_share,
             lateness=self.lateness,
+            crashes=self.crashes,
+            out_of_memory=ended_for_memory() > self._ended_before,
             without_glyph=self.without_glyph,
             console_errors=self.console_errors,
             console_error_count=self.console_error_count,

@@ -37,13 +37,28 @@ def ending(evidence: Evidence, failed: TrialFailed | TestbedFailed | None) -> tu
     if failed is None:
         return verdict(evidence)
     hindrance = _hindered(evidence)
-    return (Outcome.TESTBED_FAILED, hindrance) if hindrance else (failed.outcome, failed.reason)
+    if hindrance:
+        return Outcome.TESTBED_FAILED, hindrance
+    return _died(evidence, failed) if failed.died else (failed.outcome, failed.reason)
+
+
+def _died(evidence: Evidence, failed: TrialFailed) -> tuple[Outcome, str]:
+    """Who ended the browser, or the process of the page: the page, when it crashed by itself or wanted more memory than
+    there is; else a program outside.
+    """
+    crash = _crashed(evidence)
+    if crash:
+        return Outcome.PAGE_ERROR, f"{crash}: {failed.reason}"
+    if evidence.out_of_memory:
+        return Outcome.PAGE_ERROR, f"the kernel ended it for want of memory: {failed.reason}"
+    return Outcome.TESTBED_FAILED, f"killed from outside, it reports no crash: {failed.reason}"
 
 
 def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
     """Whether a load that reached its load event may count; else the outcome with its reason."""
     for outcome, find in (
         (Outcome.TESTBED_FAILED, _hindered),
+        (Outcome.PAGE_ERROR, _crashed),
         (Outcome.PAGE_ERROR, attrgetter("misfit")),
         (Outcome.TESTBED_FAILED, _foreign_traffic),
         (Outcome.TESTBED_FAILED, _lossy_testbed),
@@ -64,11 +79,20 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
 def _hindered(evidence: Evidence) -> str | None:
     """What stood still while the page loaded, or went: the page did not take the time for itself."""
     seen = evidence.lateness or {}
-    stood = [f"{name} for {each.stopped_ms:,.0f} ms" for name, each in seen.items() if each.stopped_ms]
+    reported = {BROWSER} if evidence.crashes else set()  # its own reporter holds what has crashed
+    stood = [
+        f"{name} for {each.stopped_ms:,.0f} ms"
+        for name, each in seen.items()
+        if each.stopped_ms and name not in reported
+    ]
     went = [name for name, each in seen.items() if each.ended and name != BROWSER]
     return listed("stopped while the page loaded:", stood) or listed(
         "lost a process while the page loaded:", went
     )
+
+
+def _crashed(evidence: Evidence) -> str | None:
+    return listed("a process of the browser crashed while the page loaded:", evidence.crashes)
 
 
 def _foreign_traffic(evidence: Evidence) -> str | None:

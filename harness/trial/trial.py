@@ -165,6 +165,7 @@ class _Attempt:
                     browser, client, self.endpoint, self.planned.condition.link, self.options.timeout_s
                 )
             except TrialFailed:
+                self.seen.crashes = browser.crashes
                 client.link.check()
                 self.testbed.examine(self.endpoint, client)
                 raise
@@ -180,7 +181,7 @@ class _Attempt:
                 self._navigate(browser, fresh, client, watch)
                 self._ask(browser, fresh, client, screens, watch)
             except TrialFailed:
-                self.seen.failed = True
+                self.seen.failed, self.seen.crashes = True, fresh.crashes
                 if trace:  # the browser may be gone; it is the failure that is told, in any case
                     with contextlib.suppress(TrialFailed, TestbedFailed):
                         self._end_trace(browser, watch)
@@ -208,6 +209,7 @@ class _Attempt:
                 self.seen.load_event(navigate_ms, client, foreign)
             finally:
                 self.seen.lateness, self.seen.runs = programs.lateness(), programs.runs()
+                self.seen.crashes = fresh.crashes
 
     def _ask(
         self, browser: Browser, fresh: FreshBrowser, client: Client, screens: Path | None, watch: Watchdog

@@ -19,10 +19,11 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.netns import Host
 from harness.system.processtree import family
+from harness.system.program import find_program
 from harness.testbed.calibrate import calibrate
 from harness.testbed.testbed import testbed
 from harness.trial.bench import Bench, bench
-from tests.system.conftest import condition, inside, small_site, trial
+from tests.system.conftest import OTHER_HOST, condition, inside, small_site, trial
 
 pytestmark = pytest.mark.side_by_side
 
@@ -36,6 +37,12 @@ def kill(pid: int) -> None:
 
 def stop(pid: int) -> None:
     os.kill(pid, signal.SIGSTOP)
+
+
+def kill_renderers(pid: int) -> None:
+    for each in family(pid):
+        if "--type=renderer" in _command_line(each):
+            kill(each)
 
 
 def pause(pid: int) -> None:
@@ -106,6 +113,7 @@ def records_of(tmp_path: Path, server: str, faults: Sequence[Fault]) -> tuple[li
                 Fault("dnsmasq", stop, "dnsmasq is stopped"),
                 Fault("linkem", stop, "the link emulator linkem is stopped"),
                 Fault("/chromium --", pause, "stopped while the page loaded: the browser for"),
+                Fault("/chromium --", kill_renderers, "killed from outside, it reports no crash"),
             ],
         ),
         (
@@ -137,6 +145,26 @@ def test_what_stands_still_or_dies_is_named_and_replaced(
     assert all(each > PAUSE_S * 1000 - 50 for each in paused), paused  # longer on a busy machine
     assert good.outcome is Outcome.OK, good.reason
     assert (good.observation.server_stopped_ms, good.observation.client_stopped_ms) == (0, 0)
+
+
+def test_a_service_of_the_browser_that_uses_the_link_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chromium as another distribution starts it: with a service of its own, here on a host of the page."""
+    wrapper = tmp_path / "chromium"
+    real = find_program("chromium")
+    wrapper.write_text(f'#!/bin/sh\nexec {real} "$@" --gaia-url=https://{OTHER_HOST}/\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    archive = small_site(tmp_path)
+
+    def run() -> Record:
+        with bench({"small": archive}, [Protocol.H2]) as opened:
+            return trial(opened, 1, condition("small", Protocol.H2))
+
+    record = inside(run)
+    assert record.outcome is Outcome.TESTBED_FAILED
+    assert f"the browser used the link for itself https://{OTHER_HOST}/ListAccounts" in (record.reason or "")
 
 
 @pytest.mark.parametrize(

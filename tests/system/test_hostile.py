@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
-from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, picture, planned
+from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, picture, planned
 
 pytestmark = pytest.mark.side_by_side
 
@@ -44,6 +45,21 @@ LEAVING = {
     "sooner": 'location = "/other";',
     "again": "onload = () => setTimeout(() => location.reload(), 0);",
 }
+PAY, IDENTITY, SIGN_IN = (
+    "https://pay.example",
+    "https://identity.example",
+    "https://accounts.identity.example",
+)
+SERVICE, WELL_KNOWN = "https://accounts.google.com", "https://other.example/.well-known/webauthn"
+# What a page lets the browser ask for in other ways than by loading it.
+ASKING = f"""new PaymentRequest([{{supportedMethods: "{PAY}/method"}}], {{total: {{label: "x",
+      amount: {{currency: "EUR", value: "1"}}}}}}).canMakePayment();
+    navigator.credentials.get({{identity: {{providers: [{{configURL: "{SIGN_IN}/config", clientId: "1"}}]}}}});
+    navigator.credentials.get({{mediation: "conditional",
+      publicKey: {{challenge: new Uint8Array(16), rpId: "other.example"}}}}).catch(() => 0);
+    navigator.sendBeacon("{SERVICE}/ListAccounts");"""
+CRASH = "new TextDecoder().decode(new Uint8Array(2 ** 31));"  # longer than a string may be
+CRASHING = {"in-page": CRASH, "in-frame": ""}
 RTT_MS = 10  # of the link; connection, TLS and page take three
 LOST = "site.example:8443/lost.png"
 
@@ -64,11 +80,44 @@ def redirecting(root: Path, name: str) -> Archive:
     return write_archive(root, name, About(go, "test", "test", ()), [moved, start])
 
 
+def asking(root: Path) -> Archive:
+    """All that the page lets the browser ask for is archived, and a name of Chromium's own services."""
+    link = ("Link", f'<{PAY}/manifest.json>; rel="payment-method-manifest"')
+    config = {"accounts_endpoint": "/accounts", "id_assertion_endpoint": "/token", "login_url": "/login"}
+    return write_archive(
+        root,
+        "asking",
+        About(START_URL, "test", "test", ()),
+        [
+            html(START_URL, f"<script>{ASKING}</script><p>text"),
+            Response(f"{PAY}/method", 200, (("Content-Type", "text/html"), link), b""),
+            json_response(f"{PAY}/manifest.json", {"supported_origins": [PAY]}),
+            json_response(f"{IDENTITY}/.well-known/web-identity", {"provider_urls": [f"{SIGN_IN}/config"]}),
+            json_response(f"{SIGN_IN}/config", config),
+            json_response(f"{SIGN_IN}/accounts", {"accounts": []}),
+            json_response(WELL_KNOWN, {"origins": [START_URL]}),
+            json_response(f"{SERVICE}/ListAccounts", {}),
+        ],
+    )
+
+
+def json_response(url: str, body: object) -> Response:
+    return Response(url, 200, (("Content-Type", "application/json"),), json.dumps(body).encode())
+
+
+def crashing(root: Path, name: str, script: str) -> Archive:
+    """A page whose renderer, or that of its frame of another site, does not survive."""
+    frame = html(f"https://{OTHER_HOST}/", f"<script>{CRASH}</script>")
+    start = html(START_URL, f'<script>{script}</script><iframe src="{frame.url}"></iframe><p>text')
+    return write_archive(root, name, About(START_URL, "test", "test", ()), [start, frame])
+
+
 def archives(root: Path) -> dict[str, Archive]:
     """All pages of this file, by name."""
     scripts = {**HONEST, **HANGING, **LEAVING}
     made = {name: page(root, name, script) for name, script in scripts.items()}
-    return {**made, "redirecting": redirecting(root, "redirecting")}
+    made |= {name: crashing(root, name, script) for name, script in CRASHING.items()}
+    return {**made, "asking": asking(root), "redirecting": redirecting(root, "redirecting")}
 
 
 def loaded(driver: Driver, root: Path) -> dict[str, Record]:
@@ -125,3 +174,18 @@ def test_a_start_that_redirects_hides_no_lost_object(records: dict[str, Record])
     assert record.outcome is Outcome.MISSING_OBJECTS
     assert LOST in str(record.reason)
     assert (record.observation.requests or 0) >= 3
+
+
+def test_what_a_page_lets_the_browser_ask_for_is_the_pages(records: dict[str, Record]) -> None:
+    """Payment methods, whom to sign in with, whose passkeys; and a name of Chromium's own services."""
+    record, seen = records["asking"], records["asking"].observation
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+    assert seen.service_requests == 0
+    assert (seen.requests or 0) + (seen.requests_after_load or 0) > 1
+
+
+@pytest.mark.parametrize("name", CRASHING)
+def test_a_page_that_crashes_its_renderer_is_at_fault(records: dict[str, Record], name: str) -> None:
+    assert records[name].outcome is Outcome.PAGE_ERROR
+    crash = "a process of the browser crashed while the page loaded: renderer by SIGTRAP"
+    assert crash in (records[name].reason or "")

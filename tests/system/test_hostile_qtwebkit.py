@@ -46,6 +46,11 @@ console.warn("no error");
 setTimeout(function () { nobody.knows() }, 0);
 </script>"""
 SPIN = "for (;;);"
+STORES = """<html manifest="/cache.manifest"><script>
+openDatabase("x", "1", "x", 100000).transaction(function (t) { t.executeSql("CREATE TABLE t (x)") });
+localStorage.x = sessionStorage.x = document.cookie = "x=y; expires=Fri, 01 Jan 2100 00:00:00 GMT";
+if (window.indexedDB) indexedDB.open("x");
+</script><p>stores<iframe src="/file.bin"></iframe>"""
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,19 @@ def test_what_a_page_does_to_its_world_and_where_it_goes_changes_no_time(tmp_pat
         assert 10 * rounds <= seen.ttfb_ms <= seen.dcl_ms <= seen.plt_ms < honest.plt_ms + 400, name
         assert seen.missed_requests == 0
         assert seen.requests == (3 if name == "redirected" else 1), name
+
+
+def test_what_a_page_stores_stays_with_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in the folder that the command was started in, above all."""
+    file = Response(f"{START_URL}file.bin", 200, (("Content-Type", "application/octet-stream"),), b"file")
+    manifest = Response(
+        f"{START_URL}cache.manifest", 200, (("Content-Type", "text/cache-manifest"),), b"CACHE MANIFEST\n/"
+    )
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    found = records(tmp_path, {"stores": [*page(STORES), file, manifest]}, TrialOptions(20.0, (), 0.5))
+    assert (found["stores"].record.outcome, found["stores"].record.reason) == (Outcome.OK, None)
+    assert [*Path().iterdir()] == []
 
 
 def test_a_page_that_does_not_let_go_of_the_engine_ends_by_the_deadline(tmp_path: Path) -> None:

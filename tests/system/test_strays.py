@@ -20,6 +20,11 @@ from tests.system.conftest import condition, inside, picture, planned
 pytestmark = pytest.mark.side_by_side
 
 OWN, THIRD, FRAME = "own.example", "third.example", "frame.example"
+SERVICES = (
+    "accounts.google.com",
+    "clients2.google.com",
+    "update.googleapis.com",
+)  # which Chromium asks by itself
 LINGER_S = 1.0  # for what the answers of XMLHttpRequest ask for
 # Each scheme that a page was recorded under, and what it is loaded with.
 CHROMIUMS = {
@@ -56,6 +61,7 @@ add("script", "src", own + "/own.js");
 add("script", "src", third + "/third.js");
 add("link", "href", third + "/style.css");
 new Image().src = third + "/picture.png";
+%(services)s.forEach(function (host) { new Image().src = c + host + "/mark.png" });
 ask(own + "/own.txt");
 ask(third + "/third.txt");
 addEventListener("DOMContentLoaded", function () {
@@ -74,7 +80,7 @@ def recording(root: Path, scheme: str) -> Archive:
         headers = (("Content-Type", kind), ("Access-Control-Allow-Origin", "*"))
         return Response(f"{scheme}://{url}", 200, headers, content)
 
-    script = SCRIPT % {"scheme": scheme}
+    script = SCRIPT % {"scheme": scheme, "services": list(SERVICES)}
     icon = '<link rel=icon href="data:,">'
     page = f"<!doctype html><html><head>{icon}<script>{script}</script></head><body>text"
     frame = (
@@ -98,6 +104,7 @@ def recording(root: Path, scheme: str) -> Archive:
             response(f"{THIRD}/third.txt", text, "third"),
             response(f"{THIRD}/style.css", "text/css", "body{background:url(ground.png)}"),
             *(response(f"{THIRD}/{name}.png", png, picture()) for name in ("picture", "ground", "in-frame")),
+            *(response(f"{host}/mark.png", png, picture()) for host in SERVICES),
             response(f"{FRAME}/", "text/html", frame),
             response(f"{FRAME}/in-frame.js", js, 'new Image().src = "/by-frame.png"'),
             response(f"{FRAME}/by-frame.png", png, picture()),

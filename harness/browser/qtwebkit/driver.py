@@ -14,6 +14,7 @@ from harness.outcome import Outcome, TrialFailed
 from harness.system.process import Conversation
 
 COLLECT_TIMEOUT_S = 10.0
+END_S = 1.0  # its pipes close a little before the process is gone
 LEAST_TIMEOUT_S = 1.0  # for a page whose load event came just in time
 
 
@@ -104,5 +105,7 @@ class QtWebKitBrowser:
         except TimeoutError as error:
             raise TrialFailed(Outcome.PAGE_TIMEOUT, silence) from error
         except (EOFError, ValueError) as error:
-            raise TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {error}") from error
+            self._engine.ends_within(END_S)
+            said = f"the browser died ({self._engine.ending}): {error}"
+            raise TrialFailed(Outcome.PAGE_ERROR, said, died=self._engine.was_killed) from error
         return found

@@ -211,6 +211,8 @@ def _keep_within(home: str) -> None:
     settings = QWebSettings.globalSettings()
     settings.setAttribute(QWebSettings.LocalStorageEnabled, True)
     settings.setLocalStoragePath(home)
+    settings.setOfflineStoragePath(home)  # of WebSQL
+    settings.setOfflineWebApplicationCachePath(home)
     settings.setAttribute(QWebSettings.DnsPrefetchEnabled, False)
     settings.setAttribute(QWebSettings.WebAttribute(ALLOW_RUNNING_INSECURE_CONTENT), True)
 

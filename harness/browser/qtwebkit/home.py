@@ -72,6 +72,11 @@ class QtWebKitHome:
         """Nothing steers it but ourselves."""
         return
 
+    @property
+    def crashes(self) -> tuple[str, ...]:
+        """It is one process, and the driver tells how that ended."""
+        return ()
+
     def start_over(self) -> None:
         """`harness.study.rules` lets no load with a warm cache come here."""
         raise TestbedFailed("QtWebKit keeps nothing of a page")
@@ -86,7 +91,7 @@ class QtWebKitHome:
         with (
             _own_host(self.loopback_ports) as (own, listening, direct),
             relay.running(listening, direct) as process,
-            conversing(self.engine.on(own.path), self.folder / "engine.log") as engine,
+            conversing(self.engine.on(own.path), self.folder / "engine.log", cwd=self.folder) as engine,
         ):
             (self.folder / "pid").write_text(str(engine.pid))
             try:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.browser.browserlog import ABORTED
-from harness.browser.netlog import parse_netlog
+from harness.browser.netlog import number_of, parse_netlog
 from harness.errors import TestbedFailed
 
 DATA = Path(__file__).parents[3] / "data" / "netlog"
@@ -48,6 +48,39 @@ def test_what_the_browser_asks_by_itself_is_told_apart() -> None:
     assert not {request.host for request in log.page_requests} & {
         request.host for request in log.service_requests
     }
+
+
+@pytest.mark.parametrize(
+    ("initiator", "kind", "of_page"),
+    [
+        ("not an origin", "gaia_auth_list_accounts", False),
+        ("chrome://new-tab-page", "blink_resource_loader", False),
+        ("https://site.example", "payment_manifest_downloader", True),
+        ("null", "fedcm", True),
+        ("not an origin", "webauthn_rp_id_check", True),
+        ("not an origin", "reporting", True),
+    ],
+)
+def test_a_request_is_the_pages_by_who_asked_or_by_its_kind(initiator: str, kind: str, of_page: bool) -> None:
+    """Also where its own site, or the page's, tops the network isolation key."""
+    log = json.loads(text_of("h2"))
+    started = log["constants"]["logEventTypes"]["URL_REQUEST_START_JOB"]
+    alive = log["constants"]["logEventTypes"]["REQUEST_ALIVE"]
+    picture = next(
+        event
+        for event in log["events"]
+        if event["type"] == started and event.get("params", {}).get("url", "").endswith(".jpg")
+    )
+    for event in log["events"]:
+        if event["source"]["id"] == picture["source"]["id"]:
+            if event["type"] == started and "url" in event.get("params", {}):
+                event["params"]["initiator"] = initiator
+            elif event["type"] == alive and "priority" in event.get("params", {}):
+                event["params"]["traffic_annotation"] = number_of(kind)
+    (found,) = [
+        each for each in parse_netlog(json.dumps(log)).requests if each.url == picture["params"]["url"]
+    ]
+    assert found.of_page is of_page
 
 
 def test_a_request_that_the_browsers_end_cut_off_did_not_come_from_its_cache() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.browser.policy import RELAY_HTTPS, SERVICE_NAMES, Launch
+from harness.browser.policy import NOWHERE, RELAY_HTTPS, SERVICE_NAMES, SERVICES, Launch
 
 
 def launch(**others: object) -> tuple[str, ...]:
-    return Launch(Path("profile"), Path("netlog"), ("site.example",), **others).flags  # type: ignore[arg-type]  # any of its fields
+    fields = {"profile": Path("profile"), "netlog": Path("netlog"), "page_hosts": ("site.example",)} | others
+    return Launch(**fields).flags  # type: ignore[arg-type]  # any of its fields
 
 
 def test_local_hosts_have_the_servers_address_and_the_browsers_own_names_none() -> None:
@@ -22,6 +23,17 @@ def test_the_hop_is_for_https_alone_and_only_where_asked_for() -> None:
     assert set(RELAY_HTTPS) <= set(launch(relayed=True))
     assert not any("proxy" in flag for flag in launch())
     assert "--proxy-server=https=socks5://127.0.0.1:1080" in RELAY_HTTPS
+
+
+def test_what_the_browser_asks_for_by_itself_goes_nowhere_and_not_to_the_hop_either() -> None:
+    assert {f"--{service}={NOWHERE}/" for service in SERVICES} <= set(launch())
+    (direct,) = [flag for flag in launch(relayed=True) if "bypass" in flag]
+    assert direct == ";".join(("--proxy-bypass-list=<-loopback>", *SERVICE_NAMES))
+
+
+def test_a_name_that_the_page_needs_has_its_address_and_its_way() -> None:
+    needed = launch(relayed=True, page_hosts=("accounts.google.com",))
+    assert not any("accounts.google.com" in flag for flag in needed)
 
 
 def test_the_window_of_streams_is_chromiums_own_unless_asked_for() -> None:

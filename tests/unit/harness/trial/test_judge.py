@@ -181,6 +181,28 @@ def test_a_handshake_that_is_faster_than_the_round_trip_betrays_the_link(
     assert observe(changed).connect_ms == connect_ms
 
 
+def test_a_browser_that_ended_did_so_by_the_page_or_from_outside() -> None:
+    died = TrialFailed(Outcome.PAGE_ERROR, "the browser died: tab crashed", died=True)
+    lost = evidence(timeline=None)
+    crashed = replace(lost, crashes=("renderer by SIGTRAP",), lateness={BROWSER: Lateness(stopped_ms=20)})
+    crash = "a process of the browser crashed while the page loaded: renderer by SIGTRAP"
+    assert ending(crashed, died) == (Outcome.PAGE_ERROR, f"{crash}: the browser died: tab crashed")
+    assert ending(replace(lost, out_of_memory=True), died)[0] is Outcome.PAGE_ERROR
+    outcome, reason = ending(lost, died)
+    assert outcome is Outcome.TESTBED_FAILED
+    assert (reason or "").startswith("killed from outside, it reports no crash: the browser died")
+    assert (
+        ending(lost, TrialFailed(died.outcome, died.reason))[0] is Outcome.PAGE_ERROR
+    )  # the page's own trouble
+    with_servers = replace(crashed, lateness={"caddy": Lateness(stopped_ms=310)})
+    assert ending(with_servers, died)[0] is Outcome.TESTBED_FAILED
+
+
+def test_a_frame_that_crashed_is_no_load() -> None:
+    crashed = evidence(crashes=("renderer by SIGTRAP",), lateness={BROWSER: Lateness(stopped_ms=20)})
+    assert verdict(crashed)[0] is Outcome.PAGE_ERROR
+
+
 @pytest.mark.parametrize("failure", [TrialFailed(Outcome.PAGE_TIMEOUT, "no load event"), None])
 def test_a_part_of_the_testbed_that_failed_is_to_blame_before_all_else(failure: TrialFailed | None) -> None:
     disturbed = evidence(lateness={"caddy": Lateness(stopped_ms=310)}, timeline=None)
