@@ -96,7 +96,8 @@ class Request:
 
     @property
     def host(self) -> str:
-        return urlsplit(self.url).hostname or ""
+        """As DNS has it, without the dot that may end a name in full."""
+        return (urlsplit(self.url).hostname or "").removesuffix(".")
 
     def cut(self, clock_ms: float) -> Request:
         """The request as it is when the browser is closed at that time."""
