@@ -12,6 +12,7 @@ from harness.model.compression import Compression
 from harness.model.settings import ThinkTime
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
+from sites.asked import refused
 from sites.coding import BROWSER_CODINGS
 from sites.determinism import script
 from sites.jsonp import Callback
@@ -124,6 +125,9 @@ def _choose(archive: Archive, scheme: str, changes: Counter[str]) -> dict[Url, E
     for number, entry in enumerate(archive.entries):
         recorded = parse_url(entry.url)
         url = recorded.under(scheme)
+        if refused(url.target):
+            changes["responses left out because a server refuses their addresses"] += 1
+            continue
         if 300 <= entry.status < 400 and _leads_to_itself(archive.read(entry), url):
             changes["redirects from one scheme to the other left out"] += 1
             continue

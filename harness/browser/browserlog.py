@@ -99,6 +99,11 @@ class Request:
         """As DNS has it, without the dot that may end a name in full."""
         return (urlsplit(self.url).hostname or "").removesuffix(".")
 
+    @property
+    def address(self) -> str:
+        """The URL without its scheme, which is that of the replay, and without its fragment."""
+        return self.url.partition("://")[2].partition("#")[0]
+
     def cut(self, clock_ms: float) -> Request:
         """The request as it is when the browser is closed at that time."""
         over_ms, told = self.exchange.over_ms, self.net_error is not None or self.from_cache

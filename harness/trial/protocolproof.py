@@ -10,6 +10,7 @@ from harness.browser.browserlog import Request
 from harness.model.protocol import Protocol
 from harness.trial.evidence import Evidence
 from harness.trial.reason import listed
+from sites.asked import refused
 
 # Servers answer these while they read the request, and log no request for it.
 TOO_LONG = frozenset({414, 431})
@@ -108,7 +109,7 @@ def wrong_at_server(evidence: Evidence) -> str | None:
     answered = Counter(
         request.url.partition("#")[0]
         for request in evidence.load_requests
-        if request.status is not None and request.status not in TOO_LONG
+        if request.status is not None and request.status not in TOO_LONG and not refused(request.address)
     )
     logged = Counter(request.url for request in evidence.served_by_protocol)
     unseen = [url for url, count in answered.items() if logged[url] < count]

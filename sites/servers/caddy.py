@@ -20,7 +20,7 @@ from harness.system.command import Command
 from harness.system.program import run
 from sites.materialise import Site
 from sites.servers.caddylog import BODY_BYTES, parse_line
-from sites.servers.caddyroutes import body_name, routes, template, template_name
+from sites.servers.caddyroutes import body_name, named_routes, routes, template, template_name
 from sites.servers.server import BODILESS, names_at
 from sites.servers.serverstatus import StatusPage, caddy_status
 from sites.servers.serving import LOG_NAME, Program, Setup, in_url, rendered, required
@@ -109,6 +109,7 @@ def _server(setup: Setup, site: Site) -> dict[str, Any]:
         "closing": [service.address for service in services if not service.protocol.keep_alive],
         "encode": _encode(setup, site),
         "routes": routes(site, str(setup.folder / site.scheme)),
+        "named_routes": named_routes(site, str(setup.folder / site.scheme)),
     }
 
 
