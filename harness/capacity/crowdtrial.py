@@ -158,17 +158,10 @@ def _observed(
             requests_by_protocol=seen.served.by_protocol if seen.served else None,
             foreign_cpu_share=seen.foreign_cpu_share,
             accounting=seen.accounting,
-            limited_by=_limit(crowd, seen, settings),
+            limited_by=limit.verdict(seen.seconds, _capacity(crowd, settings)).limited_by.value,
             asked_s=crowd.workload.seconds,
         )
     )
-
-
-def _limit(crowd: Crowd, seen: CrowdSeen, settings: ServerSettings) -> str | None:
-    """What ran out; None where nothing did and yet no page was loaded: that has another reason."""
-    found = limit.verdict(seen.seconds, _capacity(crowd, settings)).limited_by
-    loaded = any(page.ms is not None for page in seen.pages)
-    return found.value if loaded or found is not limit.Bottleneck.NOTHING else None
 
 
 def _capacity(crowd: Crowd, settings: ServerSettings) -> Capacity:
