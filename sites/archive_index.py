@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +17,7 @@ from harness.errors import ArchiveError
 from harness.input.textfile import read_file
 from harness.system.files import replace_text
 from sites import warc
-from sites.urls import parse_url
+from sites.urls import canonical_url, parse_url
 from sites.warc import About
 
 SCHEMA = 1
@@ -102,12 +102,19 @@ def write_index(folder: Path, about: About, recordeds: Sequence[Indexed]) -> Non
 
 
 def read_index(folder: Path) -> tuple[Metadata, tuple[Entry, ...]]:
-    """The metadata and every entry, checked against each other; ArchiveError when either is damaged."""
+    """The metadata and every entry, checked against each other; ArchiveError when either is damaged.
+
+    Older versions spelled some URLs otherwise: they are told as they are spelled today, and so is the digest.
+    """
     metadata = _metadata(folder)
     entries = tuple(_entries(folder))
     if metadata.digest != _digest(metadata.start_url, entries):
         raise damaged(folder, INDEX_FILE, f"its content is not what {METADATA_FILE} says (digest)")
-    return metadata, entries
+    start_url = canonical_url(metadata.start_url)
+    today = tuple(replace(entry, url=canonical_url(entry.url)) for entry in entries)
+    if (start_url, today) == (metadata.start_url, entries):
+        return metadata, entries
+    return replace(metadata, start_url=start_url, digest=_digest(start_url, today)), today
 
 
 def _metadata(folder: Path) -> Metadata:

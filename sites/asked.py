@@ -1,4 +1,7 @@
-"""What a URL asks for, without what the clock and chance put into it. Pure.
+"""What a URL asks for: in one spelling, and without what the clock and chance put into it. Pure.
+
+An address can be written in many ways: `/a,b` and `/a%2Cb` are the same, and so are `%c3` and `%C3`. SURT, by which web
+archives look addresses up, takes them for one. So does the replay, but for the characters that part an address.
 
 Pages write the time and random numbers into the addresses they ask for, against caches (`_=1700000000000`) and as the
 name of the function that a script is to call with its data (JSONP, `callback=jQuery1720_1700000000000`). Two such
@@ -30,10 +33,16 @@ CALLBACKS = (
 LONG_DIGITS = 10  # of the time in seconds; it has more in milliseconds, as has a random fraction
 LONG_NUMBER = f"[0-9]{{{LONG_DIGITS},}}"
 ANY = "*"
+# Characters that mean something else when they are written as an escape: they part the path, and the parameters.
+APART_IN_PATH, APART_IN_QUERY = "#%/?", "#%&+="
 _LONG_NUMBER = re.compile(LONG_NUMBER)
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 _LEFT_OUT = frozenset(name.encode() for name in LEFT_OUT)
 _CALLBACKS = frozenset(name.encode() for name in CALLBACKS)
-_BROKEN = re.compile(r"%(?![0-9A-Fa-f]{2})|;")  # pairs with these are no parameters to Go, thus to Caddy
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_BROKEN = re.compile(
+    rf"{_BROKEN_ESCAPE.pattern}|;"
+)  # pairs with these are no parameters to Go, thus to Caddy
 
 
 def normalised(url: str) -> str:
@@ -49,12 +58,50 @@ def normal_target(target: str, callbacks: Collection[str] = ()) -> str:
     """
     path, _, query = target.partition("?")
     naming = _CALLBACKS.union(name.encode() for name in callbacks)
-    return _LONG_NUMBER.sub(ANY, f"{path}?{_sorted(query, naming)}")
+    return _LONG_NUMBER.sub(ANY, f"{_spelled(path, APART_IN_PATH)}?{_sorted(query, naming)}")
 
 
 def normal_path(target: str) -> str:
     """The path alone, as it counts."""
-    return _LONG_NUMBER.sub(ANY, target.partition("?")[0])
+    return _LONG_NUMBER.sub(ANY, _spelled(target.partition("?")[0], APART_IN_PATH))
+
+
+def in_one_spelling(target: str) -> str:
+    """Path and query with escapes only of what would mean something else without one, or could not stand there."""
+    path, mark, query = target.partition("?")
+    return f"{_spelled(path, APART_IN_PATH)}{mark}{_spelled(query, APART_IN_QUERY)}"
+
+
+def spelled_plainly(apart: str) -> list[int]:
+    """The characters, as numbers, that are the same with and without an escape."""
+    return [code for code in range(0x21, 0x7F) if chr(code) not in apart]
+
+
+def refused(target: str) -> bool:
+    """Whether a server refuses this path, before any rule of the replay and often without a line in its log.
+
+    Go (Caddy) refuses a broken escape, nginx that, a NUL, and a path that leads out of the root once it is decoded. A
+    host may stand before the path.
+    """
+    path = target.partition("?")[0]
+    if "%" not in path:
+        return False
+    if _BROKEN_ESCAPE.search(path) or "%00" in path:
+        return True
+    depth = 0
+    for segment in unquote_to_bytes(path).split(b"/")[1:]:
+        depth += {b"..": -1, b".": 0}.get(segment, 1)
+        if depth < 0:
+            return True
+    return False
+
+
+def _spelled(text: str, apart: str) -> str:
+    def one(escape: re.Match[str]) -> str:
+        character = chr(int(escape[1], 16))
+        return character if "!" <= character <= "~" and character not in apart else escape[0].upper()
+
+    return _ESCAPE.sub(one, text)
 
 
 def _sorted(query: str, naming: Collection[bytes]) -> str:

@@ -1,6 +1,7 @@
 """Which recorded response answers a request that was not recorded under its very host, path and query. Pure.
 
-Such a request is answered by one that asked for the same but for numbers of the clock and of chance (`sites.asked`).
+Such a request is answered by one for the same address in another spelling (`sites.asked`): that is what was recorded.
+Failing that, by one that asked for the same but for numbers of the clock and of chance.
 Failing that, by one of the same host and path, whatever its query. A host is the same with and without `www.`. Of
 several, by the one whose host, path and query have the longest beginning in common with the asked ones, counted in
 characters (Mahimahi does the same); of several alike: status 200 before others, the shortest, the first recorded.
@@ -14,10 +15,10 @@ This is made into groups of responses and a short list of rules for each, so tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from sites.asked import normal_path, normal_target
+from sites.asked import in_one_spelling, normal_path, normal_target
 from sites.jsonp import Callback, callback_of
 from sites.served import ServedObject
 from sites.urls import parse_url, resolve
@@ -61,6 +62,21 @@ def asked_keys(host: str, target: str, callbacks: Collection[str] = ()) -> tuple
     """
     name = same_host(host.lower())
     return normal_target(name + target, callbacks), normal_path(name + target)
+
+
+def spellings(objects: Iterable[ServedObject]) -> Mapping[str, Key]:
+    """What was recorded in another spelling than the one of `sites.asked`, by host and target in that one.
+
+    What was recorded in that one itself is not among them: it is found under it.
+    """
+    usable = [served for served in objects if served.status != UNUSABLE]
+    plain = {served.key for served in usable}
+    found: dict[str, Key] = {}
+    for served in sorted(usable, key=lambda served: (served.status != 200, len(served.target))):
+        spelled = in_one_spelling(served.target)
+        if (served.host, spelled) not in plain:
+            found.setdefault(served.host + spelled, served.key)
+    return found
 
 
 def closest_rules(

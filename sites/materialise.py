@@ -12,6 +12,7 @@ from harness.model.compression import Compression
 from harness.model.settings import ThinkTime
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
+from sites.asked import in_one_spelling, refused
 from sites.coding import BROWSER_CODINGS
 from sites.determinism import script
 from sites.jsonp import Callback
@@ -116,28 +117,43 @@ def _choose(archive: Archive, scheme: str, changes: Counter[str]) -> dict[Url, E
     """One entry for each URL as it is under `scheme`.
 
     Of several captures the last with status 200 counts, else the last; of the two recorded schemes the start
-    URL's. A redirect that only changes the scheme would lead to itself and is left out.
+    URL's. A redirect that only changes the scheme would lead to itself and is left out. So is one to another spelling
+    of its address that was not recorded, as it would be the answer there.
     """
     preferred = parse_url(archive.start_url).scheme
     chosen: dict[Url, Entry] = {}
     ranks: dict[Url, tuple[bool, bool, int]] = {}
+    targets: dict[Url, Url | None] = {}
     for number, entry in enumerate(archive.entries):
         recorded = parse_url(entry.url)
         url = recorded.under(scheme)
-        if 300 <= entry.status < 400 and _leads_to_itself(archive.read(entry), url):
+        if refused(url.target):
+            changes["responses left out because a server refuses their addresses"] += 1
+            continue
+        target = _target(archive.read(entry), scheme) if 300 <= entry.status < 400 else None
+        if target == url:
             changes["redirects from one scheme to the other left out"] += 1
             continue
         rank = (entry.status == 200, recorded.scheme == preferred, number)
         changes["captures left out in favour of another one of the same URL"] += url in chosen
         if url not in chosen or rank > ranks[url]:
-            chosen[url], ranks[url] = entry, rank
+            chosen[url], ranks[url], targets[url] = entry, rank, target
+    for url, target in targets.items():
+        if target is not None and target not in chosen and _in_one_spelling(target) == _in_one_spelling(url):
+            changes["redirects to another spelling of their own address left out"] += 1
+            del chosen[url]
     return chosen
 
 
-def _leads_to_itself(redirect: Response, url: Url) -> bool:
+def _target(redirect: Response, scheme: str) -> Url | None:
+    """Where a redirect leads to."""
     location = redirect.header("Location")
     target = resolve(redirect.url, location) if location else None
-    return target is not None and parse_url(target).under(url.scheme) == url
+    return None if target is None else parse_url(target).under(scheme)
+
+
+def _in_one_spelling(url: Url) -> Url:
+    return replace(url, target=in_one_spelling(url.target))
 
 
 def _settle_integrity(drafts: list[Draft], changes: Counter[str]) -> None:

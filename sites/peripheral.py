@@ -15,7 +15,7 @@ RELATIONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed
 
 def peripheral_urls(archive: Archive) -> frozenset[str]:
     """The URLs, without their scheme, that documents of the archive name as icon or manifest, and /favicon.ico."""
-    found = {f"{host}/favicon.ico" for host in archive.hosts}
+    found = {f"{entry.url.split('/', 3)[2]}/favicon.ico" for entry in archive.entries}
     for entry in archive.entries:
         if entry.mime in HTML_TYPES and entry.status == 200:
             found.update(_named(archive.read(entry)))

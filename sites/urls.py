@@ -1,4 +1,6 @@
-"""URLs as a browser would put them on the wire. Pure."""
+"""URLs as a browser puts them on the wire: by the WHATWG URL Standard (Ada, the parser of Node), or as Chromium where
+it differs. Pure.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +8,36 @@ import functools
 import ipaddress
 import re
 from dataclasses import dataclass, replace
-from urllib.parse import quote, urljoin
+
+import ada_url
 
 from harness.errors import ArchiveError
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-_SPLIT = re.compile(r"(?i)(https?):[/\\]{2}([^/\\?#]*)([^?#]*)(\?[^#]*)?")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_PRINTABLE = "!#$%&()*+,-./:;=?@[\\]^_|~'"
-_PATH_SAFE = _PRINTABLE.replace("#", "").replace("?", "").replace("\\", "")
-_QUERY_SAFE = _PRINTABLE.replace("#", "").replace("'", "") + "`{}"
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_NO_HOST = re.compile(r"[\x00-\x20/\\?#@:\[\]]")
+_LABEL = re.compile(r"[a-z0-9_-]{1,63}")
+_LONGEST_NAME = 253  # of DNS, in characters
 
 
 @dataclass(frozen=True)
 class Url:
-    """An absolute http(s) URL. `target` (path and query) is what stands in the request line."""
+    """An absolute http(s) URL. `target` (path and query) is what stands in the request line.
+
+    `host` is as DNS and certificates have it. `dot` is the one that ends a name in full (`a.example.`), which a browser
+    sends on; else "".
+    """
 
     scheme: str
     host: str
     port: int
     target: str
+    dot: str = ""
 
     @property
     def authority(self) -> str:
         """Host and, where it is not the scheme's default, port: what a browser sends as `Host`."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        host = f"[{self.host}]" if ":" in self.host else f"{self.host}{self.dot}"
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     def under(self, scheme: str) -> Url:
@@ -47,20 +53,9 @@ class Url:
 def parse_url(url: str) -> Url:
     """Parse as browsers do; host in lower case and IDNA, no fragment, no user name.
 
-    Percent-encoding stays as it is; what may not stand in a request line is encoded. ArchiveError when the
-    text is not an absolute http(s) URL with a usable host.
+    ArchiveError when the text is not an absolute http(s) URL with a host that DNS can have.
     """
-    text = url.strip(" \t\r\n")
-    if _CONTROL.search(text):
-        raise ArchiveError(f"the URL {url[:100]!r} holds control characters; remove them")
-    found = _SPLIT.match(text)
-    if found is None:
-        raise ArchiveError(f"{url[:100]!r} is no absolute URL; write it as https://host/path")
-    scheme, authority, path, query = found.groups()
-    scheme = scheme.lower()
-    host, port = _host_and_port(authority.rpartition("@")[2], scheme, url)
-    target = quote(path.replace("\\", "/") or "/", safe=_PATH_SAFE) + quote(query or "", safe=_QUERY_SAFE)
-    return Url(scheme, host, port, target)
+    return _read(_LONE_SURROGATE.sub("\ufffd", url))
 
 
 def canonical_url(url: str) -> str:
@@ -71,22 +66,19 @@ def canonical_url(url: str) -> str:
 def resolve(base: str, reference: str) -> str | None:
     """A reference (of a Location header, say) as a canonical absolute URL; None when it is not http(s)."""
     try:
-        return canonical_url(urljoin(base, reference.strip()))
+        return str(_read(_LONE_SURROGATE.sub("\ufffd", reference), base))
     except (ArchiveError, ValueError):
         return None
 
 
 def ascii_host(host: str) -> str | None:
     """A host name as it stands in DNS and certificates (lower case, IDNA); None when it cannot be one."""
-    name = host.lower().rstrip(".")
-    if not name.isascii():
-        try:
-            name = name.encode("idna").decode("ascii")
-        except UnicodeError:
-            return None
-    if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+    if _NO_HOST.search(host):
         return None
-    return name
+    try:
+        return parse_url(f"http://{host}/").host
+    except ArchiveError:
+        return None
 
 
 def is_local(host: str) -> bool:
@@ -108,19 +100,33 @@ def loopback_address(host: str) -> str | None:
     return str(address) if address is not None and address.is_loopback else None
 
 
-def _host_and_port(text: str, scheme: str, url: str) -> tuple[str, int]:
-    found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::([0-9]{0,5}))?", text)
-    host: str | None = None
-    if found is not None and found[1].startswith("["):
-        try:
-            host = str(ipaddress.IPv6Address(found[1][1:-1]))
-        except ValueError:
-            host = None
-    elif found is not None:
-        host = ascii_host(found[1])
-    if found is None or host is None:
-        raise ArchiveError(f"the URL {url[:100]!r} has no usable host name ({text[:60]!r}); correct it")
-    port = int(found[2] or DEFAULT_PORTS[scheme])
-    if not 0 < port < 65536:
-        raise ArchiveError(f"the URL {url[:100]!r} has port {port}; ports are 1 to 65535")
-    return host, port
+def _read(url: str, base: str | None = None) -> Url:
+    try:
+        read = ada_url.URL(url, base)
+    except ValueError:
+        raise ArchiveError(
+            f"{url[:100]!r} is no absolute URL that a browser takes; write it as https://host/path"
+        ) from None
+    scheme = read.protocol.removesuffix(":")
+    if scheme not in DEFAULT_PORTS:
+        raise ArchiveError(
+            f"{url[:100]!r} is of the scheme {scheme[:20]!r}; give an address of http or https"
+        )
+    host, dot = _host_of(read.hostname, url)
+    port = int(read.port or DEFAULT_PORTS[scheme])
+    if port == 0:
+        raise ArchiveError(f"the URL {url[:100]!r} has port 0; ports are 1 to 65535")
+    # Of `search` an empty query has no question mark.
+    _, mark, query = read.href.partition("#")[0].partition("?")
+    path = read.pathname.replace("|", "%7C")  # Chromium's own: the standard leaves it
+    return Url(scheme, host, port, f"{path}{mark}{query}", dot)
+
+
+def _host_of(name: str, url: str) -> tuple[str, str]:
+    """A host as DNS has it, or an IP address; and the dot that ends it."""
+    if name.startswith("["):
+        return name[1:-1], ""
+    host = name.removesuffix(".")
+    if len(host) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, host.split("."))):
+        raise ArchiveError(f"the URL {url[:100]!r} has no usable host name ({name[:60]!r}); correct it")
+    return host, name[len(host) :]

@@ -96,7 +96,13 @@ class Request:
 
     @property
     def host(self) -> str:
-        return urlsplit(self.url).hostname or ""
+        """As DNS has it, without the dot that may end a name in full."""
+        return (urlsplit(self.url).hostname or "").removesuffix(".")
+
+    @property
+    def address(self) -> str:
+        """The URL without its scheme, which is that of the replay, and without its fragment."""
+        return self.url.partition("://")[2].partition("#")[0]
 
     def cut(self, clock_ms: float) -> Request:
         """The request as it is when the browser is closed at that time."""

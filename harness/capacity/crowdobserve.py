@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.capacity.buckets import UNTOLD, known, most, percentile
+from harness.capacity.limit import Bottleneck
 from harness.capacity.series import Bucket, PageLine, Second, server_memory
 from harness.model.crowdobservation import CrowdObservation
 
@@ -67,7 +68,8 @@ def observe(seen: CrowdResults) -> CrowdObservation:
         workers_busy=most(second.workers_busy for second in seen.seconds),
         workers=most(second.workers for second in seen.seconds),
         cpu_idle_share=min(known(bucket.cpu_idle_share for bucket in seen.buckets), default=None),
-        limited_by=seen.limited_by,
+        # Where nothing ran out and yet no page was loaded, something else is wrong, which the outcome tells.
+        limited_by=seen.limited_by if loaded or seen.limited_by != Bottleneck.NOTHING else None,
         requests_by_protocol=dict(seen.requests_by_protocol or {}),
         tls_versions=_tls_versions(seen.pages),
         link_reading=seen.link_reading,

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from harness.browser.browserlog import Request
 from harness.errors import MeasurementRefused
+from sites.asked import refused
 
 DOCUMENT = -1  # as an index
 # Media types and destinations of what leads a browser to no further request.
@@ -107,8 +108,12 @@ def recipe_of(loads: Sequence[Sequence[Request]]) -> PageRecipe:
 
 
 def _answered(load: Iterable[Request]) -> list[Request]:
-    """What was sent and answered, in the order asked for; the document, or its first hop, stands first."""
-    asked = [each for each in load if each.protocol is not None and each.status is not None]
+    """What was sent and answered, in the order asked for; the document, or its first hop, stands first.
+
+    Without what a server refuses: a generator cannot even ask for it.
+    """
+    sent = [each for each in load if each.protocol is not None and each.status is not None]
+    asked = [each for each in sent if not refused(each.address)]
     return sorted(asked, key=lambda each: (not each.main_frame, _asked_ms(each), each.started_ms))
 
 

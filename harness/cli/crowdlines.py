@@ -88,7 +88,10 @@ def _figures(seen: CrowdObservation) -> Iterator[str]:
         f"  generator: {_number(seen.generator_cpu_s)} s of CPU, {_ms(seen.generator_cpu_ms_per_page)} a page, "
         f"{_mb(seen.generator_memory_bytes)}"
     )
-    yield f"  limited by {LIMITS.get(seen.limited_by or '', 'what was not found out')}"
+    if seen.limited_by is None and not seen.pages:
+        yield "  what limits the crowd is not known, as no page was loaded"
+    else:
+        yield f"  limited by {LIMITS.get(seen.limited_by or '', 'what was not found out')}"
 
 
 def _failures(counts: Mapping[str, int]) -> str:

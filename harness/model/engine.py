@@ -125,6 +125,7 @@ class Engine(StrEnum):
             usual_protocol=Protocol.H2,
             server="caddy",
             tls="1.3",
+            reaches_ipv6=True,
             kinds=(Kind.USERS,),
         ),
     )

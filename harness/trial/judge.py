@@ -18,6 +18,7 @@ from harness.trial.cacheproof import wrong_cache
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.protocolproof import not_pipelined, wrong_at_server, wrong_in_browser
 from harness.trial.reason import listed
+from sites.asked import refused
 
 # Chromium's net errors (net_error_list.h) that mean the transport failed, not the page's own rules:
 # time-out, network change, connection (100s), certificate (200s), HTTP and its framing (300s).
@@ -146,6 +147,8 @@ def _lost(evidence: Evidence) -> str | None:
     lost = [
         f"{request.url} ({request.net_error})"
         for request in evidence.load_requests
-        if request.net_error in TRANSPORT_ERRORS and request.host in evidence.page_hosts
+        if request.net_error in TRANSPORT_ERRORS
+        and request.host in evidence.page_hosts
+        and not refused(request.address)
     ]
     return listed("lost on the way:", lost)

@@ -15,7 +15,7 @@ from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.mainthread import MainThread
 from harness.trial.timeline import BLANK
 from harness.trial.waits import waits
-from sites.asked import normalised
+from sites.asked import normalised, refused
 from sites.kinds import fits
 from sites.servedrequest import Match, ServedRequest
 
@@ -205,8 +205,8 @@ def missed_urls(evidence: Evidence) -> list[str]:
     """The URLs the page asked for before its load event that the archive does not hold, each once.
 
     What is asked of a host the archive does not hold is missed, whatever came of it: without TLS the testbed answers
-    for every host, with TLS it has no certificate for one that is named nowhere in the archive. So is what was answered
-    by the closest query with another kind of thing: a style sheet is no script.
+    for every host, with TLS it has no certificate for one that is named nowhere in the archive. So is an address that
+    servers refuse, and what was answered by the closest query with another kind of thing: a style sheet is no script.
     """
     answered, closest = set(asked_urls(evidence, Match.MISS)), set(asked_urls(evidence, Match.CLOSEST))
     missed = {
@@ -214,6 +214,7 @@ def missed_urls(evidence: Evidence) -> list[str]:
         for each in evidence.load_requests
         if (url := each.url.partition("#")[0]) in answered
         or each.host not in evidence.page_hosts
+        or refused(each.address)
         or (url in closest and not fits(each.accepts, each.mime))
     }
     return list(missed)

@@ -10,8 +10,9 @@ from harness.browser.browserlog import Request
 from harness.model.protocol import Protocol
 from harness.trial.evidence import Evidence
 from harness.trial.reason import listed
+from sites.asked import refused
 
-# Servers answer these while they read the request, and log no request for it.
+# Servers answer these while they read the request, and log no request for it, or one without a host.
 TOO_LONG = frozenset({414, 431})
 CONNECTIONS_PER_HOST = 6  # of QtWebKit (and Chromium): with more requests at once it pipelines
 
@@ -92,7 +93,7 @@ def wrong_at_server(evidence: Evidence) -> str | None:
     wrong = [
         f"{request.url} by {request.protocol}"
         for request in evidence.served_by_protocol
-        if request.protocol != protocol.wire
+        if request.protocol != protocol.wire and request.status not in TOO_LONG
     ]
     if not protocol.keep_alive:
         wrong += [f"{count} requests on one connection" for count in _shared(evidence)]
@@ -108,7 +109,7 @@ def wrong_at_server(evidence: Evidence) -> str | None:
     answered = Counter(
         request.url.partition("#")[0]
         for request in evidence.load_requests
-        if request.status is not None and request.status not in TOO_LONG
+        if request.status is not None and request.status not in TOO_LONG and not refused(request.address)
     )
     logged = Counter(request.url for request in evidence.served_by_protocol)
     unseen = [url for url, count in answered.items() if logged[url] < count]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,7 +17,11 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.evidence import Evidence
 from sites.archive import Archive, Entry
+from sites.asked import in_one_spelling, refused
+from sites.coding import coding_of, decode
 from sites.kinds import fits
+from sites.match import asked_keys
+from sites.mediatype import HTML_TYPES
 from sites.peripheral import peripheral_urls
 from sites.servedrequest import Match
 
@@ -92,10 +97,10 @@ def replay_quality(
 ) -> ReplayQuality:
     """The quality of the replay in one trial of an archive, which was served with the settings `replay`."""
     settings = replay or Replay()
-    asked = list(_asked(evidence)) if evidence else []
+    asked = list(_asked(evidence, archive)) if evidence else []
     peripheral = peripheral_urls(archive)
     recorded = _recorded(archive)
-    core = [(r, m) for r, m in asked if r.method == "GET" and _bare(r.url) not in peripheral]
+    core = [(r, m) for r, m in asked if r.method == "GET" and r.address not in peripheral]
     exact = [request for request, match in asked if match is Match.EXACT]
     answered = [request for request, match in asked if match is not Match.MISS]
     condition = record.planned.condition
@@ -117,7 +122,9 @@ def replay_quality(
         core_missed=tuple(_missed(request) for request, match in core if match is Match.MISS),
         failed=tuple(_named(request) for request in answered if request.net_error),
         bytes_served=_bytes_of(exact),
-        bytes_recorded=sum(recorded[_bare(r.url)].body_bytes for r in exact if _bare(r.url) in recorded),
+        bytes_recorded=sum(
+            recorded[key].body_bytes for r in exact if (key := in_one_spelling(r.address)) in recorded
+        ),
         console_errors=evidence.console_errors if evidence else None,
         determinism=settings.determinism,
         compression=str(settings.compression),
@@ -127,33 +134,70 @@ def replay_quality(
     )
 
 
-def _asked(evidence: Evidence) -> Iterator[tuple[Request, Match]]:
+def _asked(evidence: Evidence, archive: Archive) -> Iterator[tuple[Request, Match]]:
     """The requests that count, each with how it was answered."""
+    origin = _Origin(archive)
     answers = {request.url: request.match for request in evidence.served or ()}
     for request in evidence.page_requests:
         match = answers.get(request.url.partition("#")[0])
+        if match is None and refused(request.address):
+            match = Match.MISS
         if request.method == "OPTIONS" or match is Match.PREFLIGHT:
             continue
         if match is None and request.net_error in (None, ABORTED):
             continue
-        if match is Match.CLOSEST and not fits(request.accepts, request.mime):
+        misfits = match is Match.CLOSEST and not fits(request.accepts, request.mime)
+        if misfits and not origin.answered_so(request):
             match = Match.MISS
         yield request, match or Match.MISS
 
 
+class _Origin:
+    """What the recorded servers themselves answered, for what a type alone does not tell."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._entries: dict[str, list[tuple[str, Entry]]] = {}
+        for entry in archive.entries:
+            target, path = _keys(entry.url.partition("://")[2])
+            self._entries.setdefault(path, []).append((target, entry))
+
+    def answered_so(self, request: Request) -> bool:
+        """Whether an answer of this type was recorded for the same request but for numbers of the clock and of chance.
+
+        Or, for any query of its path, what is called HTML and is none: JSONP and beacons are often sent so.
+        """
+        asked, path = _keys(request.address)
+        alike = [(target, each) for target, each in self._entries.get(path, ()) if each.mime == request.mime]
+        return any(target == asked for target, _ in alike) or any(
+            self._is_misnamed(each) for _, each in alike
+        )
+
+    def _is_misnamed(self, entry: Entry) -> bool:
+        if entry.mime not in HTML_TYPES:
+            return False
+        response = self._archive.read(entry)
+        try:
+            body = decode(response.body, coding_of(response.header("Content-Encoding")))
+        except ValueError:
+            return False
+        return not body.removeprefix(BOM_UTF8).lstrip().startswith(b"<")
+
+
+def _keys(address: str) -> tuple[str, str]:
+    host, slash, target = address.partition("/")
+    return asked_keys(host, slash + target)
+
+
 def _recorded(archive: Archive) -> dict[str, Entry]:
-    """The response of each URL that is served: of several the last with status 200, else the last."""
+    """The response of each URL that is served, by that in one spelling: the last with status 200, else the last."""
     found: dict[str, Entry] = {}
     for entry in archive.entries:
-        before = found.get(_bare(entry.url))
+        address = in_one_spelling(entry.url.partition("://")[2])
+        before = found.get(address)
         if before is None or entry.status == 200 or before.status != 200:
-            found[_bare(entry.url)] = entry
+            found[address] = entry
     return found
-
-
-def _bare(url: str) -> str:
-    """A URL without scheme and fragment: the scheme is that of the replay."""
-    return url.partition("://")[2].partition("#")[0]
 
 
 def _named(request: Request) -> str:

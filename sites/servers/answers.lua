@@ -17,6 +17,9 @@ local function choose(folder)
     local name = name_of(host .. target)
     local head = content(folder .. "heads/" .. name)
     if head then return "exact", name, head end
+    name = name_of(closest.spelled(folder, name_of, host, target))
+    head = content(folder .. "heads/" .. name)
+    if head then return "exact", name, head end
     name = closest.find(folder, name_of, host, target)
     if name then
         head = content(folder .. "heads/" .. name)

@@ -13,15 +13,35 @@ local function send(r, file, answer)
     return apache2.OK
 end
 
+local function exists(file)
+    local opened = io.open(file, "rb")
+    if opened then opened:close() end
+    return opened ~= nil
+end
+
+local function wait_for(r, folder, name)
+    local us = closest.content(folder .. "objects/" .. name .. ".us")
+    if us then r.subprocess_env["THINK_US"] = us end
+end
+
 function translate(r)
     local folder = folder_of(r)
     local host, target = (r.headers_in["Host"] or ""):lower(), r.subprocess_env["TARGET"] or ""
-    local name = closest.find(folder, function(text) return r:sha1(text) end, host, target)
+    local function name_of(text) return r:sha1(text) end
+    local recorded = closest.spelled(folder, name_of, host, target)
+    local name = name_of(recorded)
+    if exists(folder .. "objects/" .. name) then
+        local asks = r.headers_in["If-None-Match"] or r.headers_in["If-Modified-Since"]
+        local kept = asks and folder .. "kept/" .. name_of(recorded .. " " .. asks)
+        if kept and exists(kept) then return send(r, kept, "exact") end
+        wait_for(r, folder, name)
+        return send(r, folder .. "objects/" .. name, "exact")
+    end
+    name = closest.find(folder, name_of, host, target)
     if not name then return send(r, folder .. "miss", "miss") end
     local calls, headers, body = closest.callback(folder, name, target)
     if calls and not body then return send(r, folder .. "miss", "miss") end
-    local us = closest.content(folder .. "objects/" .. name .. ".us")
-    if us then r.subprocess_env["THINK_US"] = us end
+    wait_for(r, folder, name)
     if not calls then return send(r, folder .. "objects/" .. name, "closest") end
     r.subprocess_env["OBJECT"] = name
     r.filename, r.handler = own_folder .. "apache.lua", "lua-script"

@@ -52,7 +52,7 @@ CACHE_MODULES = {
 class ApacheFixed:
     """What no study sets; the template says what each is for. What a study may set: `ApacheSettings`."""
 
-    request_line_bytes: int = 65536
+    request_line_bytes: int = 131072
     h2_window_bytes: int = 65535
 
 

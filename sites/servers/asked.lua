@@ -1,5 +1,5 @@
--- What a request asks for without what the clock and chance put into it, as sites/asked.py has it; for nginx's Lua (5.1) and
--- Apache's (5.3). `rules.lua` holds the names of parameters, from there, too.
+-- What a request asks for, in one spelling and without what the clock and chance put into it, as sites/asked.py has it; for
+-- nginx's Lua (5.1) and Apache's (5.3). `rules.lua` holds the names of parameters and the rest of it, from there, too.
 local rules = require("rules")
 local asked = {}
 
@@ -9,6 +9,20 @@ end
 
 local function encoded(text)
     return (text:gsub("[^%w_.~ -]", function(byte) return ("%%%02X"):format(byte:byte()) end):gsub(" ", "+"))
+end
+
+local function spelled(text, apart)
+    return (text:gsub("%%(%x%x)", function(hex)
+        local character = string.char(tonumber(hex, 16))
+        if character:find("^[!-~]$") and not apart:find(character, 1, true) then return character end
+        return "%" .. hex:upper()
+    end))
+end
+
+-- Path and query in one spelling.
+function asked.spelled(target)
+    local path, mark, query = target:match("^([^?]*)(%??)(.*)$")
+    return spelled(path, rules.apart_in_path) .. mark .. spelled(query, rules.apart_in_query)
 end
 
 local function masked(text)
@@ -45,8 +59,8 @@ end
 -- What answers may be grouped by: host, path and query, then host and path.
 function asked.keys(host, target)
     local path, query = target:match("^([^?]*)%??(.*)$")
-    local name = host:gsub("^www%.", "")
-    return masked(name .. path .. "?" .. sorted(query)), masked(name .. path)
+    local name = host:gsub("^www%.", "") .. spelled(path, rules.apart_in_path)
+    return masked(name .. "?" .. sorted(query)), masked(name)
 end
 
 -- The function a request names in a parameter; nil when there is none, or none that may go into a script.

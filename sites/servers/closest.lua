@@ -24,6 +24,12 @@ local function longest(folder, name_of, group, text, found)
     return found
 end
 
+-- Host and target of the same address in the spelling in which it was recorded, if it was.
+function closest.spelled(folder, name_of, host, target)
+    local text = host .. asked.spelled(target)
+    return closest.content(folder .. "spelled/" .. name_of(text)) or text
+end
+
 -- The name of the recorded response that answers; nil when there is none.
 function closest.find(folder, name_of, host, target)
     for _, group in ipairs({ asked.keys(host, target) }) do

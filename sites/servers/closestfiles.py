@@ -1,5 +1,6 @@
 """The files by which nginx and Apache find what answers a request that was not recorded as it is asked (closest.lua).
 
+`spelled/` holds host and target as recorded, where that is another spelling than the one of `sites.asked`.
 `closest/` holds the name of a response for each group of `sites.match`, and for the beginnings of hosts and targets
 that tell its members apart: laid out for a binary search on their length (Waldvogel et al., SIGCOMM 1997). The search
 tries the lengths 2^15, 2^14, ... and goes on from each beginning for which there is a file; the last file it found is
@@ -14,8 +15,8 @@ import importlib.resources
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sites.asked import CALLBACKS, LEFT_OUT, LONG_DIGITS
-from sites.match import Closest, Key
+from sites.asked import APART_IN_PATH, APART_IN_QUERY, CALLBACKS, LEFT_OUT, LONG_DIGITS
+from sites.match import Closest, Key, spellings
 from sites.materialise import Site
 
 STEPS = tuple(2**power for power in range(15, -1, -1))  # together more than the longest request line
@@ -24,9 +25,12 @@ SCRIPTS = ("asked.lua", "closest.lua")
 
 def write_closest(folder: Path, site: Site) -> None:
     """What the scripts read for one site, in a folder of its own for each scheme."""
-    closest, callbacks = folder / "closest", folder / "callbacks"
+    closest, callbacks, spelled = folder / "closest", folder / "callbacks", folder / "spelled"
     closest.mkdir(parents=True)
     callbacks.mkdir()
+    spelled.mkdir()
+    for spelling, (host, target) in spellings(site.objects).items():
+        (spelled / file_name("", spelling)).write_text(f"{host.lower()}{target}")
     for each in site.closest:
         for beginning, key in beginnings(each):
             group = f"{each.asked}\n{beginning}" if beginning else each.asked
@@ -51,7 +55,8 @@ def rules(sites: Iterable[Site]) -> str:
     """The rules of `sites.asked` for asked.lua."""
     callbacks = {*CALLBACKS, *(name for site in sites for name in site.callback_parameters)}
     left_out, naming = _set(LEFT_OUT), _set(sorted(callbacks))
-    return f"return {{ long_digits = {LONG_DIGITS}, left_out = {left_out}, callbacks = {naming} }}\n"
+    apart = f'apart_in_path = "{APART_IN_PATH}", apart_in_query = "{APART_IN_QUERY}"'
+    return f"return {{ long_digits = {LONG_DIGITS}, left_out = {left_out}, callbacks = {naming}, {apart} }}\n"
 
 
 def _set(names: Iterable[str]) -> str:

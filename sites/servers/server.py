@@ -2,7 +2,8 @@
 
 A server's module describes it as a `serving.Program`, which `serving.serving` starts. What it must do with a request:
 
-    recorded under its host and target              the response as recorded          Match.EXACT
+    recorded under its host and target, or these in another spelling
+                                                    the response as recorded          Match.EXACT
     else `Site.closest` has rules for host and path  the response of the first that fits   Match.CLOSEST
     else a CORS preflight (also before the above)   204 with yes to everything        Match.PREFLIGHT
     else                                            404, MISS_HEADERS, no body        Match.MISS

@@ -27,13 +27,9 @@ from sites.servers.probe import PROBE_HOST
 from sites.servers.server import Server, Service
 from sites.servers.serving import Deployment, serving
 from tests.system.conftest import wait_until
-from tests.system.serverrecording import CLOSEST, MISSES, RENAMED, recording, site_of
+from tests.system.serverrecording import CLOSEST, MISSES, RENAMED, SPELLED, recording, site_of
 
-# Broken percent-encodings, and more that a server refuses before any rule: only Apache has a way round that.
-BROKEN = ("/100%", "/%zz")
-NGINX_REFUSES = (*BROKEN, "/%00x", "/..%2f..%2fetc%2fpasswd", "/..")
-REFUSED = {"apache": (), "caddy": BROKEN, "nginx": NGINX_REFUSES, "spdy-gateway": NGINX_REFUSES}
-CLOSING = (*BROKEN, "/broken")  # after these Apache closes an HTTP/1.1 connection
+CLOSING = ("/broken",)  # after these Apache closes an HTTP/1.1 connection
 # Debian's curl has no HTTP/3 (tests/system/test_trial.py has the browser), and none has SPDY (test_spdy_gateway.py).
 NO_CURL = frozenset({Protocol.H3, Protocol.SPDY, Protocol.SPDY_PLAIN})
 TLS = {"apache": "1.3", "caddy": "1.3", "nginx": "1.3", "spdy-gateway": "1.2"}
@@ -74,6 +70,7 @@ class Seen:
     protocols: tuple[Protocol, ...]
     expected: dict[tuple[Protocol, str], Expected]
     answers: dict[tuple[Protocol, str], Answer]
+    spelled: dict[tuple[Protocol, str], Answer]
     closest: dict[tuple[Protocol, str], Answer]
     misses: dict[tuple[Protocol, str], Answer]
     renamed: dict[tuple[Protocol, str], Answer]
@@ -151,18 +148,13 @@ class Observer:
             (service.protocol, each.host + each.target): self.ask(service, each.target, at=each.host)
             for service in self.services
             for each in self.sites[service.protocol.scheme].objects
-            if self.served(each.target)
         }
-
-    def served(self, target: str) -> bool:
-        return target not in REFUSED[self.name]
 
     def expected(self) -> dict[tuple[Protocol, str], Expected]:
         return {
             (service.protocol, each.host + each.target): Expected(each.status, each.headers, each.body)
             for service in self.services
             for each in self.sites[service.protocol.scheme].objects
-            if self.served(each.target)
         }
 
     def all_of(self, targets: Iterable[str]) -> dict[tuple[Protocol, str], Answer]:
@@ -170,7 +162,6 @@ class Observer:
             (service.protocol, target): self.ask(service, target)
             for service in self.services
             for target in targets
-            if self.served(target)
         }
 
     def methods(self) -> dict[tuple[Protocol, str], Answer]:
@@ -284,12 +275,15 @@ def observe(name: str) -> Seen:
         threads, cpu = _threads(server), server.cpu_seconds() or 0.0
         answers = watch.everything()
         closest, misses, renamed = watch.all_of(CLOSEST), watch.all_of(MISSES), watch.all_of(RENAMED)
-        log = logged(server, 0, len(answers) + len(closest) + len(misses) + len(renamed))
+        spelled = watch.all_of(SPELLED)
+        asked = (answers, closest, misses, renamed, spelled)
+        log = logged(server, 0, sum(map(len, asked)))
         return Seen(
             name=name,
             protocols=protocols,
             expected=watch.expected(),
             answers=answers,
+            spelled=spelled,
             closest=closest,
             misses=misses,
             renamed=renamed,

@@ -21,12 +21,27 @@ TARGETS = (
     "/miss", "/path/http://other.example/", LONG_TARGET,
     "/t?a=1&_=16&b=%C3%A9+x", "/t?a=2&_=17&b=%C3%A9+x", "/t?a=%26&rnd=x&c=%7E-._*", "/t?1700000000000", "/t?c=1",
     "/at/1700000000000/2000000000001/x", "/at/1/x",
+    "/s,(1)!'*:@$&=+;~", "/s%2c2%7e", "/s?f=%2C,|&g=%2F", "/s%C3%a9%0a", "/.s/..x", "/%ff", "//a///b.png",
 )  # fmt: skip
+# What some server refuses, recorded or not (sites.asked.refused).
+REFUSED = ("/100%", "/%zz", "/%00x", "/..%2f..%2fetc%2fpasswd")
+SPELLED = {  # another spelling of the same address: whose answer is given
+    "/s%2C%281%29%21%27%2a%3A%40%24%26%3d%2b%3B%7e": "/s,(1)!'*:@$&=+;~",
+    "/%73,2~": "/s%2c2%7e",
+    "/s%2C2%7E": "/s%2c2%7e",
+    "/s?f=,%2c%7C&%67=/": "/s?f=%2C,|&g=%2F",
+    "/s%c3%A9%0A": "/s%C3%a9%0a",
+    "/%2es/%2E.x": "/.s/..x",
+    "/%FF": "/%ff",
+    "//a///b%2epng": "//a///b.png",
+}
 MISSES = (
     "/nowhere",
     "/objects",
-    "/..",
     "/a%2FB",
+    "/S,2~",
+    "/s%252c2%7e",
+    "/a///b.png",
     "/100%25",
     "/x/",
     "/nowhere?y=1",
@@ -48,6 +63,8 @@ CLOSEST = {  # what is asked for: whose answer is given
     "/x?y=22": "/x?y=2",
     "/x?z": "/x?",
     "/a%2Fb?": "/a%2Fb",
+    "/s?f=,,|%26g=/": "/s?f=%2C,|&g=%2F",  # what parts parameters is not what stands in one
+    "/%73%2C2~?more": "/s%2c2%7e",
     "/q": LONG_TARGET,
     LONG_TARGET[:-1] + "y": LONG_TARGET,
     "/q?" + "x" * 60_000: LONG_TARGET,

@@ -13,8 +13,9 @@ import pytest
 
 from harness.capacity.series import PAGES_NAME
 from harness.system.accounts import PREFIX
-from sites.archive import archives_root
-from tests.system.conftest import Coldload, wait_until
+from sites.archive import Response, archives_root, write_archive
+from sites.warc import About
+from tests.system.conftest import Coldload, picture, wait_until
 from tests.system.test_crowd import PAGE, lines
 
 pytestmark = pytest.mark.lengthy
@@ -59,6 +60,36 @@ def test_the_command_prints_the_record(coldload: Coldload) -> None:
     assert record["outcome"] == "ok"
     assert record["pages"] == len(lines(coldload.folder / "kept" / PAGES_NAME))
     assert " s  2 users  " in err
+
+
+@pytest.mark.parametrize(
+    ("start", "protocol"),
+    [
+        ("http://192.0.2.7:8080/", "http1"),
+        ("http://[2001:db8::1]/", "h2"),
+        ("http://[::1]:3000/", "h3"),
+        ("http://localhost:3000/", "https1"),
+        ("http://127.0.0.1:8000/", "spdy"),
+    ],
+)
+def test_a_crowd_loads_a_page_that_came_from_an_ip_address_or_a_port(
+    start: str, protocol: str, coldload: Coldload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = b'<!doctype html><link rel=icon href="data:,"><img src="i.png"><img src="http://site.example:81/i.png">'
+    png = (("Content-Type", "image/png"),)
+    answers = [
+        Response(start, 200, (("Content-Type", "text/html"),), page),
+        *(Response(url, 200, png, picture()) for url in (f"{start}i.png", "http://site.example:81/i.png")),
+    ]
+    write_archive(tmp_path, "own", About(start, "test", "test", ()), answers)
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path))
+    code, out, err = coldload.run(
+        "crowd", "own", "--protocol", protocol, "--users", "2", "--for", "3s", "--think", "1s", "--json"
+    )
+    record = json.loads(out)
+    assert (code, record["outcome"], record["pages_failed"]) == (0, "ok", 0), err
+    assert record["pages"] >= 2
+    assert record["requests"] == 3 * record["pages"]
 
 
 def test_a_killed_command_leaves_nothing_behind(coldload: Coldload) -> None:

@@ -30,7 +30,6 @@ from sites.urls import canonical_url
 from tests.system.conftest import inside
 from tests.system.serverobserver import (
     CLOSING,
-    REFUSED,
     SERVERS_OWN,
     TLS,
     Seen,
@@ -43,8 +42,10 @@ from tests.system.serverrecording import (
     CLOSEST,
     HTML,
     LARGE_BODY,
+    REFUSED,
     RENAMED,
     SITE,
+    SPELLED,
     TARGETS,
     TEXT,
     recording,
@@ -67,7 +68,7 @@ def answerer(seen: Seen) -> str:
 def test_every_answer_is_the_recorded_one_over_every_protocol(seen: Seen) -> None:
     assert seen.answers.keys() == seen.expected.keys()
     hosts_and_targets = {canonical_url(SITE + target).removeprefix("https://") for target in TARGETS}
-    hosts_and_targets -= {f"site.example{target}" for target in REFUSED[seen.name]}
+    hosts_and_targets -= {f"site.example{target}" for target in REFUSED}
     assert {
         (protocol, each) for protocol in seen.protocols for each in hosts_and_targets
     } <= seen.answers.keys()
@@ -105,6 +106,14 @@ def test_the_page_links_by_the_scheme_it_is_served_by(seen: Seen) -> None:
     for protocol in seen.protocols:
         text = gzip.decompress(seen.answers[protocol, "site.example/"].body).decode()
         assert text.count(f"{protocol.scheme}://") == 2
+
+
+def test_an_address_in_another_spelling_gets_the_recorded_answer(seen: Seen) -> None:
+    assert len(seen.spelled) == len(SPELLED) * len(seen.protocols)
+    for (protocol, target), answer in seen.spelled.items():
+        recorded = seen.answers[protocol, canonical_url(SITE + SPELLED[target]).removeprefix("https://")]
+        assert (target, answer.status, answer.body) == (target, 200, recorded.body)
+        assert answer.header("x-number") == recorded.header("x-number")
 
 
 def test_a_query_that_was_not_recorded_gets_the_closest_answer(seen: Seen) -> None:
@@ -173,7 +182,7 @@ def test_parts_of_a_body_are_served(seen: Seen) -> None:
 def test_the_log_names_protocol_and_match_of_every_request(seen: Seen) -> None:
     requests = [request for request in seen.log if request.host != PROBE_HOST]
     found = seen.closest | seen.renamed
-    assert len(requests) == len(seen.answers) + len(found) + len(seen.misses)
+    assert len(requests) == len(seen.answers) + len(seen.spelled) + len(found) + len(seen.misses)
     addresses = {f"127.1.0.{number}": protocol for number, protocol in enumerate(seen.protocols, 1)}
     for request in requests:
         protocol = addresses[request.server_address]
@@ -183,7 +192,7 @@ def test_the_log_names_protocol_and_match_of_every_request(seen: Seen) -> None:
         assert request.tls == (f"TLSv{TLS[seen.name]}" if protocol.encrypted else None)
         assert not request.resumed
         if request.match is Match.EXACT:
-            answer = seen.answers[key]
+            answer = seen.answers.get(key) or seen.spelled[protocol, request.target]
         else:
             answers = found if request.match is Match.CLOSEST else seen.misses
             answer = answers[protocol, request.target]

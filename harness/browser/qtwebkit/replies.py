@@ -238,8 +238,15 @@ class Reply(QNetworkReply):
 
 
 def _as_sent(url: Any) -> str:
-    """The URL as it travels, and so as the server's log has it: Qt's own text would have %20 as a space."""
-    return bytes(url.toEncoded(QUrl.RemoveFragment)).decode("ascii")
+    """The URL as it travels, and so as the server's log has it: Qt's own text would have %20 as a space.
+
+    Qt takes one slash for several at the beginning of a path, and leaves out dots (QHttpNetworkRequest::uri).
+    """
+    origin = url.toEncoded(QUrl.RemovePath | QUrl.RemoveQuery | QUrl.RemoveFragment)
+    target = url.toEncoded(
+        QUrl.RemoveScheme | QUrl.RemoveAuthority | QUrl.RemoveFragment | QUrl.NormalizePathSegments
+    )
+    return (bytes(origin) + (b"" if target.startsWith(b"/") else b"/") + bytes(target)).decode("ascii")
 
 
 def _method(reply: Any) -> str:

@@ -21,7 +21,7 @@ class Names {
 
   /** The address of a host, which is asked for once a page. */
   addressOf (host) {
-    const known = net.isIP(host) ? host : this.plan.hosts[host]
+    const known = this.plan.hosts[host] || (net.isIP(host) && host) // an IP address in a URL is one of the page's hosts
     if (known) return known
     if (!this.asked.has(host)) this.asked.set(host, this.ask(host))
     return this.asked.get(host)

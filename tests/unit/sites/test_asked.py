@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sites.asked import normal_path, normal_target, normalised
+from sites.asked import in_one_spelling, normal_path, normal_target, normalised, refused
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,71 @@ def test_the_order_of_parameters_of_different_names_does_not_matter(pairs: list[
     other = random.sample(one, len(one))
     if len({unquote(pair.partition("=")[0]) for pair in one}) == len(one):
         assert normal_target("/?" + "&".join(one)) == normal_target("/?" + "&".join(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/a,b", "/a%2Cb"),
+        ("/a%2cb", "/a%2Cb"),
+        ("/%7Euser", "/~user"),
+        ("/%61%2D%5f%2e", "/a-_."),
+        ("/c++&d=e", "/c%2B%2b%26d%3De"),
+        ("/%c3%a9%0a%20%ff", "/%C3%A9%0A%20%FF"),
+        ("/x?u=https%3A%2F%2Fb.example%2Fy%3fz", "/x?u=https://b.example/y?z"),
+        ("/x?a|b^c", "/x?a%7Cb%5ec"),
+        ("/x?a=%zz%2C", "/x?a=%zz,"),
+    ],
+)
+def test_an_address_in_two_spellings_is_one(one: str, other: str) -> None:
+    assert in_one_spelling(one) == in_one_spelling(other)
+    assert normal_path(one) == normal_path(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/a%2Fb", "/a/b"),
+        ("/a%3Fb", "/a?b"),
+        ("/a%23b", "/a#b"),
+        ("/a%252Cb", "/a%2Cb"),
+        ("/x?a=1%26b=2", "/x?a=1&b=2"),
+        ("/x?a%3D1", "/x?a=1"),
+        ("/x?a=1%2B2", "/x?a=1+2"),
+        ("/x?", "/x"),
+        ("/A", "/a"),
+    ],
+)
+def test_what_parts_an_address_is_no_spelling_of_what_stands_in_it(one: str, other: str) -> None:
+    assert in_one_spelling(one) != in_one_spelling(other)
+
+
+@given(st.lists(st.sampled_from(["%2C", "%2c", "%25", "%7e", "%ff", "/", "?", "a", "&", "%26"]), max_size=12))
+def test_an_address_in_one_spelling_stays_so(pieces: list[str]) -> None:
+    once = in_one_spelling("".join(pieces))
+    assert in_one_spelling(once) == once
+
+
+@pytest.mark.parametrize(
+    ("target", "is_refused"),
+    [
+        ("/save-50%-now.css", True),
+        ("/%zz", True),
+        ("/%", True),
+        ("/%4", True),
+        ("/a%00b.png", True),
+        ("/..%2f..%2fx.png", True),
+        ("/%2e%2e%2Fx", True),
+        ("/a/..%2f..%2fx", True),
+        ("a.example/a/..%2f..%2fx", True),
+        ("/a/..%2fx", False),
+        ("/a%2F..x", False),
+        ("//..%2fx", False),
+        ("/x?a=%zz&b=%00&c=../../..", False),
+        ("/%ff%C3%A9;a=1", False),
+        ("//a///b.png", False),
+        ("/...%2f.png", False),
+    ],
+)
+def test_what_servers_refuse(target: str, is_refused: bool) -> None:
+    assert refused(target) is is_refused

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sites.match import Closest, ClosestRule, asked_keys, closest_rules
+from sites.match import Closest, ClosestRule, asked_keys, closest_rules, spellings
 from sites.served import ServedObject
 from sites.servers.closestfiles import STEPS, beginnings
 
@@ -128,3 +128,25 @@ def test_many_queries_of_one_path_need_few_files() -> None:
     each = (ClosestRule(f"h/a?id={n}", ("h", f"/a?id={n}")) for n in range(10, 100))
     closest = Closest("h/a", (*each, ClosestRule("", ("h", "/a"))))
     assert len(list(beginnings(closest))) <= 2 * len(closest.rules)
+
+
+def test_what_was_recorded_in_another_spelling_is_found_under_the_one() -> None:
+    recorded = [
+        *(served(target) for target in ("/plain,", "/a%2cb", "/c%2Cd", "/c,d", "/e%2c", "/%65%2C?x=%7e")),
+        *(served(target, 404) for target in ("/f%2cf", "/f%2Cg")),
+        served("/f%2Cf"),
+        served("/kept%2C", 304),
+    ]
+    found = {spelled.removeprefix("site.example"): key[1] for spelled, key in spellings(recorded).items()}
+    assert found == {
+        "/a,b": "/a%2cb",
+        "/e,": "/e%2c",
+        "/e,?x=~": "/%65%2C?x=%7e",
+        "/f,f": "/f%2Cf",
+        "/f,g": "/f%2Cg",
+    }
+
+
+def test_the_closest_query_of_a_path_in_another_spelling() -> None:
+    assert answer([served("/a,b?x=1"), served("/c")], "/a%2Cb?x=2") == "/a,b?x=1"
+    assert answer([served("/a%2Fb?x=1")], "/a/b?x=2") is None

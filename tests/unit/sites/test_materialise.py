@@ -122,6 +122,23 @@ def test_a_redirect_between_schemes_gives_way_to_the_page(tmp_path: Path) -> Non
         assert noted(made, "redirects from one scheme to the other")
 
 
+def test_a_redirect_to_another_spelling_of_its_address_leads_to_it_or_is_left_out(tmp_path: Path) -> None:
+    up = Response("https://site.example/a%2Cb", 301, (("Location", "/a,b"),), b"")
+    lost = Response("https://site.example/c%2cd", 301, (("Location", "/c,d"),), b"")
+    made = materialise(archive(tmp_path, page(), up, lost, page(b"ab", "https://site.example/a,b")), "http")
+    assert {each.target for each in made.objects} == {"/", "/a%2Cb", "/a,b"}
+    assert noted(made, "1 redirects to another spelling of their own address left out")
+
+
+def test_what_a_server_refuses_is_served_by_none(tmp_path: Path) -> None:
+    odd = [
+        page(b"x", f"https://site.example/{path}") for path in ("50%-off", "a%00", "..%2fx", "50%25?a=%zz")
+    ]
+    made = materialise(archive(tmp_path, page(), *odd), "https")
+    assert {each.target for each in made.objects} == {"/", "/50%25?a=%zz"}
+    assert noted(made, "3 responses left out because a server refuses their addresses")
+
+
 def test_the_last_good_capture_counts_then_the_scheme_of_the_start(tmp_path: Path) -> None:
     url = "https://site.example/a"
     stored = archive(

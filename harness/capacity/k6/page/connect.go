@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -97,10 +98,10 @@ func (v *visit) tlsConfig(host string, offered []string) *tls.Config {
 
 // resolve asks for the address of a host once a page.
 func (v *visit) resolve(host string) (netip.Addr, error) {
-	if known, err := netip.ParseAddr(host); err == nil {
+	if known, err := netip.ParseAddr(v.plan.Hosts[host]); err == nil {
 		return known, nil
 	}
-	if known, err := netip.ParseAddr(v.plan.Hosts[host]); err == nil {
+	if known, err := netip.ParseAddr(host); err == nil {
 		return known, nil
 	}
 	v.mutex.Lock()
@@ -127,7 +128,7 @@ type answer struct {
 }
 
 func (v *visit) ask(host string) (netip.Addr, error) {
-	name, err := dnsmessage.NewName(host + ".")
+	name, err := dnsmessage.NewName(strings.TrimSuffix(host, ".") + ".")
 	if err != nil {
 		return netip.Addr{}, failed(noName, "%s: %w", host, err)
 	}

@@ -101,6 +101,20 @@ func TestObjectsWaitForThoseTheyComeAfter(t *testing.T) {
 	}
 }
 
+func TestAnIPAddressInAURLIsWhereThePlanSaysItIs(t *testing.T) {
+	for host, written := range map[string]string{"203.0.113.7": "203.0.113.7", "2001:db8::1": "[2001:db8::1]", "localhost": "localhost"} {
+		served := serve(t, "http1", nil)
+		plan := planFor(t, served, "http1", func(plan map[string]any) {
+			plan["document"] = strings.Replace(served.url, "127.0.0.1", written, 1) + "/"
+			plan["hosts"] = map[string]string{host: "127.0.0.1"}
+			plan["objects"] = nil
+		})
+		if came := load(t, plan, 0); came.Error != "" || came.Requests != 1 {
+			t.Errorf("%s: %+v", host, came.Result)
+		}
+	}
+}
+
 func TestUsersHaveAddressesOfTheirOwn(t *testing.T) {
 	for _, protocol := range []string{"http1", "h2", "h3"} {
 		served := serve(t, protocol, nil)

@@ -51,7 +51,8 @@ type Users struct {
 }
 
 // Plan is the page and how it is loaded, as the harness describes it. Resolver is an address, with a port unless it is 53;
-// Hosts has the addresses of hosts that it is not asked for. Addresses are those of the users, who take turns at them. FirstPausesMs is how long the first users wait before their first page.
+// Hosts has where the hosts are that it is not asked for, an IP address among them. Addresses are those of the users, who
+// take turns at them. FirstPausesMs is how long the first users wait before their first page.
 type Plan struct {
 	Document           string            `json:"document"`
 	Headers            map[string]string `json:"headers"`

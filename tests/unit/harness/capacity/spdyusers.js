@@ -123,6 +123,21 @@ test('a server has no more streams at a time than it takes', async () => {
   assert.ok(seen.most <= 5, `${seen.most}`)
 })
 
+test('an IP address in a URL is where the plan says it is', async () => {
+  for (const [host, written] of [['203.0.113.7', '203.0.113.7'], ['2001:db8::1', '[2001:db8::1]'], ['localhost', 'localhost']]) {
+    const server = spdyServer(new Seen())
+    const came = await listening(server, async () => {
+      const plan = planFor(server, 'spdy-plain', [])
+      plan.document = plan.document.replace('site.example', written)
+      const visit = new Visit(prepared({ ...plan, hosts: { [host]: '127.0.0.1' } }), 0)
+      const told = await visit.load()
+      visit.end()
+      return told
+    })
+    assert.deepEqual([came.error, came.requests], [null, 1], host)
+  }
+})
+
 test('a page by HTTP/1.1 takes the connections of a browser', async () => {
   const seen = new Seen()
   const came = await load(http1Server(seen), 'http1', many(30))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.capacity.buckets import buckets
@@ -107,3 +109,11 @@ def test_from_how_many_users_on_pages_are_slow(times: list[float | None], expect
     ]
     lot.append(Bucket(t_s=30, seconds=10, users=40))  # in which nothing ended
     assert users_over(lot, 3000) == expected
+
+
+def test_nothing_limits_no_crowd_that_loaded_nothing() -> None:
+    failed = [replace(page, ms=None, error="connect") for page in PAGES]
+    made = observe(CrowdResults(pages=failed, seconds=SECONDS, buckets=[], limited_by="nothing"))
+    assert (made.pages, made.pages_failed, made.limited_by) == (0, len(PAGES), None)
+    busy = observe(CrowdResults(pages=failed, seconds=SECONDS, buckets=[], limited_by="workers"))
+    assert busy.limited_by == "workers"

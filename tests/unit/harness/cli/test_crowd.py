@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,17 @@ import pytest
 from harness.capacity.recipe import Item, PageRecipe
 from harness.capacity.series import PageLine, Second
 from harness.cli.arguments.crowd import SPOKEN, duration_s
-from harness.cli.crowdlines import recipe_line, second_line
+from harness.cli.crowdlines import recipe_line, second_line, summary
 from harness.cli.main import main
+from harness.model.condition import Condition, Origins
+from harness.model.crowdobservation import CrowdObservation
+from harness.model.engine import Engine
+from harness.model.link import Link
 from harness.model.protocol import Protocol
+from harness.model.workload import Users
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.study.plan import PlannedTrial
 from sites.archive import Response, write_archive
 from sites.warc import About
 
@@ -104,3 +113,22 @@ def test_the_line_of_a_recipe() -> None:
     assert (
         recipe_line("page", made) == "page: 3 requests to 2 hosts, 1 of them after others than the document"
     )
+
+
+def test_a_crowd_that_loaded_nothing_is_not_said_to_be_limited_by_nothing() -> None:
+    condition = Condition(
+        page="page",
+        protocol=Protocol.HTTP1,
+        link=replace(Link.of(10, 50), per_client=True),
+        engine=Engine.K6,
+        driver=Engine.K6.drivers[0],
+        origins=Origins.SINGLE,
+        server="caddy",
+        workload=Users(steps=(2,), step_s=10),
+    )
+    seen = CrowdObservation(pages=0, pages_failed=5, errors={"connect": 5})
+    why = "no page was loaded: 5 by connect"
+    planned = PlannedTrial("1", 1, 1, condition)
+    told = [*summary(Record(planned, Outcome.PAGE_ERROR, why, "2026-01-01", seen, 1.0))]
+    assert told[1] == f"  page-error: {why}"
+    assert told[-1] == "  what limits the crowd is not known, as no page was loaded"

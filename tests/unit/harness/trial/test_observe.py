@@ -197,3 +197,20 @@ def test_a_film_is_told_of_the_page_that_was_asked_for_alone() -> None:
     other = observe(replace(found, timeline=None))
     assert (other.filmed, other.film_frames, other.speed_index_ms) == (True, None, None)
     assert observe(evidence()).filmed is None
+
+
+def test_an_address_that_a_server_refuses_is_missed_by_whatever_comes_of_it() -> None:
+    refused = [f"{START}50%-off.png", f"{START}a%00b.png", f"{START}..%2f..%2fx.png"]
+    came = (
+        request(refused[0], status=400),
+        request(refused[1], status=None, net_error=-337),
+        request(refused[2], status=404),
+    )
+    seen = evidence(browser_log=BrowserLog((request(START), *came), ()), served=(served(START),))
+    assert observe(seen).missed == tuple(refused)
+    assert verdict(seen) == (Outcome.OK, None)
+    lost = evidence(
+        browser_log=BrowserLog((request(START), request(f"{START}x", status=None, net_error=-337)), ()),
+        served=(served(START),),
+    )
+    assert verdict(lost)[0] is Outcome.MISSING_OBJECTS

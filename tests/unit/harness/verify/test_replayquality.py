@@ -39,7 +39,7 @@ def archive(root: Path) -> Archive:
     return write_archive(root, "page", About(START, "test", "", ()), responses)
 
 
-def report(root: Path, seen: Evidence, outcome: Outcome = Outcome.OK) -> ReplayQuality:
+def record_of(seen: Evidence, outcome: Outcome) -> Record:
     condition = Condition(
         page="page",
         protocol=Protocol.H2,
@@ -50,8 +50,11 @@ def report(root: Path, seen: Evidence, outcome: Outcome = Outcome.OK) -> ReplayQ
         server="apache",
         device=MOBILE,
     )
-    record = Record(PlannedTrial("1", 1, 1, condition), outcome, None, "2026-01-01", observe(seen), 1.0, "d")
-    return replay_quality(record, seen, archive(root))
+    return Record(PlannedTrial("1", 1, 1, condition), outcome, None, "2026-01-01", observe(seen), 1.0, "d")
+
+
+def report(root: Path, seen: Evidence, outcome: Outcome = Outcome.OK) -> ReplayQuality:
+    return replay_quality(record_of(seen, outcome), seen, archive(root))
 
 
 def test_requests_fall_into_exact_closest_and_missed(tmp_path: Path) -> None:
@@ -126,3 +129,60 @@ def test_a_whole_replay_is_ok_and_a_failed_load_is_not(tmp_path: Path) -> None:
     assert not report(tmp_path, evidence(), Outcome.PAGE_TIMEOUT).ok
     nothing = report(tmp_path, evidence(browser_log=None), Outcome.PAGE_ERROR)
     assert (nothing.asked, nothing.answered_percent, nothing.ok) == (0, None, False)
+
+
+def test_what_the_origin_itself_called_html_is_no_miss(tmp_path: Path) -> None:
+    """JSONP and beacons; a document is none of them, and neither is what has another query than was recorded."""
+    html = (("Content-Type", "text/html"),)
+    recorded = [
+        Response(START, 200, html, PAGE),
+        Response(f"{CDN}jsonp?cb=f1&u=1", 200, html, b"f1({})"),
+        Response(f"{CDN}beacon?short=1", 200, html, b""),
+        Response(f"{CDN}soft404?_=1", 200, html, b"<!doctype html><p>Sorry"),
+        Response(f"{CDN}page?id=1", 200, html, b"\xef\xbb\xbf <html>"),
+    ]
+    made = write_archive(tmp_path, "page", About(START, "test", "", ()), recorded)
+    asked = {
+        f"{CDN}jsonp?cb=f2&u=2": "script",
+        f"{CDN}beacon?short=2": "image",
+        f"{CDN}soft404?_=2": "script",
+        f"{CDN}page?id=2": "script",
+    }
+    seen = evidence(
+        browser_log=BrowserLog(
+            tuple(request(url, accepts=kind, mime="text/html") for url, kind in asked.items()), ()
+        ),
+        served=tuple(served(url, match=Match.CLOSEST) for url in asked),
+    )
+    found = replay_quality(record_of(seen, Outcome.OK), seen, made)
+    assert found.core_missed == (f"{CDN}page?id=2 (answered with text/html)",)
+    assert found.closest == tuple(list(asked)[:3])
+
+
+def test_the_favicon_of_a_host_with_a_port_is_no_core(tmp_path: Path) -> None:
+    recorded = [
+        Response(url, 200, (("Content-Type", "text/html"),), b"<p>")
+        for url in (START, "https://cdn.example:8080/", "https://127.0.0.1:3000/", "https://[::1]:81/")
+    ]
+    made = write_archive(tmp_path, "page", About(START, "test", "", ()), recorded)
+    icons = [f"{entry.url}favicon.ico" for entry in made.entries]
+    seen = evidence(
+        browser_log=BrowserLog(tuple(map(request, icons)), ()),
+        served=tuple(served(url, match=Match.MISS) for url in icons),
+    )
+    found = replay_quality(record_of(seen, Outcome.OK), seen, made)
+    assert (len(found.missed), found.core_missed, found.core_asked) == (4, (), 0)
+
+
+def test_a_request_in_another_spelling_has_the_recorded_bytes_and_a_refused_one_is_missed(
+    tmp_path: Path,
+) -> None:
+    recorded = [Response(START, 200, (), PAGE), Response(f"{CDN}a%2cb~", 200, (), b"x" * 90)]
+    made = write_archive(tmp_path, "page", About(START, "test", "", ()), recorded)
+    spelled, refused = f"{CDN}a,b%7E", f"{CDN}50%-off.png"
+    seen = evidence(
+        browser_log=BrowserLog((request(spelled), request(refused, status=400)), ()),
+        served=(served(spelled, match=Match.EXACT),),
+    )
+    found = replay_quality(record_of(seen, Outcome.OK), seen, made)
+    assert (found.exact, found.bytes_recorded, found.missed) == (1, 90, (refused,))
