@@ -10,7 +10,7 @@ import os
 import signal
 from collections.abc import Callable
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PATIENCE_S = 1.5
 EXIT_CODE = 130
 

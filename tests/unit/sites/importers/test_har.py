@@ -58,14 +58,6 @@ def test_text_is_compressed_when_the_log_tells_of_no_coding(tmp_path: Path) -> N
     assert "bodies of text gzip-encoded (level 6), since the recording has none encoded: 1" in archive.notes
 
 
-def test_text_goes_back_into_its_charset(tmp_path: Path) -> None:
-    latin = entry(text="<p>é€", mime="text/html; charset=ISO-8859-1")
-    assert next(imported(tmp_path, har(latin)).responses()).body == "<p>é€".encode()
-    latin = entry(text="<p>é", mime='text/html; charset="ISO-8859-1"')
-    (tmp_path / "2").mkdir()
-    assert next(imported(tmp_path / "2", har(latin)).responses()).body == "<p>é".encode("latin-1")
-
-
 def test_redirects_and_pages(tmp_path: Path) -> None:
     moved = entry(
         "http://site.example/", None, "x-unknown", status=301, redirectURL=PAGE, pageref="p1", headers=[]
