@@ -62,7 +62,8 @@ def read_har(file: IO[bytes], into: Recording, attached: Attached = lambda _name
     into.pages.extend(_pages(pages, told))
     utf_8_around = all(entry.is_in_utf_8 for entry in told if entry.is_document and entry.text)
     bodies = sum([_take(entry, into, attached, utf_8_around=utf_8_around) for entry in told])
-    if entries and not bodies and not into.tally.count(WITHOUT_BODY):
+    only_failures = into.captures and all(capture.response.status >= 300 for capture in into.captures)
+    if entries and not bodies and not only_failures and not into.tally.count(WITHOUT_BODY):
         raise ArchiveError(
             f"none of its {len(entries)} entries holds a body; export the HAR with content "
             '(in a browser: "Save all as HAR with content"), or record a WARC'
@@ -142,7 +143,7 @@ def _pages(pages: list[Any], entries: list[_Entry]) -> Iterator[str]:
         if isinstance(page.get("title"), str) and page["title"] not in objects:
             yield page["title"]
         theirs = [
-            entry for entry in by_page.get(str(page.get("id")), ()) if entry.destination in (DOCUMENT, "")
+            entry for entry in by_page.pop(str(page.get("id")), ()) if entry.destination in (DOCUMENT, "")
         ]
         if theirs:
             yield min(theirs, key=lambda entry: (entry.destination != DOCUMENT, entry.date)).url

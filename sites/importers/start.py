@@ -82,7 +82,7 @@ def _before(page: str, archived: dict[str, Response], captures: Iterable[Capture
             past.append(response)
     start, led = page, 0
     for redirect in reversed(past):
-        if led == MAX_REDIRECTS or resolve(redirect.url, redirect.location or "") != start:
+        if led == MAX_REDIRECTS - 1 or resolve(redirect.url, redirect.location or "") != start:
             continue
         if redirect.url == page:  # it led to itself, by way of what sets a cookie
             return page

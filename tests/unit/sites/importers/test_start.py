@@ -55,6 +55,14 @@ def test_a_page_that_redirects_to_itself_once_is_the_start(tmp_path: Path) -> No
     assert [(e.url, e.status) for e in archive.entries] == [(f"{PAGE}cookie", 302), (PAGE, 200)]
 
 
+def test_of_a_long_chain_of_redirects_as_many_are_taken_as_can_be_followed(tmp_path: Path) -> None:
+    warc = Warc()
+    for step in range(30):
+        redirect(warc, f"{PAGE}{step}", f"{PAGE}{step + 1}", **at(step))
+    archive = imported(tmp_path, warc.response(f"{PAGE}30", b"<p>", HTML, **at(40)).data)
+    assert archive.start_url == f"{PAGE}11"
+
+
 def test_dates_beat_the_order_in_the_file(tmp_path: Path) -> None:
     warc = Warc().response(FRAME, b"<p>", HTML, **at(5)).response(PAGE, b"<p>", HTML, **at(1))
     archive = imported(tmp_path, warc.data)
@@ -107,12 +115,14 @@ def test_a_recording_without_a_page_says_what_it_holds(tmp_path: Path) -> None:
     redirect(moved, PAGE, f"{PAGE}en/")
     redirect(errors, f"{PAGE}x", PAGE)
     named = har(entry(status=503), pages=[{"id": "1", "title": PAGE}])
+    empty = har(entry(text=None, status=302, redirectURL=f"{PAGE}en/", headers=[]))
     for data, why in (
         (moved.data, rf"only redirects \(1, the first from {PAGE} to {PAGE}en/\); record the page that they"),
         (
             errors.data,
             r"only redirects and errors \(1 x 404 text/html, 1 x 302 no type; the first is .*--start",
         ),
+        (empty, rf"only redirects \(1, the first from {PAGE} to"),
         (named, r"only redirects and errors \(1 x 503 text/html"),
     ):
         with pytest.raises(ArchiveError, match=why) as caught:
