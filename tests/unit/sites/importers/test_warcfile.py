@@ -268,6 +268,12 @@ def test_impossible_dates_are_not_known(tmp_path: Path, date: str) -> None:
     )
 
 
+def test_the_date_of_our_own_undated_responses_is_none(tmp_path: Path) -> None:
+    archive = imported(tmp_path, Warc().response(PAGE, b"<p>", HTML, WARC_Date="1970-01-01T00:00:00.000000Z"))
+    assert archive.captured_utc is None
+    assert not any("dates" in note for note in archive.notes)
+
+
 @pytest.mark.parametrize("name", ["UTF-8", "none", "binary", "identity", "gzip, utf-8", "x-nothing"])
 def test_a_coding_that_no_browser_knows_leaves_the_body_plain(tmp_path: Path, name: str) -> None:
     warc = Warc().response(PAGE, TEXT, HTML, ("Content-Encoding", name))
