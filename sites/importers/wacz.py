@@ -72,10 +72,12 @@ def check_names(names: list[str]) -> None:
 
 
 def _pages(packed: zipfile.ZipFile) -> list[str]:
-    """The main page, then the others."""
+    """The main page, then the others: those that the crawl began with, and by time."""
     description = _json(_text(packed, DESCRIPTION))
     found = [description.get("mainPageUrl"), description.get("mainPageURL")]
-    found += [_json(line).get("url") for line in _text(packed, PAGES).splitlines()]
+    pages = [_json(line) for line in _text(packed, PAGES).splitlines()]
+    pages.sort(key=lambda page: (not page.get("seed"), str(page.get("ts") or "~")))
+    found += [page.get("url") for page in pages]
     return [url for url in found if isinstance(url, str)]
 
 
