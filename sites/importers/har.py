@@ -221,19 +221,27 @@ def _still_coded(entry: _Entry, body: bytes, into: Recording) -> bool:
 
 def _body(entry: _Entry, into: Recording, attached: Attached, *, utf_8_around: bool) -> Encoded | None:
     """The decoded body; None when it is missing or cannot be read."""
-    text, file = entry.text, entry.content.get("_file")
+    text, file, raw = entry.text, entry.content.get("_file"), None
     if text is None and isinstance(file, str):
-        body = attached(file)
-        return None if body is None else Encoded(body)
-    if text is None:
-        return None
-    if entry.content.get("encoding") == "base64":
+        raw = attached(file)
+        text = _text_of(raw) if raw and is_text(entry.mime) else None
+    elif text is not None and entry.content.get("encoding") == "base64":
         try:
-            return Encoded(base64.b64decode(text, validate=False))
+            raw, text = base64.b64decode(text, validate=False), None
         except (binascii.Error, ValueError):
             into.tally.add("bodies that are not the base64 they should be", entry.url)
             return None
-    return encoded(text, entry.mime, entry.content_type, utf_8_around=utf_8_around)
+    if text is not None:
+        return encoded(text, entry.mime, entry.content_type, utf_8_around=utf_8_around)
+    return None if raw is None else Encoded(raw)
+
+
+def _text_of(raw: bytes) -> str | None:
+    """The text in a file: Playwright gets it decoded from Chromium and writes it in UTF-8. None when it is not that."""
+    try:
+        return raw.decode()
+    except UnicodeError:
+        return None
 
 
 def _headers(message: dict[str, Any]) -> Headers:

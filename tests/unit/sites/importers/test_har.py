@@ -173,8 +173,9 @@ def test_bodies_in_files_of_their_own(tmp_path: Path, *, packed: bool) -> None:
         attached(PAGE, "page.html", "text/html"),
         attached(f"{PAGE}s", "res/s.css"),
         attached(f"{PAGE}x", "x.css"),
+        attached(f"{PAGE}f", "f.html", "text/html; charset=koi8-r"),
     )
-    files = {"page.html": b"<p>\xe9", "res/s.css": STYLE.encode()}
+    files = {"page.html": b"<p>\xe9", "res/s.css": STYLE.encode(), "f.html": "ж".encode()}
     if packed:
         path = saved(tmp_path, wacz({"har.har": data, **files}))
     else:
@@ -183,7 +184,8 @@ def test_bodies_in_files_of_their_own(tmp_path: Path, *, packed: bool) -> None:
         for name, body in files.items():
             (tmp_path / name).write_bytes(body)
     archive = import_recording(path, tmp_path / "archives", "site")
-    page, style = archive.responses()
+    page, style, frame = archive.responses()
+    assert (frame.body, frame.header("Content-Type")) == ("ж".encode("koi8-r"), "text/html; charset=koi8-r")
     assert (page.body, gzip.decompress(style.body)) == (b"<p>\xe9", STYLE.encode())
     assert archive.captured_with == "har by Tool 2"
     assert any("not beside the HAR" in note and note.endswith("1 (x.css)") for note in archive.notes)
