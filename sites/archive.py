@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from harness.errors import ArchiveError
+from harness.errors import ArchiveError, StorageFailed
 from harness.input.keys import NAME_PATTERN, nearest
 from harness.input.shown import shortened
 from harness.system.files import flush
@@ -31,6 +31,7 @@ from sites.archive_index import (
     read_index,
     write_index,
 )
+from sites.mediatype import HTML_TYPES
 from sites.response import Response
 from sites.urls import canonical_url, resolve
 from sites.warc import About
@@ -50,10 +51,16 @@ __all__ = [
 
 MAX_REDIRECTS = 20
 NAMED = 8  # archives, to somebody who names none of them
+DOCUMENTS_SHOWN = 10
 
 
 class Archive:
-    """An archive, opened and checked; nothing here changes it. `hosts` are in order of appearance."""
+    """An archive, opened and checked; nothing here changes it. `hosts` are in order of appearance.
+
+    `replaced` are the URLs of the archive whose place it took, where one was there and could be read.
+    """
+
+    replaced: frozenset[str] | None = None
 
     def __init__(self, folder: Path, metadata: Metadata, entries: tuple[Entry, ...]) -> None:
         self.folder = folder
@@ -122,17 +129,26 @@ def list_archives(root: Path) -> list[Archive]:
 def write_archive(root: Path, name: str, about: About, responses: Iterable[Response]) -> Archive:
     """Store responses as the archive `name`, all or nothing; an existing one is replaced by the complete one.
 
-    ArchiveError when there is no response, or none for the start URL after its redirects.
+    ArchiveError when there is no response, or none for the start URL after its redirects; StorageFailed when it cannot
+    be written.
     """
     _check_name(name)
     told = replace(about, start_url=canonical_url(about.start_url))
+    before = _urls_of(root, name)
     try:
         with temporary_folder(root, name) as temporary:
             _fill(temporary, told, responses)
             move_into_place(temporary, root / name)
-    except OSError as error:
+    except (FileExistsError, NotADirectoryError) as error:
         raise ArchiveError(f"cannot write archive {name} in {root}: {error}; nothing was changed") from error
-    return open_archive(root, name)
+    except OSError as error:
+        raise StorageFailed(
+            f"cannot write archive {name} in {root}: {error.strerror or error}; make room, or see `ulimit -f`; "
+            "nothing was changed"
+        ) from error
+    archive = open_archive(root, name)
+    archive.replaced = before
+    return archive
 
 
 def check_free(root: Path, name: str, *, replace: bool) -> None:
@@ -155,6 +171,14 @@ def rebuild_index(folder: Path) -> Archive:
     return open_archive(folder.parent, folder.name)
 
 
+def _urls_of(root: Path, name: str) -> frozenset[str] | None:
+    """The URLs of an archive; None when it is not there, or damaged."""
+    try:
+        return frozenset(entry.url for entry in read_index(root / name)[1])
+    except ArchiveError:
+        return None
+
+
 def _fill(folder: Path, about: About, responses: Iterable[Response]) -> None:
     """The three files of a new archive."""
     reached: dict[str, str | None] = {}
@@ -165,11 +189,11 @@ def _fill(folder: Path, about: About, responses: Iterable[Response]) -> None:
             recordeds.append(indexed(writer.add(response)))
             reached[response.url] = response.location and resolve(response.url, response.location)
         flush(file)
-    _check_start(about.start_url, reached)
+    _check_start(about.start_url, reached, [entry for entry, _ in recordeds])
     write_index(folder, about, recordeds)
 
 
-def _check_start(start: str, reached: dict[str, str | None]) -> None:
+def _check_start(start: str, reached: dict[str, str | None], entries: Sequence[Entry]) -> None:
     """`reached` tells for every recorded URL where it redirects to; None: it does not."""
     if not reached:
         raise ArchiveError(f"nothing was recorded for {start}: an archive needs at least one response")
@@ -177,15 +201,25 @@ def _check_start(start: str, reached: dict[str, str | None]) -> None:
     for _ in range(MAX_REDIRECTS):
         if url not in reached:
             where = start if url == start else f"{url}, to which {start} redirects"
-            some = ", ".join(list(reached)[:3])
             raise ArchiveError(
-                f"no response was recorded for {where} (first: {some}); give another start URL"
+                f"no response was recorded for {where} ({_documents(entries)}); give another start URL"
             )
         target = reached[url]
         if target is None:
             return
         url = target
     raise ArchiveError(f"{start} redirects more than {MAX_REDIRECTS} times; give another start URL")
+
+
+def _documents(entries: Sequence[Entry]) -> str:
+    """The URLs among which a start URL is likely."""
+    urls = list(
+        dict.fromkeys(entry.url for entry in entries if entry.status == 200 and entry.mime in HTML_TYPES)
+    )
+    if not urls:
+        return f"no HTML document was; the first of {len(entries)} responses is {entries[0].url}"
+    more = f" and {len(urls) - DOCUMENTS_SHOWN} more" if len(urls) > DOCUMENTS_SHOWN else ""
+    return f"HTML documents: {', '.join(urls[:DOCUMENTS_SHOWN])}{more}"
 
 
 @contextlib.contextmanager

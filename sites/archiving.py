@@ -15,7 +15,8 @@ from sites.htcache import url_key
 from sites.httrack import NOTES as HTTRACK_NOTES
 from sites.httrack import USER_AGENTS, Visit, archive_with_httrack, mirror, responses_of
 from sites.importers.recording import Recording
-from sites.importers.settle import MAX_REDIRECTS, responses, settle
+from sites.importers.settle import responses, settle
+from sites.importers.start import MAX_REDIRECTS
 from sites.response import Response
 from sites.tool import Tool
 from sites.urls import canonical_url, resolve

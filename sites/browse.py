@@ -49,7 +49,8 @@ class Browsed:
             response = capture.response
             travelled = bodies[capture.method, _key(response.url), response.status]
             if travelled:
-                into.captures[number] = replace(capture, body=into.keep(travelled.pop(0)), decoded=False)
+                body = into.keep(travelled.pop(0))
+                into.captures[number] = replace(capture, body=body, decoded=False, charset="")
             elif capture.body.length:
                 into.tally.add("bodies as the browser's inspector shows them", response.url)
 

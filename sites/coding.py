@@ -23,14 +23,19 @@ BROTLI_AHEAD_LIMIT_BYTES = 4_000_000
 BROTLI_TOLERANCE = 1.03
 _TRIAL_BYTES = 65536
 _ZSTD_STEP_BYTES = 1024  # what comes of it is at most some 32 MB
-_ALIASES = {"x-gzip": "gzip", "identity": ""}
+_ALIASES = {"x-gzip": "gzip"}
 _MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
 
 def coding_of(header: str | None) -> str:
-    """The coding a Content-Encoding header names; "" for none."""
-    name = (header or "").strip().lower()
-    return _ALIASES.get(name, name)
+    """The coding a Content-Encoding header names, several as `gzip, br`; "" for none.
+
+    "" also when it names one that no browser knows (`UTF-8`, `none`, `binary`; `identity` beside others): Chromium then
+    shows the body as it comes, undecoded.
+    """
+    names = [name.strip().lower() for name in (header or "").split(",")]
+    names = [_ALIASES.get(name, name) for name in names]
+    return ", ".join(names) if all(name in KNOWN - {""} for name in names) else ""
 
 
 class TooLargeError(ValueError):

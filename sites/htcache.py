@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 from harness.errors import ArchiveError
 from sites.archive import Response
-from sites.coding import encode
+from sites.coding import coding_of, encode
 from sites.response import BODY_LIMIT_BYTES
 from sites.urls import canonical_url
 
@@ -100,7 +100,7 @@ def recompress(responses: Iterable[Response]) -> Iterator[Response]:
 
 def gzip_encoded(response: Response) -> Response:
     """The response with its body gzip-encoded (level 6); unchanged when it is encoded or would not shrink."""
-    if response.header("Content-Encoding") is not None:
+    if coding_of(response.header("Content-Encoding")):
         return response
     coded = with_coding(response, "gzip", len(response.body))
     return coded if len(coded.body) < len(response.body) else response

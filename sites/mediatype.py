@@ -32,8 +32,9 @@ _COMPRESSIBLE_TYPES = frozenset(
 PRESCAN_BYTES = 1024  # where browsers look for <meta charset>
 _NAMED = r"charset\s*=\s*[\"']?\s*([\w.:+-]+)"
 _PARAMETER = re.compile(_NAMED, re.ASCII | re.IGNORECASE)
-_META = re.compile(rf"<meta[\s/][^>]*?{_NAMED}", re.ASCII | re.IGNORECASE)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_META = re.compile(r"<meta[\s/](?:[^>\"']|\"[^\"]*\"|'[^']*')*+", re.ASCII | re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"([^\s/>\"'=]+)\s*+(?:=\s*(\"[^\"]*\"?|'[^']*'?|[^\s>]+))?")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 def is_text(mime: str) -> bool:
@@ -63,9 +64,20 @@ def charset_of(content_type: str | None) -> str | None:
     return named[1] if named else None
 
 
-def charset_within(document: str) -> re.Match[str] | None:
+def charset_within(document: str, characters: int = PRESCAN_BYTES) -> re.Match[str] | None:
     """The `<meta>` element that tells a browser the character set, up to its name, which is group 1.
 
     The document is decoded as latin-1, so that places in it are places in its bytes.
     """
-    return _META.search(_COMMENT.sub(lambda found: " " * len(found[0]), document[:PRESCAN_BYTES]))
+    start = _COMMENT.sub(lambda found: " " * len(found[0]), document[:characters])
+    for meta in _META.finditer(start):
+        attributes: dict[str, re.Match[str]] = {}
+        for attribute in _ATTRIBUTE.finditer(start, meta.start() + len("<meta"), meta.end()):
+            attributes.setdefault(attribute[1].lower(), attribute)
+        pragma = attributes.get("http-equiv")
+        is_type = pragma is not None and (pragma[2] or "").strip("\"' ").lower() == "content-type"
+        telling = attributes.get("charset") or (attributes.get("content") if is_type else None)
+        named = _PARAMETER.search(start, telling.start(), telling.end()) if telling else None
+        if named:
+            return named
+    return None

@@ -280,7 +280,10 @@ def _note_coding(made: Draft, recorded: str, treatment: Treatment, changes: Coun
 
 def _decoded(response: Response, changes: Counter[str]) -> tuple[str, bytes | None]:
     """The coding the body really has, and the body without it (None: it cannot be had)."""
-    coding = coding_of(response.header("Content-Encoding"))
+    named = (response.header("Content-Encoding") or "").strip().lower()
+    coding = coding_of(named)
+    if not coding and named not in ("", "identity"):
+        changes[f"Content-Encoding headers dropped because browsers know no coding {named[:20]}"] += 1
     if coding not in KNOWN:
         changes[f"bodies served as recorded because their coding {coding} is not known"] += 1
         return coding, None

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from rich.console import Console
 
-from harness.cli.archivelines import print_made, total_bytes
+from harness.cli.archivelines import difference_line, print_made, total_bytes
 from harness.cli.console import console
 from harness.cli.shipped import make_shipped_archives
 from harness.errors import UsageError
@@ -79,6 +79,8 @@ def _archive_list(arguments: argparse.Namespace, out: Console) -> int:
                 f"{total_bytes(outcome.archive) / 1000:,.0f} kB"
             )
         out.print(f"[{number}/{len(wanted)}] {page.name}: {said} ({page.url})", markup=False)
+        if outcome.archive is not None and (difference := difference_line(outcome.archive)):
+            out.print(difference, markup=False, soft_wrap=True)
     if failed:
         out.print(f"\n{len(failed)} of {len(wanted)} failed; the same command tries these again:")
         for outcome in failed:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
 from harness.errors import ArchiveError
 from sites.archive import Archive, check_free, write_archive
-from sites.importers.har import read_har
+from sites.importers.harfiles import is_har_zip, read_har_file, read_har_zip
 from sites.importers.mirror import read_mirror
 from sites.importers.recording import Recording, printable
 from sites.importers.settle import responses, settle
@@ -21,12 +22,26 @@ from sites.importers.wacz import read_wacz
 from sites.importers.warcfile import read_warc
 from sites.importers.warcrecords import GZIP_MAGIC
 from sites.warc import About
+from sites.wholefolder import remove_leftovers
 
 __all__ = ["import_recording"]
 
 KINDS = "a .warc, .warc.gz, .wacz or .har file, or an HTTrack mirror folder"
 _SNIFFED_BYTES = 4096
 _OBJECT = re.compile(rb"(\xef\xbb\xbf)?\s*\{")
+_READERS: Mapping[str, Callable[[IO[bytes], Recording], None]] = {
+    "warc": read_warc,
+    "wacz": read_wacz,
+    "har": read_har_file,
+    "har.zip": read_har_zip,
+}
+# Formats of recordings that are not read, by how they begin.
+_OTHERS: Mapping[bytes, str] = {
+    b"filedesc:": "an ARC file, the format before WARC; make a WARC of it (`warcio recompress IT.arc.gz IT.warc.gz`)",
+    b"bplist00": "a web archive of Safari; record the page as HAR or WARC",
+    b"From: <Saved by": "an MHTML file, which lacks headers; record the page as HAR or WARC",
+    b" CDX ": "a CDX file, the index of a WARC; give the WARC",
+}
 
 
 def import_recording(
@@ -39,6 +54,7 @@ def import_recording(
     `replace` is not given.
     """
     check_free(root, name, replace=replace)
+    remove_leftovers(root)
     try:
         with Recording(root) as recording:
             kind = _read(path, recording)
@@ -71,18 +87,22 @@ def _read(path: Path, recording: Recording) -> str:
             raise ArchiveError(f"there is no such file or folder; give {KINDS}")
         with path.open("rb") as file:
             kind = _kind(file)
-            {"warc": read_warc, "wacz": read_wacz, "har": read_har}[kind](file, recording)
-            return kind
+            _READERS[kind](file, recording)
+            return kind.removesuffix(".zip")
     except OSError as error:
         raise ArchiveError(f"it cannot be read ({error.strerror or error}); give {KINDS}") from error
 
 
 def _kind(file: IO[bytes]) -> str:
-    """What a file holds: warc, wacz or har; ArchiveError when it is none of these."""
+    """What a file holds, by the names of `_READERS`; ArchiveError when it is none of these."""
     start = file.read(_SNIFFED_BYTES)
     file.seek(0)
-    if start.startswith(GZIP_MAGIC):
-        start = _gunzipped(start)
+    packed = start.startswith(GZIP_MAGIC)
+    start = _gunzipped(start) if packed else start
+    other = next((what for magic, what in _OTHERS.items() if start.startswith(magic)), None)
+    if other:
+        raise ArchiveError(f"it is {other}")
+    if packed:
         if start and not start.startswith(
             b"WARC/"
         ):  # what does not decompress is for the WARC reader to name
@@ -91,7 +111,7 @@ def _kind(file: IO[bytes]) -> str:
     if start.startswith(b"WARC/"):
         return "warc"
     if start.startswith(b"PK"):
-        return "wacz"
+        return "har.zip" if is_har_zip(file) else "wacz"
     if _OBJECT.match(start):
         return "har"
     raise ArchiveError(

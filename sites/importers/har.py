@@ -1,31 +1,55 @@
-"""HAR files: the JSON log that browsers and proxies export. Bodies in it are decoded."""
+"""HAR files: the JSON log that browsers and proxies export. Bodies in it are decoded.
+
+Chrome, Firefox, Safari, Playwright and proxies each write what the format leaves open in their own way: status 0 or 304
+with a body from the browser's cache (Firefox, Chrome), several headers of one name as one with line breaks (Chrome),
+bodies in files of their own (Playwright), text "" for a body that was not kept (Chrome).
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import codecs
 import json
-import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from typing import IO, Any
 
 from harness.errors import ArchiveError
-from sites.importers.recording import Head, Recording, parse_date, parse_ip, parse_wait
-from sites.mediatype import charset_of
+from sites.coding import coding_of, is_coded
+from sites.importers.charset import UTF_8, Encoded, encoded, encoding_of
+from sites.importers.recording import (
+    BODILESS_METHODS,
+    NEED_BODY,
+    NOT_MODIFIED,
+    WITHOUT_BODY,
+    Head,
+    Recording,
+    parse_date,
+    parse_ip,
+    parse_wait,
+)
+from sites.importers.start import DOCUMENT
+from sites.mediatype import HTML_TYPES, is_text
 
 FILE_LIMIT_BYTES = 500_000_000  # it is read as a whole, which takes some times as much memory
-NEED_BODY = "responses left out because their bodies are not in the recording"
+# Firefox has no status for some of what its cache gave; Chrome has that of the question whether it still held.
+FROM_CACHE = (0, NOT_MODIFIED)
+_LATEST = datetime.max.replace(tzinfo=UTC)
+_NEXT_HEADER, _FOLDED = re.compile(r"\r?\n(?![ \t])"), re.compile(r"\s*\r?\n[ \t]+")
+
+Headers = tuple[tuple[str, str], ...]
+Attached = Callable[[str], bytes | None]
+"""The body in the file of that name; None when there is none."""
 
 
-def read_har(file: IO[bytes], into: Recording) -> None:
+def read_har(file: IO[bytes], into: Recording, attached: Attached = lambda _name: None) -> None:
     """Every entry of a HAR; ArchiveError when it is none, is damaged, or holds no bodies."""
-    size = os.fstat(file.fileno()).st_size
-    if size > FILE_LIMIT_BYTES:
-        raise ArchiveError(
-            f"it is a HAR of {size / 1e9:.1f} GB; at most {FILE_LIMIT_BYTES / 1e9:g} GB can be read"
-        )
+    data = file.read(FILE_LIMIT_BYTES + 1)
+    if len(data) > FILE_LIMIT_BYTES:
+        raise ArchiveError(f"it is too large a HAR; at most {FILE_LIMIT_BYTES / 1e9:g} GB can be read")
     try:
-        log = _dict(json.loads(file.read()), "log")
+        log = _dict(json.loads(data), "log")
     except (ValueError, RecursionError) as error:
         why = " ".join(str(error).split())[:200]
         raise ArchiveError(f"it is damaged or cut short, no JSON ({why}); export the HAR again") from error
@@ -34,118 +58,205 @@ def read_har(file: IO[bytes], into: Recording) -> None:
         raise ArchiveError("it is JSON but no HAR: log.entries is missing or no list; export the HAR again")
     creator = _dict(log, "browser") or _dict(log, "creator")
     into.source = f"{creator.get('name', '')} {creator.get('version', '')}".strip()
-    into.pages.extend(_pages(pages, entries))
-    bodies = sum([_entry(entry, into) for entry in entries])
-    if entries and not bodies:
+    told = [_Entry(entry) for entry in entries]
+    into.pages.extend(_pages(pages, told))
+    utf_8_around = all(entry.is_in_utf_8 for entry in told if entry.is_document and entry.text)
+    bodies = sum([_take(entry, into, attached, utf_8_around=utf_8_around) for entry in told])
+    only_failures = into.captures and all(capture.response.status >= 300 for capture in into.captures)
+    if entries and not bodies and not only_failures and not into.tally.count(WITHOUT_BODY):
         raise ArchiveError(
             f"none of its {len(entries)} entries holds a body; export the HAR with content "
             '(in a browser: "Save all as HAR with content"), or record a WARC'
         )
 
 
-def _pages(pages: list[Any], entries: list[Any]) -> list[str]:
-    """The URL of each page's first entry; the page's title, too, which browsers fill with the URL."""
-    first: dict[str, str] = {}
+class _Entry:
+    """An entry as it is written: one request and what came of it."""
+
+    def __init__(self, entry: Any) -> None:
+        self.request, self.response = _dict(entry, "request"), _dict(entry, "response")
+        self.content, self.timings = _dict(self.response, "content"), _dict(entry, "timings")
+        self.fields: dict[str, Any] = entry if isinstance(entry, dict) else {}
+        url = self.request.get("url")
+        self.url = url if isinstance(url, str) else ""
+        self.status = self.response.get("status")
+        self.method = str(self.request.get("method") or "GET")
+        self.asked = _headers(self.request)
+        self.headers = _headers(self.response)
+        mime, redirect = self.content.get("mimeType"), self.response.get("redirectURL")
+        if self.is_redirect and redirect and _header(self.headers, "location") is None:
+            self.headers += (("Location", str(redirect)),)
+        if isinstance(mime, str) and "/" in mime and _header(self.headers, "content-type") is None:
+            # x-unknown is what browsers write where no type was given.
+            self.headers += (("Content-Type", mime),)
+
+    @property
+    def is_redirect(self) -> bool:
+        return type(self.status) is int and 300 <= self.status < 400 and self.status != NOT_MODIFIED
+
+    @property
+    def content_type(self) -> str:
+        return _header(self.headers, "content-type") or ""
+
+    @property
+    def mime(self) -> str:
+        return self.content_type.partition(";")[0].strip().lower()
+
+    @property
+    def text(self) -> str | None:
+        text = self.content.get("text")
+        return text if isinstance(text, str) else None
+
+    @property
+    def destination(self) -> str:
+        """As Sec-Fetch-Dest has it, where it was sent; else Chrome's own word, which says "document" of frames, too."""
+        kind = self.fields.get("_resourceType")
+        unsure = "" if kind == DOCUMENT or not isinstance(kind, str) else kind
+        return (_header(self.asked, "sec-fetch-dest") or unsure).strip().lower()
+
+    @property
+    def is_document(self) -> bool:
+        return self.mime in HTML_TYPES and self.status in (200, *FROM_CACHE)
+
+    @property
+    def is_in_utf_8(self) -> bool:
+        return encoding_of(self.text or "", self.mime, self.content_type) == UTF_8
+
+    @property
+    def date(self) -> datetime:
+        return parse_date(self.fields.get("startedDateTime")) or _LATEST
+
+
+def _pages(pages: list[Any], entries: list[_Entry]) -> Iterator[str]:
+    """The URL of each page, the first in time first: its title, which browsers fill with the URL, or its document's.
+
+    A title that is the URL of a picture, say, counts when there is no document at all.
+    """
+    by_page: dict[str, list[_Entry]] = {}
     for entry in entries:
-        url = _dict(entry, "request").get("url")
-        if isinstance(url, str) and isinstance(entry.get("pageref"), str):
-            first.setdefault(entry["pageref"], url)
-    found: list[str] = []
-    for page in pages:
-        if isinstance(page, dict):
-            found += [u for u in (page.get("title"), first.get(str(page.get("id")))) if isinstance(u, str)]
-    return found
+        if entry.is_redirect or entry.is_document:
+            by_page.setdefault(str(entry.fields.get("pageref")), []).append(entry)
+    documents = any(entry.is_document for entry in entries)
+    objects = {entry.url for entry in entries if documents and entry.status == 200 and not entry.is_document}
+    known = [page for page in pages if isinstance(page, dict)]
+    for page in sorted(known, key=lambda page: parse_date(page.get("startedDateTime")) or _LATEST):
+        if isinstance(page.get("title"), str) and page["title"] not in objects:
+            yield page["title"]
+        theirs = [
+            entry for entry in by_page.pop(str(page.get("id")), ()) if entry.destination in (DOCUMENT, "")
+        ]
+        if theirs:
+            yield min(theirs, key=lambda entry: (entry.destination != DOCUMENT, entry.date)).url
 
 
-def _entry(entry: Any, into: Recording) -> bool:
+def _take(entry: _Entry, into: Recording, attached: Attached, *, utf_8_around: bool) -> bool:
     """Take an entry in; whether it holds a body that is not empty."""
-    request, response = _dict(entry, "request"), _dict(entry, "response")
-    content = _dict(response, "content")
-    url, status = request.get("url"), response.get("status")
-    if not isinstance(url, str) or type(status) is not int:
+    url, status = entry.url, entry.status
+    if not url or type(status) is not int:
         into.tally.add("entries left out because they have no URL or no status")
         return False
-    asked = _headers(request)
-    for name, value in asked:
+    for name, value in entry.asked:
         if name.lower() == "user-agent":
             into.user_agents[value] += 1
         if name.lower() == "accept-encoding" and "gzip" in value:
             into.asked_for_coding = True
-    headers = _headers(response)
-    names = {name.lower() for name, _ in headers}
-    if "location" not in names and 300 <= status < 400 and response.get("redirectURL"):
-        headers += (("Location", str(response["redirectURL"])),)
-    if "content-type" not in names and isinstance(content.get("mimeType"), str):
-        # x-unknown is what browsers write where no type was given.
-        headers += (("Content-Type", content["mimeType"]),) if "/" in content["mimeType"] else ()
-    body = _body(content, headers, url, into)
-    if body is None and 200 <= status <= 599 and _needs_body(status, content, request):
+    found = _body(entry, into, attached, utf_8_around=utf_8_around)
+    body = found.body if found else b""
+    cached = "_fromCache" in entry.fields
+    if status in FROM_CACHE and body and not entry.response.get("_error"):
+        into.tally.add(f"entries of status {status} with a whole body, taken as answered with 200", url)
+        status, cached = 200, True
+    if 200 <= status <= 599 and _lacks_body(entry, found):
         into.tally.add(NEED_BODY, url)
         return False
-    body = body or b""
     if into.too_large(url, len(body)):
         return True
-    told = content.get("size")
+    told = entry.content.get("size")
     if isinstance(told, int) and told > len(body) > 0:
         into.tally.add("bodies shorter than the recording says they were", url)
-    network = "_fromCache" not in entry
-    wire = response.get("bodySize")
+    wire = entry.response.get("bodySize")
     head = Head(
         url,
         status,
-        headers,
-        date=parse_date(entry.get("startedDateTime")),
-        reason=str(response.get("statusText") or ""),
-        ip=parse_ip(entry.get("serverIPAddress")) if network else None,
-        wait_ms=parse_wait(_dict(entry, "timings").get("wait")) if network else None,
+        entry.headers,
+        date=into.date(entry.fields.get("startedDateTime"), url),
+        reason=str(entry.response.get("statusText") or ""),
+        ip=None if cached else parse_ip(entry.fields.get("serverIPAddress")),
+        wait_ms=None if cached else parse_wait(entry.timings.get("wait")),
+        method=entry.method,
+        destination=entry.destination,
+        cached=cached,
     )
     into.add(
         head,
         into.keep(body),
-        method=str(request.get("method") or "GET"),
-        decoded=bool(body),
+        decoded=bool(body) and not _still_coded(entry, body, into),
         wire_bytes=wire if isinstance(wire, int) and wire > 0 else None,
+        charset=found.charset if found else "",
     )
     return bool(body)
 
 
-def _needs_body(status: int, content: dict[str, Any], request: dict[str, Any]) -> bool:
-    """Whether an answer without a body in the recording must have had one."""
-    if status in (204, 304) or 300 <= status < 400 or request.get("method") in ("HEAD", "OPTIONS"):
+def _lacks_body(entry: _Entry, found: Encoded | None) -> bool:
+    """Whether the recording lacks the body that an answer must have had."""
+    if entry.is_redirect or entry.status in (204, 205, NOT_MODIFIED) or entry.method in BODILESS_METHODS:
         return False
-    return content.get("size") != 0
+    size = entry.content.get("size")
+    if found is None:
+        return bool(size != 0)
+    length = _header(entry.headers, "content-length") or ""
+    told = length.isdecimal() and length.strip("0") and not _header(entry.headers, "content-encoding")
+    return not found.body and bool((isinstance(size, int) and size > 0) or told)
 
 
-def _body(
-    content: dict[str, Any], headers: tuple[tuple[str, str], ...], url: str, into: Recording
-) -> bytes | None:
+def _still_coded(entry: _Entry, body: bytes, into: Recording) -> bool:
+    """Whether a body of text is not decoded, as proxies write it: no text looks so."""
+    coding = coding_of(_header(entry.headers, "content-encoding"))
+    binary = entry.content.get("encoding") == "base64" and is_text(entry.mime)
+    if not (coding and binary and is_coded(body, coding)):
+        return False
+    into.tally.add("bodies that the recorder left encoded", entry.url)
+    return True
+
+
+def _body(entry: _Entry, into: Recording, attached: Attached, *, utf_8_around: bool) -> Encoded | None:
     """The decoded body; None when it is missing or cannot be read."""
-    text = content.get("text")
-    if not isinstance(text, str):
-        return None
-    if content.get("encoding") == "base64":
+    text, file, raw = entry.text, entry.content.get("_file"), None
+    if text is None and isinstance(file, str):
+        raw = attached(file)
+        text = _text_of(raw) if raw and is_text(entry.mime) else None
+    elif text is not None and entry.content.get("encoding") == "base64":
         try:
-            return base64.b64decode(text, validate=False)
+            raw, text = base64.b64decode(text, validate=False), None
         except (binascii.Error, ValueError):
-            into.tally.add("bodies that are not the base64 they should be", url)
+            into.tally.add("bodies that are not the base64 they should be", entry.url)
             return None
-    types = [value for name, value in headers if name.lower() == "content-type"]
-    named = charset_of(types[0]) if types else None
+    if text is not None:
+        return encoded(text, entry.mime, entry.content_type, utf_8_around=utf_8_around)
+    return None if raw is None else Encoded(raw)
+
+
+def _text_of(raw: bytes) -> str | None:
+    """The text in a file: Playwright gets it decoded from Chromium and writes it in UTF-8. None when it is not that."""
     try:
-        charset = codecs.lookup(named).name if named else "utf-8"
-        return text.encode(charset)
-    except (LookupError, UnicodeError):
-        return text.encode("utf-8", "replace")
+        return raw.decode()
+    except UnicodeError:
+        return None
 
 
-def _headers(message: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+def _headers(message: dict[str, Any]) -> Headers:
     """Name and value of each header; not those HTTP/2 makes of the start line."""
     given = message.get("headers")
     return tuple(
-        (header["name"], str(header.get("value", "")))
+        (header["name"], value)
         for header in (given if isinstance(given, list) else ())
         if isinstance(header, dict) and isinstance(header.get("name"), str) and header["name"][:1] != ":"
+        for value in _NEXT_HEADER.split(_FOLDED.sub(" ", str(header.get("value", ""))))
     )
+
+
+def _header(headers: Iterable[tuple[str, str]], name: str) -> str | None:
+    return next((value for key, value in headers if key.lower() == name), None)
 
 
 def _dict(holder: Any, key: str) -> dict[str, Any]:

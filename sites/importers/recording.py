@@ -6,23 +6,31 @@ one page, so the limits are far above any page and far below what would fill a m
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import ipaddress
 import math
 import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.errors import ArchiveError
+from harness.errors import ArchiveError, StorageFailed
 from sites.response import BODY_LIMIT_BYTES, Response
-from sites.warc import COOKIE_HEADERS
+from sites.warc import COOKIE_HEADERS, UNDATED
 
 TOTAL_LIMIT_BYTES = 4_000_000_000
 RESPONSE_LIMIT = 200_000
 EXAMPLES = 10
 EXAMPLE_CHARACTERS = 200
+FIRST_YEAR, LAST_YEAR = 1990, 2100  # a recording of the web is from between them
+NOT_MODIFIED = 304
+_NO_BODY = (204, 205)
+BODILESS_METHODS = frozenset({"HEAD", "OPTIONS", "CONNECT", "TRACE"})
+NEED_BODY = "responses left out because their bodies are not in the recording"
+WITHOUT_BODY = "answers 304 (not modified) left out, as they have no body"
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,9 @@ class Capture:
     """One response of a recording; the body of `response` is empty and stands in `body`.
 
     `decoded` tells that the body has been decoded since it travelled with the Content-Encoding of its headers;
-    `wire_bytes` how long it was then, where the recording tells.
+    `wire_bytes` how long it was then, where the recording tells. `charset` is what the Content-Type must name, as the
+    body is in another character set than recorded ("": it need not). `destination` is what the browser asked for it
+    for, as Sec-Fetch-Dest has it; "" where that is not known. `cached`: the browser's cache gave it, not a server.
     """
 
     response: Response
@@ -47,6 +57,9 @@ class Capture:
     method: str = "GET"
     decoded: bool = False
     wire_bytes: int | None = None
+    charset: str = ""
+    destination: str = ""
+    cached: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,9 @@ class Head:
     reason: str = ""
     ip: str | None = None
     wait_ms: float | None = None
+    method: str = "GET"
+    destination: str = ""
+    cached: bool = False
 
 
 class Tally:
@@ -73,6 +89,10 @@ class Tally:
         self._counts[what] += count
         if example and len(self._examples[what]) < EXAMPLES:
             self._examples[what][printable(example, EXAMPLE_CHARACTERS)] = None
+
+    def count(self, what: str) -> int:
+        """How often that was done or left out."""
+        return self._counts[what]
 
     def notes(self) -> tuple[str, ...]:
         """One line for each kind, in the order of first mention."""
@@ -99,7 +119,8 @@ class Recording:
         self.user_agents: Counter[str] = Counter()
         self.source = ""
         self.asked_for_coding = False
-        self._file = tempfile.TemporaryFile(dir=_existing(folder), prefix=".coldload-")  # noqa: SIM115
+        self._folder = _existing(folder)
+        self._file = tempfile.TemporaryFile(dir=self._folder, prefix=".coldload-")  # noqa: SIM115
         self._size = 0
         self._known: dict[str, Body] = {}
 
@@ -107,10 +128,14 @@ class Recording:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # what could not be written is not missed any more
+            self._file.close()
 
     def keep(self, body: bytes) -> Body:
-        """Put a body aside, equal ones once; ArchiveError when the recording is larger than a page can be."""
+        """Put a body aside, equal ones once; ArchiveError when the recording is larger than a page can be.
+
+        StorageFailed when it cannot be written.
+        """
         digest = hashlib.sha256(body).hexdigest()
         if digest not in self._known:
             if self._size + len(body) > TOTAL_LIMIT_BYTES:
@@ -118,8 +143,15 @@ class Recording:
                     f"it holds more than {TOTAL_LIMIT_BYTES / 1e9:g} GB of bodies, and an archive is of one page; "
                     "give a recording of that page alone"
                 )
-            self._file.seek(self._size)
-            self._file.write(body)
+            try:
+                self._file.seek(self._size)
+                self._file.write(body)
+                self._file.flush()
+            except OSError as error:
+                raise StorageFailed(
+                    f"cannot put the bodies of the recording aside in {self._folder}: {error.strerror or error}; make "
+                    "room, or see `ulimit -f`; nothing was changed"
+                ) from error
             self._known[digest] = Body(self._size, len(body), digest)
             self._size += len(body)
         return self._known[digest]
@@ -143,17 +175,30 @@ class Recording:
             )
             self.add(head, self.keep(response.body))
 
+    def date(self, text: object, url: str) -> datetime | None:
+        """A date in UTC at which a response can have been recorded; None for none, which is counted."""
+        date = parse_date(text)
+        if date == UNDATED:  # so our own recordings have it
+            return None
+        if text and (date is None or not FIRST_YEAR <= date.year < LAST_YEAR):
+            self.tally.add("dates that cannot be when it was recorded, taken as not known", f"{text} {url}")
+            return None
+        return date
+
     def add(
         self,
         head: Head,
         body: Body,
         *,
-        method: str = "GET",
         decoded: bool = False,
         wire_bytes: int | None = None,
+        charset: str = "",
     ) -> None:
         """Take a response in, or count why not."""
         url, status = head.url, head.status
+        if status == NOT_MODIFIED:
+            self.tally.add(WITHOUT_BODY, url)
+            return
         if not 200 <= status <= 599:
             self.tally.add("responses left out because their status is not 200 to 599", f"{status} {url}")
             return
@@ -169,12 +214,36 @@ class Recording:
             return
         if cookies:
             self.tally.add("headers with the recorder's cookies or credentials removed", count=cookies)
+        if status in _NO_BODY and body.length:
+            self.tally.add(f"bodies of answers {status} left out: they can have none", url)
+            body, decoded, charset = self.keep(b""), False, ""
         if len(self.captures) >= RESPONSE_LIMIT:
             raise ArchiveError(
                 f"it holds more than {RESPONSE_LIMIT} responses, and an archive is of one page; "
                 "give a recording of that page alone"
             )
-        self.captures.append(Capture(response, body, method.upper(), decoded, wire_bytes))
+        self.captures.append(
+            Capture(
+                response,
+                body,
+                head.method.upper(),
+                decoded,
+                wire_bytes,
+                charset,
+                head.destination,
+                head.cached,
+            )
+        )
+
+
+def in_time(captures: Iterable[Capture]) -> list[Capture]:
+    """The captures in the order of their dates; one without a date comes after the one recorded before it."""
+    known = datetime.min.replace(tzinfo=UTC)
+    dated: list[tuple[datetime, Capture]] = []
+    for capture in captures:
+        known = capture.response.date or known
+        dated.append((known, capture))
+    return [capture for _, capture in sorted(dated, key=lambda each: each[0])]
 
 
 def printable(text: str, limit: int) -> str:

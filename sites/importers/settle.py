@@ -1,4 +1,4 @@
-"""A recording made ready to be an archive: one method per URL, no duplicates, bodies as they travel, a start URL."""
+"""A recording made ready to be an archive: one response per URL, bodies as they travel, a start URL."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from harness.errors import ArchiveError
 from sites.coding import KNOWN, coding_of
 from sites.htcache import TEXT_TYPE, gzip_encoded, with_coding
-from sites.importers.recording import Capture, Recording
-from sites.mediatype import HTML_TYPES
+from sites.importers.charset import with_charset
+from sites.importers.recording import BODILESS_METHODS, WITHOUT_BODY, Capture, Recording, in_time
+from sites.importers.start import Start, start_of
 from sites.response import Response
-from sites.urls import canonical_url, resolve
+from sites.urls import canonical_url
 
-BODILESS_METHODS = frozenset({"HEAD", "OPTIONS", "CONNECT", "TRACE"})
 # They differ between two captures of what is the same to a browser.
 PASSING_HEADERS = frozenset({"date", "age", "content-length", "connection", "keep-alive"})
-MAX_REDIRECTS = 20
 
 
 @dataclass(frozen=True)
@@ -30,16 +29,24 @@ class Settled:
 
 def settle(recording: Recording, start_url: str | None) -> Settled:
     """Choose, in recorded order, what is archived; ArchiveError when there is nothing to start from."""
-    captures = _different(recording, _of_one_method(recording))
+    captures = _one_of_each(recording, _different(recording, _of_one_method(recording)))
     if not captures:
-        left_out = "; ".join(recording.tally.notes()) or "it is empty"
-        raise ArchiveError(
-            f"it holds no response that can be archived ({left_out}); give a recording of a page"
-        )
-    start, why = (canonical_url(start_url), "") if start_url else _start(recording, captures)
+        raise ArchiveError(_why_nothing(recording))
+    start = Start(canonical_url(start_url), ()) if start_url else start_of(recording, captures)
     coded = tuple(_as_travelled(recording, captures))
-    notes = ([why] if why else []) + recording.remarks + list(recording.tally.notes()) + _several(coded)
-    return Settled(start, coded, tuple(notes))
+    return Settled(start.url, coded, (*start.notes, *recording.remarks, *recording.tally.notes()))
+
+
+def _why_nothing(recording: Recording) -> str:
+    tally = recording.tally
+    left_out = "; ".join(tally.notes()) or "it is empty"
+    mend = "give a recording of a page"
+    if tally.count(WITHOUT_BODY):
+        mend = (
+            "the browser had the page in its cache: record it again with an empty one (in a browser: tick "
+            '"Disable cache" in the developer tools and reload)'
+        )
+    return f"it holds no response that can be archived ({left_out}); {mend}"
 
 
 def responses(recording: Recording, settled: Settled) -> Iterator[Response]:
@@ -81,37 +88,28 @@ def _different(recording: Recording, captures: Iterator[Capture]) -> list[Captur
     return list(kept.values())
 
 
-def _start(recording: Recording, captures: list[Capture]) -> tuple[str, str]:
-    """The page to start from, and a note on how it was chosen."""
-    recorded = {capture.response.url for capture in captures}
-    told = list(dict.fromkeys(url for url in map(_canonical, recording.pages) if url in recorded))
-    if told:
-        others = f" It names {len(told)} pages; --start-url chooses another." if len(told) > 1 else ""
-        return told[0], f"Start URL {told[0]}: the recording names it as its page.{others}"
-    documents = list(dict.fromkeys(c.response.url for c in captures if _is_document(c.response)))
-    if not documents:
-        raise ArchiveError(
-            "it names no page and holds no HTML document with status 200; give --start-url URL"
-        )
-    start = _first_of_redirects(documents[0], captures)
-    others = f" of {len(documents)}; --start-url chooses another" if len(documents) > 1 else ""
-    led = f", which leads to {documents[0]}" if start != documents[0] else ""
-    return start, f"Start URL {start}{led}: the first HTML document{others}."
-
-
-def _first_of_redirects(page: str, captures: list[Capture]) -> str:
-    """Where the redirects that lead to a page begin."""
-    came_from: dict[str, str] = {}
+def _one_of_each(recording: Recording, captures: list[Capture]) -> list[Capture]:
+    """Of the captures of one URL the one to be replayed, in recorded order."""
+    best: dict[str, Capture] = {}
+    for capture in in_time(captures):
+        other = best.setdefault(capture.response.url, capture)
+        if _rank(capture) < _rank(other):
+            best[capture.response.url] = capture
     for capture in captures:
-        response = capture.response
-        target = resolve(response.url, response.location) if response.location else None
-        if target is not None:
-            came_from.setdefault(target, response.url)
-    seen = {page}
-    while page in came_from and came_from[page] not in seen and len(seen) < MAX_REDIRECTS:
-        page = came_from[page]
-        seen.add(page)
-    return page
+        if best[capture.response.url] is not capture:
+            recording.tally.add(
+                "captures left out in favour of another one of the same URL", capture.response.url
+            )
+    return [capture for capture in captures if best[capture.response.url] is capture]
+
+
+def _rank(capture: Capture) -> tuple[bool, ...]:
+    """What goes before what: success, then a redirect, then an error; with a body, then without; whole, then a part;
+    from a server, then from the browser's cache. Of those alike, the first in time.
+    """
+    status, empty = capture.response.status, not capture.body.length
+    redirect = 300 <= status < 400
+    return (status >= 300, not redirect, empty and not redirect, status != 200, capture.cached)
 
 
 def _as_travelled(recording: Recording, captures: list[Capture]) -> Iterator[Capture]:
@@ -123,7 +121,7 @@ def _as_travelled(recording: Recording, captures: list[Capture]) -> Iterator[Cap
     texts = [capture for capture in captures if TEXT_TYPE.fullmatch(capture.response.mime)]
     none_coded = not any(coding_of(capture.response.header("Content-Encoding")) for capture in texts)
     all_again = none_coded and not recording.asked_for_coding
-    for capture in captures:
+    for capture in (_with_charset(recording, capture) for capture in captures):
         response = capture.response
         coding = coding_of(response.header("Content-Encoding"))
         compressible = all_again and TEXT_TYPE.fullmatch(response.mime)
@@ -140,6 +138,22 @@ def _as_travelled(recording: Recording, captures: list[Capture]) -> Iterator[Cap
         yield _stored(recording, capture, encoded)
 
 
+def _with_charset(recording: Recording, capture: Capture) -> Capture:
+    """The capture, whose Content-Type names the character set that its body was stored in."""
+    if not capture.charset:
+        return capture
+    response = capture.response
+    recording.tally.add(
+        f"headers made to name the character set in which the text is stored ({capture.charset})",
+        response.url,
+    )
+    headers = tuple(
+        (name, with_charset(value, capture.charset) if name.lower() == "content-type" else value)
+        for name, value in response.headers
+    )
+    return replace(capture, response=replace(response, headers=headers))
+
+
 def _encoded_again(recording: Recording, capture: Capture, whole: Response, coding: str) -> Capture:
     if coding not in KNOWN:
         recording.tally.add(f"bodies kept decoded because their coding {coding[:20]} is not known", whole.url)
@@ -152,21 +166,3 @@ def _encoded_again(recording: Recording, capture: Capture, whole: Response, codi
 
 def _stored(recording: Recording, capture: Capture, whole: Response) -> Capture:
     return replace(capture, response=replace(whole, body=b""), body=recording.keep(whole.body), decoded=False)
-
-
-def _several(captures: tuple[Capture, ...]) -> list[str]:
-    """A note on URLs with more than one capture."""
-    urls = [capture.response.url for capture in captures]
-    more = len(urls) - len(set(urls))
-    return [f"further captures of the same URL with another answer, kept in order: {more}"] if more else []
-
-
-def _is_document(response: Response) -> bool:
-    return response.status == 200 and response.mime in HTML_TYPES
-
-
-def _canonical(url: str) -> str | None:
-    try:
-        return canonical_url(url)
-    except ArchiveError:
-        return None

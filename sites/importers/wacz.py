@@ -18,7 +18,7 @@ DESCRIPTION, PAGES = "datapackage.json", "pages/pages.jsonl"
 WARC_NAME = re.compile(r"archive/[^/]+\.warc(\.gz)?", re.IGNORECASE)
 LONGEST_NAME = 1000
 METADATA_LIMIT_BYTES = 20_000_000
-_UNREADABLE = (
+UNREADABLE = (
     OSError,
     EOFError,
     zipfile.BadZipFile,
@@ -33,7 +33,7 @@ def read_wacz(file: IO[bytes], into: Recording) -> None:
     """The WARC files of a WACZ in the order of their names; ArchiveError when it is none or is damaged."""
     try:
         with zipfile.ZipFile(file) as packed:
-            _check_names(packed.namelist())
+            check_names(packed.namelist())
             warcs = sorted(name for name in packed.namelist() if WARC_NAME.fullmatch(name))
             if not warcs:
                 raise ArchiveError("it is a zip but no WACZ: there is no archive/*.warc.gz in it")
@@ -43,7 +43,7 @@ def read_wacz(file: IO[bytes], into: Recording) -> None:
                 _read_warc(packed, name, reader)
             reader.finish()
             into.source = _software(packed) or into.source
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         why = " ".join(str(error).split())[:200] or type(error).__name__
         raise ArchiveError(f"it is damaged or cut short ({why}); fetch or record it again") from error
     # The files of one recording are written side by side.
@@ -59,7 +59,7 @@ def _read_warc(packed: zipfile.ZipFile, name: str, reader: WarcReader) -> None:
         raise ArchiveError(f"in its {name}, {error}") from error
 
 
-def _check_names(names: list[str]) -> None:
+def check_names(names: list[str]) -> None:
     """Names never become paths here; those that would lead elsewhere show that no recorder wrote the file."""
     for name in names:
         parts = PurePosixPath(name.replace("\\", "/"))
@@ -72,10 +72,12 @@ def _check_names(names: list[str]) -> None:
 
 
 def _pages(packed: zipfile.ZipFile) -> list[str]:
-    """The main page, then the others."""
+    """The main page, then the others: those that the crawl began with, and by time."""
     description = _json(_text(packed, DESCRIPTION))
     found = [description.get("mainPageUrl"), description.get("mainPageURL")]
-    found += [_json(line).get("url") for line in _text(packed, PAGES).splitlines()]
+    pages = [_json(line) for line in _text(packed, PAGES).splitlines()]
+    pages.sort(key=lambda page: (not page.get("seed"), str(page.get("ts") or "~")))
+    found += [page.get("url") for page in pages]
     return [url for url in found if isinstance(url, str)]
 
 

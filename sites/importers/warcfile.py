@@ -1,7 +1,8 @@
 """WARC files, plain or gzip-compressed, as any recorder writes them. warcio parses them.
 
 Only what a server answered is taken: `response` records, `resource` records of http(s) URLs, and `revisit` records
-with the body they refer to. Of `request` records no more is read than method, user agent and accepted codings.
+with the body they refer to. Of `request` records no more is read than method, user agent, accepted codings and what the
+answer was asked for as (Sec-Fetch-Dest).
 """
 
 from __future__ import annotations
@@ -19,8 +20,23 @@ from warcio.statusandheaders import (  # type: ignore[import-untyped, unused-ign
 )
 
 from sites.coding import KNOWN, coding_of, is_coded
-from sites.importers.recording import Body, Head, Recording, parse_date, parse_ip, parse_wait
-from sites.importers.warcrecords import LINE_LIMIT_BYTES, http_head, records, status, without_chunks
+from sites.importers.recording import (
+    BODILESS_METHODS,
+    NEED_BODY,
+    Body,
+    Head,
+    Recording,
+    parse_ip,
+    parse_wait,
+)
+from sites.importers.warcrecords import (
+    LINE_LIMIT_BYTES,
+    final_head,
+    http_head,
+    records,
+    status,
+    without_chunks,
+)
 from sites.warc import IP_HEADER, WAIT_HEADER
 
 # What archiveweb.page and browsertrix name the coding that they removed.
@@ -45,6 +61,7 @@ class _Seen:
     refers_to: tuple[str, str, str] = ("", "", "")  # record id, URL, date
     decoded: bool = False
     wire_bytes: int | None = None
+    lost: bool = False  # the recording lacks the body that there was
 
 
 def read_warc(file: IO[bytes], into: Recording) -> None:
@@ -60,7 +77,8 @@ class WarcReader:
     def __init__(self, into: Recording) -> None:
         self._into = into
         self._seen: list[_Seen] = []
-        self._methods: dict[str, str] = {}  # by id of the response's or the request's own record
+        # Method and Sec-Fetch-Dest, by the id of the response's or the request's own record.
+        self._asked: dict[str, tuple[str, str]] = {}
         self._software: Counter[str] = Counter()
 
     def read(self, file: IO[bytes]) -> None:
@@ -106,13 +124,24 @@ class WarcReader:
                 head = each.head
                 headers = [h for h in head.headers if h[0].lower() not in BODY_HEADERS]
                 headers += [h for h in original.head.headers if h[0].lower() in BODY_HEADERS]
-        reason = head.statusline.partition(" ")[2]
+        asked = self._asked.get(each.record_id) or self._asked.get(each.concurrent_to)
+        method, destination = asked or ("GET", "")
+        if original.lost and 200 <= status(head) <= 299 and method not in BODILESS_METHODS:
+            tally.add(NEED_BODY, each.url)
+            return
         self._into.add(
             Head(
-                each.url, status(head), tuple(headers), parse_date(each.date), reason, each.ip, each.wait_ms
+                each.url,
+                status(head),
+                tuple(headers),
+                date=self._into.date(each.date, each.url),
+                reason=head.statusline.partition(" ")[2],
+                ip=each.ip,
+                wait_ms=each.wait_ms,
+                method=method,
+                destination=destination,
             ),
             original.body,
-            method=self._methods.get(each.record_id) or self._methods.get(each.concurrent_to) or "GET",
             decoded=original.decoded,
             wire_bytes=original.wire_bytes,
         )
@@ -136,8 +165,10 @@ class WarcReader:
             head = StatusAndHeaders("200 OK", typed, protocol="HTTP/1.1")
             self._into.tally.add("resource records taken as responses with status 200")
         else:
-            head = http_head(payload)
-        if headers.get_header("WARC-Truncated"):
+            head, interim = final_head(payload)
+            self._into.tally.add("interim responses (1xx) left out", url if interim else "", interim)
+        truncated = bool(headers.get_header("WARC-Truncated"))
+        if truncated:
             self._into.tally.add("bodies that the recorder itself cut short", url)
         rest = payload.read()
         seen = _Seen(
@@ -155,6 +186,7 @@ class WarcReader:
                 (headers.get_header("WARC-Refers-To-Target-URI") or "").strip("<>"),
                 headers.get_header("WARC-Refers-To-Date") or "",
             ),
+            lost=truncated and not rest,
         )
         if kind == "revisit":
             self._seen.append(seen)
@@ -173,7 +205,8 @@ class WarcReader:
         removed = head.get_header(REMOVED_CODING)
         named = coding_of(head.get_header("Content-Encoding"))
         if removed and not named:
-            head.headers = [h for h in head.headers if h[0].lower() != REMOVED_CODING]
+            replaced = (REMOVED_CODING, "content-encoding")
+            head.headers = [h for h in head.headers if h[0].lower() not in replaced]
             head.headers.append(("Content-Encoding", removed))
             decoded = bool(rest)
         else:
@@ -185,17 +218,19 @@ class WarcReader:
         if told is not None and told > len(rest) > 0 and not decoded:
             self._into.tally.add("bodies shorter than their Content-Length", seen.url)
         wire = told if decoded and told is not None and 0 < told < len(rest) else None
-        return replace(seen, body=self._into.keep(rest), decoded=decoded, wire_bytes=wire)
+        lost = seen.lost or (not rest and bool(told) and not named and not removed)
+        return replace(seen, body=self._into.keep(rest), decoded=decoded, wire_bytes=wire, lost=lost)
 
     def _request(self, record: Any) -> None:
         self._into.tally.add("request records not taken")
         head = http_head(BytesIO(record.raw_stream.read(min(record.length, LINE_LIMIT_BYTES))))
         if head is None:
             return
+        destination = (head.get_header("Sec-Fetch-Dest") or "").strip().lower()
         for name in ("WARC-Record-ID", "WARC-Concurrent-To"):
             ident = record.rec_headers.get_header(name)
             if ident:
-                self._methods[ident] = head.protocol
+                self._asked[ident] = (head.protocol, destination)
         if head.get_header("User-Agent"):
             self._into.user_agents[head.get_header("User-Agent")] += 1
         if "gzip" in (head.get_header("Accept-Encoding") or ""):

@@ -109,6 +109,18 @@ def http_head(payload: IO[bytes]) -> StatusAndHeaders | None:
     return head if head.statusline else None
 
 
+def final_head(payload: IO[bytes]) -> tuple[StatusAndHeaders | None, int]:
+    """The head of a response and how many interim ones (`103 Early Hints`) were passed over to come to it."""
+    passed = 0
+    while True:
+        head, at = http_head(payload), payload.tell()
+        another = head is not None and 100 <= status(head) < 200 and payload.read(5) == b"HTTP/"
+        payload.seek(at)
+        if not another:
+            return head, passed
+        passed += 1
+
+
 def status(head: StatusAndHeaders) -> int:
     """The status; 0 when there is none."""
     word = head.statusline.partition(" ")[0]

@@ -11,8 +11,11 @@ from harness.browser.browserlog import ABORTED, Request
 from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE
 from sites.archiving import complete, device_of, not_found
+from sites.browse import Browsed
 from sites.importers.recording import Head, Recording
+from sites.importers.settle import settle
 from sites.response import Response
+from tests.unit.sites.importers.recordings import entry, har, saved
 
 A, B, C = (f"https://a.example/{name}" for name in ("%c3%a9", "b", "c"))
 
@@ -28,6 +31,18 @@ def test_the_load_comes_first_and_the_mirror_fills_in(tmp_path: Path) -> None:
     assert notes[0] == f"URLs that the load asked for and HTTrack did not see: 1 ({B})"
     assert notes[1] == "URLs that both fetched, taken from the load: 1"
     assert notes[2].startswith("URLs that HTTrack alone fetched: 1.")
+
+
+def test_a_body_as_it_travelled_keeps_its_header(tmp_path: Path) -> None:
+    """The HAR's text would be stored in UTF-8, and the header name that."""
+    travelled = Request(A, "GET", True, True, 0.0, "h2", 200, None, 1, body=b"\xe9")
+    log = saved(tmp_path, har(entry(A, "é"), entry(B, "é")))
+    with Recording(tmp_path) as recording:
+        Browsed("", log, (travelled,)).read(recording)
+        recording.asked_for_coding = True
+        captures = settle(recording, A).captures
+        found = [(c.response.header("Content-Type"), recording.body(c.body)) for c in captures]
+    assert found == [("text/html", b"\xe9"), ("text/html; charset=utf-8", "é".encode())]
 
 
 def test_a_user_agent_makes_a_device() -> None:

@@ -64,6 +64,8 @@ def test_brotli_is_as_thorough_as_the_origin_was() -> None:
 
 def test_names_of_codings() -> None:
     assert [coding_of(name) for name in (None, " GZIP ", "x-gzip", "identity")] == ["", "gzip", "gzip", ""]
+    assert [coding_of(name) for name in ("UTF-8", "none", "gzip, identity", "gzip,", ";")] == [""] * 5
+    assert coding_of("GZIP , x-gzip") == "gzip, gzip"  # browsers undo both; served as recorded
     with pytest.raises(ValueError, match="not known"):
         decode(b"x", "compress")
     assert looks_coded(b"\x1f\x8bxx", "gzip")

@@ -261,13 +261,24 @@ def test_what_cannot_be_decoded_is_served_as_recorded(tmp_path: Path) -> None:
     stored = archive(
         tmp_path,
         page(short, headers=(*HTML, ("Content-Encoding", "gzip"))),
-        page(b"??", "https://site.example/odd", (*HTML, ("Content-Encoding", "compress"))),
+        page(b"??", "https://site.example/odd", (*HTML, ("Content-Encoding", "gzip, br"))),
     )
     made = materialise(stored, "http")
     assert served(made).body == short
-    assert served(made, "/odd").headers[1] == ("Content-Encoding", "compress")
+    assert served(made, "/odd").headers[1] == ("Content-Encoding", "gzip, br")
     assert noted(made, "cannot be decoded")
-    assert noted(made, "compress is not known")
+    assert noted(made, "gzip, br is not known")
+
+
+@pytest.mark.parametrize("coding", ["UTF-8", "none", "binary", "compress", "gzip, identity"])
+def test_a_body_under_a_coding_that_no_browser_knows_is_plain(tmp_path: Path, coding: str) -> None:
+    body, headers = b"<!doctype html><a href=https://site.example/>", (*HTML, ("Content-Encoding", coding))
+    made = materialise(archive(tmp_path, page(body, headers=headers)), "http", determinism=True)
+    assert b"<script>" in served(made).body
+    assert served(made).body.endswith(b"<a href=http://site.example/>")
+    assert served(made).headers[0] == HTML[0]
+    assert "Content-Encoding" not in dict(served(made).headers)
+    assert noted(made, f"dropped because browsers know no coding {coding.lower()}")
 
 
 @pytest.mark.parametrize(

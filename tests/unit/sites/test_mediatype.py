@@ -44,7 +44,13 @@ def test_a_header_names_a_character_set(header: str | None, charset: str | None)
         ('<meta name="a"><meta/charset="x-sjis"/>', "x-sjis"),
         ("<!-- <meta charset=koi8-r> --><meta charset=utf-8>", "utf-8"),
         ("<!-- <meta charset=koi8-r> -->", None),
+        ("<!-- not ended <meta charset=koi8-r>", None),
         ("<metadata charset=utf-8>", None),
+        ("<meta name=a content='charset=koi8-r' data-charset=koi8-r><meta charset=utf-8>", "utf-8"),
+        (
+            "<meta content='>charset=koi8-r'><meta content='x; charset=x-sjis' http-equiv=content-type>",
+            "x-sjis",
+        ),
         (" " * PRESCAN_BYTES + "<meta charset=utf-8>", None),
     ],
 )

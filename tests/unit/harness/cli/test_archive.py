@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import functools
 import http.server
+import random
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +46,80 @@ def site(tmp_path: Path) -> Iterator[str]:
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         return
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [(1, "cannot put the bodies of the recording aside"), (100, "cannot write archive site")],
+)
+def test_an_import_that_cannot_write_blames_the_disk(
+    tmp_path: Path, archives: Path, limit: int, said: str
+) -> None:
+    noise = random.Random(1).randbytes(102_000)  # noqa: S311  # what is stored besides makes it over 100 kB
+    path = saved(tmp_path, Warc().response(PAGE, noise, HTML, ("Content-Encoding", "none")).data)
+    command = f"ulimit -f {limit}; exec {sys.executable} -m harness.cli import {path} --name site"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.returncode == 3
+    assert ended.stderr.startswith(f"coldload import: {said}")
+    assert (ended.stderr.count("\n"), "File too large; make room" in ended.stderr) == (1, True)
+    assert not archives.exists() or list(archives.iterdir()) == []
+
+
+WAITING = """
+import argparse, pathlib, signal, sys
+from harness.cli.failures import reported
+from harness.system import interruption
+from sites.wholefolder import temporary_folder
+
+def command():
+    with temporary_folder(pathlib.Path(sys.argv[1]), "site"):
+        print("up", flush=True)
+        signal.pause()
+
+interruption.unwind()
+sys.exit(reported(argparse.Namespace(command="import", verbose=False), command))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM])
+def test_a_signal_ends_an_import_with_one_line_and_leaves_nothing(
+    archives: Path, number: signal.Signals
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITING, archives], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(number)
+        _, err = process.communicate()
+    assert (process.returncode, err) == (130, "coldload import: interrupted\n")
+    assert list(archives.iterdir()) == []
+
+
+def test_what_a_killed_import_left_goes_even_when_the_next_one_fails(tmp_path: Path, archives: Path) -> None:
+    (archives / f".site.{'0123' * 4}.new").mkdir(parents=True)
+    assert main(["import", str(saved(tmp_path, b"no recording")), "--name", "site"]) == 2
+    assert list(archives.iterdir()) == []
+
+
+def test_an_import_tells_what_the_archive_it_replaces_had(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def imported(*names: str) -> str:
+        warc = Warc().response(PAGE, b"<p>", HTML)
+        for name in names:
+            warc.response(f"{PAGE}{name}", b"x")
+        assert main(["import", str(saved(tmp_path, warc.data)), "--name", "site", "--replace"]) == 0
+        return capsys.readouterr().out
+
+    assert "objects only in" not in imported("a", "b") + imported("a", "b")
+    said = imported("a", "c", "d", "e", "f")
+    assert (
+        f"1 objects only in the archive it replaces ({PAGE}b), 4 only in this one ({PAGE}c {PAGE}d {PAGE}e ...)"
+        in said
+    )
+    (tmp_path / "archives" / "site" / "index.jsonl").write_text("damaged")
+    assert "objects only in" not in imported("a")
 
 
 def test_import_says_what_it_took(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import os
 import random
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from harness.errors import ArchiveError
 from sites.archive import Archive
 from sites.importers import har as har_module
 from sites.importers import import_recording
-from tests.unit.sites.importers.recordings import PAGE, entry, har, saved
+from tests.unit.sites.importers.recordings import PAGE, entry, har, saved, wacz
 
 STYLE = "i { color: red } " * 50
 
@@ -58,14 +59,6 @@ def test_text_is_compressed_when_the_log_tells_of_no_coding(tmp_path: Path) -> N
     assert "bodies of text gzip-encoded (level 6), since the recording has none encoded: 1" in archive.notes
 
 
-def test_text_goes_back_into_its_charset(tmp_path: Path) -> None:
-    latin = entry(text="<p>é€", mime="text/html; charset=ISO-8859-1")
-    assert next(imported(tmp_path, har(latin)).responses()).body == "<p>é€".encode()
-    latin = entry(text="<p>é", mime='text/html; charset="ISO-8859-1"')
-    (tmp_path / "2").mkdir()
-    assert next(imported(tmp_path / "2", har(latin)).responses()).body == "<p>é".encode("latin-1")
-
-
 def test_redirects_and_pages(tmp_path: Path) -> None:
     moved = entry(
         "http://site.example/", None, "x-unknown", status=301, redirectURL=PAGE, pageref="p1", headers=[]
@@ -90,6 +83,170 @@ def test_entries_without_bodies_are_left_out_and_counted(tmp_path: Path) -> None
     )
     assert f"responses left out because their status is not 200 to 599: 1 (0 {PAGE}blocked)" in archive.notes
     assert any("not of http or https: 1 (data:" in note for note in archive.notes)
+
+
+def test_an_entry_whose_body_was_not_kept_never_hides_one(tmp_path: Path) -> None:
+    style, headers = f"{PAGE}s.css", [{"name": "Content-Length", "value": "5"}]
+    lost = entry(style, "", "text/css", content={"size": 5, "mimeType": "text/css", "text": ""})
+    told = entry(f"{PAGE}t.css", "", "text/css", headers=headers)
+    empty = entry(f"{PAGE}e.css", "", "text/css")
+    whole = entry(style, STYLE, "text/css")
+    for number, entries in enumerate(((lost, whole), (whole, lost))):
+        (tmp_path / str(number)).mkdir()
+        archive = imported(tmp_path / str(number), har(entry(), *entries, told, empty))
+        responses = {response.url: response.body for response in archive.responses()}
+        assert gzip.decompress(responses[style]) == STYLE.encode()
+        assert responses[f"{PAGE}e.css"] == b""
+        assert any(note.endswith(f"in the recording: 2 ({style} {PAGE}t.css)") for note in archive.notes)
+
+
+@pytest.mark.parametrize("status", [0, 304])
+def test_what_the_browsers_cache_gave_is_taken_with_status_200(tmp_path: Path, status: int) -> None:
+    cached = entry(f"{PAGE}s.css", STYLE, "text/css", status=status, headers=[])
+    failed = entry(f"{PAGE}f.css", STYLE, "text/css", status=0)
+    failed["response"]["_error"] = "net::ERR_ABORTED"
+    mine = [{"name": "X", "value": "server"}, {"name": "Content-Type", "value": "text/css"}]
+    archive = imported(tmp_path, har(entry(), cached, failed))
+    assert [(e.url, e.status, e.mime, e.ip) for e in archive.entries[1:]] == [
+        (f"{PAGE}s.css", 200, "text/css", None)
+    ]
+    assert (
+        f"entries of status {status} with a whole body, taken as answered with 200: 1 ({PAGE}s.css)"
+        in archive.notes
+    )
+    (tmp_path / "both").mkdir()
+    served = entry(f"{PAGE}s.css", "i{}", "text/css", headers=mine)
+    assert (
+        list(imported(tmp_path / "both", har(entry(), cached, served)).responses())[1].header("X") == "server"
+    )
+
+
+def test_a_har_of_a_warm_browser_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    warm = entry(text="", status=304), entry(f"{PAGE}s.css", None, "text/css", status=304)
+    with pytest.raises(
+        ArchiveError, match=r"answers 304 .*: 2 .* had the page in its cache: record it again with"
+    ) as caught:
+        imported(tmp_path, har(*warm, pages=[{"id": "1", "title": PAGE}]))
+    assert "\n" not in str(caught.value)
+
+
+def test_values_with_line_breaks_are_several_headers(tmp_path: Path) -> None:
+    headers = [
+        {"name": "Link", "value": "</a>; rel=preload\n</b>; rel=preload"},
+        {"name": "Vary", "value": "Accept\r\nOrigin"},
+        {"name": "X-Folded", "value": "one\r\n two"},
+        {"name": "Set-Cookie", "value": "secret=1\nsecret=2"},
+    ]
+    (page,) = imported(tmp_path, har(entry(headers=headers))).responses()
+    assert page.headers[:5] == (
+        ("Link", "</a>; rel=preload"),
+        ("Link", "</b>; rel=preload"),
+        ("Vary", "Accept"),
+        ("Vary", "Origin"),
+        ("X-Folded", "one two"),
+    )
+    assert "secret" not in str(page.headers)
+
+
+def test_bodies_that_contradict_their_headers(tmp_path: Path) -> None:
+    coded = [{"name": "Content-Encoding", "value": "gzip"}, {"name": "Content-Type", "value": "text/css"}]
+    packed = gzip.compress(STYLE.encode(), mtime=0)
+    entries = (
+        entry(headers=[{"name": "Content-Encoding", "value": "UTF-8"}]),
+        entry(f"{PAGE}coded", packed, "text/css", headers=coded),  # a proxy's, not decoded
+        entry(f"{PAGE}long", "i{}", "text/css", headers=[{"name": "Content-Length", "value": "0"}]),
+        entry(f"{PAGE}none", "<p>", status=204),
+    )
+    page, style, other, none = imported(tmp_path, har(*entries)).responses()
+    assert (page.body, style.body, other.header("Content-Length")) == (b"<p>hello", packed, "3")
+    assert (none.status, none.body) == (204, b"")
+
+
+def attached(url: str, file: str, mime: str = "text/css") -> dict[str, Any]:
+    """An entry as Playwright writes it when bodies go into files of their own."""
+    return entry(url, content={"size": -1, "mimeType": mime, "_file": file}, mime=mime)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_bodies_in_files_of_their_own(tmp_path: Path, *, packed: bool) -> None:
+    data = har(
+        attached(PAGE, "page.html", "text/html"),
+        attached(f"{PAGE}s", "res/s.css"),
+        attached(f"{PAGE}x", "x.css"),
+        attached(f"{PAGE}f", "f.html", "text/html; charset=koi8-r"),
+    )
+    files = {"page.html": b"<p>\xe9", "res/s.css": STYLE.encode(), "f.html": "ж".encode()}
+    if packed:
+        path = saved(tmp_path, wacz({"har.har": data, **files}))
+    else:
+        path = saved(tmp_path, data, "page.har")
+        (tmp_path / "res").mkdir()
+        for name, body in files.items():
+            (tmp_path / name).write_bytes(body)
+    archive = import_recording(path, tmp_path / "archives", "site")
+    page, style, frame = archive.responses()
+    assert (frame.body, frame.header("Content-Type")) == ("ж".encode("koi8-r"), "text/html; charset=koi8-r")
+    assert (page.body, gzip.decompress(style.body)) == (b"<p>\xe9", STYLE.encode())
+    assert archive.captured_with == "har by Tool 2"
+    assert any("not beside the HAR" in note and note.endswith("1 (x.css)") for note in archive.notes)
+
+
+def test_a_har_reads_no_file_but_those_of_its_folder(tmp_path: Path) -> None:
+    folder, secret = tmp_path / "har", tmp_path / "secret"
+    (folder / "sub").mkdir(parents=True)
+    secret.write_text("secret")
+    (folder / ".hidden").write_text("secret")
+    (folder / "link").symlink_to(secret)
+    (folder / "up").symlink_to(tmp_path)
+    (folder / "loop").symlink_to("loop")
+    os.mkfifo(folder / "pipe")
+    names = (
+        *(
+            "../secret",
+            str(secret),
+            "sub/../../secret",
+            "link",
+            "up/secret",
+            "loop",
+            "pipe",
+            ".hidden",
+            "sub",
+        ),
+        *(
+            "",
+            ".",
+            "..",
+            "/",
+            "..\\secret",
+            "a\0b",
+            "n" * 5000,
+            "/proc/self/environ",
+            "./../secret",
+            "\ud800",
+        ),
+    )
+    data = har(entry(), *(attached(f"{PAGE}{number}", name) for number, name in enumerate(names)))
+    archive = import_recording(saved(folder, data, "page.har"), tmp_path / "archives", "site")
+    assert [e.url for e in archive.entries] == [PAGE]
+    assert any(f"not beside the HAR, or is too large: {len(names)} (" in note for note in archive.notes)
+    zipped = saved(tmp_path, wacz({"a/har.har": data, "secret": b"secret"}))
+    assert [e.url for e in import_recording(zipped, tmp_path / "archives", "zip").entries] == [PAGE]
+
+
+def test_bad_zips_of_hars_are_refused_in_one_line(tmp_path: Path) -> None:
+    good = wacz({"har.har": har(attached(PAGE, "a.html", "text/html")), "a.html": b"<p>" * 50})
+    damaged = bytearray(good)
+    damaged[good.index(b"<p><p>")] ^= 1
+    for data, why in (
+        (wacz({"a.har": b"{}", "b.har": b"{}"}), "a zip of 2 HARs; unpack it and give one"),
+        (wacz({"../a.har": har(entry())}), "leads out of it"),
+        (bytes(damaged), r"damaged or cut short \(Bad CRC"),
+        (wacz({"a.har": b"{"}), "no JSON"),
+    ):
+        with pytest.raises(ArchiveError, match=why) as caught:
+            imported(tmp_path, data)
+        assert "\n" not in str(caught.value)
+        assert [path.name for path in tmp_path.rglob("*")] == ["recording"]
 
 
 @pytest.mark.parametrize(

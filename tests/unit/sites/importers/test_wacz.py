@@ -35,6 +35,17 @@ def test_the_page_list_names_the_page(tmp_path: Path) -> None:
     assert imported(tmp_path, wacz({"pages/pages.jsonl": pages, **FILES})).start_url == f"{PAGE}frame"
 
 
+def test_pages_are_taken_in_time(tmp_path: Path) -> None:
+    later = {"url": PAGE, "ts": "2024-01-01T00:00:09Z"}
+    pages = "\n".join(map(json.dumps, (later, {"url": f"{PAGE}frame", "ts": "2024-01-01T00:00:01Z"})))
+    assert (
+        imported(tmp_path, wacz({"pages/pages.jsonl": pages.encode(), **FILES})).start_url == f"{PAGE}frame"
+    )
+    (tmp_path / "seed").mkdir()
+    pages = pages.replace("09Z", '09Z", "seed": "yes')
+    assert imported(tmp_path / "seed", wacz({"pages/pages.jsonl": pages.encode(), **FILES})).start_url == PAGE
+
+
 def test_a_revisit_finds_its_body_in_another_file(tmp_path: Path) -> None:
     revisit = Warc().record("revisit", f"{PAGE}again", WARC_Refers_To_Target_URI=PAGE)
     archive = imported(tmp_path, wacz({"archive/0.warc.gz": revisit.data, **FILES}))

@@ -175,13 +175,119 @@ def test_a_revisit_before_what_it_refers_to_keeps_its_own_headers(tmp_path: Path
     assert (unmodified.status, unmodified.header("X"), unmodified.body) == (200, None, b"<p>")
 
 
-def test_captures_of_one_url_are_kept_unless_they_repeat(tmp_path: Path) -> None:
+def test_of_captures_that_repeat_one_is_kept(tmp_path: Path) -> None:
     warc = Warc().response(PAGE, b"<p>1", HTML, ("Date", "Monday")).response(PAGE, b"<p>2", HTML)
     warc.response(PAGE, b"<p>1", HTML, ("Date", "Tuesday"))
     archive = imported(tmp_path, warc)
-    assert [r.body for r in archive.responses()] == [b"<p>1", b"<p>2"]
+    assert [r.body for r in archive.responses()] == [b"<p>1"]
     assert f"captures left out because they repeat an earlier one: 1 ({PAGE})" in archive.notes
-    assert "further captures of the same URL with another answer, kept in order: 1" in archive.notes
+    assert f"captures left out in favour of another one of the same URL: 1 ({PAGE})" in archive.notes
+
+
+PART, GONE, MOVED = "206 Partial Content", "404 Not Found", "302 Found"
+
+
+@pytest.mark.parametrize(
+    ("captures", "status", "body"),
+    [
+        ((("200 OK", b"1", 1), ("200 OK", b"2", 2)), 200, b"1"),
+        ((("200 OK", b"2", 2), ("200 OK", b"1", 1)), 200, b"1"),  # in time, not in the file
+        ((("200 OK", b"", 1), ("200 OK", b"2", 2)), 200, b"2"),
+        ((("200 OK", b"1", 1), ("200 OK", b"", 2)), 200, b"1"),
+        (((PART, b"1", 1), ("200 OK", b"whole", 2)), 200, b"whole"),
+        ((("204 No Content", b"", 1), (PART, b"2", 2)), 206, b"2"),
+        (((GONE, b"gone", 1), ("200 OK", b"", 2)), 200, b""),
+        (((GONE, b"gone", 1), ("503 Busy", b"busy", 2)), 404, b"gone"),
+        (((GONE, b"", 1), ("503 Busy", b"busy", 2)), 503, b"busy"),
+        (((MOVED, b"", 1), ("200 OK", b"2", 2)), 200, b"2"),
+        (((GONE, b"gone", 1), (MOVED, b"", 2)), 302, b""),
+        ((("304 Not Modified", b"", 1), ("200 OK", b"2", 2)), 200, b"2"),
+        ((("200 OK", b"1", 1), ("304 Not Modified", b"", 2)), 200, b"1"),
+    ],
+)
+def test_which_capture_of_a_url_wins(
+    tmp_path: Path, captures: tuple[tuple[str, bytes, int], ...], status: int, body: bytes
+) -> None:
+    warc, url = Warc().response(PAGE, b"<p>", HTML), f"{PAGE}a"
+    for said, data, second in captures:
+        headers = (("Content-Type", "text/css"), *((("Location", PAGE),) if said == MOVED else ()))
+        warc.response(url, data, *headers, status=said, WARC_Date=f"2024-05-06T07:08:0{second}Z")
+    (archived,) = (r for r in imported(tmp_path, warc).responses() if r.url == url)
+    assert (archived.status, decode(archived.body, "gzip" if archived.header("Vary") else "")) == (
+        status,
+        body,
+    )
+
+
+def test_an_empty_record_of_what_had_a_body_is_none(tmp_path: Path) -> None:
+    told = ("Content-Length", "5")
+    warc = Warc().response(PAGE, b"<p>", HTML).response(f"{PAGE}a", b"", CSS, told)
+    warc.response(f"{PAGE}cut", b"", CSS, WARC_Truncated="length").response(f"{PAGE}b", b"", CSS)
+    warc.response(f"{PAGE}head", b"", CSS, told, WARC_Record_ID="<urn:1>")
+    warc.request(f"{PAGE}head", "HEAD", WARC_Concurrent_To="<urn:1>")
+    archive = imported(tmp_path, warc)
+    assert [e.url for e in archive.entries] == [PAGE, f"{PAGE}b"]
+    assert f"because their bodies are not in the recording: 2 ({PAGE}a {PAGE}cut)" in " | ".join(
+        archive.notes
+    )
+
+
+def test_answers_304_are_left_out(tmp_path: Path) -> None:
+    warc = Warc().response(f"{PAGE}s", b"", CSS, status="304 Not Modified")
+    warm = r"holds no response that can be archived \(answers 304 .* 1 \(.*\)\); .* record it again with an empty one"
+    refused(tmp_path, warc, warm)
+    refused(
+        tmp_path,
+        warc.response(f"{PAGE}t", b"i{}", CSS),
+        r"holds no HTML document .* 1 answers 304 were left out: record again with an empty cache\); give --start",
+    )
+    archive = imported(tmp_path, warc.response(PAGE, b"<p>", HTML))
+    assert f"answers 304 (not modified) left out, as they have no body: 1 ({PAGE}s)" in archive.notes
+
+
+def test_interim_responses_before_the_answer_are_passed_over(tmp_path: Path) -> None:
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: </s>; rel=preload\r\n\r\n"
+    final = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>"
+    warc = Warc(gzip=False).raw(PAGE, b"HTTP/1.1 100 Continue\r\n\r\n" + early + final)
+    warc.raw(f"{PAGE}alone", early)
+    archive = imported(tmp_path, warc)
+    (page,) = archive.responses()
+    assert (page.status, page.headers, page.body) == (200, (HTML,), b"<p>")
+    assert f"interim responses (1xx) left out: 2 ({PAGE})" in archive.notes
+
+
+@pytest.mark.parametrize(
+    "date", ["0000-01-01T00:00:00Z", "99999-01-01T00:00:00Z", "-1", "0001-01-01", "9999-12-31"]
+)
+def test_impossible_dates_are_not_known(tmp_path: Path, date: str) -> None:
+    warc = Warc(gzip=False).raw(f"{PAGE}s", b"HTTP/1.1 200 OK\r\n\r\n", WARC_Date=date)
+    archive = imported(tmp_path, warc.response(PAGE, b"<p>", HTML))
+    assert archive.captured_utc == "2024-05-06T07:08:09.000000Z"
+    assert (
+        f"dates that cannot be when it was recorded, taken as not known: 1 ({date} {PAGE}s)" in archive.notes
+    )
+
+
+def test_the_date_of_our_own_undated_responses_is_none(tmp_path: Path) -> None:
+    archive = imported(tmp_path, Warc().response(PAGE, b"<p>", HTML, WARC_Date="1970-01-01T00:00:00.000000Z"))
+    assert archive.captured_utc is None
+    assert not any("dates" in note for note in archive.notes)
+
+
+@pytest.mark.parametrize("name", ["UTF-8", "none", "binary", "identity", "gzip, utf-8", "x-nothing"])
+def test_a_coding_that_no_browser_knows_leaves_the_body_plain(tmp_path: Path, name: str) -> None:
+    warc = Warc().response(PAGE, TEXT, HTML, ("Content-Encoding", name))
+    (page,) = imported(tmp_path, warc).responses()
+    assert (page.header("Content-Encoding"), decode(page.body, "gzip")) == ("gzip", TEXT)
+    warc.request(PAGE, "GET", ("Accept-Encoding", "gzip, br"))
+    (tmp_path / "offered").mkdir()
+    assert next(imported(tmp_path / "offered", warc).responses()).body == TEXT
+
+
+def test_an_arc_file_is_named(tmp_path: Path) -> None:
+    arc = b"filedesc://a.arc 0.0.0.0 20080430204825 text/plain 76\n1 0 alexa\n"
+    refused(tmp_path, arc, "it is an ARC file, the format before WARC; make a WARC of it .*warcio recompress")
+    refused(tmp_path, gzip.compress(arc), "it is an ARC file")
 
 
 def test_an_answer_to_another_method_does_not_hide_that_to_get(tmp_path: Path) -> None:
