@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Callable
 from io import BytesIO
 
 import pytest
@@ -13,7 +14,7 @@ from sites.optimise import picture
 from sites.optimise.appearance import LeftAlone
 from tests.unit.sites.optimise.pages import photo, png
 
-LOSSLESS = {
+LOSSLESS: dict[str, Callable[[bytes], bytes]] = {
     "stripped": picture.stripped,
     "packed": lambda data: picture.packed_png(data, 2),
     "webp": lambda data: picture.webp(data, None, 4),
