@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _ESCAPE = r"\\(?:[0-9A-Fa-f]{1,6}(?:\r\n|[ \t\n\r\f])?|[^\n\r\f0-9A-Fa-f])"
 _NAME_CHAR = rf"(?:[\w-]|[^\x00-\x7f]|{_ESCAPE})"
@@ -16,7 +16,8 @@ _TOKEN = re.compile(
     |(?P<comment>/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)
     |(?P<string>"(?:[^"\\\n\r\f]|\\(?:\r\n|[^\r]|\r))*+"|'(?:[^'\\\n\r\f]|\\(?:\r\n|[^\r]|\r))*+')
     |(?P<url>[uU][rR][lL]\([ \t\n\r\f]*+(?:[^"'()\\ \t\n\r\f\x00-\x1f\x7f]|{_ESCAPE})++[ \t\n\r\f]*+\))
-    |(?P<bad>\x00|/\*.*+|[uU][rR][lL]\((?![ \t\n\r\f]*+["')])[^)]*+
+    |(?P<bad_url>[uU][rR][lL]\((?![ \t\n\r\f]*+["')])(?:[^)\\]|\\.)*+\))
+    |(?P<bad>\x00|/\*.*+|[uU][rR][lL]\((?![ \t\n\r\f]*+["')]).*+
         |"(?:[^"\\\n\r\f]|\\(?:\r\n|[^\r]|\r))*+|'(?:[^'\\\n\r\f]|\\(?:\r\n|[^\r]|\r))*+)
     |(?P<cd><!--|-->)
     |(?P<number>{_NUMBER})(?P<unit>%|{_IDENT})?
@@ -31,8 +32,7 @@ _TOKEN = re.compile(
 CLOSING = {"}": "{", ")": "(", "]": "["}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A token: its kind, as the groups of the pattern are named, and how it is written."""
 
     kind: str
@@ -45,6 +45,9 @@ class Token:
 
 
 def tokens(css: str) -> Iterator[Token]:
-    """The tokens of a text; joined they are the text. `bad` is a string, comment or url() that is not closed."""
+    """The tokens of a text; joined they are the text. `bad` is a string, comment or url() that is not closed.
+
+    A `bad_url` is closed, but no URL: `url(var(--a)`.
+    """
     for match in _TOKEN.finditer(css):
         yield Token(match.lastgroup or "", match[0])

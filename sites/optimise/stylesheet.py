@@ -1,4 +1,4 @@
-"""Style sheets: the URLs in them, their imports, their minified form. Pure, over text."""
+"""Style sheets: the URLs in them, their imports. Pure, over text."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urljoin
 
-import rcssmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 import tinycss2  # type: ignore[import-untyped, unused-ignore]  # has no types
 from tinycss2.serializer import (  # type: ignore[import-untyped, unused-ignore]
     serialize_string_value,
 )
 
-from sites.optimise import csstokens, minifier
+from sites.optimise import csstokens
 from sites.optimise.origin import same_origin, shortened
 
 Node = Any  # tinycss2 has no types
@@ -24,7 +23,6 @@ _CUSTOM = re.compile(r"(?i)--|initial-value|result")
 _BORROWS = re.compile(r"(?i)var\(|\(\s*--|--[\w-]+\(|\\")
 _BORROWED_STRING = re.compile(r"(?i)(?:image-set|src)\([^()]*var\(")
 _BARE = re.compile(r"[A-Za-z0-9_./:?&=%#~+,;@!*$-]+")
-_IDLE = re.compile(r"(?<=,)\s+|\s+(?=!)")  # white space that the parser keeps in custom properties
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def is_well_formed(css: str) -> bool:
     opened: list[str] = []
     last = ";"
     for token in csstokens.tokens(css):
-        if token.kind == "bad" or token.text == "\\":
+        if token.kind in ("bad", "bad_url") or token.text == "\\":
             return False
         if token.opens:
             opened.append(token.opens)
@@ -62,21 +60,6 @@ def has_rule(css: str, name: str) -> bool:
         and "\\" in css
         and any("\\" in each.text for each in csstokens.tokens(css) if each.kind == "at")
     )
-
-
-def minified(css: str) -> str | None:
-    """Without white space and comments (but those that begin with `!`), each value as it was written; None when the
-    sheet is not well formed or the result might be another sheet.
-
-    A shorter form of a value may be newer than an engine is: one that does not know `#0000` drops the declaration.
-    rcssmin goes by patterns; a parser tells whether both forms are the same sheet.
-    """
-    sheet = minifier.shortened("css", css) if is_well_formed(css) else None
-    if sheet is None:
-        return None
-    short: str = rcssmin.cssmin(css, keep_bang_comments=True)
-    other = minifier.shortened("css", short)
-    return short if other is not None and _IDLE.sub("", other) == _IDLE.sub("", sheet) else None
 
 
 @lru_cache(maxsize=256)
