@@ -35,7 +35,6 @@ FOLDER, REPORT = ".variants", "optimised.json"
 GENERATION = 5
 LIBRARIES = (
     "tdewolff-minify",
-    "rcssmin",
     "rjsmin",
     "tinycss2",
     "tree-sitter",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from sites.optimise.document import Document
+from sites.optimise import stylesheet
+from sites.optimise.document import Document, open_document
 from sites.optimise.markup import Chars, Comment, Tag, Token
 from sites.optimise.page import Page
 
@@ -75,3 +76,21 @@ def is_named(identifier: str | None, document: Document) -> bool:
         text for text in script_texts(document.page) if identifier in text
     )  # a search much faster than the pattern
     return sum(len(pattern.findall(text)) for text in texts) > own
+
+
+def lends_urls(page: Page) -> bool:
+    """Whether a custom property of the page may hold a relative URL: in a style sheet, an element, or by a script."""
+    if any(
+        resource.is_style and stylesheet.lends_urls(resource.body.decode("latin-1"))
+        for resource in page.resources.values()
+    ):
+        return True
+    if any("setProperty" in text and "url(" in text for text in script_texts(page)):
+        return True
+    documents = filter(None, (open_document(page, url) for url in page.documents))
+    return any(
+        stylesheet.lends_urls(element.content if element.name == "style" else element.tag.get("style") or "")
+        for document in documents
+        for element in document.elements
+        if element.name == "style" or "style" in element.tag.names
+    )

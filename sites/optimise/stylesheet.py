@@ -1,4 +1,4 @@
-"""Style sheets: the URLs in them, their imports, their minified form. Pure, over text."""
+"""Style sheets: the URLs in them, their imports. Pure, over text."""
 
 from __future__ import annotations
 
@@ -9,24 +9,20 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urljoin
 
-import rcssmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 import tinycss2  # type: ignore[import-untyped, unused-ignore]  # has no types
 from tinycss2.serializer import (  # type: ignore[import-untyped, unused-ignore]
     serialize_string_value,
 )
 
-from sites.optimise import minifier
+from sites.optimise import csstokens
 from sites.optimise.origin import same_origin, shortened
 
 Node = Any  # tinycss2 has no types
 _URL_HINT = re.compile(r"(?i)url\(|@import|image-set\(|src\(")
+_CUSTOM = re.compile(r"(?i)--|initial-value|result")
+_BORROWS = re.compile(r"(?i)var\(|\(\s*--|--[\w-]+\(|\\")
+_BORROWED_STRING = re.compile(r"(?i)(?:image-set|src)\([^()]*var\(")
 _BARE = re.compile(r"[A-Za-z0-9_./:?&=%#~+,;@!*$-]+")
-_SKIPPED = re.compile(
-    r"/\*.*?\*/|\"(?:[^\"\\\n\r\f]|\\.)*\"|'(?:[^'\\\n\r\f]|\\.)*'|(?i:url)\(\s*[^\"'()\s][^()]*\)|\\.",
-    re.DOTALL,
-)
-_IDLE = re.compile(r"(?<=,)\s+|\s+(?=!)")  # white space that the parser keeps in custom properties
-_CLOSING = {"}": "{", ")": "(", "]": "["}
 
 
 @dataclass(frozen=True)
@@ -38,45 +34,94 @@ class Import:
 
 
 def is_well_formed(css: str) -> bool:
-    """Whether every bracket, string and comment is closed, so that text can follow without being swallowed."""
-    rest = _SKIPPED.sub(" ", css)
-    if any(mark in rest for mark in ('"', "'", "/*", "\\")):
-        return False
-    open_brackets: list[str] = []
-    for mark in re.findall(r"[{}()\[\]]", rest):
-        if mark not in _CLOSING:
-            open_brackets.append(mark)
-        elif not open_brackets or open_brackets.pop() != _CLOSING[mark]:
+    """Whether every bracket, string and comment is closed, and every rule, so that text can follow it as it stands."""
+    opened: list[str] = []
+    last = ";"
+    for token in csstokens.tokens(css):
+        if token.kind in ("bad", "bad_url") or token.text == "\\":
             return False
-    return not open_brackets
+        if token.opens:
+            opened.append(token.opens)
+        elif token.text in csstokens.CLOSING and (
+            not opened or opened.pop() != csstokens.CLOSING[token.text]
+        ):
+            return False
+        if token.kind not in ("space", "comment", "cd"):
+            last = token.text
+    return not opened and last in (";", "}")
 
 
-def minified(css: str) -> str | None:
-    """Without white space and comments (but those that begin with `!`), each value as it was written; None when the
-    sheet is not well formed or the result might be another sheet.
-
-    A shorter form of a value may be newer than an engine is: one that does not know `#0000` drops the declaration.
-    rcssmin goes by patterns; a parser tells whether both forms are the same sheet.
-    """
-    sheet = minifier.shortened("css", css) if is_well_formed(css) else None
-    if sheet is None:
-        return None
-    short: str = rcssmin.cssmin(css, keep_bang_comments=True)
-    other = minifier.shortened("css", short)
-    return short if other is not None and _IDLE.sub("", other) == _IDLE.sub("", sheet) else None
+def has_rule(css: str, name: str) -> bool:
+    """Whether a text may hold an at-rule of this name (lower case)."""
+    if f"@{name}" in css.lower():
+        return True
+    return (
+        "@" in css
+        and "\\" in css
+        and any("\\" in each.text for each in csstokens.tokens(css) if each.kind == "at")
+    )
 
 
 @lru_cache(maxsize=256)
-def rebased(css: str, old_base: str, new_base: str) -> str | None:
-    """A sheet moved from one base URL to another: its relative URLs follow. None when it cannot be read."""
+def rebased(css: str, old_base: str, new_base: str, *, lent: bool = False) -> str | None:
+    """A sheet moved from one base URL to another: its relative URLs follow. None when it cannot be read.
+
+    Immovable where they cannot: `lent` says that custom properties of the page hold relative URLs.
+    """
     if urljoin(old_base, "x") == urljoin(new_base, "x") and same_origin(old_base, new_base):
         return css
+    refuse_lent_urls(css, lent)
     return with_urls(css, lambda url: shortened(_absolute(old_base, url), new_base))
+
+
+class Immovable(ValueError):  # no error: the reason why a sheet stays where it is
+    """Why a style sheet keeps its base URL."""
+
+
+def refuse_lent_urls(css: str, lent: bool) -> None:
+    """A sheet whose custom properties hold relative URLs, or that may use those of others.
+
+    Where var() stands is what such a URL is relative to, whichever sheet it is written in. So does Chromium 156; a
+    registered property of syntax <url> is relative to its own sheet.
+    """
+    if lends_urls(css) or (lent and _BORROWS.search(css)) or _BORROWED_STRING.search(css):
+        raise Immovable("a url() in a custom property is relative to the style sheet that uses it")
+
+
+def lends_urls(css: str) -> bool:
+    """Whether a custom property in a text, or what may come in its place, holds a relative URL."""
+    if not (_CUSTOM.search(css) and _URL_HINT.search(css)) and "\\" not in css:
+        return False
+    name, lending, before = "", False, ""
+    for token in csstokens.tokens(css):
+        if token.text in (";", "}") or (token.text == "{" and not lending):
+            name, lending = "", False
+        elif token.text == ":" and not lending:
+            lending = name.startswith("--") or name.lower() in ("initial-value", "result")
+        elif token.kind == "ident" and not lending:
+            name = token.text
+        url = _written_url(token, before) if lending else None
+        if url is not None and _is_relative(url):
+            return True
+        before = before if token.kind in ("space", "comment") else token.text
+    return False
+
+
+def _written_url(token: csstokens.Token, before: str) -> str | None:
+    if token.kind == "url":
+        return token.text[4:-1].strip()
+    within = token.kind == "string" and before.lower().endswith(("url(", "image-set(", "src("))
+    return token.text[1:-1].strip() if within else None
+
+
+def _is_relative(url: str) -> bool:
+    """Whether its meaning depends on the base URL; what is escaped may."""
+    return "\\" in url or _absolute("http://one.example/a/", url) != _absolute("http://two.example/b/", url)
 
 
 def with_urls(css: str, change: Callable[[str], str]) -> str | None:
     """A sheet with every URL changed; None when it has tokens that are no CSS, or is nested beyond measure."""
-    if not _URL_HINT.search(css):
+    if "\\" not in css and not _URL_HINT.search(css):
         return css
     nodes = tinycss2.parse_component_value_list(css)
     try:
@@ -89,10 +134,11 @@ def with_urls(css: str, change: Callable[[str], str]) -> str | None:
 def split_imports(css: str) -> tuple[tuple[Import, ...], str] | None:
     """The imports at the head of a sheet, and the rest of it without them.
 
-    None when an import has a condition beside media (layer, supports), when a @layer stands before one, or
-    when the sheet cannot be read.
+    None when an import has a condition beside media (layer, supports, scope), when another stands behind anything but
+    imports, or when the sheet cannot be read. Such another is void behind a rule and valid behind an unknown at-rule,
+    which is where engines differ.
     """
-    if "@import" not in css.lower():
+    if not has_rule(css, "import"):
         return (), without_charset(css)
     nodes = tinycss2.parse_component_value_list(css)
     imports: list[Import] = []
@@ -104,17 +150,17 @@ def split_imports(css: str) -> tuple[tuple[Import, ...], str] | None:
             kept.append(node)
             position += 1
             continue
-        if node.type != "at-keyword" or node.lower_value not in ("import", "charset", "layer"):
+        if node.type != "at-keyword" or node.lower_value not in ("import", "charset"):
             break
         end = next((at for at in range(position, len(nodes)) if nodes[at] == ";"), len(nodes))
-        if node.lower_value == "layer":
-            return None
         if node.lower_value == "import":
             found = _import(nodes[position + 1 : end])
             if found is None:
                 return None
             imports.append(found)
         position = end + 1
+    if any(node.type == "at-keyword" and node.lower_value == "import" for node in nodes[position:]):
+        return None
     try:
         return tuple(imports), str(tinycss2.serialize(kept + nodes[position:]))
     except RecursionError:
@@ -133,7 +179,7 @@ def _import(prelude: Sequence[Node]) -> Import | None:
         return None
     for node in words[1:]:
         name = getattr(node, "lower_name", "") or getattr(node, "lower_value", "")
-        if name in ("layer", "supports"):
+        if name == "layer" or node.type in ("function", "{} block", "error"):
             return None
     after = prelude[list(prelude).index(words[0]) + 1 :]
     return Import(url, str(tinycss2.serialize(after)).strip())

@@ -32,6 +32,7 @@ from sites.optimise import findings
 from sites.optimise.derive import derive, variant_of
 from sites.warc import About
 from tests.system.conftest import condition, html, inside, picture, planned, trial
+from tests.unit.sites.optimise.pages import png
 
 pytestmark = pytest.mark.side_by_side
 
@@ -269,6 +270,60 @@ def small_picture() -> bytes:
     file = BytesIO()
     Image.new("RGB", (8, 8), (0, 160, 0)).save(file, "PNG")
     return file.getvalue()
+
+
+STRANGE = """<!doctype html><link rel=stylesheet href=css/lend.css><link rel=stylesheet href=theme/use.css>
+<style>body { margin: 0 } p { height: 100vh; margin: 0; background: lime } img { height: auto }</style>
+<p><img src=gamma.png width=900 height=600><p><img src=key.png width=900><p><img src=turned.png width=300>
+<p><img src=face.png width=400 height=400 style="object-fit: cover"><p class=a><div class=b></div>"""
+STRANGE_SHEETS = {
+    "css/lend.css": ":root { --i: url(p.png) }",
+    "theme/use.css": "@import 'one.css'; @new x; @import 'two.css'; .a.a { background: var(--i) }",
+    "theme/one.css": "@scope ( body ) { .b { height: 50vh; & { background: white } } }",
+    "theme/two.css": ".b.b.b { background: black; @media ( width > 1px ) { margin-left: calc( 10vw + 5% ) } }",
+}
+
+
+def strange_pictures() -> dict[str, bytes]:
+    """Pictures that show more than their pixels, and one of the same name in each folder."""
+
+    def shade(x: int, y: int) -> tuple[int, int, int]:
+        return (x * 4 % 256, y * 16 % 256, x * y % 256)
+
+    def barred(x: int, y: int) -> tuple[int, int, int]:
+        return (255, 0, 255) if x // 8 % 2 else shade(x, y)
+
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    turn = b"eXIf", turned.tobytes().removeprefix(b"Exif\0\0")
+    pictures = {
+        "gamma.png": png(shade, (b"gAMA", (300_000).to_bytes(4, "big")), size=(1800, 1200)),
+        "key.png": png(barred, (b"tRNS", b"\0\xff\0\0\0\xff"), size=(90, 60)),
+        "turned.png": png(shade, turn, size=(300, 100)),
+        "face.png": png(lambda x, y: (y % 256, y // 2 % 256, x % 9), size=(1200, 2400)),
+    }
+
+    def striped(wide: int) -> bytes:
+        return png(lambda x, _: (255 * (x // wide % 2), 0, 99))
+
+    return pictures | {"p.png": striped(8), "css/p.png": striped(16), "theme/p.png": striped(32)}
+
+
+def test_what_shows_more_than_it_seems_looks_like_the_original(tmp_path: Path) -> None:
+    files = {**strange_pictures(), **{name: css.encode() for name, css in STRANGE_SHEETS.items()}}
+    kinds = {"png": "image/png", "css": "text/css"}
+    responses = [
+        Response(URL + name, 200, (("Content-Type", kinds[name[-3:]]),), body) for name, body in files.items()
+    ]
+    archive = write_archive(tmp_path, "strange", About(URL, "test", "", ()), [html(URL, STRANGE), *responses])
+    variant = parse_variant("core,minify,convert_png_to_webp,convert_to_avif")
+    where = Where(Protocol.H2, (DEVICES["desktop"],))
+    (finding,) = inside(lambda: list(check_variants(archive, [variant], where)))
+    assert finding.ok, finding.asked
+    assert "similarity 1.000" in str(finding.asked[0])
+    assert (
+        derive(archive, variant).report.after.size.bytes < derive(archive, variant).report.before.size.bytes
+    )
 
 
 # Tells on the console what the engine takes of what filters may put into a page.

@@ -21,6 +21,7 @@ from sites.optimise.references import (
     has_handlers,
     is_named,
     is_style_sheet,
+    lends_urls,
     media_of,
     only_idle,
 )
@@ -56,7 +57,8 @@ class _Combinable:
 
 def combine_css(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
     """<link>s of one host and one media query with nothing between them become one."""
-    kind = _Combinable("link", _style_part, _style_key, _joined_css, _link_to)
+    joined = partial(_joined_css, lends_urls(page))
+    kind = _Combinable("link", _style_part, _style_key, joined, _link_to)
     return edit_documents(page, lambda document: _combine(document, kind))
 
 
@@ -144,7 +146,7 @@ def _style_part(document: Document, element: Element) -> Part | None:
     text = _checked(document.text_of(found, "css"))
     if not stylesheet.is_well_formed(text.text):
         raise _UncombinableError("a style sheet is not well formed")
-    if "@namespace" in text.text.lower():
+    if stylesheet.has_rule(text.text, "namespace"):
         raise _UncombinableError("a style sheet declares a namespace")
     return element, found, stylesheet.without_charset(text.text)
 
@@ -192,14 +194,17 @@ def _script_key(part: Part) -> object:
     return origin(part[1].url), "defer" in part[0].tag.names
 
 
-def _joined_css(parts: Sequence[Part]) -> tuple[str, str]:
+def _joined_css(lent: bool, parts: Sequence[Part]) -> tuple[str, str]:
     """URL and text of the joint sheet. An @import works at the head of a file only."""
     folder = urljoin(parts[0][1].url, ".")
     texts = []
     for number, (_, resource, text) in enumerate(parts):
-        if number and "@import" in text.lower():
+        if number and stylesheet.has_rule(text, "import"):
             raise _UncombinableError("a style sheet with @import can only be the first")
-        moved = stylesheet.rebased(text, resource.url, folder)
+        try:
+            moved = stylesheet.rebased(text, resource.url, folder, lent=lent)
+        except stylesheet.Immovable as why:
+            raise _UncombinableError(str(why)) from None
         if moved is None:
             raise _UncombinableError("a style sheet is not well formed")
         texts.append(moved)

@@ -17,7 +17,7 @@ from sites.optimise.document import (
 from sites.optimise.lookups import ElementChange, Replacement, reads_sheets
 from sites.optimise.markup import Tag, Token, end_tag, start_tag
 from sites.optimise.page import Note, Page, Resource
-from sites.optimise.references import is_style_element, is_style_sheet
+from sites.optimise.references import is_style_element, is_style_sheet, lends_urls
 from sites.optimise.settings import FilterSettings
 from sites.optimise.text import Text, text_of
 
@@ -33,15 +33,16 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
     notes: list[Note] = []
     changed = []
     read = reads_sheets(page)
+    lent = lends_urls(page)
     for resource in page.resources.values():
         text = _text(resource) if resource.is_style else None
-        if text is None or "@import" not in text.text.lower():
+        if text is None or not stylesheet.has_rule(text.text, "import"):
             continue
         if read:
             notes.append(Note(resource.url, "a script looks into the style sheets of the document"))
             continue
         try:
-            flat = _flattened(text.text, resource.url, page.resources, MAX_IMPORT_DEPTH)
+            flat = _flattened(text.text, resource.url, page.resources, MAX_IMPORT_DEPTH, lent)
         except ValueError as error:
             notes.append(Note(resource.url, str(error)))
             continue
@@ -58,11 +59,13 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
     return page.with_resources(changed), tuple(notes)
 
 
-def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int) -> str:
+def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int, lent: bool) -> str:
     """ValueError says why it cannot be done; all imports of a sheet are resolved, or none."""
     split = stylesheet.split_imports(css)
     if split is None:
-        raise ValueError("an import has a condition other than media, or cannot be read")
+        raise ValueError(
+            "an import has a condition other than media, stands behind a rule, or cannot be read"
+        )
     imports, rest = split
     if imports and not depth:
         raise ValueError("imports are nested too deeply")
@@ -72,10 +75,10 @@ def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int
         text = _text(imported) if imported is not None and imported.is_style else None
         if imported is None or text is None:
             raise ValueError("what it imports is not in the archive")
-        if "@namespace" in text.text.lower() or not stylesheet.is_well_formed(text.text):
+        if stylesheet.has_rule(text.text, "namespace") or not stylesheet.is_well_formed(text.text):
             raise ValueError("what it imports cannot be joined")
-        flat = _flattened(text.text, imported.url, resources, depth - 1)
-        moved = stylesheet.rebased(stylesheet.without_charset(flat), imported.url, url)
+        flat = _flattened(text.text, imported.url, resources, depth - 1, lent)
+        moved = stylesheet.rebased(stylesheet.without_charset(flat), imported.url, url, lent=lent)
         if moved is None:
             raise ValueError("what it imports cannot be read")
         parts.append(f"@media {each.media}{{{moved}}}" if each.media else moved)

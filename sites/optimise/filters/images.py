@@ -5,20 +5,32 @@ What cannot be decoded, is animated or above the pixel limit is left alone. An e
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote, urlsplit
 
+from harness.model.device import DEVICES
 from sites.optimise import picture
+from sites.optimise.appearance import LeftAlone
 from sites.optimise.document import Notes, open_document
+from sites.optimise.markup import Tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import script_texts
 from sites.optimise.settings import FilterSettings
+from sites.optimise.shownsize import Effect, Sizes, images_with_ancestors
+from sites.optimise.text import text_of
+
+Size = tuple[int, int]
 
 WORKERS = 2
 JPEG, PNG, WEBP, AVIF = "image/jpeg", "image/png", "image/webp", "image/avif"
 MIN_GAIN_BYTES = 1
+# Device pixels per CSS pixel: a variant is one archive for all devices.
+SHARPEST = max(device.screen.scale_factor for device in DEVICES.values() if device.screen)
+_ASKS_FOR_SIZES = re.compile(r"naturalWidth|naturalHeight|drawImage|createImageBitmap")
 _WHOLE = re.compile(r"\s*([1-9][0-9]{0,4})(?:px)?\s*")
 
 
@@ -48,7 +60,7 @@ def convert_jpeg_to_progressive(page: Page, settings: FilterSettings) -> tuple[P
 
     def change(image: Resource) -> tuple[bytes, str]:
         if len(image.body) < settings.progressive_jpeg_min_bytes:
-            raise picture.LeftAlone(f"smaller than {settings.progressive_jpeg_min_bytes} bytes")
+            raise LeftAlone(f"smaller than {settings.progressive_jpeg_min_bytes} bytes")
         return picture.progressive(image.body), JPEG
 
     return _each(page, settings, (JPEG,), change)
@@ -79,17 +91,18 @@ def convert_to_avif(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
 
     def change(image: Resource) -> tuple[bytes, str]:
         if image.mime == WEBP and image.pixels is None:
-            raise picture.LeftAlone("it was WebP to begin with")
+            raise LeftAlone("it was WebP to begin with")
         return picture.avif(_source(image), settings.avif_quality, settings.avif_speed), AVIF
 
     return _each(page, settings, (JPEG, PNG, WEBP), change, lossy=True)
 
 
 def resize_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
-    """Images shrink to the largest size that width and height attributes display them at.
+    """Images shrink to the largest size that width and height attributes display them at, on the sharpest screen.
 
-    Left alone: an image that anything else refers to (a link, srcset, a style sheet, a script), which may show it
-    in full, and an image without both attributes.
+    Left alone: an image without both attributes, or with other proportions than theirs; one that a style sheet may
+    show in another size; one that anything else refers to (a link, srcset, a style sheet, a script), which may show
+    it in full; all where a script asks for the sizes of pictures.
     """
     shown, others = _displayed(page)
     notes = [Note(url, why) for url, why in others.items()]
@@ -102,37 +115,94 @@ def resize_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     return page, (*notes, *more)
 
 
-def _displayed(page: Page) -> tuple[dict[str, tuple[int, int]], dict[str, str]]:
-    """By URL: the largest size shown; and why it cannot be told."""
-    sizes: dict[str, tuple[int, int]] = {}
+def _displayed(page: Page) -> tuple[dict[str, Size], dict[str, str]]:
+    """By URL: the size in pixels that the largest of its places needs; and why it cannot be told."""
+    shown: dict[str, Size] = {}
     others: dict[str, str] = {}
-    uses: dict[str, int] = {}
+    uses: Counter[str] = Counter()
+    sizes = Sizes(_sheets(page))
     for document in filter(None, (open_document(page, url) for url in page.documents)):
-        for element in document.named("img"):
-            found = document.referred(element.tag.get("src"))
-            if found is None or found.mime not in (JPEG, PNG):
+        for element, ancestors in images_with_ancestors(document):
+            image = document.referred(element.tag.get("src"))
+            if image is None or image.mime not in (JPEG, PNG):
                 continue
-            size = _size(element.tag.get("width"), element.tag.get("height"))
-            if size is None:
-                others[found.url] = "the document gives no size in pixels"
+            uses[image.url] += 1
+            try:
+                size = _needed(image, element.tag, ancestors, sizes)
+            except LeftAlone as why:
+                others[image.url] = str(why)
                 continue
-            uses[found.url] = uses.get(found.url, 0) + 1
-            before = sizes.get(found.url, (0, 0))
-            sizes[found.url] = (max(size[0], before[0]), max(size[1], before[1]))
-    text = "\n".join(_everything(page))
-    for url, count in uses.items():
-        name = urlsplit(url).path.rpartition("/")[2]
-        if not name or max(text.count(name), text.count(unquote(name))) > count:
+            shown[image.url] = max(size, shown.get(image.url, (0, 0)))
+    asked = list(script_texts(page))
+    if any(_ASKS_FOR_SIZES.search(text) for text in asked):
+        return {}, dict.fromkeys([*shown, *others], "a script asks for the sizes of pictures, or draws them")
+    text = "\n".join(
+        [*asked, *(each.body.decode("latin-1") for each in page.resources.values() if each.is_style)]
+    )
+    for url in shown:
+        if _is_named_elsewhere(url, uses[url], text):
             others[url] = "something beside images with a size refers to it"
-    return {url: size for url, size in sizes.items() if url not in others}, others
+    return {url: size for url, size in shown.items() if url not in others}, others
 
 
-def _everything(page: Page) -> Iterable[str]:
-    yield from script_texts(page)
-    yield from (each.body.decode("latin-1") for each in page.resources.values() if each.is_style)
+def _needed(image: Resource, tag: Tag, ancestors: tuple[Tag, ...], sizes: Sizes) -> Size:
+    """The pixels an <img> needs. LeftAlone where its attributes do not say how large it is shown."""
+    size = _size(tag.get("width"), tag.get("height"))
+    if size is None:
+        raise LeftAlone("the document gives no size in pixels")
+    refuse_choice(tag, ancestors)
+    own = picture.size_of(image.body)
+    refuse_other_proportions(own, size)
+    effect = sizes.effect(tag, ancestors)
+    refuse_sized_by_style(effect)
+    return sharp(size, own if effect is Effect.PROPORTIONS else None)
 
 
-def _size(width: str | None, height: str | None) -> tuple[int, int] | None:
+def refuse_choice(tag: Tag, ancestors: tuple[Tag, ...]) -> None:
+    """An image that is one of a choice."""
+    if "srcset" in tag.names or any(each.name == "picture" for each in ancestors):
+        raise LeftAlone("the browser chooses among several images")
+
+
+def refuse_other_proportions(own: Size, shown: Size) -> None:
+    """An image whose width and height attributes are not, to a pixel, those of the picture made smaller."""
+    if abs(own[0] * shown[1] - own[1] * shown[0]) > max(own):
+        raise LeftAlone("its width and height do not have the picture's proportions")
+
+
+def refuse_sized_by_style(effect: Effect) -> None:
+    """An image that a style sheet may show larger, or in other proportions."""
+    if effect is Effect.SIZE:
+        raise LeftAlone("a style sheet may show it in another size")
+
+
+def sharp(shown: Size, own: Size | None) -> Size:
+    """The pixels for this size in CSS pixels on the sharpest screen; with `own`, in exactly these proportions."""
+    if own is None:
+        return math.ceil(shown[0] * SHARPEST), math.ceil(shown[1] * SHARPEST)
+    common = math.gcd(*own)
+    step = own[0] // common, own[1] // common
+    times = max(math.ceil(size * SHARPEST / each) for size, each in zip(shown, step, strict=True))
+    return times * step[0], times * step[1]
+
+
+def _is_named_elsewhere(url: str, uses: int, text: str) -> bool:
+    """Whether its name stands more often in the page than images show it."""
+    name = urlsplit(url).path.rpartition("/")[2]
+    return not name or max(text.count(name), text.count(unquote(name))) > uses
+
+
+def _sheets(page: Page) -> Iterator[str]:
+    """The text of every style sheet of the page."""
+    for resource in page.resources.values():
+        text = text_of(resource.body, resource.header("Content-Type"), "css") if resource.is_style else None
+        if resource.is_style:
+            yield text.text if text is not None else resource.body.decode("latin-1")
+    for document in filter(None, (open_document(page, url) for url in page.documents)):
+        yield from (element.content for element in document.named("style"))
+
+
+def _size(width: str | None, height: str | None) -> Size | None:
     found = _WHOLE.fullmatch(width or ""), _WHOLE.fullmatch(height or "")
     return (int(found[0][1]), int(found[1][1])) if found[0] and found[1] else None
 
@@ -157,7 +227,7 @@ def _each(
         try:
             picture.check(image.body, settings.image_resolution_limit_bytes)
             body, mime = change(image)
-        except picture.LeftAlone as why:
+        except LeftAlone as why:
             return Note(image.url, str(why))
         if len(body) + MIN_GAIN_BYTES > len(image.body):
             return Note(image.url, "it would not become smaller")

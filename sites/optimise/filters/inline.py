@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from urllib.parse import urldefrag
 
 from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Element, Notes, edit_elements
 from sites.optimise.markup import Chars, Tag, Token, end_tag
 from sites.optimise.page import Note, Page, Resource
-from sites.optimise.references import FILE_ATTRIBUTES, has_handlers, is_named, is_style_sheet, reads_itself
+from sites.optimise.references import (
+    FILE_ATTRIBUTES,
+    has_handlers,
+    is_named,
+    is_style_sheet,
+    lends_urls,
+    reads_itself,
+)
 from sites.optimise.settings import FilterSettings
 from sites.optimise.text import UNREADABLE
 
@@ -43,7 +51,8 @@ class _Inlinable:
 
 def inline_css(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Style sheets up to the size limit become <style> elements; their relative URLs follow."""
-    return _inline(page, _CSS, settings.css_inline_max_bytes)
+    kind = replace(_CSS, content=partial(_style_content, lends_urls(page)))
+    return _inline(page, kind, settings.css_inline_max_bytes)
 
 
 def inline_javascript(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
@@ -81,11 +90,14 @@ def _check_element(document: Document, tag: Tag, kind: _Inlinable) -> None:
         raise _UninlinableError("a script may ask for the element by its id")
 
 
-def _style_content(document: Document, found: Resource) -> str:
+def _style_content(lent: bool, document: Document, found: Resource) -> str:
     text = document.text_of(found, "css")
     if text is None:
         raise _UninlinableError(UNREADABLE)
-    moved = stylesheet.rebased(text.text, found.url, document.base)
+    try:
+        moved = stylesheet.rebased(text.text, found.url, document.base, lent=lent)
+    except stylesheet.Immovable as why:
+        raise _UninlinableError(str(why)) from None
     if moved is None or not stylesheet.is_well_formed(moved):
         raise _UninlinableError("the style sheet is not well formed")
     if ends_style(moved) or document.text.encoded(moved) is None:
@@ -127,7 +139,7 @@ _CSS = _Inlinable(
     name="style sheet",
     reference=lambda tag: tag.get("href") if is_style_sheet(tag) else None,
     is_file=lambda resource: resource.is_style,
-    content=_style_content,
+    content=partial(_style_content, True),
     start=_style_tag,
 )
 _JAVASCRIPT = _Inlinable(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sites.optimise import script, stylesheet
+from sites.optimise import cssminify, script
 from sites.optimise.document import Document, Element, Notes, edit_elements
 from sites.optimise.markup import Token
 from sites.optimise.page import Note, Page, Resource
@@ -78,7 +78,7 @@ _CSS = _Language(
     element="style",
     is_file=lambda resource: resource.is_style,
     is_inline=lambda element: is_style_element(element.tag),
-    minified=stylesheet.minified,
+    minified=cssminify.minified,
     breaks_out=lambda css: "</style" in css.lower(),
     rejected="the style sheet cannot be minified for certain",
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 
 from PIL import Image
@@ -43,3 +45,23 @@ def photo(kind: str = "JPEG", size: tuple[int, int] = (64, 48), **options: objec
     image.putpixel((3, 3), (255, 0, 0))
     image.save(file, kind, **options)
     return file.getvalue()
+
+
+def png(
+    samples: Callable[[int, int], Sequence[int]],
+    *chunks: tuple[bytes, bytes],
+    size: tuple[int, int] = (64, 48),
+    kind: tuple[int, int] = (2, 8),
+) -> bytes:
+    """A PNG file by hand: the samples of a pixel by x and y, chunks before the pixels, colour type and depth."""
+    colour, depth = kind
+    rows = bytearray()
+    for y in range(size[1]):
+        bits = "".join(f"{sample:0{depth}b}" for x in range(size[0]) for sample in samples(x, y))
+        rows += b"\0" + int(bits + "0" * (-len(bits) % 8), 2).to_bytes((len(bits) + 7) // 8, "big")
+    head = struct.pack(">IIBBBBB", *size, depth, colour, 0, 0, 0)
+    parts = (b"IHDR", head), *chunks, (b"IDAT", zlib.compress(bytes(rows))), (b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        for name, body in parts
+    )

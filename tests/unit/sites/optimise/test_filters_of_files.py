@@ -196,10 +196,89 @@ def test_imports_are_flattened_with_urls_and_media() -> None:
         "@media screen and (min-width:1px){c{d:e}\nb{c:url(/sub/d.png)}}\nc{d:e}\nz{y:x}"
     )
     assert sorted(reasons) == [
-        "an import has a condition other than media, or cannot be read",
+        "an import has a condition other than media, stands behind a rule, or cannot be read",
         "imports are nested too deeply",
         "what it imports is not in the archive",
     ]
+
+
+@pytest.mark.parametrize(
+    ("sheet", "imported"),
+    [
+        ("@import 'b.css';@new x;@import 'c.css';z{y:x}", ""),
+        ("@import 'b.css';@new{}@import 'c.css';", ""),
+        ("@layer l;@import 'b.css';", ""),
+        ("@import 'b.css';x{y:z}@import 'c.css';", ""),
+        ("@import 'b.css';", "@new;@import 'c.css';"),
+        ("@import 'b.css';", "x{y:z}@import 'c.css';"),
+        ("@import 'b.css';", "x{y:z}@\\69mport 'c.css';"),
+        ("@import 'b.css' scope((a) to (b));", ""),
+        ("@import 'b.css' layer;", ""),
+        ("@import 'b.css' supports(display:grid) print;", ""),
+        ("@import 'b.css' {a{b:c}}", ""),
+        ("@import 'b.css';x{y:z}", "a{b:c}@layer l"),
+    ],
+)
+def test_imports_that_another_order_would_revive_stay(sheet: str, imported: str) -> None:
+    files = {"a.css": sheet, "b.css": imported, "c.css": "c{d:e}"}
+    made, _, reasons = applied("flatten_css_imports", page("<p>", files))
+    assert made.resources[START + "a.css"].body == sheet.encode()
+    assert reasons
+
+
+def test_a_sheet_that_ends_within_a_rule_swallows_nothing() -> None:
+    for first in ("a{b:c}d", "@import 'x.css'", "a{b:c}@layer l", "a{b:c}\\"):
+        source = css("a.css") + css("b.css")
+        _, html, reasons = applied("combine_css", page(source, {"a.css": first, "b.css": "e{f:g}"}))
+        assert html == source
+        assert "a style sheet is not well formed" in reasons
+
+
+LENDING = {
+    "a url": ":root{--i:url(p.png)}",
+    "a quoted url": ":root{color:red;--i : no-repeat url( 'p.png' )}",
+    "an image set": ".b{--i:image-set('p.png' 1x)}",
+    "a default": "@property --i{syntax:'*';inherits:true;initial-value:url(p.png)}",
+    "an escape": r":root{--i:url(\70.png)}",
+}
+USING = {
+    "var": ".a{background:var(--i)}",
+    "a default of var": ".a{background:var(--j,var(--i))}",
+    "a function": ".a{background:--i()}",
+}
+
+
+@pytest.mark.parametrize("filter_name", ["combine_css", "inline_css", "flatten_css_imports"])
+@pytest.mark.parametrize("lending", list(LENDING))
+def test_sheets_that_lend_or_borrow_a_url_keep_their_base(filter_name: str, lending: str) -> None:
+    for using in USING.values():
+        files = {
+            "x/lend.css": LENDING[lending],
+            "y/use.css": using,
+            "z/a.css": "@import '../x/lend.css';",
+            "z/b.css": "@import '../y/use.css';",
+        }
+        source = "".join(css(name) for name in files)
+        made, html, reasons = applied(filter_name, page(source, files))
+        assert [made.resources[START + each].body.decode() for each in files] == list(files.values())
+        assert css("x/lend.css") + css("y/use.css") in html
+        assert sum("custom property" in each for each in reasons) == (
+            1 if filter_name == "combine_css" else 2
+        )
+
+
+def test_only_urls_that_follow_their_sheet_hold_it_back() -> None:
+    files = {
+        "x/a.css": ":root{--i:url(data:image/png;base64,AA==);--j:url(#p);--k:url(http://one.example/p.png)}",
+        "y/b.css": ".a{background:var(--i);border-image:url(p.png)}",
+    }
+    made, html, _ = applied("combine_css", page(css("x/a.css") + css("y/b.css"), files))
+    assert html.count("<link") == 1
+    assert joint(made).endswith("border-image:url(/y/p.png)}")
+    for lender in ("<p style='--i:url(p.png)'>", "<script>e.style.setProperty('--i','url(p.png)')</script>"):
+        source = css("x/a.css") + css("y/b.css") + lender
+        _, html, reasons = applied("combine_css", page(source, files))
+        assert (html, len(reasons)) == (source, 1)
 
 
 def test_a_flattened_sheet_keeps_its_encoding() -> None:

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image, ImageChops
 
 from sites.optimise import picture
+from sites.optimise.appearance import LeftAlone
 from sites.optimise.derive import optimise
 from sites.optimise.page import Page
 from sites.optimise.settings import DEFAULTS, FilterSettings
@@ -52,7 +53,7 @@ def test_lossless_filters_keep_every_pixel_and_the_size_goes_down() -> None:
 def test_quality_is_told_and_only_lowered() -> None:
     for quality in (30, 60, 85, 92, 100):
         assert picture.quality_of(opened(photo(quality=quality))) == pytest.approx(quality, abs=1)
-    with pytest.raises(picture.LeftAlone, match="not above 85"):
+    with pytest.raises(LeftAlone, match="not above 85"):
         picture.jpeg(photo(quality=80), 85)
     assert picture.quality_of(opened(picture.jpeg(photo(quality=95), 85))) == 85
 
@@ -111,22 +112,65 @@ def test_what_cannot_be_handled_is_left_alone() -> None:
     assert opened(body(made, "d.jpg")).getexif()[0x0112] == 6
 
 
-def test_an_image_shrinks_to_what_is_displayed() -> None:
+def test_an_image_shrinks_to_what_is_displayed_on_the_sharpest_screen() -> None:
     html = (
-        '<img src="a.png" width="50" height="40"><img src="a.png" width=60 height=30><img src="b.png" width="50%">'
-        '<img src="c.png" width=9 height=9><a href="c.png">large</a><img src="d.png" width=900 height=900>'
+        '<img src="a.png" width="45" height="30"><img src="a.png" width=60 height=40><img src="b.png" width="50%">'
+        '<img src="c.png" width=9 height=6><a href="c.png">large</a><img src="d.png" width=900 height=600>'
     )
     large = photo("PNG", (300, 200))
     made, reasons = applied(
         "resize_images", html, a_png=large, b_png=large, c_png=large, d_png=large, e_css="x{y:url(e.png)}"
     )
-    assert opened(body(made, "a.png")).size == (60, 40)
+    assert opened(body(made, "a.png")).size == (158, 105)  # of a screen with 2.625 pixels per CSS pixel
     assert all(body(made, name) == large for name in ("b.png", "c.png", "d.png"))
     assert sorted(reasons) == [
         "it is shown at its own size or larger",
         "something beside images with a size refers to it",
         "the document gives no size in pixels",
     ]
+
+
+NO_RULE, BY_STYLE = "", "a style sheet may show it in another size"
+
+
+@pytest.mark.parametrize(
+    ("html", "css", "reason"),
+    [
+        ("<img {}>", "img{max-width:100%;border:0}.b{width:9px}#c img+p{height:9px}p img::after{width:1px}", NO_RULE),
+        ("<img {}>", "@media print{.x,.y img{width:100%}}", BY_STYLE),
+        ("<img {}>", "img:hover{transform:rotate(4deg) scale(1.5)}", BY_STYLE),
+        ("<img {}>", ".y{transform:rotate(4deg)}", NO_RULE),
+        ("<img {}>", "main{zoom:2}", NO_RULE),
+        ("<main><p><img {}></main>", "main{zoom:2}", BY_STYLE),
+        ("<p><b></b><img {}></p>", "b{zoom:2}", NO_RULE),
+        ("<img {}>", ".y{color:red;&:hover{.z &{min-width:9em}}}", BY_STYLE),
+        ("<img {}>", ".z{&:hover{min-width:9em}}", NO_RULE),
+        ("<img {}>", "*{object-fit:none}", BY_STYLE),
+        ("<img {} style='width:50%'>", "", BY_STYLE),
+        ("<style>@layer a{@supports(a:b){:is(img){width:auto}}}</style><img {}>", "", BY_STYLE),
+        ("<img {}>", "a{" * 100, BY_STYLE),
+        ("<picture><source srcset=b.png><img {}></picture>", "", "the browser chooses among several images"),
+        ("<img srcset='b.png 2x' {}>", "", "the browser chooses among several images"),
+        ("<img {}><script>f(e.naturalWidth)</script>", "", "a script asks for the sizes of pictures, or draws them"),
+    ],
+)  # fmt: skip
+def test_an_image_that_may_be_shown_in_another_size_is_left_alone(html: str, css: str, reason: str) -> None:
+    shown = html.replace("{}", "class='a Y' src=a.png width=30 height=20")
+    _, reasons = applied("resize_images", shown, a_png=photo("PNG", (300, 200)), a_css=css)
+    assert reasons == [reason][: bool(reason)]
+
+
+def test_other_proportions_are_left_alone_and_automatic_ones_stay_exact() -> None:
+    face = photo("PNG", (300, 201))
+    html = "<img width=100 height=100 style='object-fit:cover' src=a.png>"
+    assert applied("resize_images", html, a_png=face)[1] == [
+        "its width and height do not have the picture's proportions"
+    ]
+    html = "<img width=30 height=20 src=a.png>"
+    made, _ = applied("resize_images", html, a_png=face)
+    assert opened(body(made, "a.png")).size == (79, 53)
+    made, _ = applied("resize_images", html, a_png=face, a_css="img{max-width:100%;height:auto}")
+    assert opened(body(made, "a.png")).size == (100, 67)
 
 
 def test_the_same_image_gives_the_same_bytes() -> None:
