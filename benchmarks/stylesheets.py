@@ -72,10 +72,13 @@ const done = require(library).transform({ filename: source, code: fs.readFileSyn
 fs.writeFileSync(made, done.code)"""
 CLASS = re.compile(r"\.((?:[A-Za-z_-]|\\[^0-9a-f])(?:[\w-]|\\[^0-9a-f])*)")
 # The computed styles of every element, one line each.
-STYLES = """() => [...document.body.querySelectorAll("*")].map((element) => [null, "::before"].map((pseudo) => {
-  const style = getComputedStyle(element, pseudo);
-  return [...style].map((name) => name + ":" + style.getPropertyValue(name).replace(/\\s+/g, " ")).join(";");
-}).join("|")).join("\\n")"""
+STYLES = """() => {
+  document.getAnimations().forEach((animation) => { animation.pause(); animation.currentTime = 0; });
+  return [...document.body.querySelectorAll("*")].map((element) => [null, "::before"].map((pseudo) => {
+    const style = getComputedStyle(element, pseudo);
+    return [...style].map((name) => name + ":" + style.getPropertyValue(name).replace(/\\s+/g, " ")).join(";");
+  }).join("|")).join("\\n");
+}"""
 
 
 def sheets() -> dict[str, str]:

@@ -156,7 +156,7 @@ def _declaration(statement: Sequence[Token]) -> str:
         return _as_written(statement)
     name, value = _squeezed(statement[:colon], _never), statement[colon + 1 :]
     if name.startswith("--") or name.lower() == "initial-value":
-        return f"{name}:{_squeezed(value, _never, comments=True) or ' '}"
+        return f"{name}:{_squeezed(value, _never, comments=True) or ' ' * bool(value)}"  # empty is not none
     if not _is_plain(value):
         return f"{name}:{_as_written(value)}"
     return f"{name}:{_squeezed(map(_without_zeros, value), _tight_in_value)}"
@@ -238,6 +238,8 @@ def _tight_in_feature(one: Token, other: Token, opened: Sequence[str]) -> bool:
 
 def _tight_in_selector(one: Token, other: Token, opened: Sequence[str]) -> bool:
     """Whether white space between two tokens of a selector is none that stands for a descendant."""
+    if "=" in (one.text, other.text) and one.kind == other.kind == "delim":
+        return False  # `~ =` is no `~=`
     if opened and opened[-1] == "[":
         return not (one.kind == other.kind == "ident")
     if one.opens == "(" or other.text == ")" or "," in (one.text, other.text):

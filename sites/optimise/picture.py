@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from io import BytesIO
 
-import mozjpeg_lossless_optimization as mozjpeg  # type: ignore[import-untyped, unused-ignore]  # has no types
 import oxipng
 from PIL import Image, UnidentifiedImageError
 
-from sites.optimise import appearance
+from sites.optimise import appearance, jpegtran
 from sites.optimise.appearance import APP2, PNG_START, READ_ERRORS, LeftAlone
 
 BYTES_PER_PIXEL = 4
@@ -62,10 +61,10 @@ def jpeg(data: bytes, limit: int) -> bytes:
 def progressive(data: bytes) -> bytes:
     """A JPEG file as a progressive one with the same coefficients and all its metadata."""
     _loaded(data)  # jpegtran would repair a file cut short; browsers show it as it is
-    try:
-        return bytes(mozjpeg.optimize(data, copy=mozjpeg.COPY_MARKERS.ALL))
-    except ValueError as error:
-        raise LeftAlone("it cannot be read") from error
+    made = jpegtran.progressive(data)
+    if made is None:
+        raise LeftAlone("it cannot be read")
+    return made
 
 
 def packed_png(data: bytes, effort: int) -> bytes:

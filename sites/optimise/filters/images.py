@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote, urlsplit
 
-from harness.model.device import DEVICES
 from sites.optimise import picture
 from sites.optimise.appearance import LeftAlone
 from sites.optimise.document import Notes, open_document
@@ -28,8 +27,6 @@ Size = tuple[int, int]
 WORKERS = 2
 JPEG, PNG, WEBP, AVIF = "image/jpeg", "image/png", "image/webp", "image/avif"
 MIN_GAIN_BYTES = 1
-# Device pixels per CSS pixel: a variant is one archive for all devices.
-SHARPEST = max(device.screen.scale_factor for device in DEVICES.values() if device.screen)
 _ASKS_FOR_SIZES = re.compile(r"naturalWidth|naturalHeight|drawImage|createImageBitmap")
 _WHOLE = re.compile(r"\s*([1-9][0-9]{0,4})(?:px)?\s*")
 
@@ -98,7 +95,7 @@ def convert_to_avif(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
 
 
 def resize_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
-    """Images shrink to the largest size that width and height attributes display them at, on the sharpest screen.
+    """Images shrink to the largest size that width and height attributes display them at.
 
     Left alone: an image without both attributes, or with other proportions than theirs; one that a style sheet may
     show in another size; one that anything else refers to (a link, srcset, a style sheet, a script), which may show
@@ -155,7 +152,7 @@ def _needed(image: Resource, tag: Tag, ancestors: tuple[Tag, ...], sizes: Sizes)
     refuse_other_proportions(own, size)
     effect = sizes.effect(tag, ancestors)
     refuse_sized_by_style(effect)
-    return sharp(size, own if effect is Effect.PROPORTIONS else None)
+    return in_proportion(size, own) if effect is Effect.PROPORTIONS else size
 
 
 def refuse_choice(tag: Tag, ancestors: tuple[Tag, ...]) -> None:
@@ -176,13 +173,11 @@ def refuse_sized_by_style(effect: Effect) -> None:
         raise LeftAlone("a style sheet may show it in another size")
 
 
-def sharp(shown: Size, own: Size | None) -> Size:
-    """The pixels for this size in CSS pixels on the sharpest screen; with `own`, in exactly these proportions."""
-    if own is None:
-        return math.ceil(shown[0] * SHARPEST), math.ceil(shown[1] * SHARPEST)
+def in_proportion(shown: Size, own: Size) -> Size:
+    """The smallest size that is at least as large as shown and has exactly the picture's own proportions."""
     common = math.gcd(*own)
     step = own[0] // common, own[1] // common
-    times = max(math.ceil(size * SHARPEST / each) for size, each in zip(shown, step, strict=True))
+    times = max(math.ceil(size / each) for size, each in zip(shown, step, strict=True))
     return times * step[0], times * step[1]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import struct
 import zlib
 from collections.abc import Callable
@@ -10,7 +12,7 @@ from io import BytesIO
 import pytest
 from PIL import Image, ImageCms
 
-from sites.optimise import picture
+from sites.optimise import jpegtran, picture
 from sites.optimise.appearance import LeftAlone
 from tests.unit.sites.optimise.pages import photo, png
 
@@ -159,3 +161,16 @@ def test_jpeg_files_that_are_more_or_other_than_they_seem() -> None:
             picture.webp(data, 80, 4)
         with pytest.raises(LeftAlone):
             picture.resized(data, (32, 24), 85)
+
+
+def test_a_file_on_which_mozjpeg_dies_is_left_alone() -> None:
+    """It leaves its process when coefficients are out of range, as those of a damaged file may be."""
+    photograph = photo()
+    assert picture.progressive(photograph)
+    process = jpegtran._worker._process
+    assert process is not None
+    os.kill(process.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    with pytest.raises(LeftAlone, match="cannot be read"):
+        picture.progressive(photograph)
+    assert picture.progressive(photograph)

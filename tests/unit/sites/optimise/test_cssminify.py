@@ -49,6 +49,8 @@ LEFT = {
     "@media x { @new  ( y ) { a : b } }": "@media x{@new  ( y ) { a : b }}",
     "a { filter : progid:X.Y( a = 'b' , c=d ) }": "a{filter:progid:X.Y( a = 'b' , c=d )}",
     "a { width : expression( b + c ) }": "a{width:expression( b + c )}",
+    "a[b ~ = c]{d:e}": "a[b~ =c]{d:e}",
+    "a { --b:; --c: ; }": "a{--b:;--c: }",
     "a / b  { c : d }": "a / b{c:d}",
     "} e  { c : d }": "} e{c:d}",
     "a { b : c ) d  e ; f : g }": "a{b:c) d e;f:g}",
