@@ -17,7 +17,7 @@ FILES: dict[str, str | bytes] = {
     "b.css": "b { color: red }",
     "c.css": "i { color: red }",
     "a.js": "one()",
-    "b.js": "import('./c.js')",
+    "b.js": "fetch('c.js')",
     "c.js": "three()",
     **{f"{name}.png": photo("PNG", (9, 9)) for name in ("small", "back", "1", "2", "3", "4")},
 }
