@@ -69,6 +69,7 @@ def test_an_address_comes_first_and_names_without_a_certificate_last() -> None:
     local, named, others = virtual_hosts(configuration(setup_of([Protocol.H2], made)))
     assert {"ServerName 2001-db8--1", "ServerAlias 2001:db8::1 [2001:db8::1]"} <= set(local)
     assert "ServerName site.example" in named
+    assert ["ServerAlias coldload.invalid" in host for host in (local, named, others)] == [True, False, False]
     assert "ServerAlias *" in others
 
 
