@@ -1,10 +1,13 @@
 """How long an archive of many responses takes to import, index and open: `python benchmarks/large_archive.py [N]`.
 
-Twice: with the text gzip-encoded, as most recorders keep it, and decoded, so that it has to be encoded again.
+Twice: with the text gzip-encoded, as most recorders keep it, and decoded, so that it has to be encoded again. With
+`--load`: how long a page of N tiny pictures (by default 10,000) takes to load in Chromium by each of today's protocols.
 """
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import random
 import sys
 import tempfile
@@ -12,7 +15,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sites.archive import open_archive, rebuild_index
+from harness.input.shown import clipped
+from harness.model.condition import Condition, Origins
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.protocol import TODAY
+from harness.study.plan import PlannedTrial
+from harness.system.enclosure import WORKSPACE, enclosed
+from harness.trial.bench import bench
+from harness.trial.trial import TrialOptions, run_trial
+from sites.archive import open_archive, rebuild_index, write_archive
 from sites.htcache import gzip_encoded
 from sites.importers import import_recording
 from sites.response import Response
@@ -22,6 +34,8 @@ RESPONSES = 20_000
 HOSTS = 50
 BODY_BYTES = (200, 20_000)
 SEED = 1
+PICTURES = 10_000
+LINK, TIMEOUT_S = Link.of(100, 10), 300.0
 
 
 def recording(path: Path, count: int, *, coded: bool) -> None:
@@ -48,8 +62,45 @@ def timed(what: str, work: Callable[[], object]) -> None:
     print(f"{what:8} {time.perf_counter() - began:6.2f} s, {time.process_time() - computed:6.2f} s of CPU")
 
 
+def loads(count: int) -> int:
+    """Load a page of so many pictures once by each protocol and print the times; must run inside an enclosure."""
+    start = "https://site.example/"
+    body = "<!doctype html>" + "".join(f"<img src=/{number}.svg>" for number in range(count))
+    page = Response(start, 200, (("Content-Type", "text/html"),), body.encode())
+    tiny, kind = b"<svg xmlns='http://www.w3.org/2000/svg'/>", (("Content-Type", "image/svg+xml"),)
+    pictures = (Response(f"{start}{number}.svg", 200, kind, tiny) for number in range(count))
+    archive = write_archive(
+        WORKSPACE / "archives", "page", About(start, "", "", ()), itertools.chain([page], pictures)
+    )
+    with bench({"page": archive}, TODAY) as opened:
+        for number, protocol in enumerate(TODAY, 1):
+            cell = Condition(
+                page="page",
+                protocol=protocol,
+                link=LINK,
+                engine=Engine.CHROMIUM,
+                driver=Driver.PLAYWRIGHT,
+                origins=Origins.SINGLE,
+                server="caddy",
+            )
+            planned = PlannedTrial(f"{number:05d}", number, number, cell)
+            record = run_trial(opened.testbed, opened.drivers, planned, TrialOptions(TIMEOUT_S), WORKSPACE)
+            seconds = (record.observation.plt_ms or 0) / 1000
+            print(
+                f"{protocol:12} {record.outcome} {seconds:6.1f} s {clipped(record.reason or '', 200)}",
+                flush=True,
+            )
+    return 0
+
+
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else RESPONSES
+    reader = argparse.ArgumentParser()
+    reader.add_argument("count", type=int, nargs="?")
+    reader.add_argument("--load", action="store_true")
+    chosen = reader.parse_args()
+    if chosen.load:
+        sys.exit(enclosed(lambda: loads(chosen.count or PICTURES)))
+    count = chosen.count or RESPONSES
     for coded in (True, False):
         with tempfile.TemporaryDirectory() as folder:
             root, path = Path(folder), Path(folder) / "large.warc.gz"

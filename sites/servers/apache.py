@@ -21,6 +21,7 @@ from sites.materialise import Site
 from sites.servers.apachefiles import write_answers
 from sites.servers.apachelog import BODY_BYTES, LOG_FORMAT, parse_line
 from sites.servers.closestfiles import scripts as closest_scripts
+from sites.servers.probe import PROBE_HOST
 from sites.servers.serverstatus import StatusPage, apache_status
 from sites.servers.serving import Program, Setup, rendered, required
 
@@ -127,6 +128,7 @@ def configuration(setup: Setup) -> str:
         tls_resumption=setup.tls_resumption,
         log_format=LOG_FORMAT,
         listeners=setup.listeners,
+        probe_host=PROBE_HOST,
         coder=coder,
         level=setup.compression.level,
         coded_types=setup.coded_types,

@@ -67,8 +67,9 @@ def test_protocol_and_keep_alive_are_those_of_the_service() -> None:
 def test_an_address_comes_first_and_names_without_a_certificate_last() -> None:
     made = Site("https://site.example/", "https", ("site.example", "2001:db8::1"), (), (), (), (), ())
     local, named, others = virtual_hosts(configuration(setup_of([Protocol.H2], made)))
-    assert "ServerName 2001-db8--1" in local  # no handshake names it, and Apache takes no colons
+    assert {"ServerName 2001-db8--1", "ServerAlias 2001:db8::1 [2001:db8::1]"} <= set(local)
     assert "ServerName site.example" in named
+    assert ["ServerAlias coldload.invalid" in host for host in (local, named, others)] == [True, False, False]
     assert "ServerAlias *" in others
 
 
