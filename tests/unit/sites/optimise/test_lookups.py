@@ -144,7 +144,17 @@ def test_a_page_beyond_measure_is_left_alone(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(lookups, "MAX_WORK", 1)
     made, reasons = applied("combine_css", LINKS, "p+p,p:first-child{a:b}")
     assert made == LINKS
-    assert reasons == ["the page is too large to tell who looks for the element"]
+    assert reasons == ["the page is too large or too deep to tell who looks for the element"]
+
+
+def test_a_page_that_is_nested_too_deep_is_left_alone() -> None:
+    """The parser takes the square of the depth: this one would take a minute."""
+    source = LINKS + "<div>" * 150_000
+    started = time.process_time()
+    made, reasons = applied("combine_css", source, "p+p{a:b}")
+    assert made == source
+    assert len(reasons) == 1
+    assert time.process_time() - started < 30
 
 
 def test_many_elements_that_are_looked_for_take_no_square_of_the_time() -> None:
