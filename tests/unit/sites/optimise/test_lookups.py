@@ -112,6 +112,18 @@ def test_handlers_and_frames_are_scripts_of_the_page_too() -> None:
         assert "<link rel=stylesheet href=theme.css>" in html_of(made)
 
 
+@pytest.mark.parametrize("identifier", ["id=me", "id='me'"])
+def test_an_id_that_a_script_names_keeps_its_element(identifier: str) -> None:
+    source = f"<script src=a.js {identifier}></script><script src=b.js></script>"
+    named, _ = optimise(
+        page(f"{source}<script>var k = 'me'; f(d.getElementById(k).src)</script>", FILES),
+        ["combine_javascript"],
+    )
+    assert html_of(named).startswith(source)
+    joined, _ = optimise(page(source, FILES), ["combine_javascript"])
+    assert html_of(joined).count("<script") == 1
+
+
 def test_imports_stay_where_a_script_looks_into_style_sheets() -> None:
     files: dict[str, str | bytes] = {
         **FILES,
