@@ -16,14 +16,19 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from sites.optimise.markup import Chars, Tag, Token, parse
+from sites.optimise.markup import Chars, Tag, Token, parse, words
 from sites.optimise.page import Note, Page, Resource, document_text
 from sites.optimise.scriptfacts import SHEETS, Lookup, ScriptFacts, facts_of
 
 Replacement = tuple[int, int, Sequence[Token]]
 MAX_WORK = 10_000_000  # elements times selectors
+MAX_DEPTH = 3_000
 MAX_TRIALS = 64
 _MARK = "coldload-element"
+_MAY_STAY_OPEN = words(
+    "area base br col embed hr img input link meta param source track wbr p li dt dd td th tr thead tbody tfoot option "
+    "optgroup colgroup rp rt html head body"
+)
 _UNSHOWN = frozenset({"head", "script", "style", "link", "meta", "title", "base", "template", "noscript"})
 _PRELUDE = re.compile(r"([^{};]*)([{};])")
 _CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -70,8 +75,8 @@ def unnoticed(
     if all(_keeps_tags(tokens, change) for change in changes):
         return list(changes), []
     view = _View(tokens, changes, lookups_of(page))
-    if view.work > MAX_WORK:
-        reason = "the page is too large to tell who looks for the element"
+    if view.is_beyond_measure:
+        reason = "the page is too large or too deep to tell who looks for the element"
         return [], [Note(change.url, reason) for change in changes]
     kept, notes = list(changes), []
     while kept and (noticed := view.noticed(kept)):
@@ -239,9 +244,15 @@ class _View:
         self._lookups = [each for each in lookups if not (stay and each.styles and "[" not in each.selector)]
 
     @property
-    def work(self) -> int:
-        """How much there is to be tried, in elements times selectors."""
-        return sum(1 for _ in _starts(self._tokens)) * len(self._lookups)
+    def is_beyond_measure(self) -> bool:
+        """Whether there is too much to try, or elements are nested so deep that the parser takes long."""
+        depth = deepest = 0
+        for token in self._tokens:
+            if isinstance(token, Tag) and token.name not in _MAY_STAY_OPEN:
+                depth = max(0, depth + (-1 if token.closing else 1))
+                deepest = max(deepest, depth)
+        elements = sum(1 for _ in _starts(self._tokens))
+        return deepest > MAX_DEPTH or elements * len(self._lookups) > MAX_WORK
 
     def noticed(
         self, changes: Sequence[ElementChange], among: Collection[Lookup] | None = None

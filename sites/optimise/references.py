@@ -71,7 +71,12 @@ def is_named(identifier: str | None, document: Document) -> bool:
     if not identifier:
         return False
     pattern = re.compile(rf"[\"'#]{re.escape(identifier)}(?![\w-])")
-    own = sum(1 for element in document.elements if element.tag.get("id") == identifier)
+    own = sum(  # an id that is written without quotes is not found
+        len(pattern.findall(attribute.source))
+        for element in document.elements
+        for attribute in element.tag.attributes
+        if attribute.name == "id" and attribute.value == identifier
+    )
     texts = (
         text for text in script_texts(document.page) if identifier in text
     )  # a search much faster than the pattern

@@ -18,7 +18,6 @@ from sites.optimise.references import (
     FILE_ATTRIBUTES,
     SCRIPT_ATTRIBUTES,
     STYLE_ATTRIBUTES,
-    has_handlers,
     is_named,
     is_style_sheet,
     lends_urls,
@@ -175,14 +174,14 @@ def _checked(text: Text | None) -> Text:
 
 
 def _check_tag(document: Document, tag: Tag, known: frozenset[str]) -> None:
-    if has_handlers(tag) or has_own_attributes(tag, known):
+    if has_own_attributes(tag, known):
         raise _UncombinableError("an element has attributes of its own that the joint one could not keep")
     if is_named(tag.get("id"), document):
         raise _UncombinableError("a script may ask for the element by its id")
 
 
 def has_own_attributes(tag: Tag, known: frozenset[str]) -> bool:
-    """Whether an element has attributes that the joint one could not keep."""
+    """Whether an element has attributes, event handlers among them, that the joint one could not keep."""
     return bool(tag.names - known)
 
 

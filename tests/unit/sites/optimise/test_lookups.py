@@ -112,6 +112,39 @@ def test_handlers_and_frames_are_scripts_of_the_page_too() -> None:
         assert "<link rel=stylesheet href=theme.css>" in html_of(made)
 
 
+@pytest.mark.parametrize("identifier", ["id=me", "id='me'"])
+def test_an_id_that_a_script_names_keeps_its_element(identifier: str) -> None:
+    source = f"<script src=a.js {identifier}></script><script src=b.js></script>"
+    named, _ = optimise(
+        page(f"{source}<script>var k = 'me'; f(d.getElementById(k).src)</script>", FILES),
+        ["combine_javascript"],
+    )
+    assert html_of(named).startswith(source)
+    joined, _ = optimise(page(source, FILES), ["combine_javascript"])
+    assert html_of(joined).count("<script") == 1
+
+
+def test_imports_stay_where_a_script_looks_into_style_sheets() -> None:
+    files: dict[str, str | bytes] = {
+        **FILES,
+        "in.css": "@import 'b.css';",
+        "z.js": "f(d.styleSheets[0].cssRules)",
+    }
+    made, report = optimise(page("<link rel=stylesheet href=in.css>", files), ["flatten_css_imports"])
+    assert made.resources[START + "in.css"].body == b"@import 'b.css';"
+    assert [note.reason for note in report.steps[0].notes] == [
+        "a script looks into the style sheets of the document"
+    ]
+
+
+def test_an_image_whose_handler_names_its_address_stays() -> None:
+    source = '<img src=i.png onload="f(this.src)">'
+    for name in ("inline_images", "shard"):
+        made, report = optimise(page(source, FILES), [name])
+        assert html_of(made) == source
+        assert [note.reason for note in report.steps[0].notes] == ["the image asks for its own address"]
+
+
 def test_without_the_guard_the_element_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The cases above fail by this guard, and by no other."""
     monkeypatch.setattr("sites.optimise.document.unnoticed", lambda _page, _tokens, changes: (changes, []))
@@ -144,7 +177,17 @@ def test_a_page_beyond_measure_is_left_alone(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(lookups, "MAX_WORK", 1)
     made, reasons = applied("combine_css", LINKS, "p+p,p:first-child{a:b}")
     assert made == LINKS
-    assert reasons == ["the page is too large to tell who looks for the element"]
+    assert reasons == ["the page is too large or too deep to tell who looks for the element"]
+
+
+def test_a_page_that_is_nested_too_deep_is_left_alone() -> None:
+    """The parser takes the square of the depth: this one would take 20 s."""
+    source = LINKS + "<div>" * 60_000
+    started = time.process_time()
+    made, reasons = applied("combine_css", source, "p+p{a:b}")
+    assert made == source
+    assert len(reasons) == 1
+    assert time.process_time() - started < 10
 
 
 def test_many_elements_that_are_looked_for_take_no_square_of_the_time() -> None:
