@@ -159,7 +159,7 @@ def split_imports(css: str) -> tuple[tuple[Import, ...], str] | None:
                 return None
             imports.append(found)
         position = end + 1
-    if any(node.type == "at-keyword" and node.lower_value == "import" for node in nodes[position:]):
+    if has_late_import(nodes[position:]):
         return None
     try:
         return tuple(imports), str(tinycss2.serialize(kept + nodes[position:]))
@@ -177,12 +177,21 @@ def _import(prelude: Sequence[Node]) -> Import | None:
     url = _url_of(words[0]) if words else None
     if url is None:
         return None
-    for node in words[1:]:
-        name = getattr(node, "lower_name", "") or getattr(node, "lower_value", "")
-        if name == "layer" or node.type in ("function", "{} block", "error"):
-            return None
+    if is_conditional(words[1:]):
+        return None
     after = prelude[list(prelude).index(words[0]) + 1 :]
     return Import(url, str(tinycss2.serialize(after)).strip())
+
+
+def has_late_import(nodes: Sequence[Node]) -> bool:
+    """Whether an @import stands behind the head of a sheet."""
+    return any(node.type == "at-keyword" and node.lower_value == "import" for node in nodes)
+
+
+def is_conditional(condition: Sequence[Node]) -> bool:
+    """Whether an import has a condition beside media queries: layer, supports(), scope(), or one of tomorrow."""
+    names = (getattr(node, "lower_value", "") for node in condition)
+    return "layer" in names or any(node.type in ("function", "{} block", "error") for node in condition)
 
 
 def _url_of(node: Node) -> str | None:
