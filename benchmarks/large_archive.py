@@ -35,6 +35,9 @@ HOSTS = 50
 BODY_BYTES = (200, 20_000)
 SEED = 1
 PICTURES = 10_000
+TINY = bytes.fromhex(
+    "47494638396101000100800000000000ffffff2c00000000010001000002024401003b"
+)  # a GIF of one pixel
 LINK, TIMEOUT_S = Link.of(100, 10), 300.0
 
 
@@ -65,10 +68,10 @@ def timed(what: str, work: Callable[[], object]) -> None:
 def loads(count: int) -> int:
     """Load a page of so many pictures once by each protocol and print the times; must run inside an enclosure."""
     start = "https://site.example/"
-    body = "<!doctype html>" + "".join(f"<img src=/{number}.svg>" for number in range(count))
+    body = "<!doctype html>" + "".join(f"<img src=/{number}.gif>" for number in range(count))
     page = Response(start, 200, (("Content-Type", "text/html"),), body.encode())
-    tiny, kind = b"<svg xmlns='http://www.w3.org/2000/svg'/>", (("Content-Type", "image/svg+xml"),)
-    pictures = (Response(f"{start}{number}.svg", 200, kind, tiny) for number in range(count))
+    kind = (("Content-Type", "image/gif"),)
+    pictures = (Response(f"{start}{number}.gif", 200, kind, TINY) for number in range(count))
     archive = write_archive(
         WORKSPACE / "archives", "page", About(start, "", "", ()), itertools.chain([page], pictures)
     )
