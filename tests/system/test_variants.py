@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from io import BytesIO, StringIO
 from pathlib import Path
 
@@ -210,6 +211,9 @@ def strange_pictures() -> dict[str, bytes]:
     def barred(x: int, y: int) -> tuple[int, int, int]:
         return (255, 0, 255) if x // 8 % 2 else shade(x, y)
 
+    def stripe(width: int, x: int, _: int) -> tuple[int, int, int]:
+        return (255 * (x // width % 2), 0, 99)
+
     turned = Image.Exif()
     turned[0x0112] = 6
     turn = b"eXIf", turned.tobytes().removeprefix(b"Exif\0\0")
@@ -220,7 +224,8 @@ def strange_pictures() -> dict[str, bytes]:
         "face.png": png(lambda x, y: (y % 256, y // 2 % 256, x % 9), size=(1200, 2400)),
     }
     for number, folder in enumerate(("", "css/", "theme/")):
-        pictures[f"{folder}p.png"] = png(lambda x, _, wide=8 << number: (255 * (x // wide % 2), 0, 99))
+        striped = partial(stripe, 8 << number)
+        pictures[f"{folder}p.png"] = png(striped)
     return pictures
 
 
