@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import replace
+from functools import partial
 from io import BytesIO, StringIO
 from pathlib import Path
 
@@ -293,6 +294,9 @@ def strange_pictures() -> dict[str, bytes]:
     def barred(x: int, y: int) -> tuple[int, int, int]:
         return (255, 0, 255) if x // 8 % 2 else shade(x, y)
 
+    def stripe(width: int, x: int, _: int) -> tuple[int, int, int]:
+        return (255 * (x // width % 2), 0, 99)
+
     turned = Image.Exif()
     turned[0x0112] = 6
     turn = b"eXIf", turned.tobytes().removeprefix(b"Exif\0\0")
@@ -302,11 +306,10 @@ def strange_pictures() -> dict[str, bytes]:
         "turned.png": png(shade, turn, size=(300, 100)),
         "face.png": png(lambda x, y: (y % 256, y // 2 % 256, x % 9), size=(1200, 2400)),
     }
-
-    def striped(wide: int) -> bytes:
-        return png(lambda x, _: (255 * (x // wide % 2), 0, 99))
-
-    return pictures | {"p.png": striped(8), "css/p.png": striped(16), "theme/p.png": striped(32)}
+    for number, folder in enumerate(("", "css/", "theme/")):
+        striped = partial(stripe, 8 << number)
+        pictures[f"{folder}p.png"] = png(striped)
+    return pictures
 
 
 def test_what_shows_more_than_it_seems_looks_like_the_original(tmp_path: Path) -> None:
