@@ -125,9 +125,6 @@ RELAY_HTTPS = (
 )
 NOT_RELAYED = "--proxy-bypass-list=<-loopback>"
 
-# Addresses of IPv4 and IPv6, as patterns of rules for the resolver; no name ends so but for some that are all digits.
-IP_ADDRESSES = (*(f"*.*.*.*{digit}" for digit in range(10)), "*:*")
-
 # HTTP/2's SETTINGS_INITIAL_WINDOW_SIZE (4), by a field trial that Chromium knows
 # (components/network_session_configurator). The window of the whole connection, 15 MB, cannot be set.
 STREAM_WINDOW = (
@@ -183,8 +180,8 @@ class Launch:
     `log_bodies` puts bodies into the NetLog, too.
     `secure_origins` are http:// origins to be treated as https:// ones are: a page recorded over https may use what
     browsers offer to secure contexts only (Web Crypto, for one), and must run the same code over plain http.
-    `local`: where hosts are that a browser does not ask DNS for (`localhost`, IP addresses). All other IP addresses,
-    but those of its own loopback device, are `elsewhere`.
+    `local`: where hosts are that a browser does not ask DNS for (`localhost`, IP addresses), each by its whole name: a
+    pattern of such a rule is held against "name:port", too, so that `*:*` would be every name.
     `quic`: every https request goes by HTTP/3, the first one, too. `relayed`: every https request goes to the hop.
     `stream_window_bytes` is what an answer over HTTP/2 may be ahead of the browser's reading; None: Chromium's own.
     `cpu_slowdown` is how many times slower than it is the processor runs the page. `taken_key` (as in pinning, RFC
@@ -200,7 +197,6 @@ class Launch:
     quic: bool = False
     relayed: bool = False
     local: Mapping[str, str] = field(default_factory=dict)
-    elsewhere: str | None = None
     stream_window_bytes: int | None = None
     cpu_slowdown: int = 1
     taken_key: str | None = None
@@ -210,8 +206,6 @@ class Launch:
         """Every flag, but those by which a driver names the profile and opens its channel."""
         silenced = () if self.page_hosts is None else service_names(self.page_hosts)
         addresses = dict.fromkeys(silenced, "~NOTFOUND") | dict(self.local)
-        if self.elsewhere:
-            addresses |= {"127.*": LOOPBACK} | dict.fromkeys(IP_ADDRESSES, self.elsewhere)
         rules = ",".join(f"MAP {name} {address}" for name, address in addresses.items())
         secure = f"--unsafely-treat-insecure-origin-as-secure={','.join(self.secure_origins)}"
         return (

@@ -48,7 +48,6 @@ class ChromiumHome:
     quic: bool = False
     relayed: bool = False
     local: Mapping[str, str] = field(default_factory=dict)
-    elsewhere: str | None = None
     stream_window_bytes: int | None = None
     log_bodies: bool = False
     cpu_slowdown: int = 1
@@ -112,7 +111,6 @@ class ChromiumHome:
             quic=self.quic,
             relayed=self.relayed,
             local=self.local,
-            elsewhere=self.elsewhere,
             stream_window_bytes=self.stream_window_bytes,
             cpu_slowdown=self.cpu_slowdown,
             taken_key=self.taken_key,

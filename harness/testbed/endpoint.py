@@ -14,7 +14,7 @@ from harness.model.settings import Replay, TcpSettings
 from sites.archive import Archive
 from sites.materialise import Site
 from sites.servers.server import Server, Service
-from sites.urls import is_local, loopback_address, parse_url
+from sites.urls import ip_address_of, is_local, loopback_address, parse_url
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,12 @@ class Endpoint:
         """The addresses of the archived hosts that browsers do not ask DNS for."""
         own = _own_addresses(self.services)
         return {host: own.get(host, self.address) for host in self.site.hosts if is_local(host)}
+
+    @property
+    def mentioned_addresses(self) -> dict[str, str]:
+        """Where IP addresses are that the page names and the archive does not hold: here, where they get a 404."""
+        named = (host for host in self.names if host not in self.hosts and ip_address_of(host))
+        return {host: self.address for host in named if loopback_address(host) is None}
 
     @property
     def secure_origins(self) -> tuple[str, ...]:

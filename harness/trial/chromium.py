@@ -137,8 +137,7 @@ class ChromiumMaker:
             device,
             quic=endpoint.protocol.over_quic,
             relayed=endpoint.protocol.scheme == "http",
-            local=endpoint.local,
-            elsewhere=endpoint.address,
+            local={**endpoint.mentioned_addresses, **endpoint.local},
             stream_window_bytes=endpoint.replay.h2_stream_window_bytes,
         )
         home.make(trust)
