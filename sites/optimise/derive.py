@@ -17,14 +17,14 @@ import msgspec
 
 import harness
 from harness.errors import ArchiveError
-from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
 from harness.model.variant import Variant
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
 from sites.optimise.inventory import Inventory
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.registry import REGISTRY
-from sites.optimise.settings import DEFAULTS, FilterSettings
+from sites.optimise.settings import DEFAULTS, FilterSettings, scale_of
 from sites.optimise.switched import SwitchedOff, switched_off
 from sites.warc import About
 from sites.wholefolder import remove_leftovers
@@ -95,12 +95,13 @@ def derive(
     """The derived archive for an engine, made if it is not there.
 
     Left out are filters that are switched off for the page or that cannot serve the engine; engines for which nothing
-    is left out share one.
+    is left out share one, unless images are resized for screens that only one of them can have.
     """
     off = tuple(
         each for each in switched_off(archive) if each.filter in variant.filters and each.applies_to(engine)
     )
     unserved = variant.unserved(engine)
+    settings = _for_screens(engine, variant, settings)
     root = archive.folder.parent / FOLDER / _key(archive, variant, settings, off, unserved)
     name = variant.served_name(archive.name)
     report = _stored_report(root / name)
@@ -126,6 +127,14 @@ def derive(
     temporary.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
     temporary.replace(root / name / REPORT)
     return Derived(made, report, fresh=True)
+
+
+def _for_screens(engine: Engine, variant: Variant, settings: FilterSettings) -> FilterSettings:
+    """Settings for the sharpest screen that the engine, or the browser whose requests it repeats, can have."""
+    if "resize_images" not in variant.filters:
+        return settings
+    browser = engine if engine in BROWSERS else Engine(engine.traits.like)
+    return replace(settings, screen_scale=min(settings.screen_scale, scale_of(browser.traits.devices)))
 
 
 def left_out_of(archive: Archive) -> tuple[SwitchedOff, ...] | None:

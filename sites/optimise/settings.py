@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from harness.model.device import DEVICES, Device
+
+
+def scale_of(devices: Iterable[Device]) -> float:
+    """Device pixels per CSS pixel of the sharpest of these devices; a window has one."""
+    return max((device.screen.scale_factor if device.screen else 1.0 for device in devices), default=1.0)
+
+
+SHARPEST_SCREEN = scale_of(DEVICES.values())
 
 
 @dataclass(frozen=True)
@@ -26,6 +37,7 @@ class FilterSettings:
     webp_effort: int = 4  # libwebp's default
     png_effort: int = 2  # oxipng's default; level 4 takes three times as long for 0.6 % fewer bytes
     lazyload_skip: int = 3  # ours: images at the top, which lazy loading would only delay
+    screen_scale: float = SHARPEST_SCREEN  # ours: device pixels per CSS pixel that resize_images keeps
     cache_seconds: int = 31_536_000  # a year, kDefault of extend_cache
     shards: int = 2
 

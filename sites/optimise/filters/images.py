@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote, urlsplit
 
-from harness.model.device import DEVICES
 from sites.optimise import picture
 from sites.optimise.appearance import LeftAlone
 from sites.optimise.document import Notes, open_document
@@ -28,8 +27,6 @@ Size = tuple[int, int]
 WORKERS = 2
 JPEG, PNG, WEBP, AVIF = "image/jpeg", "image/png", "image/webp", "image/avif"
 MIN_GAIN_BYTES = 1
-# Device pixels per CSS pixel: a variant is one archive for all devices.
-SHARPEST = max(device.screen.scale_factor for device in DEVICES.values() if device.screen)
 _ASKS_FOR_SIZES = re.compile(r"naturalWidth|naturalHeight|drawImage|createImageBitmap")
 _WHOLE = re.compile(r"\s*([1-9][0-9]{0,4})(?:px)?\s*")
 
@@ -104,7 +101,7 @@ def resize_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     show in another size; one that anything else refers to (a link, srcset, a style sheet, a script), which may show
     it in full; all where a script asks for the sizes of pictures.
     """
-    shown, others = _displayed(page)
+    shown, others = _displayed(page, settings.screen_scale)
     notes = [Note(url, why) for url, why in others.items()]
 
     def change(image: Resource) -> tuple[bytes, str]:
@@ -115,7 +112,7 @@ def resize_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     return page, (*notes, *more)
 
 
-def _displayed(page: Page) -> tuple[dict[str, Size], dict[str, str]]:
+def _displayed(page: Page, scale: float) -> tuple[dict[str, Size], dict[str, str]]:
     """By URL: the size in pixels that the largest of its places needs; and why it cannot be told."""
     shown: dict[str, Size] = {}
     others: dict[str, str] = {}
@@ -128,7 +125,7 @@ def _displayed(page: Page) -> tuple[dict[str, Size], dict[str, str]]:
                 continue
             uses[image.url] += 1
             try:
-                size = _needed(image, element.tag, ancestors, sizes)
+                size = sharp(*_needed(image, element.tag, ancestors, sizes), scale)
             except LeftAlone as why:
                 others[image.url] = str(why)
                 continue
@@ -145,8 +142,8 @@ def _displayed(page: Page) -> tuple[dict[str, Size], dict[str, str]]:
     return {url: size for url, size in shown.items() if url not in others}, others
 
 
-def _needed(image: Resource, tag: Tag, ancestors: tuple[Tag, ...], sizes: Sizes) -> Size:
-    """The pixels an <img> needs. LeftAlone where its attributes do not say how large it is shown."""
+def _needed(image: Resource, tag: Tag, ancestors: tuple[Tag, ...], sizes: Sizes) -> tuple[Size, Size | None]:
+    """The size of an <img> in CSS pixels, and the proportions to keep exactly. LeftAlone where it cannot be told."""
     size = _size(tag.get("width"), tag.get("height"))
     if size is None:
         raise LeftAlone("the document gives no size in pixels")
@@ -155,7 +152,7 @@ def _needed(image: Resource, tag: Tag, ancestors: tuple[Tag, ...], sizes: Sizes)
     refuse_other_proportions(own, size)
     effect = sizes.effect(tag, ancestors)
     refuse_sized_by_style(effect)
-    return sharp(size, own if effect is Effect.PROPORTIONS else None)
+    return size, own if effect is Effect.PROPORTIONS else None
 
 
 def refuse_choice(tag: Tag, ancestors: tuple[Tag, ...]) -> None:
@@ -176,13 +173,13 @@ def refuse_sized_by_style(effect: Effect) -> None:
         raise LeftAlone("a style sheet may show it in another size")
 
 
-def sharp(shown: Size, own: Size | None) -> Size:
-    """The pixels for this size in CSS pixels on the sharpest screen; with `own`, in exactly these proportions."""
+def sharp(shown: Size, own: Size | None, scale: float) -> Size:
+    """The pixels for this size in CSS pixels at a screen's scale; with `own`, in exactly these proportions."""
     if own is None:
-        return math.ceil(shown[0] * SHARPEST), math.ceil(shown[1] * SHARPEST)
+        return math.ceil(shown[0] * scale), math.ceil(shown[1] * scale)
     common = math.gcd(*own)
     step = own[0] // common, own[1] // common
-    times = max(math.ceil(size * SHARPEST / each) for size, each in zip(shown, step, strict=True))
+    times = max(math.ceil(size * scale / each) for size, each in zip(shown, step, strict=True))
     return times * step[0], times * step[1]
 
 

@@ -13,6 +13,7 @@ from harness.model.variant import parse_variant
 from sites.archive import Response
 from sites.optimise.derive import optimise
 from sites.optimise.page import Page
+from sites.optimise.settings import FilterSettings
 from sites.recipes import RECIPES
 from sites.recipes.mobilenews import PICTURES, START_URL, STYLE_SHEET_URL, TOTAL_BYTES, Thumbnail, packet
 from sites.requisites import missing
@@ -72,7 +73,7 @@ def test_a_size_that_cannot_be_had_is_refused() -> None:
 def test_the_filters_of_2012_leave_one_request_of_12_kilobytes(tmp_path: Path) -> None:
     """The study's trace holds 13.5 kB over one connection, with the headers of its packets."""
     plain = Page.of(RECIPES["mobile-news-2012"].archive(tmp_path, NOWHERE))
-    _, report = optimise(plain, parse_variant("core-2012").filters)
+    _, report = optimise(plain, parse_variant("core-2012").filters, FilterSettings(screen_scale=1))
     assert (report.before.size.requests, report.before.size.bytes) == (11, 38_500)
     assert report.after.size.requests == 1
     assert 11_500 < report.after.size.bytes < 12_500
