@@ -11,6 +11,7 @@ from rich.table import Table
 from harness.cli.archived import warn_if_broken
 from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure
+from harness.cli.firstneeded import make_parts_and_pages
 from harness.cli.originals import original_text
 from harness.cli.plaintext import aligned
 from harness.cli.variantoption import chosen_variant
@@ -43,6 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("plain is the archive as it is, there is nothing to make; name a set or a filter")
     engine = Engine(arguments.engine)
     check_combination(Combination.usual(arguments.name, engine, variant))
+    code = make_parts_and_pages(arguments, [engine.traits.server], [arguments.name])
+    if code:
+        return code
     archive = open_archive(archives_root(), arguments.name)
     warn_if_broken(archive, variant, engine)
     derived = derive(archive, variant, engine)

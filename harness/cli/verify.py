@@ -12,6 +12,7 @@ from rich.console import Console
 from harness.cli.archived import mended
 from harness.cli.console import console, percent
 from harness.cli.enclosing import in_enclosure
+from harness.cli.firstneeded import make_parts_and_pages
 from harness.cli.replay_options import engine_and_protocol, replay_of
 from harness.cli.variantoption import chosen_variant
 from harness.errors import UsageError
@@ -32,8 +33,11 @@ from sites.optimise.findings import FILE, broken_by, record
 
 
 def run(arguments: argparse.Namespace) -> int:
-    archive = open_archive(archives_root(), arguments.name)
     engine, protocol = engine_and_protocol(arguments)
+    code = make_parts_and_pages(arguments, [engine.traits.server], [arguments.name])
+    if code:
+        return code
+    archive = open_archive(archives_root(), arguments.name)
     devices = _devices(arguments, engine)
     replay = replay_of(arguments, engine)
     variants = [chosen_variant(name, arguments.settings) for name in arguments.variant or ()]

@@ -19,20 +19,19 @@ import harness
 from harness.errors import ArchiveError
 from harness.input.shown import shortened
 from harness.model.engine import DEFAULT_ENGINE, Engine
-from harness.model.filtersettings import SETTINGS
+from harness.model.filtersettings import DEFAULTS, SETTINGS, FilterSettings
 from harness.model.variant import Variant
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
 from sites.optimise.inventory import Inventory
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.registry import REGISTRY
-from sites.optimise.settings import DEFAULTS, FilterSettings
 from sites.warc import About
 from sites.wholefolder import remove_leftovers
 
 FOLDER, REPORT = ".variants", "optimised.json"
 # Raised when a filter begins to give other bytes, so that variants made before are made again.
-GENERATION = 5
+GENERATION = 6
 LIBRARIES = (
     "tdewolff-minify",
     "rjsmin",

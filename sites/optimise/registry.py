@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from harness.model.filtersettings import FilterSettings
 from harness.model.variant import FILTERS
 from sites.optimise.document import Notes
 from sites.optimise.filters import (
@@ -20,7 +21,6 @@ from sites.optimise.filters import (
     minify,
 )
 from sites.optimise.page import Page
-from sites.optimise.settings import FilterSettings
 
 Apply = Callable[[Page, FilterSettings], tuple[Page, Notes]]
 

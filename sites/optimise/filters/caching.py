@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from harness.model.filtersettings import FilterSettings
 from sites.optimise.document import Notes
 from sites.optimise.page import Page, Resource
-from sites.optimise.settings import FilterSettings
 
 
 def extend_cache(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import urljoin
 
+from harness.model.filtersettings import FilterSettings
 from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Edit, Element, Notes, edit_documents
 from sites.optimise.lookups import ElementChange, Replacement
@@ -24,7 +25,6 @@ from sites.optimise.references import (
     media_of,
     only_idle,
 )
-from sites.optimise.settings import FilterSettings
 from sites.optimise.text import UNREADABLE, Text, is_whole
 
 # Elements that neither load nor run anything may stand between two style sheets that are combined.

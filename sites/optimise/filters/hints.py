@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from harness.model.filtersettings import FilterSettings
 from sites.optimise.document import (
     Document,
     Edit,
@@ -16,7 +17,6 @@ from sites.optimise.markup import Tag
 from sites.optimise.page import Page
 from sites.optimise.references import is_style_sheet, media_of
 from sites.optimise.script import is_classic
-from sites.optimise.settings import FilterSettings
 from sites.served import HEADER_LIMIT_CHARACTERS
 from sites.urls import resolve
 

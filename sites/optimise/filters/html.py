@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from harness.model.filtersettings import FilterSettings
 from sites.optimise.comments import why_comments_stay
 from sites.optimise.document import Document, Edit, Notes, edit_documents
 from sites.optimise.lookups import script_facts
 from sites.optimise.markup import SPACE, Attribute, Chars, Comment, Tag, Token, words
 from sites.optimise.page import Note, Page
-from sites.optimise.settings import FilterSettings
 
 _RUN = re.compile(r"[\t\n\f\r ]{2,}|[\t\f\r]")
 _PREFORMATTED = frozenset({"pre", "listing"})

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import urldefrag
 
+from harness.model.filtersettings import FilterSettings
 from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Element, Notes, edit_elements
 from sites.optimise.markup import Chars, Tag, Token, end_tag
@@ -20,7 +21,6 @@ from sites.optimise.references import (
     lends_urls,
     reads_itself,
 )
-from sites.optimise.settings import FilterSettings
 from sites.optimise.text import UNREADABLE
 
 INLINED_IMAGES = frozenset(

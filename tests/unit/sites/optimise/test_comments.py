@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from harness.model.filtersettings import DEFAULTS
 from sites.optimise.comments import reads_comments
 from sites.optimise.filters import html
-from sites.optimise.settings import DEFAULTS
 from tests.unit.sites.optimise.pages import html_of, page
 
 READERS = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from harness.model.filtersettings import DEFAULTS
 from sites.optimise.filters.domains import shard
 from sites.optimise.page import Page, Resource
-from sites.optimise.settings import DEFAULTS
 from sites.response import Response
 from tests.unit.sites.optimise.pages import START, html_of, page, photo
 

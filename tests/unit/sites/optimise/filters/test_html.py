@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from harness.model.filtersettings import DEFAULTS
 from sites.optimise.filters import html
 from sites.optimise.page import Page
 from sites.optimise.registry import Apply
-from sites.optimise.settings import DEFAULTS
 from tests.unit.sites.optimise.pages import html_of, page
 
 
