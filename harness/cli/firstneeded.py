@@ -40,7 +40,9 @@ def make_parts_and_pages(
     if Engine.K6 in parts:
         k6build.build()
     if GATEWAY in parts or Engine.SPDY_CLIENT in parts:
-        with contextlib.suppress(nodepackages.GatewayLacks):  # the command says so, and a study of others goes on
+        with contextlib.suppress(
+            nodepackages.GatewayLacks
+        ):  # the command says so, and a study of others goes on
             nodepackages.install()
     root = archives_root()
     missing = {name for name in pages if name in RECIPES and not (root / name).is_dir()}
