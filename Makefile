@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-NATIVE := $(wildcard harness/linkem/src/*.rs harness/linkem/src/*/*.rs harness/linkem/Cargo.*)
+NATIVE := $(wildcard harness/linkem/build.py harness/linkem/src/*.rs harness/linkem/src/*/*.rs harness/linkem/Cargo.*)
 
 # A machine that others use may starve one load or one measurement: such a system test is made anew, and told of at the end.
 AGAIN := --reruns 2 --reruns-delay 10 -rR
@@ -25,7 +25,7 @@ reproduction-quick: setup
 
 test: setup-all check
 	$(BIN)/pytest tests/unit -q -n 2 -m thorough
-	$(BIN)/python hatch_build.py
+	$(BIN)/python harness/linkem/build.py test
 	$(BIN)/pytest tests/system -n 3 --dist loadscope -m "side_by_side and not lengthy" $(AGAIN) --durations=15
 	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" $(AGAIN) --durations=25
 

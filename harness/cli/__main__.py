@@ -3,6 +3,7 @@
 import os
 import sys
 
+from harness.errors import EnvironmentLacks
 from harness.system import interruption
 
 
@@ -11,9 +12,13 @@ def main() -> int:
     interruption.leave_at_once()
     _open_what_is_closed()
     try:
+        _in_the_root_of_the_laboratory()
         from harness.cli.main import prepared  # noqa: PLC0415  # a signal may come meanwhile
 
         command = prepared()  # imports what the command needs, which may take a second
+    except EnvironmentLacks as error:
+        print(f"coldload: {error}", file=sys.stderr)
+        return error.exit_code
     except (ImportError, MemoryError, OSError) as error:
         said = " ".join(str(error).split()) or type(error).__name__
         print(
@@ -32,6 +37,18 @@ def main() -> int:
     finally:
         interruption.calm()  # Python takes its handlers back when it ends: the signal would kill it then
         interruption.leave_at_once()
+
+
+def _in_the_root_of_the_laboratory() -> None:
+    """Where one was made, every command runs in it, but for those about roots."""
+    from harness.system import roots  # noqa: PLC0415
+
+    words = sys.argv[1:]
+    if roots.CHOICE in os.environ or words[:1] == ["root"]:
+        return
+    made = roots.find(roots.Purpose.LABORATORY)
+    if made is not None:
+        roots.go_inside(made, words)
 
 
 def _open_what_is_closed() -> None:

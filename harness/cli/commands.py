@@ -59,6 +59,7 @@ COMMANDS = (
         "crowd", "crowd", "load an archive by a crowd of users at a time; one line a second, then a summary"
     ),
     CommandRow("cluster", "cluster", "make the certificates of a cluster, for `coldload run --on`"),
+    CommandRow("root", "root", "make a Debian tree of its own for what this machine lacks"),
     CommandRow("shell", "shell", "run a shell or a command inside the emulated network"),
     CommandRow("report", "report", "make tables, figures and report.html from the records of runs"),
     CommandRow(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,8 @@ class Command:
     (uid 1000): daemons that drop privileges and Chromium's sandbox then behave alike for root and for a user.
     `dies_with_us` ends it also when we are killed; inside an enclosure everything does anyway. `cpus` are the CPUs that
     it and all that it starts may use, by the kernel's numbers; none means those of the caller. `called` is its name in
-    what a person reads, where that of the program says nothing ("python3").
+    what a person reads, where that of the program says nothing ("python3"). `tree` is a Debian tree in which it is
+    started (harness.system.root), and `places` are what it sees of the machine there.
     """
 
     argv: tuple[str, ...]
@@ -27,6 +29,8 @@ class Command:
     dies_with_us: bool = False
     cpus: tuple[int, ...] = ()
     called: str | None = None
+    tree: Path | None = None
+    places: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, *argv: str | Path | int | float) -> Command:
@@ -50,6 +54,9 @@ class Command:
     def dying_with_us(self) -> Command:
         return replace(self, dies_with_us=True)
 
+    def in_tree(self, tree: Path, *places: Path) -> Command:
+        return replace(self, tree=tree, places=places)
+
     def on_cpus(self, cpus: Iterable[int]) -> Command:
         return replace(self, cpus=tuple(cpus))
 
@@ -59,6 +66,15 @@ class Command:
         words: tuple[str, ...] = ()
         if self.network is not None:
             words += ("nsenter", f"--net={self.network}")
+        if self.tree is not None:
+            words += (
+                sys.executable,
+                "-m",
+                "harness.system.root",
+                str(self.tree),
+                *map(str, self.places),
+                "--",
+            )
         if self.unprivileged:
             words += ("unshare", "--user", "--map-user=1000", "--map-group=1000")
         if self.dies_with_us:

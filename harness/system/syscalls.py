@@ -1,17 +1,20 @@
-"""The few Linux calls Python 3.11 lacks (unshare, setns, mount, prctl, renameat2, fallocate), each raising OSError on
-failure.
+"""The few Linux calls Python 3.11 lacks (unshare, setns, mount, pivot_root, prctl, renameat2, fallocate), each raising
+OSError on failure.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import platform
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
+MS_RDONLY = 0x1
 MS_NOSUID = 0x2
 MS_NODEV = 0x4
 MS_REMOUNT = 0x20
@@ -25,6 +28,8 @@ AT_FDCWD = -100
 RENAME_EXCHANGE = 0x2
 FALLOC_FL_KEEP_SIZE = 0x1
 FALLOC_FL_PUNCH_HOLE = 0x2
+
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41}  # the C library has no function for it
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -54,6 +59,15 @@ def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> No
 def unmount(target: str) -> None:
     """umount2(2) with MNT_DETACH."""
     _checked(_libc.umount2(target.encode(), MNT_DETACH), f"umount {target}")
+
+
+def pivot_root() -> None:
+    """pivot_root(2): the current folder, a mount point, becomes the root; the former root is below it no more."""
+    number = PIVOT_ROOT.get(platform.machine())
+    if number is None:
+        raise OSError(errno.ENOSYS, f"pivot_root: no number of it is known for {platform.machine()}")
+    _checked(_libc.syscall(ctypes.c_long(number), b".", b"."), "pivot_root")
+    unmount(".")  # pivot_root(2): the former root lies on top of the new one
 
 
 def die_with_parent(signal_number: int) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.linkem.build import locked
 from harness.testbed import preflight
-from hatch_build import locked
 
 ROOT = Path(__file__).resolve().parents[2]
 QTWEBKIT = "python3-pyqt5.qtwebkit"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,10 +20,11 @@ LEAST_TIMEOUT_S = 1.0  # for a page whose load event came just in time
 
 
 class QtWebKitBrowser:
-    """A started engine with an empty page."""
+    """A started engine with an empty page; `folder` is the one place that it shares with us."""
 
-    def __init__(self, engine: Conversation) -> None:
+    def __init__(self, engine: Conversation, folder: Path) -> None:
         self._engine = engine
+        self._folder = folder
         self._timeline: Mapping[str, Any] = {}
         self._deadline = 0.0
         self.console_error_count = 0
@@ -83,7 +85,9 @@ class QtWebKitBrowser:
         return bool(self._asked_after_load({"scroll": screenful}, f"for screenful {screenful}")["more"])
 
     def screenshot(self, path: Path) -> None:
-        self._asked_after_load({"screenshot": str(path.absolute())}, "for a screenshot")
+        made = self._folder / "screenshot.png"
+        self._asked_after_load({"screenshot": str(made)}, "for a screenshot")
+        shutil.move(made, path)
 
     def close(self) -> None:
         """Let the process end by itself."""

@@ -14,12 +14,15 @@ from harness.browser.qtwebkit import log
 from harness.browser.qtwebkit.driver import QtWebKitBrowser
 from harness.browser.relay import ROOT, Relay, program
 from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.system import roots
 from harness.system.command import Command
 from harness.system.netns import Host, host
 from harness.system.process import conversing
 from harness.system.program import run
+from harness.system.roots import Purpose
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring Qt
+ON_THE_MACHINE = Path("/usr/lib/python3/dist-packages/PyQt5/QtWebKit.abi3.so")
 SPDY = "spdy/3"  # the one version the engine speaks, as ALPN names it
 VIEWPORT = (1280, 657)  # what Chromium's window leaves for the page
 START_TIMEOUT_S = 60.0
@@ -99,7 +102,7 @@ class QtWebKitHome:
             except (EOFError, TimeoutError) as error:
                 raise TestbedFailed(f"QtWebKit did not start: {error}") from error
             relay.wait_for(process)
-            yield QtWebKitBrowser(engine)
+            yield QtWebKitBrowser(engine, self.folder)
 
     @property
     def engine(self) -> Command:
@@ -118,7 +121,8 @@ class QtWebKitHome:
                 "tls": self.tls,
             },
         }
-        return program(PYTHON, "qtwebkit.engine", settings).with_environment(**_surroundings(self.folder))
+        command = program(PYTHON, "qtwebkit.engine", settings).with_environment(**_surroundings(self.folder))
+        return where_it_is(command, self.folder)
 
 
 @contextlib.contextmanager
@@ -169,13 +173,18 @@ def _text(path: Path) -> str:
         return ""
 
 
+def where_it_is(command: Command, *places: Path) -> Command:
+    """A command of Debian's Python, with QtWebKit: on this machine, else in the root made for it, if one was."""
+    found = None if ON_THE_MACHINE.exists() else roots.find(Purpose.HISTORICAL)
+    return command if found is None else command.in_tree(found.tree, ROOT, *places)
+
+
 def version() -> str:
     """The engine, Qt and its TLS library in one line; EnvironmentLacks when Debian's Python has no QtWebKit."""
     command = Command.of(PYTHON, "-m", "harness.browser.qtwebkit.engine", "--version")
+    surroundings = {"PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen", "XDG_RUNTIME_DIR": "/tmp"}  # noqa: S108
     try:
-        return run(
-            command.with_environment(PYTHONPATH=str(ROOT), QT_QPA_PLATFORM="offscreen"), timeout_s=60
-        ).strip()
+        return run(where_it_is(command.with_environment(**surroundings)), timeout_s=60).strip()
     except TestbedFailed as error:
         why = str(error).rpartition(" | ")[2]  # the last line it printed
         raise EnvironmentLacks(

@@ -1,0 +1,65 @@
+"""Builds the link emulator, or runs its tests: `python build.py build|test`. Imports nothing of ours, and runs anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+CRATE = Path(__file__).resolve().parent
+DEBIAN_CRATES = Path("/usr/share/cargo/registry")
+
+
+def cargo(verb: str, crate: Path = CRATE) -> None:
+    """`cargo build` or `cargo test` of the emulator, with the locked versions.
+
+    Where Debian's package of libc is installed, its version is the locked one, and no registry is asked.
+    """
+    program = shutil.which("cargo")
+    if program is None:
+        raise RuntimeError("cargo is not installed: on Debian `apt-get install cargo librust-libc-dev`")
+    packaged = sorted(DEBIAN_CRATES.glob("libc-[0-9]*"))
+    options: list[str] = []
+    environment = {"CARGO_TARGET_DIR": str(crate / "target"), **os.environ}
+    if packaged:
+        crate = with_lock_of(crate, packaged[-1])
+        options = ["--offline", "--config", 'source.crates-io.replace-with="debian"']
+        options += ["--config", f'source.debian.directory="{DEBIAN_CRATES}"']
+    command = [program, verb, "--release", "--locked", *options]
+    subprocess.run(command, cwd=crate, env=environment, check=True)
+
+
+def with_lock_of(crate: Path, packaged: Path) -> Path:
+    """The crate, below its own target folder, with a lock file that names the packaged libc."""
+    folder = crate / "target" / "packaged"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("src", "tests"):
+        link = folder / name
+        if not link.is_symlink():
+            link.symlink_to(Path("..", "..", name))
+    shutil.copy2(crate / "Cargo.toml", folder)
+    checksum = json.loads((packaged / ".cargo-checksum.json").read_text())["package"]
+    version = packaged.name.removeprefix("libc-")
+    lock = (crate / "Cargo.lock").read_text()
+    (folder / "Cargo.lock").write_text(locked(lock, version, checksum))
+    return folder
+
+
+def locked(lock: str, version: str, checksum: str) -> str:
+    """A lock file with another version of libc."""
+    made, changes = re.subn(
+        r'(name = "libc"\nversion = )"[^"]*"(\nsource = "[^"]*"\nchecksum = )"[^"]*"',
+        rf'\g<1>"{version}"\g<2>"{checksum}"',
+        lock,
+    )
+    if changes != 1:
+        raise RuntimeError("Cargo.lock does not name libc once; make it anew with `cargo generate-lockfile`")
+    return made
+
+
+if __name__ == "__main__":
+    cargo(sys.argv[1])
