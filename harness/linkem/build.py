@@ -1,4 +1,4 @@
-"""Builds the link emulator, or runs its tests: `python build.py build|test`. Imports nothing of ours, and runs anywhere."""
+"""Builds the link emulator, or runs its tests: `python build.py build|test`. Imports nothing of ours."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ ITS_OWN = frozenset(
 )
 FROM_WITHIN = (
     Path("/var/home"),
-    Path("/var/tmp"),
+    Path("/var/tmp"),  # noqa: S108
     Path("/etc/resolv.conf"),
     Path("/etc/hosts"),
     Path("/etc/pip.conf"),

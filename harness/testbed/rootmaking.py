@@ -244,7 +244,9 @@ def _why(log: Path) -> str:
     said = [line for line in text.splitlines() if line.startswith(("E: ", "ERROR", "error", "tar: "))]
     why = " | ".join(said[:3])[:400] or "it told no reason"
     if "No space left" in text:
-        return f"mmdebstrap could not make the tree: the disk is full ({why}); make room and give the same command again"
+        return (
+            f"mmdebstrap could not make the tree: the disk is full ({why}); make room, then the same command"
+        )
     return f"mmdebstrap could not make the tree: {why}; is there a network? Give the same command again"
 
 

@@ -10,9 +10,9 @@ from harness.system.roots import RELEASE, SUITES, Purpose
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What is to be done, with which root."""
     parser.description = (
-        "A root is a minimal Debian tree of your own, which the enclosure enters. `historical` has the engine of 2012 and "
-        "is for Debian 13; `laboratory` has all that coldload needs and is for other distributions, where every command "
-        "then runs in it. COLDLOAD_ROOT=none keeps a command out of it."
+        "A root is a minimal Debian tree of your own, which the enclosure enters. `historical` has the engine of 2012, "
+        "for Debian 13; `laboratory` has all that coldload needs, for other distributions, where every command then "
+        "runs in it. COLDLOAD_ROOT=none keeps a command out of it."
     )
     parser.add_argument(
         "what", choices=["make", "list", "remove"], help="make one (again), list them, or remove one"
