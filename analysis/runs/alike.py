@@ -21,7 +21,7 @@ from harness.model.kind import Kind
 ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
 TOLD_ELSEWHERE = ("replay.compression",)
 # What may explain a difference between two runs, too.
-OF_THE_MACHINE = ("machine", "packages", "fonts", "study", "lanes")
+OF_THE_MACHINE = ("machine", "debian", "packages", "fonts", "study", "lanes")
 ALWAYS_DIFFERENT = ("machine.load_average",)
 # A signature is a byte longer or shorter by chance; the chain and its key are settings of their own.
 BY_CHANCE = ".certificate_bytes"

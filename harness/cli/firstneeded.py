@@ -12,9 +12,14 @@ from collections.abc import Collection, Iterable
 
 from harness.capacity import k6build
 from harness.cli.console import console
+from harness.cli.root import tell
 from harness.cli.shipped import make_shipped_archives
+from harness.errors import EnvironmentLacks
 from harness.model.condition import Condition
 from harness.model.engine import Engine
+from harness.system.roots import Purpose
+from harness.testbed import rootmaking
+from harness.testbed.rootmaking import Recipe
 from sites.archive import archives_root
 from sites.recipes import RECIPES
 from sites.servers import nodepackages
@@ -39,6 +44,9 @@ def make_parts_and_pages(
     """
     if Engine.K6 in parts:
         k6build.build()
+    if Engine.QTWEBKIT in parts and rootmaking.lacking() is Purpose.HISTORICAL:
+        with contextlib.suppress(EnvironmentLacks):  # as with the gateway's packages
+            rootmaking.make(Recipe(Purpose.HISTORICAL), tell)
     if GATEWAY in parts or Engine.SPDY_CLIENT in parts:
         with contextlib.suppress(
             nodepackages.GatewayLacks

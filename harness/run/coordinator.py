@@ -46,7 +46,9 @@ class Coordinator:
         for engine, reason in lacking.items():
             count = sum(planned.condition.engine is engine for planned in self.left)
             self._listener.warned(f"{count} trials with {engine} are recorded as testbed-failed: {reason}")
-        self.run.write_environment(environment)
+        warning = self.run.write_environment(environment)
+        if warning:
+            self._listener.warned(warning)
 
     def blocks(self) -> Iterator[Block]:
         """What is left, block by block. The next one is asked for when a block has been run: looks are between."""

@@ -22,6 +22,7 @@ from harness.run.standing import LOOKS, RECORDS, Standing
 from harness.study.companions import KEPT, PUBLISHED
 from harness.study.plan import Plan
 from harness.system.files import append_line, append_text, drop_cut_line, write_whole
+from harness.testbed import distribution
 
 ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"
 MACHINES_SCHEMA = 1
@@ -127,17 +128,20 @@ class RunDirectory:
     def append_calibration(self, reading: Mapping[str, Any]) -> None:
         append_line(self.folder / "calibration.jsonl", reading)
 
-    def write_environment(self, environment: Mapping[str, Any]) -> None:
+    def write_environment(self, environment: Mapping[str, Any]) -> str | None:
         """Store the environment; a continued run keeps the first one and lists each later one below it.
+
+        Returns a warning when the run was begun on another distribution, or in another root.
 
         Raises RecordsError when link, browsers or archives are others than the run was begun with: they do not mix.
         """
-        path = self.folder / ENVIRONMENT
+        path, warning = self.folder / ENVIRONMENT, None
         if path.exists():
             now = _must_not_mix(environment, self.plan.engines)
             try:
                 stored = jsontext.read(path)
                 later = list(stored.get("continued", ()))
+                begun_under, goes_on = distribution.place(stored), distribution.place(environment)
                 begun: dict[tuple[str, str], str] = {}
                 for earlier in (stored, *later):
                     begun = {**_must_not_mix(earlier, self.plan.engines), **begun}
@@ -152,10 +156,13 @@ class RunDirectory:
                     raise RecordsError(
                         f"{self.folder} was begun with {what[0]} {had} and cannot go on {other}; choose another --out"
                     )
+            if distribution.DEBIAN in stored and begun_under != goes_on:
+                warning = f"this run was begun under {begun_under}, and goes on under {goes_on}"
             stored["continued"] = [*later, dict(environment)]
         else:
             stored = dict(environment)
         write_whole(path, json.dumps(stored, indent=1) + "\n")
+        return warning
 
 
 def _must_not_mix(environment: Mapping[str, Any], engines: Iterable[Engine]) -> dict[tuple[str, str], str]:

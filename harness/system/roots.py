@@ -39,6 +39,7 @@ FROM_WITHIN = (
     Path("/etc/hosts"),
     Path("/etc/pip.conf"),
 )
+QTWEBKIT = Path("/usr/lib/python3/dist-packages/PyQt5/QtWebKit.abi3.so")
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
@@ -98,6 +99,11 @@ def inside() -> Root | None:
     """The root of the laboratory that this process runs in."""
     chosen = os.environ.get(CHOICE)
     return read(Path(chosen)) if chosen and chosen != NONE else None
+
+
+def of_the_historical_engine() -> Root | None:
+    """The root that QtWebKit is started in; None where the machine has it."""
+    return None if QTWEBKIT.exists() else find(Purpose.HISTORICAL)
 
 
 def go_inside(made: Root, words: Sequence[str]) -> NoReturn:

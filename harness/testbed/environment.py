@@ -21,6 +21,7 @@ from harness.model.engine import Engine
 from harness.study.study import EngineSetup, Study
 from harness.system.clock import utc_now
 from harness.system.program import version_line
+from harness.testbed import distribution
 from harness.testbed.testbed import SERVERS, Testbed
 from sites.archive import Archive
 from sites.optimise.derive import report_of
@@ -41,6 +42,7 @@ def describe_environment(
         "taken_utc": utc_now(),
         "coldload": harness.__version__,
         "machine": describe_machine(),
+        distribution.DEBIAN: distribution.described(),
         "programs": program_versions(browsers),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "link": {"backend": testbed.backend.value, "tcp": asdict(testbed.tcp)},

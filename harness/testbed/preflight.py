@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.link.needs import linkem_program, refuse_without_tun
+from harness.system import roots
 from harness.system.program import find_program
 from sites.servers.nodepackages import NEEDED, GatewayLacks, refuse_unless_loadable
 
@@ -86,7 +87,14 @@ def debian_release() -> str:
 
 def checks() -> list[Check]:
     """Everything, in the order in which it should be mended."""
-    return [*_package_checks(), *_module_checks(), _linkem_check(), _gateway_check(), *_kernel_checks()]
+    return [
+        *_root_check(),
+        *_package_checks(),
+        *_module_checks(),
+        _linkem_check(),
+        _gateway_check(),
+        *_kernel_checks(),
+    ]
 
 
 def missing(found: list[Check]) -> list[Check]:
@@ -96,16 +104,29 @@ def missing(found: list[Check]) -> list[Check]:
 
 def _package_checks() -> Iterator[Check]:
     for package in debian_packages():
-        there, offered = package.is_there(), package.is_offered
-        yield Check(
-            f"{package.name}: {package.purpose}",
-            there,
-            "installed" if there else "missing" if offered else f"not in Debian {debian_release() or '?'}",
-            f"apt-get install {package.name}"
-            if offered
-            else f"use Debian {package.release} for what needs it",
-            optional=not offered,
-        )
+        what = f"{package.name}: {package.purpose}"
+        if package.is_there():
+            yield Check(what, True, "installed")
+        elif package.is_offered:
+            yield Check(what, False, "missing", f"apt-get install {package.name}")
+        else:
+            yield _check_of_root(what)
+
+
+def _check_of_root(what: str) -> Check:
+    """Of a package that this release lacks: a root may have it."""
+    lack = f"not in Debian {debian_release() or '?'}"
+    made = roots.find(roots.Purpose.HISTORICAL)
+    if made is None:
+        return Check(what, False, lack, "coldload root make (some minutes, once)", optional=True)
+    return Check(what, True, f"{lack}, but in a root ({made})", optional=True)
+
+
+def _root_check() -> Iterator[Check]:
+    """Where all of this is looked for, if not on the machine itself."""
+    inside = roots.inside()
+    if inside is not None:
+        yield Check("root of the laboratory", True, str(inside), optional=True)
 
 
 def _module_checks() -> Iterator[Check]:

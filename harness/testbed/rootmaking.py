@@ -28,7 +28,7 @@ from harness.system.clock import utc_now
 from harness.system.command import Command
 from harness.system.process import running
 from harness.system.program import find_program
-from harness.system.roots import CERTIFICATES, SUITES, Purpose, Root, folder_of, read
+from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, find, folder_of, read
 from harness.testbed.preflight import debian_packages, debian_release
 
 Tell = Callable[[str], None]
@@ -48,7 +48,7 @@ class Recipe:
     """What a root is made of."""
 
     purpose: Purpose
-    release: str
+    release: str = RELEASE
     mirror: str | None = None
 
     @property
@@ -100,7 +100,7 @@ def lacking() -> Purpose | None:
     if debian_release() not in SUITES:
         return Purpose.LABORATORY
     lacks = [each for each in debian_packages() if not each.is_offered and not each.is_there()]
-    return Purpose.HISTORICAL if lacks else None
+    return Purpose.HISTORICAL if lacks and find(Purpose.HISTORICAL) is None else None
 
 
 def make(recipe: Recipe, tell: Tell) -> Root:

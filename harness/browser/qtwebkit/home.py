@@ -19,10 +19,8 @@ from harness.system.command import Command
 from harness.system.netns import Host, host
 from harness.system.process import conversing
 from harness.system.program import run
-from harness.system.roots import Purpose
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring Qt
-ON_THE_MACHINE = Path("/usr/lib/python3/dist-packages/PyQt5/QtWebKit.abi3.so")
 SPDY = "spdy/3"  # the one version the engine speaks, as ALPN names it
 VIEWPORT = (1280, 657)  # what Chromium's window leaves for the page
 START_TIMEOUT_S = 60.0
@@ -175,7 +173,7 @@ def _text(path: Path) -> str:
 
 def where_it_is(command: Command, *places: Path) -> Command:
     """A command of Debian's Python, with QtWebKit: on this machine, else in the root made for it, if one was."""
-    found = None if ON_THE_MACHINE.exists() else roots.find(Purpose.HISTORICAL)
+    found = roots.of_the_historical_engine()
     return command if found is None else command.in_tree(found.tree, ROOT, *places)
 
 

@@ -214,3 +214,18 @@ def test_a_run_keeps_the_sets_of_its_study_so_that_it_can_run_again(tmp_path: Pa
 def test_a_run_without_sets_keeps_none(tmp_path: Path) -> None:
     with open_run(tmp_path / "run", STUDY, PLAN):
         assert not (tmp_path / "run" / "sets").exists()
+
+
+def test_a_run_that_goes_on_under_another_root_says_so(tmp_path: Path) -> None:
+    def made_on(system: str, **roots: str) -> dict[str, Any]:
+        inside = {purpose: {"release": "12", "made_utc": made} for purpose, made in roots.items()}
+        return {**MADE_WITH, "machine": {"system": system}, "debian": {"roots": inside}}
+
+    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+        assert run.write_environment(made_on("Debian 13")) is None
+        assert run.write_environment(made_on("Debian 13")) is None
+        assert run.write_environment(made_on("Debian 13", historical="2026-11-25T10:00:00Z")) == (
+            "this run was begun under Debian 13, and goes on under Debian 13 with the root historical of 2026-11-25"
+        )
+        assert run.write_environment(made_on("Debian 12")) is not None
+    assert len(json.loads((tmp_path / "run" / "environment.json").read_text())["continued"]) == 3
