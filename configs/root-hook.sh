@@ -10,10 +10,7 @@ for file in requirements.txt constraints.txt linkem; do
 done
 # The machine's own way to the registry, and whom it trusts there.
 [ ! -e "$given/pip.conf" ] || cp "$given/pip.conf" "$tree/etc/pip.conf"
-if [ -e "$given/ca-certificates.crt" ]; then
-    cp "$given/ca-certificates.crt" "$tree/coldload/"
-    export PIP_CERT=/coldload/ca-certificates.crt
-fi
+[ ! -e "$given/ca-certificates.crt" ] || cp "$given/ca-certificates.crt" "$tree/etc/ssl/certs/"
 export HOME=/coldload/home PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 mkdir -p "$tree$HOME"
 echo "I: Python packages"

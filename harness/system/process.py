@@ -19,7 +19,6 @@ from typing import IO
 
 from harness.errors import TestbedFailed
 from harness.system.command import Command
-from harness.system.processtree import is_stopped
 from harness.system.program import words_and_environment
 
 POLL_SECONDS = 0.002
@@ -88,6 +87,8 @@ class Process:
 
     def check_not_stopped(self) -> None:
         """Raise TestbedFailed when the process is stopped; it may have ended."""
+        from harness.system.processtree import is_stopped  # noqa: PLC0415  # roots are made without psutil
+
         if is_stopped(self.pid):
             raise TestbedFailed(f"{self.name} is stopped: somebody sent it SIGSTOP, or debugs it")
 

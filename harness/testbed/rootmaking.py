@@ -223,7 +223,8 @@ def _bootstrap(recipe: Recipe, new: Path, tell: Tell) -> None:
         unpack = f'tar --extract --no-same-owner --exclude "./dev/*" --directory "{new}/tree"'
         script = f'set -o pipefail; mmdebstrap "$@" | {unpack}'
         command = Command.of("bash", "-c", script, "mmdebstrap", *words).named("mmdebstrap").dying_with_us()
-        log = new / "make.log"
+        log = new.with_name(f"{recipe.purpose}.log")
+        log.unlink(missing_ok=True)
         with running(command, log) as process:
             began = time.monotonic()
             while not process.ends_within(TELL_EVERY_S):
@@ -247,7 +248,7 @@ def _why(log: Path) -> str:
         return (
             f"mmdebstrap could not make the tree: the disk is full ({why}); make room, then the same command"
         )
-    return f"mmdebstrap could not make the tree: {why}; is there a network? Give the same command again"
+    return f"mmdebstrap could not make the tree: {why}; is there a network? More is in {log}"
 
 
 def _give(folder: Path) -> None:

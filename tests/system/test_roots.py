@@ -1,0 +1,107 @@
+"""Roots are made of both releases of Debian, and the laboratory in them loads by every protocol.
+
+`make test-releases` goes the whole way of a stranger in bare trees; this is what of it each change has to pass.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.system.roots import Purpose
+from tests.system.conftest import small_site
+
+pytestmark = pytest.mark.side_by_side
+
+MODERN = ("http1-close", "http1", "https1-close", "https1", "h2", "h3")
+OF_2012 = ("http1-pipelined", "https1-pipelined", "spdy")
+
+
+def coldload(*words: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command as a user of another home would give it."""
+    return subprocess.run(
+        [sys.executable, "-m", "harness.cli", *words],
+        env={
+            **os.environ,
+            "XDG_DATA_HOME": str(home),
+            "COLDLOAD_ARCHIVES": str(home / "archives"),
+            **environment,
+        },
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module", params=["12", "13"])
+def home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, Path]]:
+    """A user's home with a root of the laboratory of one release."""
+    release, folder = request.param, tmp_path_factory.mktemp("home")
+    small_site(folder / "archives")
+    made = coldload("root", "make", "laboratory", "--release", release, home=folder)
+    assert made.returncode == 0, made.stderr
+    assert "the root is made (" in made.stderr
+    yield release, folder
+    shutil.rmtree(folder)
+
+
+def test_the_laboratory_loads_in_a_root_of_each_release(home: tuple[str, Path]) -> None:
+    release, folder = home
+    told = coldload("doctor", home=folder)
+    assert told.returncode == 0, told.stdout
+    assert f"root of the laboratory: Debian {release}, made " in told.stdout
+    for protocol in MODERN:
+        loaded = coldload("load", "small", "--protocol", protocol, home=folder)
+        assert loaded.returncode == 0, loaded.stderr
+        assert f"small plain {protocol} " in loaded.stdout
+        assert " 11 requests (11 by " in loaded.stdout
+    other = coldload("load", "small", "--protocol", "h2", "--driver", "selenium", home=folder)
+    assert "11 by h2" in other.stdout, other.stderr
+
+
+def test_the_protocols_of_2012_are_in_the_root_or_in_one_made_for_them(home: tuple[str, Path]) -> None:
+    """Debian 13 has no QtWebKit: the first load that needs it makes the root that has."""
+    release, folder = home
+    for protocol in OF_2012:
+        loaded = coldload("load", "small", "--protocol", protocol, home=folder)
+        assert loaded.returncode == 0, loaded.stderr
+        assert f"small plain {protocol} " in loaded.stdout
+        assert " 11 requests (11 by " in loaded.stdout
+    made = coldload("root", "list", home=folder).stdout
+    assert (f"{Purpose.HISTORICAL}: none" in made) is (release == "12")
+    (folder / "study.toml").write_text(
+        'name = "both"\npages = ["small"]\nengines = ["chromium", "qtwebkit"]\nprotocols = ["http1", "spdy"]\n'
+        "trials = 1\naa = false\n[[links]]\ndown_mbps = 50\nrtt_ms = 10\n"
+    )
+    ran = coldload("run", "study.toml", "--out", "run", home=folder)
+    assert ran.returncode == 0, ran.stderr
+    environment = json.loads((folder / "run" / "environment.json").read_text())
+    assert environment["machine"]["system"].startswith(f"Debian GNU/Linux {release} ")
+    assert environment["debian"]["release"] == release
+    assert environment["debian"]["packages"]["chromium"]
+    used = environment["debian"]["roots"]
+    assert used["laboratory"]["release"] == release
+    if release == "13":
+        assert used["historical"]["release"] == "12"
+        assert used["historical"]["packages"]["python3-pyqt5.qtwebkit"]
+
+
+def test_a_root_is_left_out_when_that_is_asked_for_and_removed_when_it_is_named(
+    home: tuple[str, Path],
+) -> None:
+    _, folder = home
+    outside = coldload("doctor", home=folder, COLDLOAD_ROOT="none")
+    assert "root of the laboratory" not in outside.stdout
+    assert coldload("root", "remove", home=folder).returncode == 2
+    assert coldload("root", "remove", "historical", home=folder).returncode == 0
+    assert "historical: none" in coldload("root", "list", home=folder).stdout
