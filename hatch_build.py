@@ -22,14 +22,40 @@ class LinkemBuildHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002  # hatchling's name
         """Called by hatchling for each wheel, also an editable one."""
         crate = Path(self.root, "harness", "linkem")
-        cargo("build", crate)
         target = Path(os.environ.get("CARGO_TARGET_DIR", crate / "target"))
         (crate / "bin").mkdir(exist_ok=True)
-        built = crate / "bin" / "linkem"
-        shutil.copy2(target / "release" / "linkem", built.with_suffix(".new"))
-        built.with_suffix(".new").replace(built)  # a run under way keeps the program it started
+        store(built(crate, target), crate / "bin" / "linkem")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+
+
+def built(crate: Path, target: Path) -> Path:
+    """The emulator, compiled. One that does not run, as after a power cut, is compiled anew: cargo takes it for whole."""
+    program = target / "release" / "linkem"
+    cargo("build", crate)
+    if not runs(program):
+        for made in (program, *program.parent.glob("deps/linkem-*")):
+            made.unlink()
+        cargo("build", crate)
+    if not runs(program):
+        raise RuntimeError(f"cargo built {program}, and it does not run")
+    return program
+
+
+def runs(program: Path) -> bool:
+    try:
+        return subprocess.run([program, "--version"], stdout=subprocess.DEVNULL, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def store(program: Path, place: Path) -> None:
+    """Put a copy there at once: a run under way keeps the program it started, a power cut leaves the old or the new."""
+    copy = place.with_suffix(".new")
+    shutil.copy2(program, copy)
+    with copy.open("rb") as file:
+        os.fsync(file.fileno())
+    copy.replace(place)
 
 
 def cargo(verb: str, crate: Path) -> None:
