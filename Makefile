@@ -2,13 +2,11 @@
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.ready
-NATIVE := $(wildcard harness/linkem/build.py harness/linkem/src/*.rs harness/linkem/src/*/*.rs harness/linkem/Cargo.*)
 
 # A machine that others use may starve one load or one measurement: such a system test is made anew, and told of at the end.
 AGAIN := --reruns 2 --reruns-delay 10 -rR
 
-.PHONY: demo demo-quick reproduction reproduction-quick test test-lengthy check setup setup-all packages clean
+.PHONY: demo demo-quick reproduction reproduction-quick test test-lengthy check setup setup-all clean
 
 demo: setup
 	$(BIN)/coldload demo
@@ -33,7 +31,7 @@ test-lengthy: setup-all
 	$(BIN)/python -m harness.capacity.k6build test
 	$(BIN)/pytest tests/system -m lengthy $(AGAIN)
 
-check: $(STAMP)
+check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -42,22 +40,14 @@ check: $(STAMP)
 
 # What the main job needs: Debian packages, Python packages, the link emulator. Pages that ship, the generator of users and
 # the gateway's packages are made by the first command that needs them, or all together beforehand.
-setup: packages $(STAMP)
+# On another distribution than Debian all of it is in a root (`coldload root`).
+setup:
+	@sh configs/setup.sh
 
 setup-all: setup
 	@$(BIN)/python -m sites.servers.nodepackages
 	@$(BIN)/python -m harness.capacity.k6build
 	@$(BIN)/coldload archive --shipped
-
-packages:
-	@sh configs/debian-setup.sh
-
-$(STAMP): pyproject.toml constraints.txt hatch_build.py $(NATIVE) | packages
-	@test -x $(BIN)/python || python3 -m venv $(VENV) || { echo "setup: python3 -m venv failed; on Debian: apt-get install python3-venv" >&2; exit 3; }
-	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "setup: Python 3.11 or newer is needed" >&2; exit 3; }
-	@echo "setup: Python packages and the link emulator"
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev,cluster]' || { echo "setup: pip could not install the Python packages named above; is there a network?" >&2; exit 3; }
-	@touch $@
 
 clean:
 	rm -rf $(VENV) dist harness/linkem/target harness/linkem/bin

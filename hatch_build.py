@@ -22,8 +22,15 @@ class LinkemBuildHook(BuildHookInterface[Any]):
         subprocess.run([sys.executable, str(crate / "build.py"), "build"], check=True)
         target = Path(os.environ.get("CARGO_TARGET_DIR", crate / "target"))
         (crate / "bin").mkdir(exist_ok=True)
-        built = crate / "bin" / "linkem"
-        shutil.copy2(target / "release" / "linkem", built.with_suffix(".new"))
-        built.with_suffix(".new").replace(built)  # a run under way keeps the program it started
+        store(target / "release" / "linkem", crate / "bin" / "linkem")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+
+
+def store(program: Path, place: Path) -> None:
+    """Put a copy there at once: a run under way keeps the program it started, a power cut leaves the old or the new."""
+    copy = place.with_suffix(".new")
+    shutil.copy2(program, copy)
+    with copy.open("rb") as file:
+        os.fsync(file.fileno())
+    copy.replace(place)

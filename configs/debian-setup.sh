@@ -1,7 +1,13 @@
 #!/bin/sh
-# Installs the Debian packages of debian-packages.txt that are missing. Says in one message what is in the way.
+# Installs the Debian packages of debian-packages.txt that are missing or half-installed. What is in the way is told in one
+# line with its mend; the same command goes on afterwards.
 set -eu
 here=$(dirname "$0")
+
+refuse() {
+    echo "setup: $1" >&2
+    exit 3
+}
 
 is_there() {
     case $1 in
@@ -9,6 +15,12 @@ is_there() {
         python:*) python3 -c "import ${1#python:}" 2>/dev/null ;;
         *) PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin" command -v "$1" >/dev/null 2>&1 ;;
     esac
+}
+
+# dpkg began to install it and did not finish: its files may be there.
+states=" $(dpkg-query -W -f '${db:Status-Status}:${Package} ' 2>/dev/null || true)"
+is_unfinished() {
+    case $states in *" half-installed:$1 "* | *" unpacked:$1 "* | *" half-configured:$1 "* | *" triggers-awaited:$1 "*) ;; *) false ;; esac
 }
 
 release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}")
@@ -19,39 +31,58 @@ while read -r package sign _; do
         *"[$release]") package=${package%"[$release]"} ;;
         *']') continue ;; # another release has it
     esac
-    is_there "$sign" || missing="$missing $package"
+    if ! is_there "$sign" || is_unfinished "$package"; then missing="$missing $package"; fi
 done <"$here/debian-packages.txt"
 [ -n "$missing" ] || exit 0
 
-refuse() {
-    echo "setup: $1" >&2
-    echo "setup: missing Debian packages:$missing" >&2
-    echo "setup: to install them by hand: apt-get install --no-install-recommends$missing" >&2
-    exit 3
+# Tells why apt-get failed, from what it printed.
+explain() {
+    line=$(echo "$1" | grep -E '^(E|dpkg: error): ' | head -n 1 | sed 's/^[^ ]*: //')
+    case $1 in
+        *'Could not get lock'* | *'Unable to lock'* | *'frontend lock'*)
+            refuse "another program installs packages ($line): wait until it has ended" ;;
+        *'No space left on device'* | *'enough free space'*)
+            refuse "the disk is full (\`df /var /usr\` tells; 2 GB are needed here, 4 GB in all): make room" ;;
+        *'Temporary failure resolving'* | *'Could not resolve'* | *'Could not connect'* | *'Unable to fetch'* | *'Failed to fetch'*)
+            refuse "Debian's packages cannot be fetched ($line): is there a network?" ;;
+        *'Unable to locate package'* | *'no installation candidate'*)
+            refuse "this system does not offer all packages ($line): it is made for Debian 12 and 13" ;;
+        *'unmet dependencies'*) refuse "packages of this system do not fit: run \`${as_root:+sudo }apt-get --fix-broken install\`" ;;
+        *) refuse "apt-get failed (${line:-it printed nothing}): mend that, or run \`${as_root:+sudo }apt-get install$missing\` by hand" ;;
+    esac
 }
 
-command -v apt-get >/dev/null || refuse "this is not a Debian system (no apt-get); it is made for Debian 12 and 13"
+command -v apt-get >/dev/null || refuse "no apt-get here: this is made for Debian 12 and 13; missing:$missing"
 if [ "$(id -u)" = 0 ]; then
     as_root=
 elif command -v sudo >/dev/null; then
-    as_root="sudo"
-    sudo -n true 2>/dev/null || [ -t 0 ] || refuse "sudo asks for a password and there is no terminal to ask on"
+    as_root=sudo
+    sudo -n true 2>/dev/null || { [ -t 0 ] && sudo -v; } ||
+        refuse "sudo gives no permission here: as root, run \`apt-get install --no-install-recommends$missing\`"
 else
-    refuse "you are not root and there is no sudo"
+    refuse "you are not root and there is no sudo: as root, run \`apt-get install --no-install-recommends$missing\`"
 fi
+quietly() {
+    $as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@" 2>&1
+}
 
 echo "setup: installing$missing"
-export DEBIAN_FRONTEND=noninteractive
-$as_root apt-get -qq update || refuse "apt-get update failed: is there a network?"
+updated=$(quietly apt-get -qq update) || explain "$updated"
 # nginx's package would start its service: nothing of ours needs it, and port 80 may be somebody else's.
-guard=/usr/sbin/policy-rc.d
-if [ ! -e $guard ]; then
-    printf '#!/bin/sh\nexit 101\n' | $as_root tee $guard >/dev/null
+guard=/usr/sbin/policy-rc.d mark='# by coldload, while it installs packages'
+if [ ! -e $guard ] || grep -qxF "$mark" $guard; then
+    printf '#!/bin/sh\n%s\nexit 101\n' "$mark" | $as_root tee $guard >/dev/null
     $as_root chmod 755 $guard
     trap '$as_root rm -f $guard' EXIT
+    trap 'exit 130' INT TERM HUP
 fi
+# An installation that was cut off, as one of ours, is finished first: apt-get refuses to begin another one before.
+configured=$(quietly dpkg --force-confold --configure -a) || true # what is left is for apt-get
 # shellcheck disable=SC2086  # the list is meant to be split into words
-$as_root apt-get -qq install -y --no-install-recommends $missing >/dev/null || refuse "apt-get could not install them"
+said=$(quietly apt-get -qq install -y --no-remove --no-install-recommends --fix-broken &&
+    quietly apt-get -qq install -y --no-remove --no-install-recommends $missing) || explain "$said
+$updated
+$configured"
 case " $missing " in
     *' nginx '*) if command -v systemctl >/dev/null; then $as_root systemctl disable --quiet nginx 2>/dev/null || true; fi ;;
 esac

@@ -31,7 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
             + " or ".join(Purpose)
         )
         return 0
-    rootmaking.make(Recipe(purpose, arguments.release, arguments.mirror), tell)
+    made = find(purpose)
+    if not (arguments.if_missing and made is not None and rootmaking.fits(made, purpose)):
+        rootmaking.make(Recipe(purpose, arguments.release, arguments.mirror), tell)
     return 0
 
 

@@ -29,4 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=list(SUITES),
         help="the release of Debian (default: %(default)s, which has all of it)",
     )
+    parser.add_argument(
+        "--if-missing",
+        action="store_true",
+        help="make it only if there is none that fits this version of coldload",
+    )
     parser.add_argument("--mirror", metavar="URL", help="where packages come from (default: Debian's own)")
