@@ -15,7 +15,7 @@ DEBIAN_CRATES = Path("/usr/share/cargo/registry")
 
 
 def built() -> Path:
-    """The emulator, compiled. One that does not run, as after a power cut, is compiled anew: cargo takes it for whole."""
+    """The emulator, compiled. One that does not run is compiled anew: after a power cut cargo takes it for whole."""
     program = Path(os.environ.get("CARGO_TARGET_DIR", CRATE / "target")) / "release" / "linkem"
     cargo("build")
     if not runs(program):
