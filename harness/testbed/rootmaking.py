@@ -40,6 +40,7 @@ TELL_EVERY_S = 10.0
 FONTS = ("fontconfig", "fonts-")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
 LINKEM_PARTS = ("src", "tests", "Cargo.toml", "Cargo.lock", "build.py")
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")  # mmdebstrap finds it only by gpg
 PIP_SETTINGS = Path("/etc/pip.conf")
 
 
@@ -160,10 +161,12 @@ def _refuse_unless_possible(recipe: Recipe) -> None:
         find_program("mmdebstrap")
         if os.geteuid() != 0:
             find_program("newuidmap")
+        if not KEYRING.exists():
+            raise EnvironmentLacks(f"there is no {KEYRING}")
     except EnvironmentLacks as error:
         raise EnvironmentLacks(
-            "a root is made by mmdebstrap, which is not installed; "
-            "`sudo apt-get install mmdebstrap uidmap`, `sudo dnf install mmdebstrap`, or your distribution's command"
+            f"a root is made by mmdebstrap and needs what is missing here ({error}); on Ubuntu and Debian: "
+            "sudo apt-get install mmdebstrap uidmap debian-archive-keyring"
         ) from error
     if os.geteuid() != 0 and not _has_subuids(
         Path("/etc/subuid").read_text() if Path("/etc/subuid").exists() else ""
@@ -213,6 +216,7 @@ def _bootstrap(recipe: Recipe, new: Path, tell: Tell) -> None:
             _give(given)
         words = [
             "--variant=minbase",
+            f"--keyring={KEYRING}",
             f"--include={','.join([*recipe.packages, 'python3'])}",
             *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
             f"--customize-hook=sh {given}/hook.sh {given} $1",

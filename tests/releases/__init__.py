@@ -1,0 +1,1 @@
+"""Set-up as a stranger does it, in bare trees of each release: `make test-releases`."""
