@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # A machine that others use may starve one load or one measurement: such a system test is made anew, and told of at the end.
 AGAIN := --reruns 2 --reruns-delay 10 -rR
 
-.PHONY: demo demo-quick reproduction reproduction-quick test test-lengthy check setup setup-all clean
+.PHONY: demo demo-quick reproduction reproduction-quick test test-lengthy test-releases check setup setup-all clean
 
 demo: setup
 	$(BIN)/coldload demo
@@ -26,6 +26,10 @@ test: setup-all check
 	$(BIN)/python harness/linkem/build.py test
 	$(BIN)/pytest tests/system -n 3 --dist loadscope -m "side_by_side and not lengthy" $(AGAIN) --durations=15
 	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" $(AGAIN) --durations=25
+
+# Both releases from bare trees, as a stranger: hours. As root, with mmdebstrap.
+test-releases: setup
+	$(BIN)/pytest tests/releases -s
 
 test-lengthy: setup-all
 	$(BIN)/python -m harness.capacity.k6build test

@@ -27,7 +27,6 @@ from harness.link.needs import LINKEM_FOLDER
 from harness.system.clock import utc_now
 from harness.system.command import Command
 from harness.system.process import running
-from harness.system.program import find_program
 from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, find, folder_of, read
 from harness.testbed.preflight import debian_packages, debian_release
 
@@ -157,17 +156,15 @@ def _of(purpose: Purpose) -> str:
 
 
 def _refuse_unless_possible(recipe: Recipe) -> None:
-    try:
-        find_program("mmdebstrap")
-        if os.geteuid() != 0:
-            find_program("newuidmap")
-        if not KEYRING.exists():
-            raise EnvironmentLacks(f"there is no {KEYRING}")
-    except EnvironmentLacks as error:
+    needed = ["mmdebstrap", *(["newuidmap"] if os.geteuid() != 0 else [])]
+    missing = [name for name in needed if shutil.which(name) is None] + (
+        [] if KEYRING.exists() else [str(KEYRING)]
+    )
+    if missing:
         raise EnvironmentLacks(
-            f"a root is made by mmdebstrap and needs what is missing here ({error}); on Ubuntu and Debian: "
-            "sudo apt-get install mmdebstrap uidmap debian-archive-keyring"
-        ) from error
+            f"a root is made by mmdebstrap, and there is no {', no '.join(missing)}; "
+            "on Ubuntu and Debian: sudo apt-get install mmdebstrap uidmap debian-archive-keyring"
+        )
     if os.geteuid() != 0 and not _has_subuids(
         Path("/etc/subuid").read_text() if Path("/etc/subuid").exists() else ""
     ):

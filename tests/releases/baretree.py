@@ -100,4 +100,4 @@ def enter(tree: Path) -> None:
 if __name__ == "__main__":
     at = sys.argv.index("--")
     enter(Path(sys.argv[1]))
-    os.execvp(sys.argv[at + 1], sys.argv[at + 1 :])
+    os.execvp(sys.argv[at + 1], sys.argv[at + 1 :])  # noqa: S606
