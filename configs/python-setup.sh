@@ -34,6 +34,6 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || refuse "Python 
 echo "setup: Python packages and the link emulator"
 if ! is_whole; then said=$(python3 -m venv --clear $venv 2>&1) || explain "python3 -m venv" "$said"; fi
 rm -f $stamp
-said=$($venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev,cluster]' 2>&1) ||
+said=$($venv/bin/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt --editable '.[dev,cluster]' 2>&1) ||
     explain "pip install" "$said"
 touch $stamp

@@ -15,7 +15,7 @@ export HOME=/coldload/home PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bi
 mkdir -p "$tree$HOME"
 echo "I: Python packages"
 chroot "$tree" python3 -m venv /coldload/venv
-chroot "$tree" /coldload/venv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir \
+chroot "$tree" /coldload/venv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir --no-compile \
     --requirement /coldload/requirements.txt --constraint /coldload/constraints.txt
 echo "I: the link emulator"
 chroot "$tree" /coldload/venv/bin/python /coldload/linkem/build.py build

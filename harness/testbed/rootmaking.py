@@ -215,6 +215,7 @@ def _bootstrap(recipe: Recipe, new: Path, tell: Tell) -> None:
             "--variant=minbase",
             f"--keyring={KEYRING}",
             f"--include={','.join([*recipe.packages, 'python3'])}",
+            "--dpkgopt=force-unsafe-io",  # a tree that a power cut leaves is thrown away
             *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
             f"--customize-hook=sh {given}/hook.sh {given} $1",
             SUITES[recipe.release],
