@@ -1,0 +1,68 @@
+"""Where roots lie, which ones count, and what a root shows of the machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.errors import EnvironmentLacks
+from harness.system import roots
+from harness.system.roots import Purpose
+
+WHOLE = {"release": "12", "made_utc": "2026-11-25T10:00:00Z", "made_for": "x", "packages": {"wrk": "4.1"}}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv(roots.CHOICE, raising=False)
+    return tmp_path
+
+
+def test_one_that_was_cut_off_is_none(home: Path) -> None:
+    folder = roots.folder_of(Purpose.HISTORICAL)
+    assert folder == home / "coldload" / "roots" / "historical"
+    (folder / "tree").mkdir(parents=True)
+    assert roots.find(Purpose.HISTORICAL) is None
+    (folder / "root.json").write_text(json.dumps(WHOLE))
+    found = roots.find(Purpose.HISTORICAL)
+    assert found is not None
+    assert found.tree == folder / "tree"
+    assert str(found) == f"Debian 12, made 2026-11-25, 1 packages, in {folder}"
+
+
+def test_none_is_used_when_that_is_asked_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = roots.folder_of(Purpose.LABORATORY)
+    folder.mkdir(parents=True)
+    (folder / "root.json").write_text(json.dumps(WHOLE))
+    assert roots.inside() is None
+    monkeypatch.setenv(roots.CHOICE, roots.NONE)
+    assert roots.find(Purpose.LABORATORY) is None
+    monkeypatch.setenv(roots.CHOICE, str(folder))
+    assert roots.inside() == roots.find(Purpose.LABORATORY)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"release": "12", "more": 1}', "\x00"])
+def test_a_damaged_one_is_named_with_its_mend(home: Path, text: str) -> None:
+    folder = roots.folder_of(Purpose.LABORATORY)
+    folder.mkdir(parents=True)
+    (folder / "root.json").write_text(text)
+    with pytest.raises(EnvironmentLacks, match=r"is damaged .* coldload root make laboratory"):
+        roots.find(Purpose.LABORATORY)
+
+
+@pytest.mark.parametrize("value", ["", "relative/folder"])
+def test_a_folder_of_xdg_that_is_none_is_ignored(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", value)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert roots.folder_of(Purpose.LABORATORY) == tmp_path / ".local/share/coldload/roots/laboratory"
+
+
+def test_all_packages_of_this_installation_are_seen_in_a_root() -> None:
+    found = dict(roots.sources())
+    assert set(found) == set(roots.PACKAGES)
+    assert all(place.is_dir() for place in found.values())
