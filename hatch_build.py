@@ -30,7 +30,7 @@ class LinkemBuildHook(BuildHookInterface[Any]):
 
 
 def built(crate: Path, target: Path) -> Path:
-    """The emulator, compiled. One that does not run, as after a power cut, is compiled anew: cargo takes it for whole."""
+    """The emulator, compiled. One that does not run, as after a power cut, is compiled anew."""
     program = target / "release" / "linkem"
     cargo("build", crate)
     if not runs(program):
