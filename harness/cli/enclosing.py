@@ -10,12 +10,18 @@ from harness.cli.failures import errors_reported
 from harness.errors import UsageError
 from harness.link.needs import STALL_VARIABLE
 from harness.system.enclosure import enclosed
+from harness.system.refusals import refuse_without_user_namespaces, user_namespace_error
 
 
 def in_enclosure(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
     """Run the command in private namespaces; its errors are reported from in there."""
     refuse_stalled()
-    return enclosed(lambda: errors_reported(arguments, command))
+
+    def inside() -> int:
+        refuse_without_user_namespaces(user_namespace_error())
+        return command()
+
+    return enclosed(lambda: errors_reported(arguments, inside))
 
 
 def refuse_stalled() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -10,6 +11,11 @@ from harness.errors import EnvironmentLacks
 LINKEM_FOLDER = Path(__file__).parents[1] / "linkem"
 IN_A_ROOT = Path("/coldload/linkem/target/release/linkem")  # built for the system there
 TUN_DEVICE = Path("/dev/net/tun")
+TUN_MENDS = {
+    errno.ENOENT: f"run `modprobe tun` as root, or start the container with `--device {TUN_DEVICE}`",
+    errno.ENODEV: "run `modprobe tun` as root",
+    errno.EPERM: f"start the container with `--device {TUN_DEVICE}`",
+}  # elsewhere the user may not
 STALL_VARIABLE = "LINKEM_STALL"  # makes an emulator late on purpose; for tests and benchmarks alone
 
 
@@ -30,6 +36,7 @@ def refuse_without_tun() -> None:
     try:
         os.close(os.open(TUN_DEVICE, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
+        mend = TUN_MENDS.get(error.errno or 0, "run as root")
         raise EnvironmentLacks(
-            f"cannot open {TUN_DEVICE} ({error.strerror}); run as root, or use the backend veth"
+            f"cannot open {TUN_DEVICE} ({error.strerror}); {mend}, or use the backend veth"
         ) from error

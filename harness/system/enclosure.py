@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import EnvironmentLacks
-from harness.system import interruption, syscalls
+from harness.system import interruption, refusals, syscalls
 
 PRIVATE_RUN = Path("/run")
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # Chromium's
@@ -62,7 +62,7 @@ def enclosed(command: Callable[[], int]) -> int:
         code = _wait_until_interrupted(child)
         refusal = pipe.read()
     if refusal:
-        raise EnvironmentLacks(refusal)
+        raise EnvironmentLacks(refusals.why_not(refusals.Refusal.of(refusal), refusals.standing()))
     if code == interruption.EXIT_CODE:
         raise KeyboardInterrupt
     return code
@@ -121,18 +121,11 @@ def _enter_and_supervise(command: Callable[[], int], outside: int, refusal: int)
         os.close(refusal)
         code = _wait_passing_signals(first)
     except OSError as error:
-        os.write(refusal, _why_not(error).encode())
+        os.write(refusal, refusals.told(error).encode())
     except KeyboardInterrupt:  # before it passes signals on
         code = interruption.EXIT_CODE
     finally:
         os._exit(code)
-
-
-def _why_not(error: OSError) -> str:
-    remedy = "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1) or run as root"
-    if os.geteuid() == 0:
-        remedy = "this root lacks CAP_SYS_ADMIN, as in a container: give it that capability"
-    return f"cannot make the private namespaces of the testbed ({error}); {remedy}"
 
 
 def _unshare() -> None:
@@ -164,7 +157,7 @@ def _be_first_process(command: Callable[[], int], refusal: int, supervisor: int)
         os.close(refusal)
         code = _reap_until(worker)
     except OSError as error:
-        os.write(refusal, _why_not(error).encode())
+        os.write(refusal, refusals.told(error).encode())
     except KeyboardInterrupt:  # before it passes signals on
         code = interruption.EXIT_CODE
     finally:

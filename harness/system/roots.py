@@ -15,8 +15,7 @@ from typing import NoReturn
 
 import harness
 from harness.errors import EnvironmentLacks
-from harness.system import root
-from harness.system.why import why_no_namespaces
+from harness.system import refusals, root
 
 SUITES = {"12": "bookworm", "13": "trixie"}
 RELEASE = "12"  # the last one that has all that coldload can use
@@ -111,15 +110,24 @@ def go_inside(made: Root, words: Sequence[str]) -> NoReturn:
     here = Path.cwd()
     environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_PYTHON}
     environment |= {CHOICE: str(made.folder), "PATH": PATH, "PYTHONPATH": str(SOURCE)}
+    standing = refusals.standing()
     try:
         root.enter(made.tree, dict(_places()))
-        if Path.cwd() != here:
-            raise EnvironmentLacks(
-                f"{here} is not seen from the root in {made.folder}; go to a folder below /home"
-            )
+    except OSError as error:
+        raise EnvironmentLacks(
+            refusals.why_not(refusals.Refusal.of(refusals.told(error)), standing)
+        ) from error
+    if Path.cwd() != here:
+        raise EnvironmentLacks(
+            f"{here} is not seen from the root in {made.folder}; go to a folder below /home"
+        )
+    try:
         os.execve(PYTHON, [str(PYTHON), "-m", "harness.cli", *words], environment)  # noqa: S606
     except OSError as error:
-        raise EnvironmentLacks(why_no_namespaces(error)) from error
+        raise EnvironmentLacks(
+            f"the root in {made.folder} is damaged ({PYTHON}: {error.strerror}); "
+            "to make it anew: coldload root make laboratory"
+        ) from error
 
 
 def _places() -> Iterator[tuple[Path, Path]]:

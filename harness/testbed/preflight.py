@@ -13,7 +13,9 @@ from pathlib import Path
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.link.needs import linkem_program, refuse_without_tun
 from harness.system import roots
+from harness.system.enclosure import enclosed
 from harness.system.program import find_program
+from harness.system.refusals import refuse_without_user_namespaces, user_namespace_error
 from sites.servers.nodepackages import NEEDED, GatewayLacks, refuse_unless_loadable
 
 MODULES = (
@@ -171,21 +173,18 @@ def _device_check() -> Check:
     what = "link device"
     try:
         refuse_without_tun()
-    except EnvironmentLacks:
-        found = "/dev/net/tun may not be opened: veth with packet sockets is used"
-        return Check(what, False, found, "run as root for TUN", optional=True)
+    except EnvironmentLacks as lack:
+        found, _, remedy = str(lack).partition("; ")
+        return Check(what, False, f"{found}: veth with packet sockets is used", remedy, optional=True)
     return Check(what, True, "TUN")
 
 
 def _namespaces_check() -> Check:
-    if os.geteuid() == 0:
-        return Check("private namespaces", True, "root may make them")
-    switch = Path("/proc/sys/kernel/unprivileged_userns_clone")
-    allowed = not switch.exists() or switch.read_text().strip() == "1"
-    most = int(Path("/proc/sys/user/max_user_namespaces").read_text())
-    return Check(
-        "private namespaces",
-        allowed and most > 0,
-        "permitted to ordinary users" if allowed and most > 0 else "not permitted to ordinary users",
-        "sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000",
-    )
+    """Makes an enclosure, and a user namespace in it, as every measurement does."""
+    what = "private namespaces"
+    try:
+        refuse_without_user_namespaces(enclosed(user_namespace_error))
+    except EnvironmentLacks as lack:
+        found, _, remedy = str(lack).partition("; ")
+        return Check(what, False, found, remedy)
+    return Check(what, True, "made and left")

@@ -1,0 +1,88 @@
+"""Where the kernel refuses an enclosure, the command and `coldload doctor` name the cause and its mend.
+
+Each case is made for real, in a user namespace whose root may take things away from itself.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.side_by_side
+
+OWN = ("unshare", "--user", "--map-root-user", "--mount")
+FILTER = """
+import ctypes, os, platform, struct, sys
+unshare = {"x86_64": 272, "aarch64": 97}[platform.machine()]
+load, same, answer, refuse, allow = 0x20, 0x15, 0x06, 0x00050001, 0x7FFF0000
+steps = [(load, 0, 0, 0), (same, 0, 1, unshare), (answer, 0, 0, refuse), (answer, 0, 0, allow)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(code)))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program) == 0
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+def after(script: str) -> tuple[str, ...]:
+    return (*OWN, "sh", "-c", f'set -e; {script}; exec "$@"', "sh")
+
+
+def without(capability: str) -> tuple[str, ...]:
+    return (*OWN, "setpriv", "--bounding-set", f"-{capability}", "--inh-caps", f"-{capability}")
+
+
+CHROOT = """here=$PWD; mount -t tmpfs t /mnt; mkdir /mnt/tree
+for path in /*; do
+  if [ -L $path ]; then cp -P $path /mnt/tree/
+  elif [ -d $path ] && [ $path != /mnt ]; then mkdir /mnt/tree$path; mount --rbind $path /mnt/tree$path; fi
+done; set -- chroot /mnt/tree env -C "$here" "$@\""""
+CASES = {
+    "no CAP_SYS_ADMIN": (without("sys_admin"), "lacks CAP_SYS_ADMIN", "--cap-add SYS_ADMIN"),
+    "no CAP_NET_ADMIN": (without("net_admin"), "lacks CAP_NET_ADMIN", "--cap-add NET_ADMIN"),
+    "seccomp": ((sys.executable, "-c", FILTER), "seccomp filters", "seccomp=unconfined"),
+    "no user namespaces": (
+        after("echo 0 > /proc/sys/user/max_user_namespaces"),
+        "user.max_user_namespaces is 0",
+        "sysctl -w",
+    ),
+    "no networks": (
+        after("echo 0 > /proc/sys/user/max_net_namespaces"),
+        "user.max_net_namespaces is 0",
+        "sysctl -w",
+    ),
+    "covered /proc": (
+        (*after("mount --bind /dev/null /proc/keys"), *OWN),
+        "parts of /proc are covered",
+        "systempaths=unconfined",
+    ),
+    "chroot": (after(CHROOT), 'a chroot, whose "/" is no mount point', "pivot_root"),
+    "no /dev/shm": (
+        after(
+            "mount --rbind /dev /mnt; mount -t tmpfs t /dev; touch /dev/null; mount --bind /mnt/null /dev/null"
+        ),
+        "mount /dev/shm: No such file",
+        "mkdir",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_cause_and_its_mend_are_named(case: str) -> None:
+    entering, cause, mend = CASES[case]
+    coldload = (*entering, sys.executable, "-m", "harness.cli")
+    refused = subprocess.run(
+        [*coldload, "shell", "--rtt-ms", "10", "--", "true"], capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 3, refused.stderr
+    (line,) = refused.stderr.splitlines()
+    assert cause in line
+    assert mend in line
+    doctor = subprocess.run([*coldload, "doctor"], capture_output=True, text=True, check=False)
+    assert doctor.returncode == 3, doctor.stdout
+    at = doctor.stdout.index("MISSING  private namespaces")
+    told, remedy = doctor.stdout[at:].splitlines()[:2]
+    assert cause in told
+    assert mend in remedy
