@@ -45,9 +45,7 @@ check: $(STAMP)
 setup: packages $(STAMP)
 
 setup-all: setup
-	@$(BIN)/python -m sites.servers.nodepackages
-	@$(BIN)/python -m harness.capacity.k6build
-	@$(BIN)/coldload archive --shipped
+	@$(BIN)/coldload setup gateway k6 pages
 
 packages:
 	@sh configs/debian-setup.sh

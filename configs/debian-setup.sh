@@ -11,13 +11,15 @@ is_there() {
     esac
 }
 
+checkout=
+[ ! -e "$here/../Makefile" ] || checkout=checkout
 release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}")
 missing=
 while read -r package sign _; do
     case $package in
         '' | '#'*) continue ;;
-        *"[$release]") package=${package%"[$release]"} ;;
-        *']') continue ;; # another release has it
+        *"[$release]" | *"[$checkout]") package=${package%%"["*} ;;
+        *']') continue ;; # another release has it, or only a checkout needs it
     esac
     is_there "$sign" || missing="$missing $package"
 done <"$here/debian-packages.txt"

@@ -4,6 +4,7 @@ import os
 import sys
 
 from harness.system import interruption
+from harness.system.installation import set_up_again
 
 
 def main() -> int:
@@ -11,14 +12,18 @@ def main() -> int:
     interruption.leave_at_once()
     _open_what_is_closed()
     try:
+        if "_ARGCOMPLETE" in os.environ:  # a shell asks what a line could go on with
+            from harness.cli.completing import complete  # noqa: PLC0415
+
+            return complete()
         from harness.cli.main import prepared  # noqa: PLC0415  # a signal may come meanwhile
 
         command = prepared()  # imports what the command needs, which may take a second
     except (ImportError, MemoryError, OSError) as error:
         said = " ".join(str(error).split()) or type(error).__name__
         print(
-            f"coldload: cannot start: {said[:300]}; run `make setup`, or see whether memory, processes or open files "
-            "are at a limit (`ulimit -a`)",
+            f"coldload: cannot start: {said[:300]}; install it again ({set_up_again()}), or see whether "
+            "memory, processes or open files are at a limit (`ulimit -a`)",
             file=sys.stderr,
         )
         return 3

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from harness.errors import EnvironmentLacks
+from harness.system.installation import set_up_again
 
 LINKEM_FOLDER = Path(__file__).parents[1] / "linkem"
 TUN_DEVICE = Path("/dev/net/tun")
@@ -17,7 +18,9 @@ def linkem_program() -> Path:
     for place in (LINKEM_FOLDER / "bin" / "linkem", LINKEM_FOLDER / "target" / "release" / "linkem"):
         if place.is_file():
             return place
-    raise EnvironmentLacks(f"the link emulator is not built (looked in {LINKEM_FOLDER}); run `make setup`")
+    raise EnvironmentLacks(
+        f"the link emulator is not built (looked in {LINKEM_FOLDER}); to mend it: {set_up_again()}"
+    )
 
 
 def refuse_without_tun() -> None:

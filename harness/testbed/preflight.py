@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.link.needs import linkem_program, refuse_without_tun
+from harness.system.installation import is_checkout, set_up_again
 from harness.system.program import find_program
 from sites.servers.nodepackages import NEEDED, GatewayLacks, refuse_unless_loadable
 
@@ -28,6 +29,9 @@ MODULES = (
 )
 
 
+CHECKOUT = "checkout"  # the mark of what only a checkout needs
+
+
 @dataclass(frozen=True)
 class Check:
     """One thing coldload needs. `remedy` is the command that mends it; a failed `optional` one only limits."""
@@ -41,12 +45,16 @@ class Check:
 
 @dataclass(frozen=True)
 class DebianPackage:
-    """A line of configs/debian-packages.txt; `release` is the only one of Debian that has it, "" for every one."""
+    """A line of configs/debian-packages.txt; `release` is the only one of Debian that has it, "" for every one.
+
+    `of_checkout`: it is needed to build or test coldload, not to use it.
+    """
 
     name: str
     sign: str
     purpose: str
     release: str = ""
+    of_checkout: bool = False
 
     @property
     def is_offered(self) -> bool:
@@ -70,9 +78,9 @@ def debian_packages() -> list[DebianPackage]:
     text = resources.files("configs").joinpath("debian-packages.txt").read_text(encoding="utf-8")
     rows = (line.split(None, 2) for line in text.splitlines() if line.strip() and not line.startswith("#"))
     return [
-        DebianPackage(name, sign, purpose, release.removesuffix("]"))
+        DebianPackage(name, sign, purpose, "" if mark == CHECKOUT else mark, mark == CHECKOUT)
         for marked, sign, purpose in rows
-        for name, _, release in [marked.partition("[")]
+        for name, _, mark in [marked.removesuffix("]").partition("[")]
     ]
 
 
@@ -96,6 +104,8 @@ def missing(found: list[Check]) -> list[Check]:
 
 def _package_checks() -> Iterator[Check]:
     for package in debian_packages():
+        if package.of_checkout and not is_checkout():
+            continue
         there, offered = package.is_there(), package.is_offered
         yield Check(
             f"{package.name}: {package.purpose}",
@@ -114,7 +124,7 @@ def _module_checks() -> Iterator[Check]:
         "Python packages",
         not absent,
         f"missing: {', '.join(absent)}" if absent else "installed",
-        "make setup",
+        set_up_again(),
     )
 
 
@@ -122,7 +132,7 @@ def _linkem_check() -> Check:
     try:
         return Check("link emulator", True, f"built ({linkem_program().name})")
     except ColdloadError:
-        return Check("link emulator", False, "not built", "make setup")
+        return Check("link emulator", False, "not built", set_up_again())
 
 
 def _gateway_check() -> Check:
