@@ -75,7 +75,9 @@ def test_a_build_without_a_network_is_one_line_and_leaves_nothing(
     assert main(["setup", "k6"]) == 3
     began, line = capfd.readouterr().err.splitlines()
     assert began.startswith("setup: building the generator of users")
-    assert line.startswith("coldload setup: the generator of users (k6) is not built: go died (exit code 1): ")
+    assert line.startswith(
+        "coldload setup: the generator of users (k6) is not built: go died (exit code 1): "
+    )
     assert line.endswith("is there a network? To try again: coldload setup k6")
     assert not (cache / "k6" / "compiled").exists()
     with pytest.raises(EnvironmentLacks, match=REMEDY):
