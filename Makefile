@@ -49,9 +49,7 @@ setup:
 	@sh configs/setup.sh
 
 setup-all: setup
-	@$(BIN)/python -m sites.servers.nodepackages
-	@$(BIN)/python -m harness.capacity.k6build
-	@$(BIN)/coldload archive --shipped
+	@$(BIN)/coldload setup gateway k6 pages
 
 clean:
 	rm -rf $(VENV) dist harness/linkem/target harness/linkem/bin

@@ -26,9 +26,9 @@ from harness.model.engine import Driver
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
 from harness.study.observing import FILM
-from harness.system.cache import cache_folder
 from harness.system.command import Command
 from harness.system.enclosure import enclosed
+from harness.system.folders import cache_folder
 from harness.system.program import run
 from harness.testbed.environment import describe_machine
 from harness.trial.bench import Bench, bench

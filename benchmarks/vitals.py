@@ -29,9 +29,9 @@ from harness.model.engine import Driver, Engine
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
 from harness.study.observing import TRACE
-from harness.system.cache import cache_folder
 from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE, enclosed
+from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import run
 from harness.testbed.environment import describe_machine

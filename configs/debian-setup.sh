@@ -23,13 +23,15 @@ is_unfinished() {
     case $states in *" half-installed:$1 "* | *" unpacked:$1 "* | *" half-configured:$1 "* | *" triggers-awaited:$1 "*) ;; *) false ;; esac
 }
 
+checkout=
+[ ! -e "$here/../Makefile" ] || checkout=checkout
 release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}")
 missing=
 while read -r package sign _; do
     case $package in
         '' | '#'*) continue ;;
-        *"[$release]") package=${package%"[$release]"} ;;
-        *']') continue ;; # another release has it
+        *"[$release]" | *"[$checkout]") package=${package%%"["*} ;;
+        *']') continue ;; # another release has it, or only a checkout needs it
     esac
     if ! is_there "$sign" || is_unfinished "$package"; then missing="$missing $package"; fi
 done <"$here/debian-packages.txt"

@@ -18,6 +18,7 @@ from harness.errors import ArchiveError, StorageFailed
 from harness.input.keys import NAME_PATTERN, nearest
 from harness.input.shown import shortened
 from harness.system.files import flush
+from harness.system.folders import ARCHIVES, kept_folder
 from sites import warc
 from sites.archive_index import (
     WARC_FILE,
@@ -41,6 +42,7 @@ __all__ = [
     "Archive",
     "Entry",
     "Response",
+    "archive_names",
     "archives_root",
     "check_free",
     "list_archives",
@@ -103,8 +105,8 @@ class Archive:
 
 
 def archives_root() -> Path:
-    """Where archives are kept: $COLDLOAD_ARCHIVES, or ./archives."""
-    return Path(os.environ.get("COLDLOAD_ARCHIVES") or "archives")
+    """Where archives are kept: $COLDLOAD_ARCHIVES, or the user's folder of them."""
+    return Path(os.environ.get("COLDLOAD_ARCHIVES") or kept_folder(ARCHIVES))
 
 
 def open_archive(root: Path, name: str) -> Archive:
@@ -112,7 +114,7 @@ def open_archive(root: Path, name: str) -> Archive:
     _check_name(name)
     folder = root / name
     if not folder.is_dir():
-        have = _names(root)
+        have = archive_names(root)
         raise ArchiveError(
             f"page {name!r} is not archived in {root}{nearest(name, have)} "
             f"(there: {shortened(have, NAMED) or 'none'}); archive it with `coldload archive URL --name {name}`"
@@ -123,7 +125,7 @@ def open_archive(root: Path, name: str) -> Archive:
 
 def list_archives(root: Path) -> list[Archive]:
     """Every archive under `root`, by name; ArchiveError when one is damaged."""
-    return [open_archive(root, name) for name in _names(root)]
+    return [open_archive(root, name) for name in archive_names(root)]
 
 
 def write_archive(root: Path, name: str, about: About, responses: Iterable[Response]) -> Archive:
@@ -232,7 +234,8 @@ def _open_warc(folder: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
-def _names(root: Path) -> list[str]:
+def archive_names(root: Path) -> list[str]:
+    """The names of all archives below `root`."""
     if not root.is_dir():
         return []
     return sorted(path.name for path in root.iterdir() if path.is_dir() and NAME_PATTERN.fullmatch(path.name))

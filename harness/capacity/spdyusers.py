@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.capacity.usergenerator import UserGenerator
 from harness.system.command import Command
-from sites.servers.nodepackages import NODE_MODULES, node, refuse_unless_loadable
+from sites.servers.nodepackages import node, node_modules, refuse_unless_loadable
 
 PROGRAM = ("node", "users.js")
 
@@ -22,7 +22,7 @@ PROGRAM = ("node", "users.js")
 def command(plan: Path, _files: Path) -> Command:
     """What runs the crowd of a plan."""
     program = importlib.resources.files("harness.capacity").joinpath(*PROGRAM)
-    return Command.of(node(), str(program), plan).with_environment(NODE_PATH=str(NODE_MODULES))
+    return Command.of(node(), str(program), plan).with_environment(NODE_PATH=str(node_modules()))
 
 
 def version() -> str:

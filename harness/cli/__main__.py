@@ -5,6 +5,7 @@ import sys
 
 from harness.errors import EnvironmentLacks
 from harness.system import interruption
+from harness.system.installation import set_up_again
 
 
 def main() -> int:
@@ -12,6 +13,10 @@ def main() -> int:
     interruption.leave_at_once()
     _open_what_is_closed()
     try:
+        if "_ARGCOMPLETE" in os.environ:  # a shell asks what a line could go on with
+            from harness.cli.completing import complete  # noqa: PLC0415
+
+            return complete()
         _in_the_root_of_the_laboratory()
         from harness.cli.main import prepared  # noqa: PLC0415  # a signal may come meanwhile
 
@@ -22,8 +27,8 @@ def main() -> int:
     except (ImportError, MemoryError, OSError) as error:
         said = " ".join(str(error).split()) or type(error).__name__
         print(
-            f"coldload: cannot start: {said[:300]}; run `make setup`, or see whether memory, processes or open files "
-            "are at a limit (`ulimit -a`)",
+            f"coldload: cannot start: {said[:300]}; install it again ({set_up_again()}), or see whether "
+            "memory, processes or open files are at a limit (`ulimit -a`)",
             file=sys.stderr,
         )
         return 3

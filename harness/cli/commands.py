@@ -34,6 +34,11 @@ class CommandRow(NamedTuple):
 COMMANDS = (
     CommandRow("doctor", "doctor", "tell what is ready, what is missing, and the command that mends it"),
     CommandRow(
+        "setup",
+        "setup",
+        "install what is missing, and make beforehand what the first command that needs it would make",
+    ),
+    CommandRow(
         "calibrate",
         "calibrate",
         "measure a link's round-trip time, rates, queues and loss against the configured ones",
@@ -74,4 +79,5 @@ COMMANDS = (
     CommandRow(
         "pack", "pack", "make one file of a run, from which another machine can report it and run it again"
     ),
+    CommandRow("completion", "completion", "print what makes a shell complete the words of coldload"),
 )

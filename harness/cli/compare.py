@@ -22,7 +22,7 @@ from harness.cli.plaintext import say
 from harness.cli.runfolders import run_folders
 from harness.errors import UsageError
 from harness.input.shown import printable, shortened, shown
-from harness.system.cache import records_cache
+from harness.system.folders import records_cache
 
 MOST_PERCENT = 1_000.0
 NAMED = 3

@@ -7,6 +7,7 @@ import argparse
 from harness.capacity.k6program import REMEDY, k6_program, k6_version
 from harness.cli.plaintext import say
 from harness.errors import ColdloadError
+from harness.system.installation import is_checkout
 from harness.testbed.preflight import Check, checks, missing
 
 
@@ -24,13 +25,14 @@ def run(arguments: argparse.Namespace) -> int:
             say(f"{'':8} to mend it: {check.remedy}")
     lacking = missing(found)
     if lacking:
-        say(f"\n{len(lacking)} missing; `make setup` installs everything, or use the commands above.")
+        everything = "make setup" if is_checkout() else "coldload setup"
+        say(f"\n{len(lacking)} missing; `{everything}` installs everything, or use the commands above.")
         return 3
     say("\nready; try `coldload demo --quick`")
     return 0
 
 
-LATER = "not there yet: the first command that needs it makes it (`make setup-all` does so beforehand)"
+LATER = "not there yet: the first command that needs it makes it (`coldload setup` does so beforehand)"
 
 
 def _generator_check() -> Check:

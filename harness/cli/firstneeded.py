@@ -1,6 +1,6 @@
 """What set-up leaves out, because only some commands need it: each part is made when a command first needs it.
 
-That is before the enclosure, which has no network. `make setup-all` makes all of it beforehand.
+That is before the enclosure, which has no network. `coldload setup` makes all of it beforehand.
 """
 
 from __future__ import annotations

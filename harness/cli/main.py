@@ -44,10 +44,14 @@ class CommandParser(OneLineParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Argparse parses the words after the command's name by this."""
+        self.add_its_arguments()
+        return super().parse_known_args(args, namespace)
+
+    def add_its_arguments(self) -> None:
+        """Give it its arguments, unless it has them."""
         if not self.complete:
             self.command.add_arguments(self)
             self.complete = True
-        return super().parse_known_args(args, namespace)
 
 
 def parser() -> argparse.ArgumentParser:

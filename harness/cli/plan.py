@@ -11,7 +11,7 @@ from harness.cli.archived import refuse_broken, refuse_unless_archived
 from harness.cli.finding import finding, no_verdict_warning, seen_so_far
 from harness.cli.plaintext import aligned, say
 from harness.cli.slowerdevice import slower_device
-from harness.cli.studychoice import RUNS, chosen
+from harness.cli.studychoice import chosen
 from harness.model.condition import Condition
 from harness.model.dimensions import OF_VARIANTS, USUAL, dimensions_of
 from harness.model.revisit import CacheState
@@ -19,6 +19,7 @@ from harness.model.workload import Requests, Users
 from harness.study.blocks import settings_of
 from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
+from harness.system.folders import RUNS, kept_folder
 from sites.archive import archives_root, open_archive
 
 # A rough guess: the round trips a load waits for.
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(hint)
     for line in _originals(study):
         say(line)
-    for line in finding(study, seen_so_far(study, RUNS)):
+    for line in finding(study, seen_so_far(study, kept_folder(RUNS))):
         say(line)
     warning = no_verdict_warning(study)
     if warning:

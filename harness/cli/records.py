@@ -18,8 +18,8 @@ from analysis.tables.recordscsv import write_csv
 from harness.cli.plaintext import say
 from harness.cli.runfolders import run_folders
 from harness.errors import StorageFailed, UsageError
-from harness.system.cache import records_cache
 from harness.system.files import whole_file
+from harness.system.folders import records_cache
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from analysis.report.report import build
 from analysis.tables.publishedtable import summary
 from harness.cli.console import console
 from harness.cli.runfolders import place_of_report, run_folders
-from harness.system.cache import records_cache
+from harness.system.folders import records_cache
 
 
 def run(arguments: argparse.Namespace) -> int:

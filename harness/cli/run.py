@@ -18,7 +18,7 @@ from harness.cli.enough import enough_for
 from harness.cli.firstneeded import make_first_needed
 from harness.cli.lanechoice import chosen_lanes
 from harness.cli.packedpages import provide_pages
-from harness.cli.studychoice import RUNS, chosen
+from harness.cli.studychoice import chosen
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
 from harness.outcome import Outcome
@@ -32,6 +32,8 @@ from harness.run.sidebyside import run_in_lanes
 from harness.run.standing import Standing
 from harness.study.plan import Plan, make_plan
 from harness.study.study import Study
+from harness.system.folders import RUNS, kept_folder, made_folder
+from harness.system.installation import set_up_with
 from sites.archive import archives_root
 
 REASONS_SHOWN = 3
@@ -80,16 +82,17 @@ def run_and_report(
 
 def _folder(study: Study, text: str, *, fresh: bool) -> Path:
     """The latest unfinished run of this very study, else a new folder."""
+    runs = kept_folder(RUNS)
     if not fresh:
-        for folder in sorted(RUNS.glob(f"{study.name}-*Z*"), reverse=True):
+        for folder in sorted(runs.glob(f"{study.name}-*Z*"), reverse=True):
             if _unfinished_run_of(folder, text):
                 return folder
-    return new_folder(RUNS, f"{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    return new_folder(runs, f"{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
 
 
 def new_folder(root: Path, name: str) -> Path:
     """A folder made just now, by this call alone: of several runs begun in one second the later have a number."""
-    root.mkdir(parents=True, exist_ok=True)
+    made_folder(root)
     for number in itertools.count(1):
         folder = root / (name if number == 1 else f"{name}-{number}")
         with contextlib.suppress(FileExistsError):
@@ -111,7 +114,7 @@ def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> CarryOut:
         from harness.cluster import running  # noqa: PLC0415  # Dask
     except ModuleNotFoundError as error:
         raise EnvironmentLacks(
-            f"--on needs Dask, which is not installed ({error.name}); `pip install coldload[cluster]`, or `make setup`"
+            f"--on needs Dask, which is not installed ({error.name}); to mend it: {set_up_with('cluster')}"
         ) from error
     running.refuse_kind(study)
     mixed, insecure = arguments.allow_mixed, arguments.insecure

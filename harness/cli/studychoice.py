@@ -29,7 +29,6 @@ from harness.study.trials import MAX_TRIALS, USUAL_MOST, parse_until
 from harness.study.variantfile import parse_without, refuse_without_use
 
 REPEATED = ("without", "only")  # options that may be given several times
-RUNS = Path("runs")  # where run directories lie unless said otherwise
 
 
 def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:

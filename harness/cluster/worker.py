@@ -32,7 +32,7 @@ from harness.records import RecordLine
 from harness.run.labprocess import Assignment, laboratory_process
 from harness.run.work import Block, Due, Executor, Watcher
 from harness.study.plan import PlannedTrial
-from harness.system.cache import cache_folder
+from harness.system.folders import cache_folder
 from harness.testbed.calibration import Calibration
 
 PREFIX = "coldload-block-"  # of the keys of tasks that run blocks

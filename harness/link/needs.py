@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from harness.errors import EnvironmentLacks
+from harness.system.installation import set_up_again
 
 LINKEM_FOLDER = Path(__file__).parents[1] / "linkem"
 IN_A_ROOT = Path("/coldload/linkem/target/release/linkem")  # built for the system there
@@ -28,7 +29,9 @@ def linkem_program() -> Path:
     ):
         if place.is_file():
             return place
-    raise EnvironmentLacks(f"the link emulator is not built (looked in {LINKEM_FOLDER}); run `make setup`")
+    raise EnvironmentLacks(
+        f"the link emulator is not built (looked in {LINKEM_FOLDER}); to mend it: {set_up_again()}"
+    )
 
 
 def refuse_without_tun() -> None:

@@ -18,8 +18,8 @@ from typing import Any
 from harness.errors import ColdloadError, RecordsError
 from harness.input import jsontext, keys
 from harness.input.shown import one_line
-from harness.system.cache import cache_folder
 from harness.system.files import write_whole
+from harness.system.folders import cache_folder
 from harness.system.topology import Topology
 
 KNOWN_SCHEMA = 1

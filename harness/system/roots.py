@@ -13,9 +13,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NoReturn
 
-import harness
 from harness.errors import EnvironmentLacks
 from harness.system import refusals, root
+from harness.system.folders import data_folder
+from harness.system.installation import FOLDER, OUTSIDE
 
 SUITES = {"12": "bookworm", "13": "trixie"}
 RELEASE = "12"  # the last one that has all that coldload can use
@@ -69,9 +70,7 @@ class Root:
 
 def folder_of(purpose: Purpose) -> Path:
     """Where the user's root for a purpose lies, or would."""
-    home = os.environ.get("XDG_DATA_HOME", "")
-    data = Path(home) if Path(home).is_absolute() else Path.home() / ".local/share"
-    return data / "coldload" / "roots" / purpose
+    return data_folder() / "roots" / purpose
 
 
 def find(purpose: Purpose) -> Root | None:
@@ -109,7 +108,7 @@ def go_inside(made: Root, words: Sequence[str]) -> NoReturn:
     """Become coldload with these words in a root of the laboratory; EnvironmentLacks when that cannot be."""
     here = Path.cwd()
     environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_PYTHON}
-    environment |= {CHOICE: str(made.folder), "PATH": PATH, "PYTHONPATH": str(SOURCE)}
+    environment |= {CHOICE: str(made.folder), OUTSIDE: str(FOLDER), "PATH": PATH, "PYTHONPATH": str(SOURCE)}
     standing = refusals.standing()
     try:
         root.enter(made.tree, dict(_places()))
@@ -146,7 +145,6 @@ def _places() -> Iterator[tuple[Path, Path]]:
 
 def sources() -> Iterator[tuple[str, Path]]:
     """The packages of this installation."""
-    beside = Path(harness.__file__).parents[1]
     for name in PACKAGES:
-        place = beside / name
-        yield name, place if place.is_dir() else beside / "dns" / name
+        place = FOLDER / name
+        yield name, place if place.is_dir() else FOLDER / "dns" / name

@@ -11,6 +11,7 @@ import sys
 import threading
 
 from harness.errors import EnvironmentLacks
+from harness.system.installation import set_up_again
 
 
 class Worker:
@@ -58,7 +59,7 @@ class Worker:
             _close(process)
             raise EnvironmentLacks(
                 f"{self._called} does not start (exit code {process.wait()}, see above); "
-                "`make setup` installs it again"
+                f"to install it again: {set_up_again()}"
             ) from error
         return process
 

@@ -14,6 +14,7 @@ from harness.errors import ColdloadError, EnvironmentLacks
 from harness.link.needs import linkem_program, refuse_without_tun
 from harness.system import roots
 from harness.system.enclosure import enclosed
+from harness.system.installation import is_checkout, set_up_again
 from harness.system.program import find_program
 from harness.system.refusals import refuse_without_user_namespaces, user_namespace_error
 from sites.servers.nodepackages import NEEDED, GatewayLacks, refuse_unless_loadable
@@ -31,6 +32,9 @@ MODULES = (
 )
 
 
+CHECKOUT = "checkout"  # the mark of what only a checkout needs
+
+
 @dataclass(frozen=True)
 class Check:
     """One thing coldload needs. `remedy` is the command that mends it; a failed `optional` one only limits."""
@@ -44,12 +48,16 @@ class Check:
 
 @dataclass(frozen=True)
 class DebianPackage:
-    """A line of configs/debian-packages.txt; `release` is the only one of Debian that has it, "" for every one."""
+    """A line of configs/debian-packages.txt; `release` is the only one of Debian that has it, "" for every one.
+
+    `of_checkout`: it is needed to build or test coldload, not to use it.
+    """
 
     name: str
     sign: str
     purpose: str
     release: str = ""
+    of_checkout: bool = False
 
     @property
     def is_offered(self) -> bool:
@@ -73,9 +81,9 @@ def debian_packages() -> list[DebianPackage]:
     text = resources.files("configs").joinpath("debian-packages.txt").read_text(encoding="utf-8")
     rows = (line.split(None, 2) for line in text.splitlines() if line.strip() and not line.startswith("#"))
     return [
-        DebianPackage(name, sign, purpose, release.removesuffix("]"))
+        DebianPackage(name, sign, purpose, "" if mark == CHECKOUT else mark, mark == CHECKOUT)
         for marked, sign, purpose in rows
-        for name, _, release in [marked.partition("[")]
+        for name, _, mark in [marked.removesuffix("]").partition("[")]
     ]
 
 
@@ -106,6 +114,8 @@ def missing(found: list[Check]) -> list[Check]:
 
 def _package_checks() -> Iterator[Check]:
     for package in debian_packages():
+        if package.of_checkout and not is_checkout():
+            continue
         what = f"{package.name}: {package.purpose}"
         if package.is_there():
             yield Check(what, True, "installed")
@@ -137,7 +147,7 @@ def _module_checks() -> Iterator[Check]:
         "Python packages",
         not absent,
         f"missing: {', '.join(absent)}" if absent else "installed",
-        "make setup",
+        set_up_again(),
     )
 
 
@@ -145,7 +155,7 @@ def _linkem_check() -> Check:
     try:
         return Check("link emulator", True, f"built ({linkem_program().name})")
     except ColdloadError:
-        return Check("link emulator", False, "not built", "make setup")
+        return Check("link emulator", False, "not built", set_up_again())
 
 
 def _gateway_check() -> Check:

@@ -21,11 +21,11 @@ from dataclasses import asdict, dataclass
 from importlib import metadata, resources
 from pathlib import Path
 
-import harness
 from harness.errors import EnvironmentLacks, StorageFailed, TestbedFailed
 from harness.link.needs import LINKEM_FOLDER
 from harness.system.clock import utc_now
 from harness.system.command import Command
+from harness.system.installation import FOLDER, PROJECT, is_checkout
 from harness.system.process import running
 from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, find, folder_of, read
 from harness.testbed.preflight import debian_packages, debian_release
@@ -69,17 +69,11 @@ class Recipe:
 
 def requirements() -> list[str]:
     """The Python packages that coldload needs, as pip names them."""
-    project = _checkout("pyproject.toml")
-    if project is not None:
-        found: list[str] = tomllib.loads(project.read_text())["project"]["dependencies"]
+    if is_checkout():
+        project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
+        found: list[str] = project["dependencies"]
         return found
-    return [each for each in metadata.requires("coldload") or () if "extra ==" not in each]
-
-
-def _checkout(name: str) -> Path | None:
-    """A file of the checkout that this is, if it is one."""
-    beside = Path(harness.__file__).parents[1]
-    return beside / name if (beside / "Makefile").exists() and (beside / name).exists() else None
+    return [each for each in metadata.requires(PROJECT) or () if "extra ==" not in each]
 
 
 def _emulator_files() -> list[Path]:
@@ -256,8 +250,7 @@ def _why(log: Path) -> str:
 def _give(folder: Path) -> None:
     """What the tree of a laboratory takes from this installation."""
     (folder / "requirements.txt").write_text("".join(f"{each}\n" for each in requirements()))
-    constraints = _checkout("constraints.txt")
-    (folder / "constraints.txt").write_text(constraints.read_text() if constraints else "")
+    (folder / "constraints.txt").write_text((FOLDER / "constraints.txt").read_text() if is_checkout() else "")
     (folder / "linkem").mkdir()
     for part in LINKEM_PARTS:
         place = LINKEM_FOLDER / part

@@ -40,7 +40,7 @@ LIBRARIES = (
     "tree-sitter-javascript",
     "selectolax",
     "Pillow",
-    "pyoxipng",
+    "pyoxipng-ng",
     "mozjpeg-lossless-optimization",
     "brotli",
     "zstandard",

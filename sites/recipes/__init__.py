@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.system.cache import cache_folder
+from harness.system.folders import cache_folder
 from sites.recipes.agency import AGENCY
 from sites.recipes.dummy import DUMMY, DUMMY_NOCACHE
 from sites.recipes.gazetteer import GAZETTEER

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from harness.errors import ArchiveError, EnvironmentLacks
 from harness.system.command import Command
+from harness.system.folders import made_folder
 from harness.system.program import run
 
 FETCH_SECONDS = 600
@@ -53,9 +54,9 @@ def fetch(packages: Sequence[Package], folder: Path) -> None:
     wanted = [package for package in packages if not _is_whole(package, folder / package.file_name)]
     if not wanted:
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    made_folder(folder)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as made:
-        pack = Command.of(_npm(), "pack", *NPM_OPTIONS, *map(str, wanted))
+        pack = Command.of(_npm(), "pack", *NPM_OPTIONS, "--cache", str(Path(made) / "npm"), *map(str, wanted))
         said = run(pack, cwd=Path(made), timeout_s=FETCH_SECONDS, ok_codes=(0, 1))
         for package in wanted:
             tarball = Path(made) / package.file_name

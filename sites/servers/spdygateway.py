@@ -24,7 +24,7 @@ from sites.certificates import SUBSTITUTE_NAME
 from sites.servers import nginx
 from sites.servers.gatewaylog import BODY_BYTES, parse_line
 from sites.servers.nginxfiles import write_answers
-from sites.servers.nodepackages import NODE_MODULES, node, node_version, refuse_unless_loadable
+from sites.servers.nodepackages import node, node_modules, node_version, refuse_unless_loadable
 from sites.servers.serving import LOG_NAME, ListeningAddress, Program, Setup, in_url, rendered
 
 CONFIGURATION = "gateway.json"
@@ -116,7 +116,7 @@ def commands(folder: Path) -> list[Command]:
     refuse_unless_loadable()
     script = importlib.resources.files("sites.servers") / "gateway" / "gateway.js"
     gateway = Command.of(node(), str(script), folder / CONFIGURATION)
-    return [nginx.command(folder), gateway.with_environment(NODE_PATH=str(NODE_MODULES))]
+    return [nginx.command(folder), gateway.with_environment(NODE_PATH=str(node_modules()))]
 
 
 def version() -> str:

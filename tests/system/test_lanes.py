@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from harness.run.lanes import divided
-from harness.system.cache import cache_folder
+from harness.system.folders import cache_folder
 from harness.system.processtree import children, family
 from harness.system.topology import cpu_list, read_topology
 from tests.system.conftest import Coldload, small_site, wait_until

@@ -25,7 +25,7 @@ from sites.archive import Response
 from sites.certificates import Authority
 from sites.materialise import materialise
 from sites.servedrequest import Match, ServedRequest
-from sites.servers.nodepackages import NODE_MODULES, node
+from sites.servers.nodepackages import node, node_modules
 from sites.servers.server import Service
 from tests.system.conftest import inside
 from tests.system.serverobserver import logged, served
@@ -124,7 +124,9 @@ def spdy(made: Host, service: Service, authority: Authority, name: str) -> Any:
     targets = [LARGE, *(f"/{number}" for number in range(OBJECTS)), "/missing"]
     ca = authority.certificate_file if service.protocol.encrypted else "-"
     client = Command.of(node(), CLIENT, service.address, 443, name, ca, LARGE, *targets)
-    return json.loads(run(client.on(made.path).with_environment(NODE_PATH=str(NODE_MODULES)), timeout_s=120))
+    return json.loads(
+        run(client.on(made.path).with_environment(NODE_PATH=str(node_modules())), timeout_s=120)
+    )
 
 
 def observe() -> Seen:
@@ -213,7 +215,7 @@ def packets_of_an_answer() -> tuple[int, int]:
         for target in ("/60", "/0"):
             before = data_packets(made)
             command = Command.of(node(), CLIENT, service.address, 443, HOSTS[0], "-", LARGE, target)
-            run(command.on(made.path).with_environment(NODE_PATH=str(NODE_MODULES)), timeout_s=20)
+            run(command.on(made.path).with_environment(NODE_PATH=str(node_modules())), timeout_s=20)
             counts.append(data_packets(made) - before)
         return counts[0], counts[1]
 
@@ -253,7 +255,7 @@ def test_what_is_sent_is_limited_by_the_clients_window_unless_a_study_says_other
             client = Command.of(node(), UNREAD, service.address, 443, HOSTS[0], LARGE, "/1", *window).on(
                 made.path
             )
-            return int(run(client.with_environment(NODE_PATH=str(NODE_MODULES)), timeout_s=120))
+            return int(run(client.with_environment(NODE_PATH=str(node_modules())), timeout_s=120))
 
     assert inside(ask) == (CLIENT_WINDOW if limited else len(LARGE_BODY))
 

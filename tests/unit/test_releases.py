@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.linkem.build import locked
+from harness.system import installation
 from harness.testbed import preflight
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,21 +36,40 @@ def test_what_a_release_lacks_is_optional(
     assert all("[" not in name for name in packages)
 
 
+@pytest.mark.parametrize("checkout", [True, False])
+def test_only_a_checkout_needs_what_builds_and_tests_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, checkout: bool
+) -> None:
+    if not checkout:
+        monkeypatch.setattr(installation, "FOLDER", tmp_path)
+    looked_for = {check.what.split(":")[0] for check in preflight.checks()}
+    assert ("cargo" in looked_for) is checkout
+    assert "chromium" in looked_for
+
+
+@pytest.mark.parametrize("checkout", [True, False])
 @pytest.mark.parametrize(("release", "asked"), [("12", True), ("13", False)])
-def test_set_up_asks_for_what_the_release_has(tmp_path: Path, release: str, *, asked: bool) -> None:
+def test_set_up_asks_for_what_the_release_has(
+    tmp_path: Path, release: str, *, asked: bool, checkout: bool
+) -> None:
     """The script itself, on a machine without a single package of the list, up to its first refusal."""
+    (tmp_path / "configs").mkdir()
+    if checkout:
+        (tmp_path / "Makefile").touch()
     (tmp_path / "os-release").write_text(f'ID=debian\nVERSION_ID="{release}"\n')
     script = (ROOT / "configs" / "debian-setup.sh").read_text()
     assert script.count("/etc/os-release") == 1
-    (tmp_path / "setup.sh").write_text(script.replace("/etc/os-release", str(tmp_path / "os-release")))
+    (tmp_path / "configs" / "setup.sh").write_text(
+        script.replace("/etc/os-release", str(tmp_path / "os-release"))
+    )
     lines = (ROOT / "configs" / "debian-packages.txt").read_text().splitlines()
     nowhere = [
         " ".join([line.split()[0], "/nowhere", "x"]) if line[:1] not in ("#", "") else line for line in lines
     ]
-    (tmp_path / "debian-packages.txt").write_text("\n".join([*nowhere, ""]))
+    (tmp_path / "configs" / "debian-packages.txt").write_text("\n".join([*nowhere, ""]))
     (tmp_path / "dirname").symlink_to("/usr/bin/dirname")
     done = subprocess.run(
-        ["/bin/sh", str(tmp_path / "setup.sh")],
+        ["/bin/sh", str(tmp_path / "configs" / "setup.sh")],
         env={"PATH": str(tmp_path)},
         capture_output=True,
         text=True,
@@ -58,4 +78,6 @@ def test_set_up_asks_for_what_the_release_has(tmp_path: Path, release: str, *, a
     assert done.returncode == 3
     assert "this is not a Debian system" in done.stderr
     assert (f" {QTWEBKIT}" in done.stderr) is asked
+    assert (" cargo " in done.stderr) is checkout
+    assert "[" not in done.stderr.partition("apt-get install")[2]
     assert " chromium " in done.stderr

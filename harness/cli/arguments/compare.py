@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness.cli.arguments.paths import given_path
+from harness.cli.arguments.paths import given_run
 from harness.cli.arguments.report import add_junit
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
@@ -17,9 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "verdict; the settings and versions that differ; the claims with another verdict. Exit code 1: --fail-on."
     )
     parser.add_argument(
-        "run_a", type=given_path, metavar="RUN_A", help="a run directory, or a pack of one: the reference"
+        "run_a", type=given_run, metavar="RUN_A", help="a run directory, or a pack of one: the reference"
     )
-    parser.add_argument("run_b", type=given_path, metavar="RUN_B", help="another one: what is set against it")
+    parser.add_argument("run_b", type=given_run, metavar="RUN_B", help="another one: what is set against it")
     parser.add_argument(
         "--metric",
         metavar="METRIC",

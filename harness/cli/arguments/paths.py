@@ -6,8 +6,11 @@ import argparse
 import errno
 from pathlib import Path
 
+from harness.errors import EnvironmentLacks
 from harness.input.shown import clipped, printable
+from harness.system.folders import RUNS, kept_folder
 
+LATEST = "latest"  # run
 SHOWN_CHARACTERS = 100
 # What is wrong with the path itself. That a file is missing, or may not be read, the command says better.
 _IMPOSSIBLE = (errno.ELOOP, errno.ENAMETOOLONG)
@@ -26,6 +29,23 @@ def given_path(text: str) -> Path:
                 f"{_shown(text)}: {error.strerror}; give another path"
             ) from error
     return path
+
+
+def given_run(text: str) -> Path:
+    """A run, or a pack of one: by its path, by its name in the folder of runs, or `latest`, the run begun last."""
+    path = given_path(text)
+    if path.exists() or path.name != text:
+        return path
+    try:
+        runs = kept_folder(RUNS)
+    except EnvironmentLacks as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if text != LATEST:
+        return runs / text if (runs / text).exists() else path
+    begun = {plan.stat().st_mtime_ns: plan.parent for plan in runs.glob("*/plan.jsonl")}
+    if not begun:
+        raise argparse.ArgumentTypeError(f"there is no run in {runs}; `coldload run` makes one")
+    return begun[max(begun)]
 
 
 def new_file(text: str) -> Path:

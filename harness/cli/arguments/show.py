@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness.cli.arguments.paths import given_path
+from harness.cli.arguments.paths import given_run
 
 HIGHEST_PORT = 65_535
 
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "run",
-        type=given_path,
+        type=given_run,
         metavar="RUN",
         help="a run directory, also of a run that is still going, or a pack",
     )

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from harness.capacity import k6program
-from harness.capacity.k6build import main
+from harness.capacity.k6build import build
 from harness.capacity.k6program import k6_program, k6_version
+from harness.cli.main import main
 from harness.errors import EnvironmentLacks
 
-REMEDY = rf"to build it: `make setup-all`, or {sys.executable} -m harness\.capacity\.k6build"
+REMEDY = "to build it: coldload setup k6"
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_another_checkout_of_the_same_sources_needs_no_build(
     copied = sources(tmp_path, monkeypatch)
     (copied / "page" / "more_test.go").touch()  # no part of the program
     assert k6_program().is_file()
-    assert main([]) == 0
+    assert build() == k6_program()
 
 
 @pytest.mark.thorough
@@ -72,11 +72,13 @@ def test_a_build_without_a_network_is_one_line_and_leaves_nothing(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("GOPROXY", "http://127.0.0.1:9/")
-    assert main([]) == 3
+    assert main(["setup", "k6"]) == 3
     began, line = capfd.readouterr().err.splitlines()
     assert began.startswith("setup: building the generator of users")
-    assert line.startswith("the generator of users (k6) is not built: go died (exit code 1): ")
-    assert "is there a network?" in line
+    assert line.startswith(
+        "coldload setup: the generator of users (k6) is not built: go died (exit code 1): "
+    )
+    assert line.endswith("is there a network? To try again: coldload setup k6")
     assert not (cache / "k6" / "compiled").exists()
     with pytest.raises(EnvironmentLacks, match=REMEDY):
         k6_program()

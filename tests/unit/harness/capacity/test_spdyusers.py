@@ -13,8 +13,7 @@ from harness.errors import EnvironmentLacks
 from harness.model.workload import Users
 from harness.system.command import Command
 from harness.system.program import run
-from sites.servers import nodepackages
-from sites.servers.nodepackages import NODE_MODULES, node
+from sites.servers.nodepackages import node, node_modules
 
 TESTS = Path(__file__).with_name("spdyusers.js")
 A_MOMENT_S = 1e-6
@@ -25,7 +24,7 @@ console.log(JSON.stringify(arrivals(JSON.parse(process.argv[2]))))
 
 
 def by_node(*words: str | Path) -> str:
-    command = Command.of(node(), *words).with_environment(NODE_PATH=str(NODE_MODULES))
+    command = Command.of(node(), *words).with_environment(NODE_PATH=str(node_modules()))
     return run(command, timeout_s=120, ok_codes=(0, 1))
 
 
@@ -56,6 +55,6 @@ def test_users_come_when_the_workload_says_so(workload: Users) -> None:
 
 def test_what_they_lack_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert SPDY_USERS.version().startswith("spdy-client/Node ")
-    monkeypatch.setattr(nodepackages, "NODE_MODULES", tmp_path)
+    monkeypatch.setenv("COLDLOAD_CACHE", str(tmp_path))
     with pytest.raises(EnvironmentLacks, match="spdy-transport cannot be loaded"):
         SPDY_USERS.version()

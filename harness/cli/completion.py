@@ -1,0 +1,12 @@
+"""`coldload completion`: what makes a shell ask coldload how a line can go on."""
+
+from __future__ import annotations
+
+import argparse
+
+from argcomplete import shellcode
+
+
+def run(arguments: argparse.Namespace) -> int:
+    print(shellcode(["coldload"], use_defaults=False, shell=arguments.shell))
+    return 0

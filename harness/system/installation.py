@@ -1,0 +1,47 @@
+"""How coldload is installed, and so the commands that mend it: a checkout has its Makefile, a wheel has pip."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import harness
+
+PROJECT = "coldload"
+OUTSIDE = "COLDLOAD_OUTSIDE"  # in a root: the folder of the packages outside (harness.system.roots)
+FOLDER = Path(os.environ.get(OUTSIDE) or Path(harness.__file__).parents[1])
+
+
+def is_checkout() -> bool:
+    """Whether the package lies in a checkout, where an editable install leaves it."""
+    return all((FOLDER / name).is_file() for name in ("Makefile", "pyproject.toml"))
+
+
+def set_up_again() -> str:
+    """The command that installs the Python packages, and the link emulator with them."""
+    if is_checkout():
+        return "make setup"
+    if OUTSIDE in os.environ:
+        return "coldload root make laboratory"
+    return f"{sys.executable} -m pip install --force-reinstall {_wheel()}"
+
+
+def set_up_with(extra: str) -> str:
+    """The command that installs the Python packages with those of an extra."""
+    return "make setup" if is_checkout() else f"{sys.executable} -m pip install {_wheel(f'[{extra}]')}"
+
+
+def _wheel(extra: str = "") -> str:
+    """What pip is told to install: the version that is there, from where it came."""
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415  # seldom needed
+
+    try:
+        installed = distribution(PROJECT)
+    except PackageNotFoundError:
+        return f"'{PROJECT}{extra}'"
+    origin = installed.read_text("direct_url.json")  # of a wheel that came as a file or by its URL
+    if origin:
+        return f"'{PROJECT}{extra} @ {json.loads(origin)['url']}'"
+    return f"'{PROJECT}{extra}=={installed.version}'"

@@ -1,0 +1,79 @@
+"""Folders follow the XDG specification; a home that is missing or unwritable is one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import EnvironmentLacks
+from harness.system import folders, installation
+from harness.system.folders import ARCHIVES, RUNS, cache_folder, kept_folder, made_folder
+from harness.system.installation import set_up_again, set_up_with
+from sites.archive import archives_root
+
+VARIABLES = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "COLDLOAD_CACHE", "COLDLOAD_ARCHIVES")
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home, and a coldload that lies where a wheel puts it: with no Makefile beside it."""
+    monkeypatch.setattr(installation, "FOLDER", tmp_path / "site-packages")
+    for variable in VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def test_a_checkout_keeps_all_in_the_current_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLDLOAD_ARCHIVES", raising=False)
+    assert (archives_root(), kept_folder(RUNS)) == (Path("archives"), Path("runs"))
+    assert set_up_again() == set_up_with("cluster") == "make setup"
+
+
+@pytest.mark.parametrize("ignored", [None, "", "relative/folder"])
+def test_an_installed_one_keeps_all_below_the_home(
+    installed: Path, monkeypatch: pytest.MonkeyPatch, ignored: str | None
+) -> None:
+    if ignored is not None:
+        monkeypatch.setenv("XDG_DATA_HOME", ignored)
+        monkeypatch.setenv("XDG_CACHE_HOME", ignored)
+    assert archives_root() == kept_folder(ARCHIVES) == installed / ".local/share/coldload/archives"
+    assert kept_folder(RUNS) == installed / ".local/share/coldload/runs"
+    assert cache_folder() == installed / ".cache/coldload"
+
+
+@pytest.mark.usefixtures("installed")
+def test_variables_choose_other_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HOME", "not asked for")
+    assert kept_folder(RUNS) == tmp_path / "data/coldload/runs"
+    assert cache_folder() == tmp_path / "cache/coldload"
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", "mine")
+    monkeypatch.setenv("COLDLOAD_CACHE", "built")
+    assert (archives_root(), cache_folder()) == (Path("mine"), Path("built"))
+
+
+@pytest.mark.usefixtures("installed")
+def test_without_a_home_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "")
+    with pytest.raises(EnvironmentLacks, match="HOME is '', which is no absolute path; HOME, XDG_DATA_HOME"):
+        archives_root()
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(folders, "_USER", 3_999_999_999)
+    with pytest.raises(EnvironmentLacks, match="HOME is not set and user 3999999999 has none; HOME"):
+        cache_folder()
+
+
+def test_a_folder_that_cannot_be_made_is_told_with_what_chooses_another(tmp_path: Path) -> None:
+    assert made_folder(tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").touch()
+    with pytest.raises(EnvironmentLacks, match=r"cannot make the folder .*/file/x \(Not a directory\); HOME"):
+        made_folder(tmp_path / "file" / "x")
+
+
+@pytest.mark.usefixtures("installed")
+def test_what_mends_a_wheel_is_no_makefile() -> None:
+    assert "pip install --force-reinstall 'coldload" in set_up_again()
+    assert "pip install 'coldload[cluster]" in set_up_with("cluster")
