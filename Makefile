@@ -3,10 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-# A machine that others use may starve one load or one measurement: such a system test is made anew, and told of at the end.
-AGAIN := --reruns 2 --reruns-delay 10 -rR
-
-.PHONY: demo demo-quick reproduction reproduction-quick test test-lengthy test-releases check setup setup-all clean
+.PHONY: demo demo-quick reproduction reproduction-quick test test-lengthy test-releases check read setup setup-all clean
 
 demo: setup
 	$(BIN)/coldload demo
@@ -21,11 +18,11 @@ reproduction: setup
 reproduction-quick: setup
 	$(BIN)/python -m benchmarks.reproduction --quick
 
-test: setup-all check
-	$(BIN)/pytest tests/unit -q -n 2 -m thorough
+test: setup-all read
+	$(BIN)/pytest tests/unit -q -n 2
 	$(BIN)/python harness/linkem/build.py test
-	$(BIN)/pytest tests/system -n 3 --dist loadscope -m "side_by_side and not lengthy" $(AGAIN) --durations=15
-	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" $(AGAIN) --durations=25
+	$(BIN)/pytest tests/system -n 4 --dist loadscope --no-loadscope-reorder -m "side_by_side and not lengthy" --durations=15
+	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" -rR --durations=25
 
 # Both releases from bare trees, as a stranger: hours. As root, with mmdebstrap.
 test-releases: setup
@@ -33,14 +30,17 @@ test-releases: setup
 
 test-lengthy: setup-all
 	$(BIN)/python -m harness.capacity.k6build test
-	$(BIN)/pytest tests/system -m lengthy $(AGAIN)
+	$(BIN)/pytest tests/system -m lengthy
 
-check: setup
+check: read
+	$(BIN)/pytest tests/unit -q -n 2 -m "not thorough"
+
+# What needs no test to run: form, types, directions of imports.
+read: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests/unit -q -n 2 -m "not thorough"
 
 # What the main job needs: Debian packages, Python packages, the link emulator. Pages that ship, the generator of users and
 # the gateway's packages are made by the first command that needs them, or all together beforehand.

@@ -31,6 +31,7 @@ CROWDS = "crowds"
 STUDY_FIGURE = "study-"  # what the drawings of a study's own figures begin with
 FIGURE = "figure-"  # what the tables of a study's own figures begin with
 BY_RUN = "published-by-run"
+WATERFALLS = "waterfalls_"  # what their drawings begin with
 # The columns of a table that a document can quote, by the table's name.
 KEPT: Mapping[str, tuple[str, ...]] = {
     "published": (
@@ -57,16 +58,22 @@ OF_METHODS = ("Set-up.", "Sample.", "Exclusions.", "Calibration of the links.")
 
 
 def keep(name: str, results: Results, report: Path, target: Path, patterns: Sequence[str]) -> None:
-    """Write the files of a study, `NAME.*`, into `target`, in place of those that were there."""
+    """Write the files of a study, `NAME.*`, into `target`, in place of those that were there.
+
+    Waterfalls are drawn from files that a study keeps of its trials. A report of packs has none: the old ones stay.
+    """
     target.mkdir(parents=True, exist_ok=True)
+    figures = sorted((report / "figures").glob("*.svg"))
+    redrawn = any(figure.name.startswith(WATERFALLS) for figure in figures)
     for old in target.glob(f"{name}.*"):
-        old.unlink()
+        if redrawn or not old.name.startswith(f"{name}.{WATERFALLS}"):
+            old.unlink()
     for part, frame in small_tables(report / "tables"):
         _write(frame, target / f"{name}.{part}.csv")
     _write(said_of_the_run(results), target / f"{name}.run.csv")
     _write(deviations(results), target / f"{name}.differs.csv")
     _write(figures_drawn(results, report / "figures"), target / f"{name}.figures.csv")
-    for figure in sorted((report / "figures").glob("*.svg")):
+    for figure in figures:
         if any(fnmatch.fnmatch(figure.stem, pattern) for pattern in patterns):
             shutil.copyfile(figure, target / f"{name}.{figure.stem}.svg")
 

@@ -18,7 +18,7 @@ from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shortened, shown
 from harness.pack.manifest import Manifest, PackedPage
 from harness.pack.packedpages import copy_page, describe_pages
-from harness.pack.packedrun import copy_run, read_plan
+from harness.pack.packedrun import LONG_SERIES, copy_run, read_plan
 from harness.pack.packfile import RUN, write_pack
 from sites.archive import Archive, archives_root
 from sites.wholefolder import temporary_folder
@@ -38,7 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         _refuse_without_archives(pages)
     with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
         made = folder / "run" / source.name  # a report tells the name of its run
-        left_out = dict(sorted(copy_run(arguments.run, made, plan, names).items()))
+        counted = copy_run(arguments.run, made, plan, names, whole_series=arguments.with_series)
+        left_out = dict(sorted(counted.items()))
         if not arguments.no_report:
             build([made])
         packed = folder / "pack"
@@ -98,8 +99,11 @@ def _not_in_it(about: Manifest, unknown: Collection[str]) -> Iterator[str]:
             f"not in it: what {shortened(list(unknown), NAMED)} held, response by response; it is not in "
             f"{archives_root()} as it was measured"
         )
-    if about.left_out:
-        yield f"not in it: what the study had kept of trials ({_counted(about.left_out)})"
+    series = {name: count for name, count in about.left_out.items() if name in LONG_SERIES}
+    if series:
+        yield f"not in it: the long series of crowds ({_counted(series)}); with --with-series they are"
+    if kept := {name: count for name, count in about.left_out.items() if name not in series}:
+        yield f"not in it: what the study had kept of trials ({_counted(kept)})"
 
 
 def _counted(files: Mapping[str, int]) -> str:

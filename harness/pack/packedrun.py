@@ -1,7 +1,8 @@
 """What of a run directory goes into a pack: everything that its report and its study need, and nothing of the machine.
 
 Files that a study had kept of trials (logs, packets, pictures) hold what the pages hold, which is not ours to pass on.
-They are counted. So is nothing else: report, figures and tables are made anew from what the pack holds.
+The long series of a crowd, a line per page and per second, are nine tenths of a pack, and no figure is drawn from them.
+Both are counted. So is nothing else: report, figures and tables are made anew from what the pack holds.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from harness.study.companions import DIGITS, PUBLISHED, RATES
 from harness.study.pageset import FOLDER as SETS
 from harness.study.plan import Plan
 
-SERIES = ("buckets.jsonl", "pages.jsonl", "seconds.jsonl")  # of a crowd: figures are drawn from them
+SHORT_SERIES = ("buckets.jsonl",)  # of a crowd: figures are drawn from it
+LONG_SERIES = ("pages.jsonl", "seconds.jsonl")  # what the short one was made from
 TRIALS = "trials"
 STUDY, PLAN, ENVIRONMENT, RECORDS = "study.toml", "plan.jsonl", "environment.json", "records.jsonl"
 LONGEST_REASON = 200  # characters
@@ -48,7 +50,9 @@ def read_plan(run: Path) -> Plan:
         ) from error
 
 
-def copy_run(run: Path, target: Path, plan: Plan, names: Collection[str]) -> Counter[str]:
+def copy_run(
+    run: Path, target: Path, plan: Plan, names: Collection[str], *, whole_series: bool
+) -> Counter[str]:
     """The run in `target`, without `names` and the machine's paths; how many files of each name were left out."""
     target.mkdir(parents=True)
     rates, published = _rates(run, plan), _is_own(run / PUBLISHED)
@@ -66,7 +70,8 @@ def copy_run(run: Path, target: Path, plan: Plan, names: Collection[str]) -> Cou
         _copy(path, target / places[name])
     for path in filter(_is_own, sorted((run / SETS).glob("*.toml"))):
         _copy(path, target / SETS / path.name)
-    return Counter(_copy_series(run / TRIALS, target / TRIALS))
+    series = (*SHORT_SERIES, *LONG_SERIES) if whole_series else SHORT_SERIES
+    return Counter(_copy_series(run / TRIALS, target / TRIALS, series))
 
 
 def _text(path: Path) -> str:
@@ -136,12 +141,12 @@ def _copy_environment(path: Path, target: Path, names: Collection[str]) -> None:
     target.write_text(f"{told}\n", encoding="utf-8")
 
 
-def _copy_series(trials: Path, target: Path) -> Iterator[str]:
-    """Copy the series of trials; the names of all else that trials have."""
+def _copy_series(trials: Path, target: Path, series: Collection[str]) -> Iterator[str]:
+    """Copy these series of trials; the names of all else that trials have."""
     for path in sorted(trials.glob("*/**/*")):
         if not path.is_file():
             continue
-        if path.name in SERIES and path.parent.parent == trials and _is_own(path):
+        if path.name in series and path.parent.parent == trials and _is_own(path):
             _copy(path, target / path.parent.name / path.name)
         else:
             yield path.name if path.parent.parent == trials else f"{path.parent.name}/"

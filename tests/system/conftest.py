@@ -38,8 +38,28 @@ START_URL = "https://site.example/"
 OTHER_HOST = "cdn.example"
 MARK = "COLDLOAD_TEST_MARK"
 PATIENCE_S = 120
+LONGEST = (  # the modules that take over half a minute, the longest first
+    *("test_broken_variants", "test_run", "test_variants", "test_hostile", "test_cluster", "test_trial"),
+    *(
+        "test_replay_quality",
+        "test_qtwebkit",
+        "test_disturbances",
+        "test_archive",
+        "test_blame",
+        "test_vitals",
+    ),
+    *("test_link", "test_servers", "test_har", "test_enclosure", "test_browse", "test_pack", "test_strays"),
+)
 
 CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
+
+
+def timed(why: str) -> pytest.MarkDecorator:
+    """The mark of a test that times something: others on the machine may starve it, so it is made anew, and told of.
+
+    `why` says what of it a starved machine changes.
+    """
+    return pytest.mark.flaky(reruns=2, reruns_delay=10, reason=why)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -50,6 +70,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             for definition in definitions:
                 if definition.scope == "module":
                     definition.finish(item._request)  # type: ignore[arg-type]  # any request of its node
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Side by side, what takes longest begins first, so that no worker is left with it at the end."""
+    begun_first = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: begun_first.get(item.path.stem, len(LONGEST)))
 
 
 def inside(function: Callable[[], Result]) -> Result:

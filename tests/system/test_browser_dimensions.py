@@ -26,6 +26,7 @@ from tests.system.conftest import (
     html,
     inside,
     picture,
+    timed,
     trial,
 )
 
@@ -92,6 +93,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Archive]:
     return archives(tmp_path_factory.mktemp("archives"))
 
 
+@timed("where cores are scarce, Chromium slows less")
 def test_a_slowed_processor_takes_longer_for_the_same_work(made: dict[str, Archive]) -> None:
     """By about 4 on a quiet machine (`benchmarks/cpu_slowdown.py`); where cores are scarce, Chromium slows less."""
 

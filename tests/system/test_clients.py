@@ -18,12 +18,13 @@ from harness.testbed.calibrate import PROBE_ADDRESS
 from harness.testbed.calibrateclients import client_readings
 from harness.testbed.calibration import Calibration
 from harness.testbed.testbed import testbed
-from tests.system.conftest import inside, wait_until
+from tests.system.conftest import inside, timed, wait_until
 
 EACH = replace(Link.of(5, 85, 2, delays_ms=(40, 45)), per_client=True)
 SHARED = replace(EACH, shared_down_mbps=50.0, shared_up_mbps=20.0)
 
 
+@timed("packets wait for the emulator's core")
 @pytest.mark.parametrize(("link", "backend"), [(EACH, Backend.VETH), (SHARED, Backend.TUN)])
 def test_each_of_fifty_clients_gets_its_own_rate_and_delay(link: Link, backend: Backend) -> None:
     def measure() -> Calibration:
@@ -44,6 +45,7 @@ def each_sent_and_received(link: EmulatedLink) -> bool:
     return all(each["packets_in"] >= 2 for way in link.accounts().values() for each in way)
 
 
+@pytest.mark.side_by_side
 def test_all_addresses_can_be_bound_and_accounts_tell_who_sent_what() -> None:
     def send() -> tuple[dict[str, list[dict[str, Any]]], dict[str, Any], list[str]]:
         with testbed() as made:
@@ -69,6 +71,7 @@ def test_all_addresses_can_be_bound_and_accounts_tell_who_sent_what() -> None:
         assert reading[way]["foreign"] == 0
 
 
+@timed("packets wait for the emulator's core")
 def test_what_many_clients_share_is_no_more_than_the_shared_rate() -> None:
     """Twenty clients of 5 Mbit/s behind 50 Mbit/s: their full packets leave at 50."""
 
@@ -86,6 +89,7 @@ def test_what_many_clients_share_is_no_more_than_the_shared_rate() -> None:
     assert inside(shared_mbps) == pytest.approx(50, rel=0.02)
 
 
+@pytest.mark.side_by_side
 def test_netem_has_no_link_per_client() -> None:
     def make() -> str:
         with testbed(backend=Backend.NETEM) as made, made.client(EACH, count=2):
@@ -95,6 +99,7 @@ def test_netem_has_no_link_per_client() -> None:
         inside(make)
 
 
+@pytest.mark.side_by_side
 def test_two_crowds_share_no_address() -> None:
     def networks() -> list[str]:
         with testbed() as made:

@@ -28,6 +28,8 @@ from harness.trial.bench import bench
 from sites.certificates import Authority, trust_database
 from tests.system.conftest import condition, inside, small_site, trial
 
+pytestmark = pytest.mark.side_by_side
+
 HEADER = struct.Struct("<IHHiIII")  # pcap(5): the file's, then each packet's
 PACKET = struct.Struct("<IIII")
 LINK_HEADER_BYTES = {1: 14, 12: 0, 101: 0}  # Ethernet, and raw IP under its two numbers

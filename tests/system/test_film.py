@@ -20,7 +20,7 @@ from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
-from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, picture, planned
+from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, picture, planned, timed
 
 LYING = """<script>Date.now = performance.now = () => 1; performance.mark("Screenshot");
 performance.clearMarks = requestAnimationFrame = undefined;
@@ -103,6 +103,7 @@ def test_filmed_loads_count_and_say_that_they_were_filmed(records: dict[str, Rec
     }
 
 
+@timed("a paint waits for a core")
 def test_the_speed_index_of_a_page_whose_paints_are_known(records: dict[str, Record]) -> None:
     seen = records["known"].observation
     painted = painted_ms(seen.console_errors or ())
@@ -123,6 +124,7 @@ def test_the_film_lies_beside_the_trial(records: dict[str, Record], kept: Path) 
     assert (kept / "lying" / "trace.json.gz").exists()
 
 
+@timed("a paint waits for a core")
 def test_a_page_cannot_reach_the_clock_of_its_film(records: dict[str, Record]) -> None:
     seen = records["lying"].observation
     assert seen.first_visual_change_ms == pytest.approx(seen.fcp_ms, abs=40)

@@ -22,6 +22,8 @@ from harness.system.processtree import children, family
 from harness.system.topology import cpu_list, read_topology
 from tests.system.conftest import Coldload, small_site, wait_until
 
+pytestmark = pytest.mark.side_by_side
+
 STUDY = """
 name = "narrow"
 pages = ["small"]

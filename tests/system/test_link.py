@@ -27,7 +27,7 @@ from harness.system.processtree import family
 from harness.testbed.calibrate import PROBE_ADDRESS, readings
 from harness.testbed.calibration import Calibration, refuse_if_off
 from harness.testbed.testbed import testbed
-from tests.system.conftest import inside
+from tests.system.conftest import inside, timed
 
 SERVER = "10.0.255.1"
 
@@ -53,6 +53,8 @@ def odd(name: str, **changes: object) -> Link:
     return replace(plain, down=replace(plain.down, **changes))  # type: ignore[arg-type]  # fields of Direction
 
 
+@timed("packets wait for the emulator's core")
+@pytest.mark.side_by_side
 @pytest.mark.parametrize("backend", [Backend.TUN, Backend.VETH])
 @pytest.mark.parametrize(
     "link",
@@ -95,6 +97,7 @@ def test_the_long_form_fills_the_link_and_its_queue() -> None:
     assert taken.figures["rtt_ms"].n == 300
 
 
+@pytest.mark.side_by_side
 def test_blocks_lose_other_packets_and_conditions_of_a_block_the_same() -> None:
     """What is lost of the same train: the link's seed and the block decide, nothing else."""
     link = odd("lossy", loss=RandomLoss(20))
@@ -113,6 +116,7 @@ def test_blocks_lose_other_packets_and_conditions_of_a_block_the_same() -> None:
     assert first != other
 
 
+@pytest.mark.side_by_side
 def test_netem_measures_like_our_own_emulator_or_is_refused_in_one_line() -> None:
     if netem_works():
         assert reading(Link.of(10, 50), Backend.NETEM).complaints == ()
@@ -142,6 +146,7 @@ def test_a_link_that_is_off_is_refused_with_how_much() -> None:
         refuse_if_off([off])
 
 
+@timed("packets wait for the emulator's core")
 @pytest.mark.parametrize("backend", [Backend.TUN, Backend.VETH])
 def test_packets_that_come_while_the_emulator_cannot_run_are_still_delivered_in_time(
     backend: Backend,
@@ -162,6 +167,7 @@ def test_packets_that_come_while_the_emulator_cannot_run_are_still_delivered_in_
         assert each.asked_ns < each.sent_ns < each.arrived_ns < each.seen_ns
 
 
+@pytest.mark.side_by_side
 def test_a_dead_emulator_is_noticed() -> None:
     def kill() -> str:
         with testbed() as made, made.client(Link.of(10, 10)) as client:
@@ -180,6 +186,7 @@ def test_a_dead_emulator_is_noticed() -> None:
     assert "died" in inside(kill)
 
 
+@pytest.mark.side_by_side
 @pytest.mark.parametrize(
     "tcp",
     [TcpSettings(), TcpSettings("reno", 4, slow_start_after_idle=False, tail_loss_probe=False)],
@@ -215,6 +222,7 @@ def _end(end: socket.socket) -> tuple[str, int]:
     return name, window
 
 
+@timed("packets wait for the emulator's core")
 def test_a_link_that_wakes_up_late_says_for_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """20 ms late after each 100 ms, for a second of echoes: packets that were due meanwhile wait."""
 

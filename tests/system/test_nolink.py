@@ -12,7 +12,7 @@ from harness.link.probes import OneWay, goodput_mbps
 from harness.model.link import NO_LINK
 from harness.testbed.calibrate import calibrate
 from harness.testbed.testbed import testbed
-from tests.system.conftest import inside
+from tests.system.conftest import inside, timed
 
 MESSAGE = "the veth pair between client and server is gone, or down"
 
@@ -38,6 +38,7 @@ def observe() -> dict[str, Any]:
     return {"calibration": taken, "before": before, "after": after, "mbps": rate}
 
 
+@timed("an echo waits for a core")
 def test_no_link_delays_nothing_limits_nothing_and_counts_packets() -> None:
     seen = inside(observe)
     taken = seen["calibration"]

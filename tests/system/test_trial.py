@@ -34,6 +34,8 @@ from tests.system.conftest import (
     trial,
 )
 
+pytestmark = pytest.mark.side_by_side
+
 # Every protocol by every driver on the default server; every other server by one.
 MATRIX = [(DEFAULT_SERVER, driver, protocol) for driver in CHROMIUMS for protocol in TODAY] + [
     (server, Driver.PLAYWRIGHT, protocol)

@@ -25,7 +25,9 @@ from harness.records import Record
 from harness.trial.bench import bench
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
-from tests.system.conftest import START_URL, condition, html, inside, picture, trial
+from tests.system.conftest import START_URL, condition, html, inside, picture, timed, trial
+
+pytestmark = timed("what waits for a core is told as another wait")
 
 RTT_MS, HOPS, SPIN_MS, THINK_MS = 200.0, 5, 600, 400.0
 SLOW, FAR, FAST = Link.of(2, 10), Link.of(50, RTT_MS), Link.of(100, 10)

@@ -14,11 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.model.soundness import MACHINE
+from harness.model.protocol import Protocol
+from harness.model.soundness import FOREIGN_CPU_LIMIT, MACHINE, unsound
+from harness.records import Record
 from harness.testbed.calm import CALM_SHARE, glance
-from tests.system.conftest import Coldload, inside, small_site, wait_until
+from harness.trial.bench import bench
+from tests.system.conftest import Coldload, condition, inside, small_site, trial, wait_until
 
 ATTEMPTS = 2
+THIEVES = 4  # for each core
 STUDY = f"""
 name = "tiny"
 pages = ["small"]
@@ -37,7 +41,7 @@ TRIALS = 2 * 3  # two protocols, and the baseline once more
 def thieves() -> Iterator[None]:
     """Programs outside the testbed that want every core."""
     with contextlib.ExitStack() as stack:
-        for _ in range(8 * (os.cpu_count() or 1)):
+        for _ in range(THIEVES * (os.cpu_count() or 1)):
             busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
             stack.callback(busy.kill)
         yield
@@ -101,13 +105,13 @@ def test_a_disturbed_run_that_is_killed_ends_with_whole_blocks(coldload: Coldloa
     for each in made:
         attempts.setdefault(each["trial"], []).append(each)
     assert list(attempts) == [f"{number:05d}" for number in range(1, TRIALS + 1)]
-    for trial in attempts.values():
-        assert [each["attempt"] for each in trial] == list(range(1, len(trial) + 1))
-        assert all(each["left_out"] for each in trial[:-1])
+    for made_of in attempts.values():
+        assert [each["attempt"] for each in made_of] == list(range(1, len(made_of) + 1))
+        assert all(each["left_out"] for each in made_of[:-1])
         spent = (
-            len(trial) == ATTEMPTS and trial[-1]["left_out"] in MACHINE
+            len(made_of) == ATTEMPTS and made_of[-1]["left_out"] in MACHINE
         )  # others disturbed it all the time
-        assert trial[-1]["left_out"] is None or spent
+        assert made_of[-1]["left_out"] is None or spent
     for disturbed in (killed_at, waited_after):
         following = made[made.index(disturbed) + 1]
         assert (following["trial"], following["attempt"]) == next_after(disturbed)
@@ -116,6 +120,19 @@ def test_a_disturbed_run_that_is_killed_ends_with_whole_blocks(coldload: Coldloa
     assert started > calm_from or "the machine stays busy" in out, (
         "the next attempt was made while it was busy"
     )
+
+
+def test_a_busy_machine_cannot_enter_an_estimate(tmp_path: Path) -> None:
+    archive, cell = small_site(tmp_path), condition("small", Protocol.HTTP1)
+
+    def run() -> Record:
+        with bench({"small": archive}, [cell.protocol]) as opened:
+            return trial(opened, 1, cell, timeout_s=60)
+
+    with thieves():
+        record = inside(run)
+    assert (record.observation.foreign_cpu_share or 0) > FOREIGN_CPU_LIMIT
+    assert unsound(record.to_json()) in MACHINE
 
 
 def test_thieves_are_seen_from_inside() -> None:

@@ -27,3 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also put the archives in, with the bodies of all responses: for those who may pass them on",
     )
+    parser.add_argument(
+        "--with-series",
+        action="store_true",
+        help="of a crowd also put its long series in, a line per page and per second: ten times the size",
+    )

@@ -86,6 +86,7 @@ def test_a_tool_that_is_killed_or_stopped_ends_the_trial(
         run_tool(tool("import time\ntime.sleep(600)"), LOOP, None, tmp_path, watch)
 
 
+@pytest.mark.thorough
 def test_a_check_that_fails_ends_the_tool(tmp_path: Path) -> None:
     def check() -> None:
         raise TestbedFailed("nginx died")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.studychoice import chosen
 from harness.errors import RecordsError
 from harness.pack.packedrun import copy_run, read_plan
@@ -48,8 +49,8 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
-def packed(run: Path, target: Path) -> dict[str, int]:
-    return dict(copy_run(run, target, read_plan(run), {"ann"}))
+def packed(run: Path, target: Path, *, whole_series: bool = False) -> dict[str, int]:
+    return dict(copy_run(run, target, read_plan(run), {"ann"}, whole_series=whole_series))
 
 
 @pytest.mark.parametrize("absolute", [True, False])
@@ -184,6 +185,21 @@ def test_what_trials_kept_is_counted_and_only_series_go_with_the_pack(home: Path
     assert packed(run, tmp_path / "packed") == {"link.pcap": 2, "load.har": 1, "filmstrip/": 1}
     there = {path.name for path in (tmp_path / "packed").rglob("*") if path.is_file()}
     assert there == {"study.toml", "plan.jsonl", "buckets.jsonl", "lte.trace"}
+
+
+@pytest.mark.parametrize("whole_series", [False, True])
+def test_the_long_series_of_a_crowd_go_with_the_pack_when_they_are_wanted(
+    whole_series: bool, home: Path, tmp_path: Path
+) -> None:
+    run = run_of(tmp_path, "traces/lte.trace")
+    trial, long = run / "trials" / "00001", {PAGES_NAME, SECONDS_NAME}
+    trial.mkdir(parents=True)
+    for name in (BUCKETS_NAME, *long):
+        (trial / name).write_text("{}\n")
+    left_out = packed(run, tmp_path / "packed", whole_series=whole_series)
+    there = {path.name for path in (tmp_path / "packed" / "trials" / "00001").iterdir()}
+    assert there == ({BUCKETS_NAME} | long if whole_series else {BUCKETS_NAME})
+    assert left_out == ({} if whole_series else dict.fromkeys(long, 1))
 
 
 def test_reasons_and_the_environment_lose_their_paths_and_nothing_else_changes(

@@ -163,6 +163,7 @@ def test_tokens_are_the_text_and_any_text_is_survived(css: str) -> None:
     assert short is None or len(short) <= len(css) + 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("unit", "end"),
     [("a{", ""), ("a{", "}"), ("@media x{", "}"), ("a{b:(", ""), ("/* ", ""), ('a{b:"', ""), (":not(", ")"),

@@ -180,6 +180,7 @@ def test_a_page_beyond_measure_is_left_alone(monkeypatch: pytest.MonkeyPatch) ->
     assert reasons == ["the page is too large or too deep to tell who looks for the element"]
 
 
+@pytest.mark.thorough
 def test_a_page_that_is_nested_too_deep_is_left_alone() -> None:
     """The parser takes the square of the depth: this one would take 20 s."""
     source = LINKS + "<div>" * 60_000
@@ -190,6 +191,7 @@ def test_a_page_that_is_nested_too_deep_is_left_alone() -> None:
     assert time.process_time() - started < 10
 
 
+@pytest.mark.thorough
 def test_many_elements_that_are_looked_for_take_no_square_of_the_time() -> None:
     images = "".join(f"<img src=i.png?{number}>" for number in range(4_000))
     files: dict[str, str | bytes] = {f"i.png?{number}": FILES["i.png"] for number in range(4_000)}

@@ -85,6 +85,7 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(run: Path, tmp_path: Path
     assert (tmp_path / "data.csv").read_text().startswith('"run",')
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_failure(run: Path, closed: str, tmp_path: Path) -> None:
     out = tmp_path / "data.csv"
