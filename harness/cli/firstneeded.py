@@ -19,7 +19,7 @@ from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.system.roots import Purpose
 from harness.testbed import rootmaking
-from harness.testbed.rootmaking import Recipe
+from harness.testbed.rootmaking import RootRecipe
 from sites.archive import archives_root
 from sites.recipes import RECIPES
 from sites.servers import nodepackages
@@ -46,7 +46,7 @@ def make_parts_and_pages(
         k6build.build()
     if Engine.QTWEBKIT in parts and rootmaking.lacking() is Purpose.HISTORICAL:
         with contextlib.suppress(EnvironmentLacks):  # as with the gateway's packages
-            rootmaking.make(Recipe(Purpose.HISTORICAL), tell)
+            rootmaking.make(RootRecipe(Purpose.HISTORICAL), tell)
     if GATEWAY in parts or Engine.SPDY_CLIENT in parts:
         with contextlib.suppress(
             nodepackages.GatewayLacks

@@ -9,7 +9,7 @@ from harness.cli.plaintext import say
 from harness.errors import UsageError
 from harness.system.roots import Purpose, find
 from harness.testbed import rootmaking
-from harness.testbed.rootmaking import Recipe
+from harness.testbed.rootmaking import RootRecipe
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     made = find(purpose)
     if not (arguments.if_missing and made is not None and rootmaking.fits(made, purpose)):
-        rootmaking.make(Recipe(purpose, arguments.release, arguments.mirror), tell)
+        rootmaking.make(RootRecipe(purpose, arguments.release, arguments.mirror), tell)
     return 0
 
 

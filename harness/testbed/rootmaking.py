@@ -44,7 +44,7 @@ PIP_SETTINGS = Path("/etc/pip.conf")
 
 
 @dataclass(frozen=True)
-class Recipe:
+class RootRecipe:
     """What a root is made of."""
 
     purpose: Purpose
@@ -86,7 +86,7 @@ def _files(place: Path) -> Iterator[Path]:
 
 def fits(made: Root, purpose: Purpose) -> bool:
     """Whether a root was made for this version of coldload."""
-    return made.made_for == Recipe(purpose, made.release).digest()
+    return made.made_for == RootRecipe(purpose, made.release).digest()
 
 
 def lacking() -> Purpose | None:
@@ -97,7 +97,7 @@ def lacking() -> Purpose | None:
     return Purpose.HISTORICAL if lacks and find(Purpose.HISTORICAL) is None else None
 
 
-def make(recipe: Recipe, tell: Tell) -> Root:
+def make(recipe: RootRecipe, tell: Tell) -> Root:
     """Make a root, in the place of an earlier one; EnvironmentLacks or StorageFailed in one line when it cannot be."""
     _refuse_unless_possible(recipe)
     folder = folder_of(recipe.purpose)
@@ -149,7 +149,7 @@ def _of(purpose: Purpose) -> str:
     return "historical engine" if purpose is Purpose.HISTORICAL else "whole laboratory"
 
 
-def _refuse_unless_possible(recipe: Recipe) -> None:
+def _refuse_unless_possible(recipe: RootRecipe) -> None:
     needed = ["mmdebstrap", *(["newuidmap"] if os.geteuid() != 0 else [])]
     missing = [name for name in needed if shutil.which(name) is None] + (
         [] if KEYRING.exists() else [str(KEYRING)]
@@ -196,7 +196,7 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _bootstrap(recipe: Recipe, new: Path, tell: Tell) -> None:
+def _bootstrap(recipe: RootRecipe, new: Path, tell: Tell) -> None:
     """Let mmdebstrap make the tree, as an archive that is unpacked without its owners."""
     hook = Path(str(resources.files("configs").joinpath("root-hook.sh")))
     with tempfile.TemporaryDirectory(prefix="coldload-root-") as made:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import getpass
 import os
 from pathlib import Path
 
@@ -11,28 +12,28 @@ import pytest
 from harness.errors import EnvironmentLacks, StorageFailed
 from harness.system.roots import Purpose
 from harness.testbed import preflight, rootmaking
-from harness.testbed.rootmaking import Recipe
+from harness.testbed.rootmaking import RootRecipe
 
 QTWEBKIT = "python3-pyqt5.qtwebkit"
 
 
 def test_each_purpose_has_its_packages() -> None:
-    historical = Recipe(Purpose.HISTORICAL).packages
+    historical = RootRecipe(Purpose.HISTORICAL).packages
     assert QTWEBKIT in historical
     assert "fonts-liberation" in historical
     assert "chromium" not in historical
-    laboratory = Recipe(Purpose.LABORATORY).packages
+    laboratory = RootRecipe(Purpose.LABORATORY).packages
     assert {QTWEBKIT, "chromium", "nginx", "cargo"} <= set(laboratory)
-    assert QTWEBKIT not in Recipe(Purpose.LABORATORY, "13").packages
+    assert QTWEBKIT not in RootRecipe(Purpose.LABORATORY, "13").packages
 
 
 def test_a_root_of_the_laboratory_holds_what_this_version_needs() -> None:
     needed = rootmaking.requirements()
     assert any(each.startswith("msgspec") for each in needed)
     assert not any("pytest" in each for each in needed)
-    one, other = Recipe(Purpose.LABORATORY), Recipe(Purpose.LABORATORY, "13")
-    assert one.digest() == Recipe(Purpose.LABORATORY, mirror="https://mirror.example/").digest()
-    assert len({one.digest(), other.digest(), Recipe(Purpose.HISTORICAL).digest()}) == 3
+    one, other = RootRecipe(Purpose.LABORATORY), RootRecipe(Purpose.LABORATORY, "13")
+    assert one.digest() == RootRecipe(Purpose.LABORATORY, mirror="https://mirror.example/").digest()
+    assert len({one.digest(), other.digest(), RootRecipe(Purpose.HISTORICAL).digest()}) == 3
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_without_mmdebstrap_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EnvironmentLacks, match=r"there is no mmdebstrap.*sudo apt-get install mmdebstrap"):
-        rootmaking.make(Recipe(Purpose.HISTORICAL), print)
+        rootmaking.make(RootRecipe(Purpose.HISTORICAL), print)
     assert not list(tmp_path.iterdir())
 
 
@@ -64,11 +65,11 @@ def test_without_room_nothing_is_begun(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(rootmaking, "NEEDED_GB", dict.fromkeys(Purpose, 1_000_000))
     with pytest.raises(StorageFailed, match=r"GB are free in .*; make room, or set XDG_DATA_HOME"):
-        rootmaking.make(Recipe(Purpose.HISTORICAL), print)
+        rootmaking.make(RootRecipe(Purpose.HISTORICAL), print)
 
 
 def test_subordinate_user_ids_are_found_by_name_and_by_number() -> None:
-    name = rootmaking.getpass.getuser()
+    name = getpass.getuser()
     assert rootmaking._has_subuids(f"other:100000:65536\n{name}:165536:65536\n")
     assert rootmaking._has_subuids(f"{os.getuid()}:165536:65536\n")
     assert not rootmaking._has_subuids(f"{name}other:165536:65536\n")
