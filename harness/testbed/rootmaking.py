@@ -40,6 +40,9 @@ FONTS = ("fontconfig", "fonts-")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
 LINKEM_PARTS = ("src", "tests", "Cargo.toml", "Cargo.lock", "build.py")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")  # mmdebstrap finds it only by gpg
+PIPE = """set -o pipefail
+mmdebstrap "$@" | tar --extract --no-same-owner --exclude "./dev/*" --directory "$TREE"
+"""
 PIP_SETTINGS = Path("/etc/pip.conf")
 
 
@@ -119,6 +122,7 @@ def make(recipe: RootRecipe, tell: Tell) -> Root:
             )
             del stored["folder"]
             (new / "root.json").write_text(json.dumps(stored, indent=1) + "\n")
+            _removed(new / "tmp")
             _removed(folder)
             new.rename(folder)
         except OSError as error:
@@ -216,9 +220,11 @@ def _bootstrap(recipe: RootRecipe, new: Path, tell: Tell) -> None:
             "-",
             *([recipe.mirror] if recipe.mirror else []),
         ]
-        unpack = f'tar --extract --no-same-owner --exclude "./dev/*" --directory "{new}/tree"'
-        script = f'set -o pipefail; mmdebstrap "$@" | {unpack}'
-        command = Command.of("bash", "-c", script, "mmdebstrap", *words).named("mmdebstrap").dying_with_us()
+        command = Command.of(*_all_of_it_dies(), "bash", "-c", PIPE, "mmdebstrap", *words)
+        command = command.named("mmdebstrap").dying_with_us().with_environment(TREE=str(new / "tree"))
+        if os.geteuid() == 0:  # for an ordinary user it needs a folder that everybody may enter
+            (new / "tmp").mkdir()
+            command = command.with_environment(TMPDIR=str(new / "tmp"))
         log = new.with_name(f"{recipe.purpose}.log")
         log.unlink(missing_ok=True)
         with running(command, log) as process:
@@ -229,6 +235,13 @@ def _bootstrap(recipe: RootRecipe, new: Path, tell: Tell) -> None:
                 process.check_ended_well()
             except TestbedFailed as failure:
                 raise EnvironmentLacks(_why(log)) from failure
+
+
+def _all_of_it_dies() -> tuple[str, ...]:
+    """What makes processes go with the first one. What mmdebstrap starts for an ordinary user does so anyway."""
+    if os.geteuid() != 0:
+        return ()
+    return ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 def _last_told(log: Path) -> str:

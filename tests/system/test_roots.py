@@ -10,11 +10,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from harness.system.accounts import family
 from harness.system.roots import Purpose
 from tests.system.conftest import small_site
 
@@ -48,11 +50,30 @@ def home(
     """A user's home with a root of the laboratory of one release."""
     release, folder = request.param, tmp_path_factory.mktemp("home")
     small_site(folder / "archives")
+    _cut_off(folder, release)
     made = coldload("root", "make", "laboratory", "--release", release, home=folder)
     assert made.returncode == 0, made.stderr
     assert "the root is made (" in made.stderr
     yield release, folder
     shutil.rmtree(folder)
+
+
+def _cut_off(home: Path, release: str) -> None:
+    """Kill the making of a root with nothing left to tidy up: no process of it goes on, and no root is there."""
+    words = [sys.executable, "-m", "harness.cli", "root", "make", "laboratory", "--release", release]
+    making = subprocess.Popen(
+        words, env={**os.environ, "XDG_DATA_HOME": str(home)}, stderr=subprocess.PIPE, text=True
+    )
+    assert making.stderr is not None
+    while "installing" not in making.stderr.readline():
+        assert making.poll() is None
+    working = family(making.pid)[1:]
+    assert len(working) > 2
+    making.kill()
+    making.wait()
+    while any(Path("/proc", str(pid)).exists() for pid in working):
+        time.sleep(0.1)
+    assert "laboratory: none" in coldload("root", "list", home=home).stdout
 
 
 def test_the_laboratory_loads_in_a_root_of_each_release(home: tuple[str, Path]) -> None:
