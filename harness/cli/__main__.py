@@ -3,9 +3,9 @@
 import os
 import sys
 
-from harness.errors import EnvironmentLacks
+from harness.errors import ColdloadError
 from harness.system import interruption
-from harness.system.installation import set_up_again
+from harness.system.installation import OUTSIDE, set_up_again
 
 
 def main() -> int:
@@ -21,7 +21,7 @@ def main() -> int:
         from harness.cli.main import prepared  # noqa: PLC0415  # a signal may come meanwhile
 
         command = prepared()  # imports what the command needs, which may take a second
-    except EnvironmentLacks as error:
+    except ColdloadError as error:
         print(f"coldload: {error}", file=sys.stderr)
         return error.exit_code
     except (ImportError, MemoryError, OSError) as error:
@@ -49,7 +49,7 @@ def _in_the_root_of_the_laboratory() -> None:
     from harness.system import roots  # noqa: PLC0415
 
     words = sys.argv[1:]
-    if roots.CHOICE in os.environ or words[:1] == ["root"]:
+    if OUTSIDE in os.environ or words[:1] == ["root"]:
         return
     made = roots.find(roots.Purpose.LABORATORY)
     if made is not None:

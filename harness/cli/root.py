@@ -7,7 +7,7 @@ import sys
 
 from harness.cli.plaintext import say
 from harness.errors import UsageError
-from harness.system.roots import Purpose, find
+from harness.system.roots import Purpose, folder_of, read
 from harness.testbed import rootmaking
 from harness.testbed.rootmaking import RootRecipe
 
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
             + " or ".join(Purpose)
         )
         return 0
-    made = find(purpose)
+    made = read(folder_of(purpose))
     if not (arguments.if_missing and made is not None and rootmaking.fits(made, purpose)):
         rootmaking.make(RootRecipe(purpose, arguments.release, arguments.mirror), tell)
     return 0
@@ -44,7 +44,7 @@ def tell(text: str) -> None:
 
 def _list() -> int:
     for purpose in Purpose:
-        made = find(purpose)
+        made = read(folder_of(purpose))
         if made is None:
             say(f"{purpose}: none")
         else:

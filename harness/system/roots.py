@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NoReturn
 
-from harness.errors import EnvironmentLacks
+from harness.errors import EnvironmentLacks, UsageError
 from harness.system import refusals, root
 from harness.system.folders import data_folder
 from harness.system.installation import FOLDER, OUTSIDE
@@ -75,8 +75,11 @@ def folder_of(purpose: Purpose) -> Path:
 
 def find(purpose: Purpose) -> Root | None:
     """The root that was made for it; None also for one that was cut off, and where none is to be used."""
-    if os.environ.get(CHOICE) == NONE:
+    chosen = os.environ.get(CHOICE)
+    if chosen == NONE:
         return None
+    if chosen and OUTSIDE not in os.environ:
+        raise UsageError(f"{CHOICE} is {chosen!r}; set it to `{NONE}`, so that no root is used, or unset it")
     return read(folder_of(purpose))
 
 
@@ -95,8 +98,7 @@ def read(folder: Path) -> Root | None:
 
 def inside() -> Root | None:
     """The root of the laboratory that this process runs in."""
-    chosen = os.environ.get(CHOICE)
-    return read(Path(chosen)) if chosen and chosen != NONE else None
+    return read(Path(os.environ[CHOICE])) if OUTSIDE in os.environ else None
 
 
 def of_the_historical_engine() -> Root | None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import EnvironmentLacks
+from harness.errors import EnvironmentLacks, UsageError
 from harness.system import roots
+from harness.system.installation import OUTSIDE
 from harness.system.roots import Purpose
 
 WHOLE = {"release": "12", "made_utc": "2026-11-25T10:00:00Z", "made_for": "x", "packages": {"wrk": "4.1"}}
@@ -41,6 +42,10 @@ def test_none_is_used_when_that_is_asked_for(home: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv(roots.CHOICE, roots.NONE)
     assert roots.find(Purpose.LABORATORY) is None
     monkeypatch.setenv(roots.CHOICE, str(folder))
+    with pytest.raises(UsageError, match=r"COLDLOAD_ROOT is '.*'; set it to `none`"):
+        roots.find(Purpose.LABORATORY)
+    monkeypatch.setenv(OUTSIDE, "/x")  # as in a root
+    assert roots.inside() is not None
     assert roots.inside() == roots.find(Purpose.LABORATORY)
 
 
