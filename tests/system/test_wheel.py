@@ -5,16 +5,32 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.system.conftest import small_site
-
 pytestmark = pytest.mark.side_by_side
 
 CHECKOUT = Path(__file__).parents[2]
+MAIN = """
+import harness, sys
+print(harness.__file__, flush=True)
+from harness.cli.__main__ import main
+sys.exit(main())
+"""
+NOBODY = 65534
+AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+STUDY = """
+name = "wheel"
+pages = ["dummy-2012"]
+protocols = ["h2"]
+trials = 2
+links = [{down_mbps = 10, rtt_ms = 20}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -45,21 +61,117 @@ def test_it_holds_what_it_should(wheel: Path) -> None:
     assert not [name for name in names if "/target/" in name or name.startswith("dns/")]
 
 
-def test_it_loads_a_page_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(wheel)]
-    subprocess.run(pip, check=True)
-    small_site(tmp_path / "archives")
-    where = "import harness, sys; print(harness.__file__); from harness.cli.__main__ import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", where, "load", "small", "--protocol", "h2"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(site)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
-    module, line = done.stdout.splitlines()
-    assert module.startswith(str(site))
-    assert "11 by h2" in line
+@dataclass(frozen=True)
+class Installed:
+    """The wheel in a folder that nobody may write to, and a user with a home that is empty at first.
+
+    The user is not root, unless nobody else could read the Python that runs the tests.
+    """
+
+    folder: Path
+    words: tuple[str, ...]
+
+    @property
+    def site(self) -> Path:
+        return self.folder / "site"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    def coldload(self, *words: str, code: int = 0, **variables: str) -> str:
+        """What coldload prints on both streams, called from a folder in which it may not write."""
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("XDG_", "COLDLOAD_")) and name != "VIRTUAL_ENV"
+        }
+        done = subprocess.run(
+            [*self.words, sys.executable, "-P", "-c", MAIN, *words],
+            cwd="/",
+            env={**inherited, "HOME": str(self.home), "PYTHONPATH": str(self.site), **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, done.stdout
+        module, said = done.stdout.split("\n", 1)
+        assert module.startswith(str(self.site))
+        return said
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path) -> Iterator[Installed]:
+    with tempfile.TemporaryDirectory(prefix="coldload-wheel-") as made:
+        folder = Path(made)
+        site = folder / "site"
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
+        subprocess.run([*pip, "--target", str(site), str(wheel)], check=True)
+        (folder / "home").mkdir()
+        words = ()
+        folder.chmod(0o755)
+        if os.getuid() == 0 and _read_by(sys.executable):
+            os.chown(folder / "home", NOBODY, NOBODY)
+            words = AS_NOBODY
+        for path in (site, *site.rglob("*")):
+            path.chmod(path.stat().st_mode & ~0o222)
+        yield Installed(folder, words)
+        for path in (site, *site.rglob("*")):
+            path.chmod(path.stat().st_mode | 0o200)
+
+
+def _read_by(python: str) -> bool:
+    done = subprocess.run([*AS_NOBODY, python, "-c", "import msgspec"], check=False, capture_output=True)
+    return done.returncode == 0
+
+
+def test_it_does_the_main_job_for_another_user_from_another_folder(installed: Installed) -> None:
+    kept = installed.home / ".local" / "share" / "coldload"
+    (installed.folder / "wheel.toml").write_text(STUDY)
+    assert " by h2" in installed.coldload("load", "dummy-2012", "--protocol", "h2")
+    assert [path.name for path in (kept / "archives").iterdir()] == ["dummy-2012"]
+    assert "dummy-2012" in installed.coldload("pages")
+    said = installed.coldload("run", str(installed.folder / "wheel.toml"))
+    (run,) = (kept / "runs").iterdir()
+    assert f"report: {run}/report.html" in said
+    assert "nothing was left to do" not in said
+    for name in ("latest", run.name, str(run)):
+        assert installed.coldload("records", name).count("\n") == 3
+    (run / "report.html").unlink()
+    installed.coldload("report", "latest")
+    assert (run / "report.html").is_file()
+    assert f"pack: {run}.zip" in installed.coldload("pack", "latest")
+    elsewhere = installed.home / "mine"
+    installed.coldload("run", str(installed.folder / "wheel.toml"), "--out", str(elsewhere))
+    assert (elsewhere / "records.jsonl").is_file()
+
+
+def test_no_message_of_it_names_a_makefile(installed: Installed) -> None:
+    assert "make setup" not in installed.coldload("doctor")
+    assert "`make" not in installed.coldload("load", "nosuchpage", code=2)
+    linkem = installed.site / "harness" / "linkem" / "bin" / "linkem"
+    folder = linkem.parent
+    folder.chmod(0o755)
+    linkem.rename(linkem.with_suffix(".away"))
+    try:
+        said = installed.coldload("doctor", code=3)
+    finally:
+        linkem.with_suffix(".away").rename(linkem)
+        folder.chmod(0o555)
+    assert f"to mend it: {sys.executable} -m pip install --force-reinstall" in said
+    assert "make setup" not in said
+
+
+@pytest.mark.parametrize(
+    ("home", "said"),
+    [
+        ("relative", "HOME is 'relative', which is no absolute path"),
+        ("/proc/none", "cannot make the folder /proc/none/"),
+    ],
+)
+def test_a_home_that_will_not_do_is_one_line(installed: Installed, home: str, said: str) -> None:
+    told = installed.coldload("archive", "--shipped", code=3, HOME=home)
+    assert said in told
+    assert "Traceback" not in told
+    assert told.splitlines()[-1].startswith("coldload archive: ")

@@ -17,7 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "verdict; the settings and versions that differ; the claims with another verdict. Exit code 1: --fail-on."
     )
     parser.add_argument(
-        "run_a", type=given_run, metavar="RUN_A", help="a run directory, or a pack of one: the reference"
+        "run_a",
+        type=given_run,
+        metavar="RUN_A",
+        help="a run directory, its name, `latest`, or a pack: the reference",
     )
     parser.add_argument("run_b", type=given_run, metavar="RUN_B", help="another one: what is set against it")
     parser.add_argument(

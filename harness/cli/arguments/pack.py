@@ -13,7 +13,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Make one file of a run: study, plan, records, environment, calibration, report, and of the pages what they "
         "hold by digest. `coldload report`, `compare`, `plan` and `run` take it as they take a run or a study."
     )
-    parser.add_argument("run", type=given_run, metavar="RUN", help="a run directory")
+    parser.add_argument(
+        "run", type=given_run, metavar="RUN", help="a run directory; its name, or `latest`, will do"
+    )
     parser.add_argument(
         "--out", type=given_path, metavar="FILE", help="the pack (default: RUN.zip, beside the run)"
     )

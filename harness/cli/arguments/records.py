@@ -13,7 +13,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Give out the records of a run as one flat table, a row per attempt at a trial: as CSV, or as Parquet for "
         "pandas, DuckDB, R and others. docs/records.md lists the columns."
     )
-    parser.add_argument("run", type=given_run, metavar="RUN", help="a run directory, or a pack of one")
+    parser.add_argument(
+        "run",
+        type=given_run,
+        metavar="RUN",
+        help="a run directory, or a pack of one; its name, or `latest`, will do",
+    )
     parser.add_argument(
         "--where",
         metavar="EXPRESSION",

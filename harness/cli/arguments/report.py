@@ -10,7 +10,11 @@ from harness.cli.arguments.paths import given_path, given_run, new_file
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The runs, and where their report goes."""
     parser.add_argument(
-        "runs", nargs="+", type=given_run, metavar="RUN", help="a run directory, or a pack of one"
+        "runs",
+        nargs="+",
+        type=given_run,
+        metavar="RUN",
+        help="a run directory, or a pack of one; its name, or `latest`, will do",
     )
     parser.add_argument(
         "--out",

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "run",
         type=given_run,
         metavar="RUN",
-        help="a run directory, also of a run that is still going, or a pack",
+        help="a run directory, also of a run that is still going, its name, `latest`, or a pack",
     )
     parser.add_argument(
         "trial", nargs="?", metavar="TRIAL", help="begin with this trial; `ID:2` is its second attempt"

@@ -47,5 +47,9 @@ def add_study(parser: argparse.ArgumentParser) -> None:
 def add_out(parser: argparse.ArgumentParser) -> None:
     """--out."""
     parser.add_argument(
-        "--out", type=given_path, metavar="DIR", help="run directory (default: a new one under runs/)"
+        "--out",
+        type=given_path,
+        metavar="DIR",
+        help="run directory (default: a new one under runs/; installed from a wheel, under "
+        "$XDG_DATA_HOME/coldload/runs, ~/.local/share/coldload/runs)",
     )
