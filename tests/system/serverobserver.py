@@ -7,7 +7,7 @@ import os
 import socket
 import ssl
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -191,9 +191,10 @@ class Observer:
         for service in self.services:
             offset = server.log_offset
             base = f"{service.protocol.scheme}://site.example"
-            answers = curl(self.made, service, self.authority, f"{base}/x?y=1 {base}/x?y=2")
+            targets = ("/x?y=1", "/x?y=2")
+            answers = curl(self.made, service, self.authority, " ".join(base + each for each in targets))
             assert [answer.body for answer in answers] == [b"answer 8", b"answer 9"]
-            yield from logged(server, offset, 2)
+            yield from logged(server, offset, 2, {(service.address, each) for each in targets})
 
     def tls_resumed(self, address: str) -> bool:
         context = ssl.create_default_context(cafile=str(self.authority.certificate_file))
@@ -222,15 +223,22 @@ class Observer:
         return False
 
 
-def logged(server: Server, offset: int, count: int) -> list[ServedRequest]:
+def logged(
+    server: Server, offset: int, count: int, asked: Collection[tuple[str, str]] | None = None
+) -> list[ServedRequest]:
     """The requests since `offset`, waited for: a line is written once its answer has been sent.
 
-    Those by which the server was asked whether it is ready are not among the `count`.
+    Those by which the server was asked whether it is ready are not among the `count`. `asked` are address and target of
+    those that are looked for: the line of an earlier request may come late.
     """
     found: list[ServedRequest] = []
 
     def complete() -> bool:
-        found[:] = server.requests(offset)
+        found[:] = (
+            each
+            for each in server.requests(offset)
+            if asked is None or (each.server_address, each.target) in asked
+        )
         return sum(each.host != PROBE_HOST for each in found) >= count
 
     wait_until(complete, f"{count} logged requests")

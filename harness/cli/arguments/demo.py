@@ -9,5 +9,7 @@ from harness.cli.arguments.study import add_out
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """How long it may take, and where it goes."""
-    parser.add_argument("--quick", action="store_true", help="2 round-trip times, 5 trials: about 5 minutes")
+    parser.add_argument(
+        "--quick", action="store_true", help="one page, 2 round-trip times, 5 trials: a minute or two"
+    )
     add_out(parser)

@@ -82,7 +82,7 @@ def test_a_partial_grid_keeps_one_x_axis(tmp_path: Path) -> None:
     made = drawings(evaluate([load(run)]))["overview"]
     assert {axes.get_xlim() for axes in made.figure.axes} == {(0.0, 104.0)}
     with plots.look():
-        plots.save(made.figure, tmp_path, "overview")
+        made.figure.draw_without_rendering()
 
 
 def recorded(condition: dict[str, Any]) -> bool:
@@ -144,7 +144,7 @@ def test_the_variants_of_a_page_share_a_figure_and_engines_stand_apart_in_it(tmp
         expected = [f"{name}, {variant}" for name in ("HTTP/1.1", protocol) for variant in ("plain", "core")]
         assert names == expected
     with plots.look():
-        plots.save(made.figure, tmp_path, "variants")
+        made.figure.draw_without_rendering()
 
 
 def test_engines_are_named_everywhere_and_never_compared(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_a_stored_plan_is_read_as_what_it_says(name: str) -> None:
 
 def test_a_run_that_an_older_version_began_goes_on_with_its_plan(tmp_path: Path) -> None:
     """Its plan has no condition twice, and another order."""
-    path = shipped_studies()["demo-quick"]
+    path = PLANS / "older-demo-quick.toml"
     text = path.read_text()
     older = gzip.decompress((PLANS / "older-demo-quick.jsonl.gz").read_bytes()).decode()
     (tmp_path / "study.toml").write_text(text)
