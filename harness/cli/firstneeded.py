@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 from collections.abc import Collection, Iterable
 
@@ -17,6 +18,7 @@ from harness.cli.shipped import make_shipped_archives
 from harness.errors import EnvironmentLacks
 from harness.model.condition import Condition
 from harness.model.engine import Engine
+from harness.system import roots
 from harness.system.roots import Purpose
 from harness.testbed import rootmaking
 from harness.testbed.rootmaking import RootRecipe
@@ -44,7 +46,8 @@ def make_parts_and_pages(
     """
     if Engine.K6 in parts:
         k6build.build()
-    if Engine.QTWEBKIT in parts and rootmaking.lacking() is Purpose.HISTORICAL:
+    wanted_root = Engine.QTWEBKIT in parts and os.environ.get(roots.CHOICE) != roots.NONE
+    if wanted_root and rootmaking.lacking() is Purpose.HISTORICAL:
         with contextlib.suppress(EnvironmentLacks):  # as with the gateway's packages
             rootmaking.make(RootRecipe(Purpose.HISTORICAL), tell)
     if GATEWAY in parts or Engine.SPDY_CLIENT in parts:

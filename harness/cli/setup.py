@@ -9,8 +9,12 @@ from importlib import resources
 from harness.capacity import k6build
 from harness.cli.arguments.setup import PARTS
 from harness.cli.console import console
+from harness.cli.root import tell
 from harness.cli.shipped import make_shipped_archives
 from harness.system.program import in_foreground
+from harness.system.roots import Purpose
+from harness.testbed import rootmaking
+from harness.testbed.rootmaking import RootRecipe
 from sites.archive import archives_root
 from sites.servers import nodepackages
 
@@ -41,6 +45,12 @@ def _pages(arguments: argparse.Namespace) -> int:
     return make_shipped_archives(arguments, archives_root(), console())
 
 
+def _root(_: argparse.Namespace) -> int:
+    if rootmaking.lacking() is Purpose.HISTORICAL:
+        rootmaking.make(RootRecipe(Purpose.HISTORICAL), tell)
+    return 0
+
+
 MAKERS: Mapping[str, Callable[[argparse.Namespace], int]] = dict(
-    zip(PARTS, (_debian, _gateway, _k6, _pages), strict=True)
+    zip(PARTS, (_debian, _gateway, _k6, _pages, _root), strict=True)
 )
