@@ -13,11 +13,11 @@ def main() -> int:
     interruption.leave_at_once()
     _open_what_is_closed()
     try:
+        _in_the_root_of_the_laboratory()
         if "_ARGCOMPLETE" in os.environ:  # a shell asks what a line could go on with
             from harness.cli.completing import complete  # noqa: PLC0415
 
             return complete()
-        _in_the_root_of_the_laboratory()
         from harness.cli.main import prepared  # noqa: PLC0415  # a signal may come meanwhile
 
         command = prepared()  # imports what the command needs, which may take a second
