@@ -1,7 +1,7 @@
 """Why the kernel refuses an enclosure, and what mends it.
 
 The process that was refused tells the call and the error. Its parent, which has entered nothing, adds what it may do
-itself (`Standing`). The first line of `CAUSES` that fits both names the cause.
+itself (`Privileges`). The first line of `CAUSES` that fits both names the cause.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Privileges:
     """What a process may do: its user, capabilities and confinement, and the switches of the machine."""
 
     is_root: bool
@@ -60,7 +60,7 @@ class Standing:
         return [switch.replace("/", ".") for switch in MOST if self.switches.get(switch) == 0]
 
 
-def standing() -> Standing:
+def privileges() -> Privileges:
     """That of this process."""
     process = Path("/proc/self")
     status = dict(line.split(":", 1) for line in _text(process / "status").splitlines() if ":" in line)
@@ -68,7 +68,7 @@ def standing() -> Standing:
     profile = _text(process / "attr" / "apparmor" / "current") or _text(process / "attr" / "current")
     mounted = {line.split()[4] for line in _text(process / "mountinfo").splitlines()}
     switches = {switch: _text(Path("/proc/sys", switch)) for switch in (CLONING, RESTRICTING, *MOST)}
-    return Standing(
+    return Privileges(
         is_root=os.geteuid() == 0,
         lacking=tuple(name for name, bit in CAPABILITIES.items() if not effective >> bit & 1),
         is_filtered=status.get("Seccomp", "").strip() == "2",
@@ -89,7 +89,7 @@ def _text(path: Path) -> str:
 class Cause:
     """A reason to be refused: when it applies, what it is, what mends it."""
 
-    applies: Callable[[Refusal, Standing], bool]
+    applies: Callable[[Refusal, Privileges], bool]
     what: str
     mend: str
 
@@ -165,7 +165,7 @@ def told(error: OSError) -> str:
     return f"{error.errno or 0} {where}{error.strerror or error}"
 
 
-def why_not(refusal: Refusal, found: Standing) -> str:
+def why_not(refusal: Refusal, found: Privileges) -> str:
     """One line: what was tried, what was found, what mends it."""
     cause = next(cause for cause in CAUSES if cause.applies(refusal, found))
     words = {
@@ -179,7 +179,7 @@ def why_not(refusal: Refusal, found: Standing) -> str:
 
 def refuse_without_capabilities() -> None:
     """EnvironmentLacks for a root that lacks some: without CAP_NET_RAW, say, only the link fails, and late."""
-    found = standing()
+    found = privileges()
     if found.is_root and found.lacking:
         raise EnvironmentLacks(why_not(Refusal(errno.EPERM, os.strerror(errno.EPERM)), found))
 
@@ -202,4 +202,4 @@ def user_namespace_error() -> int:
 def refuse_without_user_namespaces(number: int) -> None:
     """EnvironmentLacks for that number: browser and servers run as ordinary users, each in a user namespace."""
     if number:
-        raise EnvironmentLacks(why_not(Refusal(number, f"unshare: {os.strerror(number)}"), standing()))
+        raise EnvironmentLacks(why_not(Refusal(number, f"unshare: {os.strerror(number)}"), privileges()))
