@@ -54,7 +54,7 @@ explain() {
     esac
 }
 
-command -v apt-get >/dev/null || refuse "no apt-get here: this is made for Debian 12 and 13; missing:$missing"
+command -v apt-get >/dev/null || refuse "this is not a Debian system (no apt-get), and it is made for Debian 12 and 13; missing:$missing"
 if [ "$(id -u)" = 0 ]; then
     as_root=
 elif command -v sudo >/dev/null; then

@@ -16,7 +16,7 @@ explain() {
     line=$(echo "$2" | grep -E '^ *(ERROR|Error|error)|rror: ' | tail -n 1)
     case $2 in
         *'No space left on device'*) refuse "the disk is full (\`df . ~ /tmp\` tells; 2 GB are needed): make room" ;;
-        *'ensurepip is not available'*) refuse "Python's venv is missing: on Debian, run \`apt-get install python3-venv\`" ;;
+        *'No module named ensurepip'* | *'No module named venv'*) refuse "Python's venv is missing: on Debian, run \`apt-get install python3-venv\`" ;;
         *'establish a new connection'* | *'name resolution'* | *'from versions: none'* | *'ConnectionError'* | *'Read timed out'*)
             refuse "Python packages cannot be fetched: is there a network?" ;;
         *) echo "$2" >&2 && refuse "$1 failed (${line:-see above})" ;;
@@ -32,7 +32,10 @@ if is_whole && [ -s harness/linkem/bin/linkem ] && [ -z "$(find $sources -newer 
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || refuse "Python 3.11 or newer is needed; Debian 12 has it"
 echo "setup: Python packages and the link emulator"
-if ! is_whole; then said=$(python3 -m venv --clear $venv 2>&1) || explain "python3 -m venv" "$said"; fi
+if ! is_whole; then # ensurepip on its own, as venv keeps to itself what it says
+    said=$(python3 -m venv --clear --without-pip $venv 2>&1 && $venv/bin/python -m ensurepip --default-pip 2>&1) ||
+        explain "python3 -m venv" "$said"
+fi
 rm -f $stamp
 said=$($venv/bin/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt --editable '.[dev,cluster]' 2>&1) ||
     explain "pip install" "$said"

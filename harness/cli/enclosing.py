@@ -10,12 +10,17 @@ from harness.cli.failures import errors_reported
 from harness.errors import UsageError
 from harness.link.needs import STALL_VARIABLE
 from harness.system.enclosure import enclosed
-from harness.system.refusals import refuse_without_user_namespaces, user_namespace_error
+from harness.system.refusals import (
+    refuse_without_capabilities,
+    refuse_without_user_namespaces,
+    user_namespace_error,
+)
 
 
 def in_enclosure(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
     """Run the command in private namespaces; its errors are reported from in there."""
     refuse_stalled()
+    refuse_without_capabilities()
 
     def inside() -> int:
         refuse_without_user_namespaces(user_namespace_error())

@@ -62,7 +62,7 @@ def enclosed(command: Callable[[], int]) -> int:
         code = _wait_until_interrupted(child)
         refusal = pipe.read()
     if refusal:
-        raise EnvironmentLacks(refusals.why_not(refusals.Refusal.of(refusal), refusals.standing()))
+        raise EnvironmentLacks(refusals.why_not(refusals.Refusal.of(refusal), refusals.privileges()))
     if code == interruption.EXIT_CODE:
         raise KeyboardInterrupt
     return code

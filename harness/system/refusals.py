@@ -1,7 +1,7 @@
 """Why the kernel refuses an enclosure, and what mends it.
 
 The process that was refused tells the call and the error. Its parent, which has entered nothing, adds what it may do
-itself (`Standing`). The first line of `CAUSES` that fits both names the cause.
+itself (`Privileges`). The first line of `CAUSES` that fits both names the cause.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from pathlib import Path
 from harness.errors import EnvironmentLacks
 from harness.system import interruption, syscalls
 
-CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
+CAPABILITIES = {
+    "SYS_ADMIN": 21,
+    "NET_ADMIN": 12,
+    "NET_RAW": 13,
+}  # namespaces and mounts; devices and routes; packets
 CLONING = "kernel/unprivileged_userns_clone"
 RESTRICTING = "kernel/apparmor_restrict_unprivileged_userns"
 LEAVE_CHROOT = "enter the tree by pivot_root, as containers do (`man pivot_root`)"
@@ -38,18 +42,13 @@ class Refusal:
     def is_of_mount(self) -> bool:
         return "mount " in self.text
 
-    @property
-    def is_of_device(self) -> bool:
-        """Whether the loopback device could not be brought up: the one call that text does not name."""
-        return not any(call in self.text for call in ("unshare", "mount ", "/proc/self/"))
-
 
 @dataclass(frozen=True)
-class Standing:
+class Privileges:
     """What a process may do: its user, capabilities and confinement, and the switches of the machine."""
 
     is_root: bool
-    lacking: frozenset[str]  # of CAPABILITIES
+    lacking: tuple[str, ...]  # of CAPABILITIES
     is_filtered: bool  # by seccomp
     is_profiled: bool  # confined by AppArmor
     root_is_mounted: bool  # as it is not in a chroot
@@ -61,7 +60,7 @@ class Standing:
         return [switch.replace("/", ".") for switch in MOST if self.switches.get(switch) == 0]
 
 
-def standing() -> Standing:
+def privileges() -> Privileges:
     """That of this process."""
     process = Path("/proc/self")
     status = dict(line.split(":", 1) for line in _text(process / "status").splitlines() if ":" in line)
@@ -69,9 +68,9 @@ def standing() -> Standing:
     profile = _text(process / "attr" / "apparmor" / "current") or _text(process / "attr" / "current")
     mounted = {line.split()[4] for line in _text(process / "mountinfo").splitlines()}
     switches = {switch: _text(Path("/proc/sys", switch)) for switch in (CLONING, RESTRICTING, *MOST)}
-    return Standing(
+    return Privileges(
         is_root=os.geteuid() == 0,
-        lacking=frozenset(name for name, bit in CAPABILITIES.items() if not effective >> bit & 1),
+        lacking=tuple(name for name, bit in CAPABILITIES.items() if not effective >> bit & 1),
         is_filtered=status.get("Seccomp", "").strip() == "2",
         is_profiled="(enforce)" in profile,
         root_is_mounted="/" in mounted,
@@ -90,7 +89,7 @@ def _text(path: Path) -> str:
 class Cause:
     """A reason to be refused: when it applies, what it is, what mends it."""
 
-    applies: Callable[[Refusal, Standing], bool]
+    applies: Callable[[Refusal, Privileges], bool]
     what: str
     mend: str
 
@@ -132,14 +131,9 @@ CAUSES = (
         "run `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` as root, or run coldload as root",
     ),
     Cause(
-        lambda refusal, found: found.is_root and refusal.is_of_device and "CAP_NET_ADMIN" in found.lacking,
-        "this root lacks CAP_NET_ADMIN, as in a container",
-        "start the container with `--cap-add NET_ADMIN`",
-    ),
-    Cause(
-        lambda _, found: found.is_root and "CAP_SYS_ADMIN" in found.lacking,
-        "this root lacks CAP_SYS_ADMIN, as in a container",
-        "start the container with `--cap-add SYS_ADMIN`",
+        lambda _, found: found.is_root and bool(found.lacking),
+        "this root lacks {lacking}, as in a container",
+        "start the container with `{adding}`",
     ),
     Cause(
         lambda refusal, _: refusal.number == errno.EPERM and "mount /proc" in refusal.text,
@@ -171,11 +165,23 @@ def told(error: OSError) -> str:
     return f"{error.errno or 0} {where}{error.strerror or error}"
 
 
-def why_not(refusal: Refusal, found: Standing) -> str:
+def why_not(refusal: Refusal, found: Privileges) -> str:
     """One line: what was tried, what was found, what mends it."""
     cause = next(cause for cause in CAUSES if cause.applies(refusal, found))
-    what = cause.what.format(none_allowed=" and ".join(found.none_allowed))
-    return f"cannot make the private namespaces of the testbed ({refusal.text}): {what}; {cause.mend}"
+    words = {
+        "none_allowed": " and ".join(found.none_allowed),
+        "lacking": " and ".join(f"CAP_{name}" for name in found.lacking),
+        "adding": " ".join(f"--cap-add {name}" for name in found.lacking),
+    }
+    what, mend = cause.what.format(**words), cause.mend.format(**words)
+    return f"cannot make the private namespaces of the testbed ({refusal.text}): {what}; {mend}"
+
+
+def refuse_without_capabilities() -> None:
+    """EnvironmentLacks for a root that lacks some: without CAP_NET_RAW, say, only the link fails, and late."""
+    found = privileges()
+    if found.is_root and found.lacking:
+        raise EnvironmentLacks(why_not(Refusal(errno.EPERM, os.strerror(errno.EPERM)), found))
 
 
 def user_namespace_error() -> int:
@@ -196,4 +202,4 @@ def user_namespace_error() -> int:
 def refuse_without_user_namespaces(number: int) -> None:
     """EnvironmentLacks for that number: browser and servers run as ordinary users, each in a user namespace."""
     if number:
-        raise EnvironmentLacks(why_not(Refusal(number, f"unshare: {os.strerror(number)}"), standing()))
+        raise EnvironmentLacks(why_not(Refusal(number, f"unshare: {os.strerror(number)}"), privileges()))

@@ -1,4 +1,7 @@
-"""The two commands of the README in bare trees, as a stranger gives them: as root, and as a user with sudo."""
+"""The two commands of the README in bare trees, as a stranger gives them: as root, and as a user with sudo.
+
+And the steps of the Containerfile, likewise.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,16 @@ def test_the_two_commands_of_the_readme(tmp_path: Path, suite: str, user: str) -
             ],
         )
         print(f"{suite}, as {user}: {command}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+
+
+def test_the_steps_of_the_containerfile(tmp_path: Path) -> None:
+    tree = tmp_path / "image"
+    baretree.make(tree, "bookworm", ("ca-certificates", "python3"))
+    (tree / "checkout").mkdir()
+    _in(tree, ["python3", "/checkout/tests/system/containerfile.py", "/checkout"])
+    _in(tree, ["/coldload/.venv/bin/coldload", "doctor"])
+    for protocol in ("http1", "h2", "h3", "spdy"):
+        _in(tree, ["sh", "-c", f"cd /coldload && .venv/bin/coldload load dummy-2012 --protocol {protocol}"])
 
 
 def _in(tree: Path, words: list[str]) -> None:

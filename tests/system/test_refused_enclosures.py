@@ -42,6 +42,7 @@ done; set -- chroot /mnt/tree env -C "$here" "$@\""""
 CASES = {
     "no CAP_SYS_ADMIN": (without("sys_admin"), "lacks CAP_SYS_ADMIN", "--cap-add SYS_ADMIN"),
     "no CAP_NET_ADMIN": (without("net_admin"), "lacks CAP_NET_ADMIN", "--cap-add NET_ADMIN"),
+    "no CAP_NET_RAW": (without("net_raw"), "lacks CAP_NET_RAW", "--cap-add NET_RAW"),
     "seccomp": ((sys.executable, "-c", FILTER), "seccomp filters", "seccomp=unconfined"),
     "no user namespaces": (
         after("echo 0 > /proc/sys/user/max_user_namespaces"),

@@ -1,0 +1,84 @@
+"""What is in the way of the set-up is told in one line, and nothing half-made is taken for whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.side_by_side
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """What the set-up of Python reads."""
+    for name in ("pyproject.toml", "constraints.txt", "hatch_build.py", "README.md"):
+        shutil.copy2(ROOT / name, tmp_path)
+    (tmp_path / "harness" / "linkem" / "bin").mkdir(parents=True)
+    for name in ("Cargo.toml", "Cargo.lock", "src"):
+        (tmp_path / "harness" / "linkem" / name).symlink_to(ROOT / "harness" / "linkem" / name)
+    (tmp_path / "harness" / "linkem" / "bin" / "linkem").write_text("not empty")
+    return tmp_path
+
+
+def set_up(folder: Path, *entering: str) -> subprocess.CompletedProcess[str]:
+    """The script, without the network, where it is not refused before it needs one."""
+    return subprocess.run(
+        [*(entering or ("unshare", "-r", "-n")), "sh", str(ROOT / "configs" / "python-setup.sh")],
+        cwd=folder,
+        env={**os.environ, "PIP_RETRIES": "0", "PIP_NO_CACHE_DIR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def made_whole(folder: Path) -> None:
+    """A virtual environment that the set-up has finished."""
+    subprocess.run(["python3", "-m", "venv", folder / ".venv"], check=True)
+    (folder / ".venv" / ".ready").touch()
+
+
+def test_without_a_network_it_stops_and_leaves_no_stamp(checkout: Path) -> None:
+    done = set_up(checkout)
+    assert (done.returncode, done.stderr) == (
+        3,
+        "setup: Python packages cannot be fetched: is there a network?\n",
+    )
+    assert not (checkout / ".venv" / ".ready").exists()
+
+
+def test_what_is_whole_is_left_alone(checkout: Path) -> None:
+    made_whole(checkout)
+    done = set_up(checkout)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("damage", ["no pip", "an empty emulator", "moved", "newer sources"])
+def test_what_is_not_whole_is_made_anew(checkout: Path, damage: str) -> None:
+    """It is seen by going on until the network is needed, and by the stamp, which goes first."""
+    made_whole(checkout)
+    if damage == "no pip":
+        (checkout / ".venv" / "bin" / "pip").unlink()
+    elif damage == "an empty emulator":
+        (checkout / "harness" / "linkem" / "bin" / "linkem").write_bytes(b"")
+    elif damage == "newer sources":
+        os.utime(checkout / ".venv" / ".ready", (0, 0))
+    else:
+        checkout = checkout.rename(checkout.with_name("moved"))
+    done = set_up(checkout)
+    assert done.returncode == 3
+    assert "is there a network?" in done.stderr
+    assert not (checkout / ".venv" / ".ready").exists()
+
+
+def test_a_full_disk_is_named(checkout: Path) -> None:
+    small = 'mkdir .venv && mount -t tmpfs -o size=12m t .venv && exec "$@"'
+    done = set_up(checkout, "unshare", "-r", "-m", "sh", "-c", small, "sh")
+    assert done.returncode == 3
+    assert "setup: the disk is full" in done.stderr
+    assert not (checkout / ".venv" / ".ready").exists()
