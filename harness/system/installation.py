@@ -9,6 +9,7 @@ from pathlib import Path
 import harness
 
 PROJECT = "coldload"
+MAKE = "make setup"  # in a checkout, for everything
 FOLDER = Path(harness.__file__).parents[1]
 
 
@@ -17,14 +18,19 @@ def is_checkout() -> bool:
     return all((FOLDER / name).is_file() for name in ("Makefile", "pyproject.toml"))
 
 
+def set_up_everything() -> str:
+    """The command that installs all that `coldload doctor` looks for, as far as the Python packages are there."""
+    return MAKE if is_checkout() else "coldload setup"
+
+
 def set_up_again() -> str:
     """The command that installs the Python packages, and the link emulator with them."""
-    return "make setup" if is_checkout() else f"{sys.executable} -m pip install --force-reinstall {_wheel()}"
+    return MAKE if is_checkout() else f"{sys.executable} -m pip install --force-reinstall {_wheel()}"
 
 
 def set_up_with(extra: str) -> str:
     """The command that installs the Python packages with those of an extra."""
-    return "make setup" if is_checkout() else f"{sys.executable} -m pip install {_wheel(f'[{extra}]')}"
+    return MAKE if is_checkout() else f"{sys.executable} -m pip install {_wheel(f'[{extra}]')}"
 
 
 def _wheel(extra: str = "") -> str:
