@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import argcomplete
+from argcomplete.completers import SuppressCompleter
 
 from harness.cli.arguments.paths import LATEST, given_path, given_run, new_file, study_or_path
 from harness.cli.main import CommandParser, parser
@@ -33,7 +34,7 @@ def complete() -> int:
             completer = _completer_of(action)
             if completer is not None:
                 action.completer = completer  # type: ignore[attr-defined]  # where argcomplete looks
-    argcomplete.autocomplete(top, default_completer=None)
+    argcomplete.autocomplete(top, default_completer=SuppressCompleter())
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from argcomplete import shellcode
+from argcomplete.shell_integration import shellcode
 
 
 def run(arguments: argparse.Namespace) -> int:

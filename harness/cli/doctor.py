@@ -7,7 +7,7 @@ import argparse
 from harness.capacity.k6program import REMEDY, k6_program, k6_version
 from harness.cli.plaintext import say
 from harness.errors import ColdloadError
-from harness.system.installation import is_checkout
+from harness.system.installation import set_up_everything
 from harness.testbed.preflight import Check, checks, missing
 
 
@@ -25,8 +25,9 @@ def run(arguments: argparse.Namespace) -> int:
             say(f"{'':8} to mend it: {check.remedy}")
     lacking = missing(found)
     if lacking:
-        everything = "make setup" if is_checkout() else "coldload setup"
-        say(f"\n{len(lacking)} missing; `{everything}` installs everything, or use the commands above.")
+        say(
+            f"\n{len(lacking)} missing; `{set_up_everything()}` installs everything, or use the commands above."
+        )
         return 3
     say("\nready; try `coldload demo --quick`")
     return 0

@@ -10,6 +10,7 @@ from pathlib import Path
 import harness
 
 PROJECT = "coldload"
+MAKE = "make setup"  # in a checkout, for everything
 OUTSIDE = "COLDLOAD_OUTSIDE"  # in a root: the folder of the packages outside (harness.system.roots)
 FOLDER = Path(os.environ.get(OUTSIDE) or Path(harness.__file__).parents[1])
 
@@ -19,10 +20,15 @@ def is_checkout() -> bool:
     return all((FOLDER / name).is_file() for name in ("Makefile", "pyproject.toml"))
 
 
+def set_up_everything() -> str:
+    """The command that installs all that `coldload doctor` looks for, as far as the Python packages are there."""
+    return MAKE if is_checkout() else "coldload setup"
+
+
 def set_up_again() -> str:
     """The command that installs the Python packages, and the link emulator with them."""
     if is_checkout():
-        return "make setup"
+        return MAKE
     if OUTSIDE in os.environ:
         return "coldload root make laboratory"
     return f"{sys.executable} -m pip install --force-reinstall {_wheel()}"
@@ -30,7 +36,7 @@ def set_up_again() -> str:
 
 def set_up_with(extra: str) -> str:
     """The command that installs the Python packages with those of an extra."""
-    return "make setup" if is_checkout() else f"{sys.executable} -m pip install {_wheel(f'[{extra}]')}"
+    return MAKE if is_checkout() else f"{sys.executable} -m pip install {_wheel(f'[{extra}]')}"
 
 
 def _wheel(extra: str = "") -> str:

@@ -74,9 +74,9 @@ def requirements() -> list[str]:
     """The Python packages that coldload needs, as pip names them."""
     if is_checkout():
         project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
-        found: list[str] = project["dependencies"]
-        return found
-    return [each for each in metadata.requires(PROJECT) or () if "extra ==" not in each]
+        return [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
+    named = (each.partition(" ; extra == ") for each in metadata.requires(PROJECT) or ())
+    return [each for each, _, extra in named if extra.strip("'\"") in ("", "cluster")]
 
 
 def _emulator_files() -> list[Path]:

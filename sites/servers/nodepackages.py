@@ -10,7 +10,6 @@ import hashlib
 import importlib.resources
 import importlib.util
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +18,7 @@ from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.system.command import Command
 from harness.system.folders import cache_folder, made_folder
 from harness.system.program import run
+from sites.wholefolder import move_into_place
 
 NEEDED = "spdy-transport"
 REMEDY = "coldload setup gateway"
@@ -110,7 +110,9 @@ def install() -> None:
     print("setup: fetching the packages of the server spdy-gateway (npm), once", file=sys.stderr, flush=True)
     try:
         _fetch()
-    except (TestbedFailed, OSError) as error:
+    except GatewayLacks:  # Node itself
+        raise
+    except (EnvironmentLacks, OSError) as error:
         raise GatewayLacks(
             f"its packages cannot be fetched ({error}); is there a network?", REMEDY
         ) from error
@@ -147,8 +149,7 @@ def _fetch() -> None:
             str(folder / "npm"),
         )
         run(Command.of(node(), _of_node(NPM), *words), timeout_s=INSTALL_SECONDS)
-        shutil.rmtree(node_modules(), ignore_errors=True)
-        (folder / "node_modules").replace(node_modules())
+        move_into_place(folder / "node_modules", node_modules())
 
 
 def _source(name: str) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -16,12 +17,7 @@ import pytest
 pytestmark = pytest.mark.side_by_side
 
 CHECKOUT = Path(__file__).parents[2]
-MAIN = """
-import harness, sys
-print(harness.__file__, flush=True)
-from harness.cli.__main__ import main
-sys.exit(main())
-"""
+DEBIANS = "/usr/bin/python3"
 NOBODY = 65534
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 STUDY = """
@@ -63,17 +59,14 @@ def test_it_holds_what_it_should(wheel: Path) -> None:
 
 @dataclass(frozen=True)
 class Installed:
-    """The wheel in a folder that nobody may write to, and a user with a home that is empty at first.
-
-    The user is not root, unless nobody else could read the Python that runs the tests.
-    """
+    """The wheel in an environment that nobody may write to, and a user with a home that is empty at first."""
 
     folder: Path
-    words: tuple[str, ...]
+    user: tuple[str, ...]
 
     @property
-    def site(self) -> Path:
-        return self.folder / "site"
+    def environment(self) -> Path:
+        return self.folder / "environment"
 
     @property
     def home(self) -> Path:
@@ -81,49 +74,57 @@ class Installed:
 
     def coldload(self, *words: str, code: int = 0, **variables: str) -> str:
         """What coldload prints on both streams, called from a folder in which it may not write."""
-        inherited = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("XDG_", "COLDLOAD_")) and name != "VIRTUAL_ENV"
-        }
         done = subprocess.run(
-            [*self.words, sys.executable, "-P", "-c", MAIN, *words],
+            [*self.user, str(self.environment / "bin" / "coldload"), *words],
             cwd="/",
-            env={**inherited, "HOME": str(self.home), "PYTHONPATH": str(self.site), **variables},
+            env={"PATH": "/usr/bin:/bin", "HOME": str(self.home), **variables},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
         )
         assert done.returncode == code, done.stdout
-        module, said = done.stdout.split("\n", 1)
-        assert module.startswith(str(self.site))
-        return said
+        return done.stdout
 
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path) -> Iterator[Installed]:
+    """Its dependencies are those of the environment that runs the tests.
+
+    The user is not root, if anybody else can read these; Debian's Python is there for all.
+    """
     with tempfile.TemporaryDirectory(prefix="coldload-wheel-") as made:
         folder = Path(made)
-        site = folder / "site"
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
-        subprocess.run([*pip, "--target", str(site), str(wheel)], check=True)
-        (folder / "home").mkdir()
-        words = ()
         folder.chmod(0o755)
-        if os.getuid() == 0 and _read_by(sys.executable):
+        (folder / "home").mkdir()
+        dependencies = Path(sysconfig.get_path("purelib"))
+        others = os.getuid() == 0 and _is_readable_by_nobody(DEBIANS, dependencies)
+        python = DEBIANS if others else sys.executable
+        environment = folder / "environment"
+        subprocess.run([python, "-m", "venv", "--without-pip", str(environment)], check=True)
+        (site,) = environment.glob("lib/python3*/site-packages")
+        (site / "dependencies.pth").write_text(f"{dependencies}\n")
+        (environment / "bin" / "caddy").symlink_to(Path(sysconfig.get_path("scripts"), "caddy"))
+        pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python"), "install"]
+        subprocess.run([*pip, "--quiet", "--no-deps", "--no-compile", str(wheel)], check=True)
+        if others:
             os.chown(folder / "home", NOBODY, NOBODY)
-            words = AS_NOBODY
-        for path in (site, *site.rglob("*")):
-            path.chmod(path.stat().st_mode & ~0o222)
-        yield Installed(folder, words)
-        for path in (site, *site.rglob("*")):
-            path.chmod(path.stat().st_mode | 0o200)
+        subprocess.run(["chmod", "-R", "a-w", str(environment)], check=True)
+        yield Installed(folder, AS_NOBODY if others else ())
+        subprocess.run(["chmod", "-R", "u+w", str(environment)], check=True)
 
 
-def _read_by(python: str) -> bool:
-    done = subprocess.run([*AS_NOBODY, python, "-c", "import msgspec"], check=False, capture_output=True)
-    return done.returncode == 0
+def _is_readable_by_nobody(python: str, dependencies: Path) -> bool:
+    """Whether this Python is of our version, and the dependencies work in it for a user who owns nothing."""
+    words = "import sys; print(*sys.version_info[:2]); import msgspec, numpy"
+    done = subprocess.run(
+        [*AS_NOBODY, python, "-c", words],
+        env={"PYTHONPATH": str(dependencies)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode == 0 and done.stdout.split() == list(map(str, sys.version_info[:2]))
 
 
 def test_it_does_the_main_job_for_another_user_from_another_folder(installed: Installed) -> None:
@@ -150,7 +151,7 @@ def test_it_does_the_main_job_for_another_user_from_another_folder(installed: In
 def test_no_message_of_it_names_a_makefile(installed: Installed) -> None:
     assert "make setup" not in installed.coldload("doctor")
     assert "`make" not in installed.coldload("load", "nosuchpage", code=2)
-    linkem = installed.site / "harness" / "linkem" / "bin" / "linkem"
+    (linkem,) = installed.environment.glob("lib/python3*/site-packages/harness/linkem/bin/linkem")
     folder = linkem.parent
     folder.chmod(0o755)
     linkem.rename(linkem.with_suffix(".away"))
@@ -159,7 +160,8 @@ def test_no_message_of_it_names_a_makefile(installed: Installed) -> None:
     finally:
         linkem.with_suffix(".away").rename(linkem)
         folder.chmod(0o555)
-    assert f"to mend it: {sys.executable} -m pip install --force-reinstall" in said
+    assert f"to mend it: {installed.environment}/bin/python" in said
+    assert "-m pip install --force-reinstall 'coldload @ file:///" in said
     assert "make setup" not in said
 
 

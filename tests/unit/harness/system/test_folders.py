@@ -73,6 +73,17 @@ def test_a_folder_that_cannot_be_made_is_told_with_what_chooses_another(tmp_path
         made_folder(tmp_path / "file" / "x")
 
 
+def test_no_other_module_names_a_target_of_the_makefile() -> None:
+    rooms = ("harness", "sites", "analysis", "dns")
+    named = {
+        module.name
+        for room in rooms
+        for module in (installation.FOLDER / room).rglob("*.py")
+        if "make setup" in module.read_text(encoding="utf-8")
+    }
+    assert named == {"installation.py"}
+
+
 @pytest.mark.usefixtures("installed")
 def test_what_mends_a_wheel_is_no_makefile() -> None:
     assert "pip install --force-reinstall 'coldload" in set_up_again()
