@@ -75,7 +75,7 @@ def requirements() -> list[str]:
     if is_checkout():
         project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
         return [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
-    named = (each.partition(" ; extra == ") for each in metadata.requires(PROJECT) or ())
+    named = (each.partition("; extra == ") for each in metadata.requires(PROJECT) or ())
     return [each for each, _, extra in named if extra.strip("'\"") in ("", "cluster")]
 
 
