@@ -116,7 +116,7 @@ def badly_ended(code: int | None, error: str, codes: Collection[int]) -> dict[st
         return {TRACEBACK: trace}
     if code is None:
         return {HUNG: "it does not end"}
-    if code not in codes:
+    if code not in codes or "[Errno" in error:
         return {TRACEBACK: f"exit code {code}: {one_line(error)}"}
     if code and error.count("\n") != 1:
         return {TRACEBACK: f"exit code {code} with {error.count(chr(10))} lines: {one_line(error)}"}

@@ -39,7 +39,18 @@ FOLDERS: Mapping[str, tuple[str, ...]] = {
     "certificates": ("cluster", "certificates"),
 }
 DEVICES = {"null": os.makedev(1, 3), "full": os.makedev(1, 7)}  # copies of the machine's own
-NODES = (*DEVICES, "link-null", "link-full", "pipe", "socket", "folder", "link", "dangling", "loop")
+NODES = (
+    *DEVICES,
+    "link-null",
+    "link-full",
+    "pipe",
+    "socket",
+    "folder",
+    "link",
+    "dangling",
+    "loop",
+    "below-file",
+)
 ROOM = (
     "import",
     "import-wacz",
@@ -82,7 +93,10 @@ def _into(name: str, place: Place) -> Case:
     with ExitStack() as around:
         _make(kind, node, around)
         before, names_before = _described(node), {each.name for each in folder.iterdir()}
-        with place.started(*(FILES.get(command) or FOLDERS[command]), "nodes/node") as running:
+        with place.started(
+            *(FILES.get(command) or FOLDERS[command]),
+            "nodes/node/x" if kind == "below-file" else "nodes/node",
+        ) as running:
             running.ends_within(LIMIT_S)
             code = running.popen.poll()
         faults = badly_ended(code, running.written(), CODES)
@@ -108,6 +122,8 @@ def _make(kind: str, node: Path, around: ExitStack) -> None:
     if device is not None:
         place = target if kind.startswith("link-") else node
         os.mknod(place, stat.S_IFCHR | 0o666, device)
+    if kind == "below-file":
+        node.write_text("x")
     if kind == "link":
         target.write_text("old")
     if kind.startswith("link") or kind == "dangling":

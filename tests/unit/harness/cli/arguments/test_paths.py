@@ -58,6 +58,39 @@ def test_an_impossible_path_is_wrong_input(
     assert "; give another path; see `coldload " in said or ": no file can be called so" in said
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "run", "--out"),
+        ("report", "run", "--paper"),
+        ("run", "demo-quick", "--out"),
+        ("demo", "--out"),
+        ("load", "x", "--keep"),
+        ("cluster", "certificates"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("path", ["file", "pipe", "gone", "file/below", "nowhere"])
+def test_what_is_no_folder_is_refused_as_one(
+    words: tuple[str, ...],
+    path: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("x")
+    os.mkfifo("pipe")
+    Path("gone").symlink_to("nothing")
+    Path("nowhere").symlink_to(os.devnull)
+    with pytest.raises(SystemExit) as left:
+        main([*words, path])
+    assert left.value.code == 2
+    assert (
+        f": {path.removesuffix('/below')} is no folder; choose another place; see" in capsys.readouterr().err
+    )
+
+
 def test_a_device_is_written_into(run: Path, tmp_path: Path) -> None:
     """A node made by the test would need root; a link to one shows the same."""
     nowhere = tmp_path / "nowhere"
