@@ -22,7 +22,7 @@ LIMIT_S = 240.0
 ROW = "hostile texts told"
 TOLD_IN = {".html", ".csv", ".tex", ".md", ".svg", ".xml", ".txt", ".log"}
 EVIL_PACK, EVIL_HAR, EVIL_STUDY = f"{WITHOUT_NUL[:60]}.zip".replace("/", ""), "evil.har", "evil.toml"
-PART = WITHOUT_NUL[8:68]  # not longer than the name of a file may be
+PART = "q\x1b[31mzq\x1bzq\rzq\x07zq\x7fzq\x9bzq\u2028zq\u202ezq\u2066z"
 
 # Words to give, and whether they must tell of a hostile text in some spelling, as otherwise nothing was tried.
 COMMANDS: Mapping[str, tuple[tuple[str, ...], bool]] = {
@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, tuple[tuple[str, ...], bool]] = {
     "records-out": (("records", RUN, "--out", "data.csv"), False),
     "records-expression": (("records", RUN, "--where", f"reason = '{PART}"), True),
     "report": (("report", RUN, "--junit", "claims.xml", "--paper", "paper"), False),
-    "compare": (("compare", RUN, RUN, "--junit", "changed.xml"), False),
+    "compare": (("compare", RUN, RUN, "--fail-on", "0", "--junit", "changed.xml"), False),
     "pages": (("pages",), False),
     "pages-one": (("pages", PAGE), True),
     "pages-missing": (("pages", PART), True),
@@ -55,7 +55,7 @@ COMMANDS: Mapping[str, tuple[tuple[str, ...], bool]] = {
     "calibrate": (("calibrate", "--link", PART), True),
     "command": ((PART,), True),
 }
-ESCAPED = re.compile(r"q(\\+x1b|\\+u001b|\\+u202e|\[|\\+x9b)z", re.IGNORECASE)
+ESCAPED = re.compile(r"q\\+[xu][0-9a-f]+z")
 
 
 def names(only: Callable[[str], bool]) -> list[str]:
