@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from benchmarks.hostile.stage import PLAYWRIGHT, study
 from sites.archive import write_archive
 from sites.warc import About
 
-PAGE, RUN, STUDY = "hostile", "run", "study.toml"
+PAGE, RUN, AGAIN, STUDY = "hostile", "run", "again", "study.toml"
 TRIALS = 3
 LIMIT_S = 120.0
 
@@ -52,6 +53,7 @@ def measured(folder: Path) -> Place:
         assert running.popen.returncode == 0, running.written()
     records = place.folder / RUN / "records.jsonl"
     records.write_text("".join(f"{json.dumps(each)}\n" for each in _spoilt(records)))
+    shutil.copytree(place.folder / RUN, place.folder / AGAIN)
     return place
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.hostile.cases import LEFT, Case, one_line
 from benchmarks.hostile.commands import Place, badly_ended
-from benchmarks.hostile.measured import PAGE, RUN, STUDY, measured
+from benchmarks.hostile.measured import AGAIN, PAGE, RUN, STUDY, measured
 from benchmarks.hostile.recordingfiles import har_file, wacz_file, warc_file
 
 LIMIT_S = 120.0
@@ -29,7 +29,7 @@ FILES: Mapping[str, tuple[str, ...]] = {
     "parquet": ("records", RUN, "--parquet", "--out"),
     "pack": ("pack", RUN, "--no-report", "--out"),
     "report-junit": ("report", RUN, "--junit"),
-    "compare-junit": ("compare", RUN, RUN, "--fail-on", "0", "--junit"),
+    "compare-junit": ("compare", RUN, AGAIN, "--fail-on", "0", "--junit"),
 }
 FOLDERS: Mapping[str, tuple[str, ...]] = {
     "report": ("report", RUN, "--out"),

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.hostile.cases import HUNG, LEFT, Case, one_line
 from benchmarks.hostile.commands import Place, badly_ended
-from benchmarks.hostile.measured import PAGE, RUN, STUDY, measured
+from benchmarks.hostile.measured import AGAIN, PAGE, RUN, STUDY, measured
 from benchmarks.hostile.runners import ENDS_WITHIN_S, INTERRUPTED, SLACK_S
 
 LIMIT_S = 60.0
@@ -34,8 +34,8 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "records": ("records", RUN),
     "parquet": ("records", RUN, "--parquet"),
     "report": ("report", RUN),
-    "compare": ("compare", RUN, RUN),
-    "compare-json": ("compare", RUN, RUN, "--json"),
+    "compare": ("compare", RUN, AGAIN),
+    "compare-json": ("compare", RUN, AGAIN, "--json"),
     "pack": ("pack", RUN, "--no-report", "--out", "streamed.zip"),
     "optimize": ("optimize", PAGE, "--variant", "minify"),
     "load": ("load", PAGE),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, TRACEBACK, Case, one_line, traceback_in
 from benchmarks.hostile.commands import Place
-from benchmarks.hostile.measured import PAGE, RUN, STUDY, TEXT, WITHOUT_NUL, acted_on, measured
+from benchmarks.hostile.measured import AGAIN, PAGE, RUN, STUDY, TEXT, WITHOUT_NUL, acted_on, measured
 from benchmarks.hostile.recordingfiles import har_file
 
 LIMIT_S = 240.0
@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, tuple[tuple[str, ...], bool]] = {
     "records-out": (("records", RUN, "--out", "data.csv"), False),
     "records-expression": (("records", RUN, "--where", f"reason = '{PART}"), True),
     "report": (("report", RUN, "--junit", "claims.xml", "--paper", "paper"), False),
-    "compare": (("compare", RUN, RUN, "--fail-on", "0", "--junit", "changed.xml"), False),
+    "compare": (("compare", RUN, AGAIN, "--fail-on", "0", "--junit", "changed.xml"), False),
     "pages": (("pages",), False),
     "pages-one": (("pages", PAGE), True),
     "pages-missing": (("pages", PART), True),
@@ -48,10 +48,11 @@ COMMANDS: Mapping[str, tuple[tuple[str, ...], bool]] = {
     "report-evil-pack": (("report", EVIL_PACK), True),
     "report-missing": (("report", PART), True),
     "show-missing": (("show", RUN, PART), True),
-    "import-evil": (("import", EVIL_HAR, "--name", "evil"), True),
+    "import-evil": (("import", EVIL_HAR, "--name", "evil", "--replace"), False),
+    "pages-evil": (("pages", "evil"), False),
     "import-name": (("import", EVIL_HAR, "--name", PART), True),
-    "import-missing": (("import", f"{PART}.har"), True),
-    "archive": (("archive", f"http://{PART}/"), True),
+    "import-missing": (("import", f"{PART}.har", "--name", "missing"), True),
+    "archive": (("archive", f"http://{PART}/", "--name", "live"), True),
     "calibrate": (("calibrate", "--link", PART), True),
     "command": ((PART,), True),
 }

@@ -1,15 +1,32 @@
 """`coldload`, and `python -m harness.cli`."""
 
+import atexit
+import io
 import os
 import sys
+from typing import Any
 
 from harness.system import interruption
+
+
+class SaidInVain(io.FileIO):
+    """Standard error. What cannot be said there, for want of a reader or of room, is lost and changes nothing."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
 
 
 def main() -> int:
     """Entry point; returns the exit code."""
     interruption.leave_at_once()
+    atexit.register(interruption.hear_nothing)
     _open_what_is_closed()
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(SaidInVain(2, "w", closefd=False)), errors="backslashreplace", line_buffering=True
+    )
     try:
         from harness.cli.main import prepared  # noqa: PLC0415  # a signal may come meanwhile
 
