@@ -24,7 +24,6 @@ from sites.served import ServedObject
 from sites.urls import parse_url, resolve
 
 Key = tuple[str, str]  # host and target of a served object
-UNUSABLE = 304  # an answer to a question that today's browser, with its empty cache, does not ask
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,10 @@ def spellings(objects: Iterable[ServedObject]) -> Mapping[str, Key]:
 
     What was recorded in that one itself is not among them: it is found under it.
     """
-    usable = [served for served in objects if served.status != UNUSABLE]
-    plain = {served.key for served in usable}
+    every = list(objects)
+    plain = {served.key for served in every}
     found: dict[str, Key] = {}
-    for served in sorted(usable, key=lambda served: (served.status != 200, len(served.target))):
+    for served in sorted(every, key=lambda served: (served.status != 200, len(served.target))):
         spelled = in_one_spelling(served.target)
         if (served.host, spelled) not in plain:
             found.setdefault(served.host + spelled, served.key)
@@ -86,7 +85,7 @@ def closest_rules(
     by_path: dict[str, list[ServedObject]] = {}
     by_target: dict[str, list[ServedObject]] = {}
     for served in objects:
-        if served.status != UNUSABLE and not _leads_to_itself(served, scheme):
+        if not _leads_to_itself(served, scheme):
             target, path = asked_keys(served.host, served.target, callbacks)
             by_target.setdefault(target, []).append(served)
             by_path.setdefault(path, []).append(served)

@@ -24,6 +24,7 @@ from sites.urls import DEFAULT_PORTS, Url, ascii_host, is_local, parse_url, reso
 AS_RECORDED, AT_ONCE = Compression(), ThinkTime()
 MENTIONED_HOSTS_LIMIT = 200
 _PLAIN_TYPE = re.compile(r"[a-z0-9/_.+-]+")  # what may stand in any server's configuration
+UNUSABLE = 304  # an answer to a question that a browser with an empty cache does not ask
 INTEGRITY_ROUNDS = 5  # a script that names the digest of a script that names ...; real pages need one or two
 
 
@@ -118,7 +119,8 @@ def _choose(archive: Archive, scheme: str, changes: Counter[str]) -> dict[Url, E
 
     Of several captures the last with status 200 counts, else the last; of the two recorded schemes the start
     URL's. A redirect that only changes the scheme would lead to itself and is left out. So is one to another spelling
-    of its address that was not recorded, as it would be the answer there.
+    of its address that was not recorded, as it would be the answer there; and so is 304, which answers what a browser
+    with an empty cache does not ask.
     """
     preferred = parse_url(archive.start_url).scheme
     chosen: dict[Url, Entry] = {}
@@ -129,6 +131,9 @@ def _choose(archive: Archive, scheme: str, changes: Counter[str]) -> dict[Url, E
         url = recorded.under(scheme)
         if refused(url.target):
             changes["responses left out because a server refuses their addresses"] += 1
+            continue
+        if entry.status == UNUSABLE:
+            changes["answers 304 (not modified) left out, as they have no body"] += 1
             continue
         target = _target(archive.read(entry), scheme) if 300 <= entry.status < 400 else None
         if target == url:

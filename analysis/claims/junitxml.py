@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from xml.etree import ElementTree
 
+from harness.input.shown import printable
+
 # What XML 1.0 can hold in no way, not even escaped.
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -65,4 +67,4 @@ def _add(suite: ElementTree.Element, case: Case) -> None:
 
 
 def _possible(text: str) -> str:
-    return _IMPOSSIBLE.sub("\ufffd", text)
+    return _IMPOSSIBLE.sub("\ufffd", printable(text))

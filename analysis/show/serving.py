@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from waitress.channel import HTTPChannel
 from waitress.server import BaseWSGIServer, MultiSocketServer, create_server
+from waitress.task import ErrorTask
 
 from analysis.show.app import ROUTES, RunPages
 from analysis.show.choosing import place_of
-from analysis.show.guard import Guard
+from analysis.show.guard import HEADERS, Guard
 from analysis.show.shownrun import LiveRun
 from harness.errors import RecordsError, UsageError
 from harness.input.shown import shown
@@ -24,6 +26,18 @@ TOKEN_BYTES = 24
 THREADS = 6
 # Connections that never ask for anything, as a hostile page opens by the hundred, are soon closed, and leave room.
 MOST_CONNECTIONS, IDLE_S, LOOKED_AT_EACH_S = 900, 10, 2
+
+
+class _Refusal(ErrorTask):  # type: ignore[misc]  # waitress tells no types
+    """What the server answers by itself, to requests that it cannot read: with the same headers as the pages."""
+
+    def execute(self) -> None:
+        self.response_headers.extend(HEADERS)
+        super().execute()
+
+
+class _Channel(HTTPChannel):  # type: ignore[misc]
+    error_task_class = _Refusal
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,7 @@ def open_server(directory: Path, port: int = 0) -> Iterator[RunServer]:
             cleanup_interval=LOOKED_AT_EACH_S,
             asyncore_use_poll=True,
         )
+        server.channel_class = _Channel
         try:
             yield RunServer(f"http://{ADDRESS}:{bound.getsockname()[1]}/{token}/", live, server)
         finally:

@@ -13,14 +13,28 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import math
 import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.hostile import catalogue, loading, nofiles, parts, recordings, runners, studies
+from benchmarks.hostile import (
+    catalogue,
+    endings,
+    loading,
+    nofiles,
+    outputs,
+    parts,
+    recordings,
+    runners,
+    showing,
+    streams,
+    studies,
+    texts,
+)
 from benchmarks.hostile.cases import Case
 from benchmarks.hostile.lanes import Lane, side_by_side
 from benchmarks.hostile.table import failures, table
@@ -39,6 +53,10 @@ def lanes(arguments: argparse.Namespace, folder: Path) -> tuple[Lane, Lane]:
     def chance() -> random.Random:
         return random.Random(seed)  # noqa: S311
 
+    def some(found: Sequence[str]) -> list[str]:
+        count = math.ceil(len(found) * share)
+        return sorted(chance().sample(found, count), key=found.index)
+
     def loads() -> Iterator[Case]:
         yield from loading.load_all(catalogue.names(only, chosen, share, chance()), folder)
 
@@ -46,6 +64,11 @@ def lanes(arguments: argparse.Namespace, folder: Path) -> tuple[Lane, Lane]:
         yield from nofiles.try_all(nofiles.names(only), folder)
         yield from studies.plan_all(studies.names(only, share), folder, seed)
         yield from recordings.import_all(recordings.names(only, share), folder, seed)
+        yield from outputs.write_all(some(outputs.names(only)), folder)
+        yield from streams.try_all(some(streams.names(only)), folder)
+        yield from texts.tell_all(some(texts.names(only)), folder)
+        yield from showing.ask_all(some(showing.names(only)), folder)
+        yield from endings.end_all(some(endings.names(only)), folder, seed)
         yield from runners.strike_all(runners.names(only, share, chance()), folder, seed)
         yield from parts.strike_all(parts.names(only, share, chance()), folder, seed)
 

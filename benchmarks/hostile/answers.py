@@ -12,6 +12,36 @@ OTHER = "http://other.example/"
 ERROR = frozenset({Outcome.PAGE_ERROR})
 
 
+# Who asks for a password, by the status, and how: nobody is there to give one, so the question is cancelled.
+ASKING = {401: "WWW_Authenticate", 407: "Proxy_Authenticate"}
+QUESTIONS = {
+    "basic": 'Basic realm="x"',
+    "digest": 'Digest realm="x", nonce="y", qop="auth", algorithm=SHA-256',
+    "negotiate": "Negotiate",
+    "ntlm": "NTLM",
+    "several": 'Negotiate, NTLM, Digest realm="x", nonce="y", Basic realm="z"',
+    "nonsense": '\u00e9=;,,"',
+    "none": "",
+}
+
+
+def asking(status: int, question: str) -> Page:
+    """A page with a picture, a script, a style sheet and a frame that ask for a password."""
+    asked = {ASKING[status]: QUESTIONS[question]} if QUESTIONS[question] else {}
+    others = [
+        text(START + name, "no", kind, status, **asked)
+        for name, kind in (
+            ("a.png", "image/png"),
+            ("a.js", "text/javascript"),
+            ("a.css", "text/css"),
+            ("a", "text/html"),
+        )
+    ]
+    body = '<img src="/a.png"><script src="/a.js"></script><iframe src="/a"></iframe>'
+    head = '<link rel="stylesheet" href="/a.css">'
+    return made_of(f"asks-{status}-{question}", head, body, others, may=LOADED, weighs=True)
+
+
 def redirect(url: str, target: str, status: int = 302) -> Response:
     return Response(url, status, (("Location", target), ("Content-Type", "text/html")), b"")
 
@@ -72,6 +102,23 @@ def pages() -> list[Page]:
         ),
         made_of("lost-port", body=lost, may=LOST),
         made_of("lost-port-elsewhere", body=lost_elsewhere, may=LOST | LOADED),
+        *(asking(status, question) for status in ASKING for question in QUESTIONS),
+        *(
+            alone(
+                f"asks-{status}",
+                text(START, "no", status=status, **{ASKING[status]: QUESTIONS["several"]}),
+                ERROR,
+            )
+            for status in ASKING
+        ),
+        alone("status-304", Response(START, 304, (("ETag", '"1"'),), b""), ERROR),
+        made_of(
+            "objects-304",
+            body='<img src="/kept.png"><script src="/kept.js"></script>',
+            others=[Response(START + f"kept.{kind}", 304, (("ETag", '"1"'),), b"") for kind in ("png", "js")],
+            may=LOADED,
+            weighs=True,
+        ),
         made_of("honest-missing", body='<img src="/missing.png">', may=LOADED, weighs=True),
         alone("download", text(START, html(), Content_Disposition="attachment"), ERROR),
         alone("status-204", Response(START, 204, (), b""), ERROR),

@@ -7,9 +7,9 @@ import random
 from collections.abc import Callable
 from functools import cache
 
-from benchmarks.hostile import answers, endless, forging, reaching
+from benchmarks.hostile import answers, bombs, endless, forging, oddpaths, reaching
 from benchmarks.hostile.site import Page
-from harness.model.engine import BROWSERS, Driver, Engine
+from harness.model.engine import BROWSERS, Driver
 
 HONEST = "honest"
 
@@ -17,7 +17,9 @@ HONEST = "honest"
 @cache
 def catalogue() -> dict[str, Page]:
     """Every page by its name."""
-    found = [page for module in (forging, endless, answers, reaching) for page in module.pages()]
+    found = [
+        page for module in (forging, endless, answers, reaching, oddpaths, bombs) for page in module.pages()
+    ]
     return {page.name: page for page in found}
 
 
@@ -35,7 +37,7 @@ def names(only: Callable[[str], bool], chosen: bool, share: float, chance: rando
         for number, (name, page) in enumerate(catalogue().items())
         for place, driver in enumerate(drivers)
         if (chosen or name in everywhere or place == (number + turn) % len(drivers))
-        and (driver.engine is Engine.CHROMIUM or not page.flag)
+        and page.engine in (None, driver.engine)
     ]
     wanted = [name for name in found if only(name)]
     return (

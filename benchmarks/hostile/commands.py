@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from benchmarks.hostile.cases import HUNG, TRACEBACK, one_line, traceback_in
 from harness.system.processtree import family
 
 MARK = "COLDLOAD_HOSTILE_MARK"
@@ -39,8 +41,8 @@ class Place:
         return self.folder / "archives"
 
     @contextlib.contextmanager
-    def started(self, *words: str) -> Iterator[Running]:
-        """A command that is killed, if it still runs, when the block ends."""
+    def started(self, *words: str, **others: Any) -> Iterator[Running]:
+        """A command that is killed, if it still runs, when the block ends. `others` are options of its Popen."""
         out, err = self.folder / "stdout", self.folder / "stderr"
         environment = {
             **os.environ,
@@ -49,14 +51,9 @@ class Place:
             "COLDLOAD_ARCHIVES": str(self.archives),
         }
         with out.open("wb") as stdout, err.open("wb") as stderr:
+            options = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": stderr, **others}
             popen = subprocess.Popen(
-                [COLDLOAD, *words],
-                cwd=self.folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
+                [COLDLOAD, *words], cwd=self.folder, env=environment, start_new_session=True, **options
             )
         try:
             yield Running(popen, out, err)
@@ -111,6 +108,19 @@ class Running:
     def parts(self) -> dict[int, list[str]]:
         """The processes of its whole tree with their command lines, the command itself first."""
         return {pid: words for pid in family(self.popen.pid) if (words := argv(pid))}
+
+
+def badly_ended(code: int | None, error: str, codes: Collection[int]) -> dict[str, str]:
+    """Faults of a command that should end with one of the codes, and with one line of an error unless it is 0."""
+    if trace := traceback_in(error):
+        return {TRACEBACK: trace}
+    if code is None:
+        return {HUNG: "it does not end"}
+    if code not in codes or "[Errno" in error:
+        return {TRACEBACK: f"exit code {code}: {one_line(error)}"}
+    if code and error.count("\n") != 1:
+        return {TRACEBACK: f"exit code {code} with {error.count(chr(10))} lines: {one_line(error)}"}
+    return {}
 
 
 def argv(pid: int) -> list[str]:

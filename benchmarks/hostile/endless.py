@@ -92,6 +92,11 @@ def pages() -> list[Page]:
             "frames-elsewhere",
             body="".join(f'<iframe src="http://h{n}.example/"></iframe>' for n in range(20)),
         ),
+        made_of(
+            "busy-frames",
+            body="".join(f'<iframe src="http://busy{n}.example/"></iframe>' for n in range(40)),
+            others=[text(f"http://busy{n}.example/", "<script>for (;;) {}</script>") for n in range(40)],
+        ),
         made_of("nested", body=nested),
         made_of("huge-style", f"<style>{'div p a b i{color:red}' * 200_000}</style>"),
         made_of(

@@ -21,7 +21,6 @@ from benchmarks.hostile.worker import Begin, End, carried_out
 from harness.errors import ArchiveError
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
-from harness.model.protocol import Protocol
 from harness.model.settings import Replay, TcpSettings
 from harness.outcome import Outcome
 from harness.study.plan import PlannedTrial
@@ -99,12 +98,12 @@ class _Loader:
             return {"exception": traceback.format_exc()}
         condition = Condition(
             page=page.name,
-            protocol=Protocol.HTTP1,
+            protocol=page.protocol,
             link=LINK,
             engine=driver.engine,
             driver=driver,
             origins=Origins.SINGLE,
-            server=driver.engine.traits.server,
+            server=page.server or driver.engine.traits.server,
         )
         planned = PlannedTrial(f"{number:05d}", number, number, condition)
         self._flag.write_text(page.flag)
@@ -135,4 +134,4 @@ class _Loader:
             self.archives, page.name, About(page.start, "bench", "bench", ()), page.responses
         )
         replay = replace(Replay.usual(engine), determinism=False)
-        testbed.serve(archive, [Protocol.HTTP1], replay, engine.traits.server, engine)
+        testbed.serve(archive, [page.protocol], replay, page.server or engine.traits.server, engine)

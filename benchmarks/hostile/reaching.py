@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from benchmarks.hostile.site import ANY, LOADED, LOST, START, Page, made_of, text
 from harness.browser.policy import SERVICE_NAMES
+from harness.model.engine import Engine
 from harness.outcome import Outcome
 
 # Nobody serves these: a load that asks for them may count or be lost, but it is no fault of the testbed.
@@ -104,7 +105,7 @@ def pages() -> list[Page]:
     own_service = made_of("own-service", may=frozenset({Outcome.TESTBED_FAILED}))
     return [
         services(),
-        replace(own_service, flag=f"--gaia-url={START}"),
+        replace(own_service, flag=f"--gaia-url={START}", engine=Engine.CHROMIUM),
         *(
             made_of(f"reach-{name}", body=f'<img src="{url}"><iframe src="{url}"></iframe>', may=ANY | LOST)
             for name, url in ADDRESSES.items()

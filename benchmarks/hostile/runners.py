@@ -24,8 +24,17 @@ INTERRUPTED = 130
 
 # What is struck: the depth in the tree of processes (the command, its supervisor, the enclosure's first, the work).
 KILLED = {"command": 0, "supervisor": 1, "first": 2, "work": 3}
-TOLD = {"term": signal.SIGTERM, "interrupt": signal.SIGINT, "hangup": signal.SIGHUP}
-KILLS = {"command": 8, "supervisor": 4, "first": 4, "work": 4, "term": 5, "interrupt": 5, "hangup": 2}
+TOLD = {"term": signal.SIGTERM, "interrupt": signal.SIGINT, "hangup": signal.SIGHUP, "quit": signal.SIGQUIT}
+KILLS = {
+    "command": 8,
+    "supervisor": 4,
+    "first": 4,
+    "work": 4,
+    "term": 5,
+    "interrupt": 5,
+    "hangup": 2,
+    "quit": 3,
+}
 
 
 def names(only: Callable[[str], bool], share: float, chance: random.Random) -> list[str]:
@@ -41,19 +50,19 @@ def strike_all(wanted: Sequence[str], folder: Path, seed: int) -> Iterator[Case]
     place = Place(folder / "runner")
     write_page(place.archives)
     (place.folder / "study.toml").write_text(study(PLAYWRIGHT, TRIALS))
-    interpreter_s = _interpreter_s()
+    takes_s = interpreter_s()
     for number, name in enumerate(wanted):
         out = f"run-{number // 6}"
         chance = random.Random(f"{seed} {name}")  # noqa: S311
         case = None
         while case is None:
-            case = _strike(name, place, out, chance, interpreter_s)
+            case = _strike(name, place, out, chance, takes_s)
             out += "-again"  # the run before had come to its end
         yield case
     yield _completed(place)
 
 
-def _interpreter_s() -> float:
+def interpreter_s() -> float:
     """How long Python takes on this machine until a program of ours begins, at the worst.
 
     A signal that comes before has its own way with the process: there is nobody yet to catch it.
@@ -66,7 +75,7 @@ def _interpreter_s() -> float:
     return 2 * max(took)
 
 
-def _strike(name: str, place: Place, out: str, chance: random.Random, interpreter_s: float) -> Case | None:
+def _strike(name: str, place: Place, out: str, chance: random.Random, takes_s: float) -> Case | None:
     """One strike; None when the run had ended before."""
     what = name.split("/")[1]
     early = chance.random() < 0.4 and what not in ("first", "work")
@@ -80,11 +89,13 @@ def _strike(name: str, place: Place, out: str, chance: random.Random, interprete
             faults[HUNG] = f"still there {ENDS_WITHIN_S + SLACK_S:g} s after the signal"
         seconds = time.monotonic() - struck
         code, written = running.popen.poll(), running.written()
-    nobody_there = wait_s < interpreter_s
+    nobody_there = wait_s < takes_s
     if (trace := traceback_in(written)) and not nobody_there:
         faults[TRACEBACK] = trace
     if what in TOLD and not nobody_there and code not in (INTERRUPTED, None):
         faults[MISBLAMED] = f"exit code {code}, not {INTERRUPTED}: {one_line(written)}"
+    if what in TOLD and code == INTERRUPTED and not nobody_there and written.count("interrupted\n") != 1:
+        faults[MISBLAMED] = f"it ends without the one line that says why: {one_line(written)!r}"
     if what in KILLED and code == 0:
         faults[MISBLAMED] = "exit code 0, though it was killed"
     if left := place.left_behind():

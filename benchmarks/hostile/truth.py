@@ -44,12 +44,19 @@ def judged(told: Told, honest: Mapping[str, float]) -> Case:
     outcome = Outcome(record["outcome"])
     if outcome not in page.may:
         faults[MISBLAMED] = f"{said} (may be {', '.join(sorted(page.may))})"
+    if page.missed is not None and (other := misses(record) ^ page.missed):
+        faults[MISBLAMED] = f"not answered as by the others: {', '.join(sorted(other))}"
     untrue = (
         list(untruths(page, record, answer["wall_ms"], honest.get(driver))) if outcome is Outcome.OK else []
     )
     if untrue:
         faults[FORGED] = "; ".join(untrue)
     return Case(row, told.name, one_line(said), told.seconds, faults)
+
+
+def misses(record: Mapping[str, Any]) -> frozenset[str]:
+    """The paths of the page's own host that were asked for and not found, or answered by something near."""
+    return frozenset(f"/{url.split('/', maxsplit=3)[3]}" for url in (*record["missed"], *record["fuzzy"]))
 
 
 def untruths(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: float | None) -> Iterator[str]:

@@ -1,17 +1,34 @@
 """`coldload`, and `python -m harness.cli`."""
 
+import atexit
+import io
 import os
 import sys
+from typing import Any
 
 from harness.errors import ColdloadError
 from harness.system import interruption
 from harness.system.installation import OUTSIDE, set_up_again
 
 
+class SaidInVain(io.FileIO):
+    """Standard error. What cannot be said there, for want of a reader or of room, is lost and changes nothing."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
 def main() -> int:
     """Entry point; returns the exit code."""
     interruption.leave_at_once()
+    atexit.register(interruption.hear_nothing)
     _open_what_is_closed()
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(SaidInVain(2, "w", closefd=False)), errors="backslashreplace", line_buffering=True
+    )
     try:
         _in_the_root_of_the_laboratory()
         if "_ARGCOMPLETE" in os.environ:  # a shell asks what a line could go on with

@@ -17,6 +17,10 @@ class PlainConsole(Console):
         """All texts, also those of tables, come through here."""
         return super().render_str(printable(text), **options)
 
+    def on_broken_pipe(self) -> None:
+        """The reader has gone: the command ends well (`errors_reported`), where rich would end it with 1."""
+        raise  # noqa: PLE0704
+
 
 def console(file: IO[str] | None = None) -> Console:
     """The console for people, by default on standard output; machine-readable output is printed plainly.

@@ -35,7 +35,11 @@ def errors_reported(arguments: argparse.Namespace, command: Callable[[], int]) -
     except (
         OSError
     ) as error:  # the machine's trouble, not ours to foresee: a full disk, a folder without permission
-        return _failed(arguments, error, EnvironmentLacks.exit_code)
+        what = f"{error.filename or 'what it says or writes'}: {error.strerror or error}"
+        why = (
+            f"{what}; see whether a disk is full, a permission is missing or a limit is reached (`ulimit -a`)"
+        )
+        return _failed(arguments, why, EnvironmentLacks.exit_code)
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and NO_THREAD not in str(error):
             raise

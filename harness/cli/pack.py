@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import getpass
 import socket
 import tempfile
@@ -13,7 +14,7 @@ from pathlib import Path
 import harness
 from analysis.report.report import build
 from harness.cli.console import console
-from harness.errors import ArchiveError, UsageError
+from harness.errors import ArchiveError, StorageFailed, UsageError
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shortened, shown
 from harness.pack.manifest import Manifest, PackedPage
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     pages = describe_pages(arguments.run, plan, archives_root(), names)
     if arguments.with_archives:
         _refuse_without_archives(pages)
-    with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
+    with _scratch() as folder:
         made = folder / "run" / source.name  # a report tells the name of its run
         counted = copy_run(arguments.run, made, plan, names, whole_series=arguments.with_series)
         left_out = dict(sorted(counted.items()))
@@ -52,6 +53,20 @@ def run(arguments: argparse.Namespace) -> int:
         console().print(line)
     console().print(f"pack: {out} ({out.stat().st_size / 1e6:.1f} MB)")
     return 0
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder in which the pack is made; StorageFailed when a file of it cannot be written."""
+    place = Path(tempfile.gettempdir())
+    try:
+        with temporary_folder(place, "coldload", 0o700) as folder:
+            yield folder
+    except OSError as error:
+        raise StorageFailed(
+            f"cannot make the pack in {place}: {error.filename or 'a file'}: {error.strerror or error}; make room "
+            "there, set TMPDIR to another place, or see `ulimit -f`"
+        ) from error
 
 
 def _refuse(source: Path, out: Path) -> None:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 
 from harness.errors import ColdloadError, TestbedFailed
 from harness.outcome import Outcome, TrialFailed
-from harness.system.processtree import kill_family, running, stopped
+from harness.system.processtree import cpu_seconds, kill_family, running, stopped
 
 LOOK_EVERY_S = 5.0  # most loads are over before the first look
 STAYS_S = 1.0
-RELEASE_S = 2.0  # a driver notices within milliseconds that its browser is gone
+RELEASE_S = 2.0  # a driver notices within milliseconds that its browser is gone, unless a page has flooded it
+WORKED_S, WORKS_OFF_S = 0.1, 30.0  # of the processor, within that; and how long it may go on so
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,22 @@ class _Wait:
             self.verdict = TrialFailed(Outcome.PAGE_TIMEOUT, text)
         if browser is not None:
             kill_family(browser)
-        if driver is not None and not self._over.wait(RELEASE_S):
+        if driver is not None and not self._released(driver):
             kill_family(driver)
             if not held:
                 self.verdict = TestbedFailed(f"{text}: the browser's driver hangs")
+
+    def _released(self, driver: int) -> bool:
+        """Whether the driver notices the end of its browser, or still works off what the page gave it until it does."""
+        end = time.monotonic() + WORKS_OFF_S
+        while time.monotonic() < end:
+            before = cpu_seconds(driver)
+            if self._over.wait(RELEASE_S):
+                return True
+            after = cpu_seconds(driver)
+            if before is None or after is None or after - before < WORKED_S:
+                return False
+        return False
 
     def _until_over(self) -> str | None:
         """Wait until it is over or the limit is; not as long where one of the two is stopped and stays so."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness.cli.arguments.paths import given_path
+from harness.cli.arguments.paths import given_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,4 +14,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "who has it belongs to the cluster, and can run programs on all its machines."
     )
     parser.add_argument("what", choices=["certificates"], help="what to make")
-    parser.add_argument("folder", type=given_path, metavar="DIR", help="a new folder for them")
+    parser.add_argument("folder", type=given_folder, metavar="DIR", help="a new folder for them")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness.cli.arguments.paths import given_path
+from harness.cli.arguments.paths import given_folder
 from harness.cli.linkoptions import add_link_options, add_named_link
 from harness.cli.replay_options import add_replay_options, add_server_options
 from harness.cli.variantoption import add_set_option
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--keep",
-        type=given_path,
+        type=given_folder,
         metavar="DIR",
         help="store HAR, NetLog, packet capture, screenshot and trace here",
     )

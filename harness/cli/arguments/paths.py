@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import os
 from pathlib import Path
 
 from harness.errors import EnvironmentLacks
@@ -57,6 +58,15 @@ def new_file(text: str) -> Path:
         raise argparse.ArgumentTypeError(
             f"{_shown(str(path.parent))} is no folder; make it, or choose another place"
         )
+    return path
+
+
+def given_folder(text: str) -> Path:
+    """The path of a folder to write into: one that is there, or nothing is."""
+    path = given_path(text)
+    there = next(each for each in (path, *path.parents) if os.path.lexists(each))
+    if not os.path.isdir(there):  # noqa: PTH112  # Path.is_dir raises where somebody may not look
+        raise argparse.ArgumentTypeError(f"{_shown(str(there))} is no folder; choose another place")
     return path
 
 

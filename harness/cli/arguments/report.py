@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness.cli.arguments.paths import given_path, given_run, new_file
+from harness.cli.arguments.paths import given_folder, given_path, given_run, new_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,13 +18,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--out",
-        type=given_path,
+        type=given_folder,
         metavar="DIR",
         help="where to write (default: the first run; of a pack PACK-report)",
     )
     parser.add_argument(
         "--paper",
-        type=given_path,
+        type=given_folder,
         metavar="DIR",
         help="also write a LaTeX document with figures, tables and methods",
     )

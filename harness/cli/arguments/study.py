@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness.cli.arguments.paths import given_path, study_or_path
+from harness.cli.arguments.paths import given_folder, study_or_path
 
 
 def add_study(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +48,7 @@ def add_out(parser: argparse.ArgumentParser) -> None:
     """--out."""
     parser.add_argument(
         "--out",
-        type=given_path,
+        type=given_folder,
         metavar="DIR",
         help="run directory (default: a new one under runs/; installed from a wheel, under "
         "$XDG_DATA_HOME/coldload/runs, ~/.local/share/coldload/runs)",

@@ -72,7 +72,6 @@ def test_what_asks_for_the_same_answers_else_the_longest_common_beginning(
 def test_a_good_answer_is_preferred() -> None:
     assert answer([served("/a?1", 404), served("/a?22")], "/a?3") == "/a?22"
     assert answer([served("/a?1", 404)], "/a?3") == "/a?1"
-    assert answer([served("/a?1", 304)], "/a?3") is None
 
 
 def test_a_redirect_within_its_path_is_nobodys_closest() -> None:
@@ -135,7 +134,6 @@ def test_what_was_recorded_in_another_spelling_is_found_under_the_one() -> None:
         *(served(target) for target in ("/plain,", "/a%2cb", "/c%2Cd", "/c,d", "/e%2c", "/%65%2C?x=%7e")),
         *(served(target, 404) for target in ("/f%2cf", "/f%2Cg")),
         served("/f%2Cf"),
-        served("/kept%2C", 304),
     ]
     found = {spelled.removeprefix("site.example"): key[1] for spelled, key in spellings(recorded).items()}
     assert found == {

@@ -228,6 +228,14 @@ def test_the_question_of_a_proxy_is_served_as_a_refusal(tmp_path: Path) -> None:
     assert noted(made, "status 407")
 
 
+def test_what_was_not_modified_is_a_miss(tmp_path: Path) -> None:
+    """Archives of earlier releases hold such answers; importing leaves them out."""
+    kept = [Response(f"https://site.example/{name}", 304, (), b"") for name in ("a?1", "kept%2C")]
+    made = materialise(archive(tmp_path, page(), *kept), "https")
+    assert [each.target for each in made.objects] == ["/"]
+    assert noted(made, "2 answers 304 (not modified) left out")
+
+
 def test_codings_that_browsers_do_not_take_over_http_become_gzip(tmp_path: Path) -> None:
     text = b"body{background:#fff}" * 20
     headers = (("Content-Type", "text/css"), ("Content-Encoding", "br"))

@@ -102,13 +102,13 @@ def test_a_case_is_named_by_claim_and_setting() -> None:
 
 
 def test_any_text_is_held() -> None:
-    bad = "a<b>&\"'\x00\x07\x1b[31m\ud800\ufffe]]> \u00e9\U0001f600\n"
+    bad = "a<b>&\"'\x00\x07\x1b[31m\ud800\ufffe\u202e]]> \u00e9\U0001f600\n"
     (case,) = parsed(row(ClaimVerdict.FAILS, sentence=bad, name=bad))
     (failure,) = case
     assert (
         failure.text
         == failure.get("message")
-        == "a<b>&\"'\ufffd\ufffd\ufffd[31m\ufffd\ufffd]]> \u00e9\U0001f600\n"
+        == "a<b>&\"'\\x00\\x07\\x1b[31m\\ud800\ufffd\\u202e]]> \u00e9\U0001f600\n"
     )
 
 

@@ -7,6 +7,8 @@ import getpass
 import json
 import shutil
 import socket
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -309,6 +311,15 @@ def test_what_cannot_be_is_one_line_and_nothing_is_left(
     assert said in err
     assert len(err.splitlines()) == 1
     assert sorted(Path().rglob("*")) == before
+
+
+def test_a_pack_without_room_is_one_line(run: Path, tmp_path: Path) -> None:
+    """A file may not become longer than 2 kB, which the plan of the run already is."""
+    command = f"ulimit -f 2; exec {sys.executable} -m harness.cli pack {run} --out {tmp_path / 'packed.zip'}"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr.count("\n")) == (3, 1)
+    assert "File too large; make room there, set TMPDIR to another place, or see `ulimit -f`" in ended.stderr
+    assert not (tmp_path / "packed.zip").exists()
 
 
 def test_an_archive_that_has_changed_is_told_from_the_measured_one(

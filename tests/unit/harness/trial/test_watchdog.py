@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
-from harness.trial.watchdog import LOOK_EVERY_S, STAYS_S, Watchdog
+from harness.trial.watchdog import LOOK_EVERY_S, RELEASE_S, STAYS_S, Watchdog
 
 
 @pytest.fixture
@@ -73,6 +74,21 @@ def test_a_driver_that_does_not_notice_is_killed_too(sleeper: subprocess.Popen[b
     with pytest.raises(TestbedFailed, match="driver hangs"), watch(None, sleeper).limit(0.1, "load event"):
         sleeper.wait()
     assert time.monotonic() - began > 2
+
+
+@pytest.mark.thorough
+def test_a_driver_that_works_off_what_the_page_gave_it_is_waited_for(
+    sleeper: subprocess.Popen[bytes],
+) -> None:
+    working = f"import time; end = time.monotonic() + {RELEASE_S + 2}\nwhile time.monotonic() < end: pass"
+    with (
+        subprocess.Popen([sys.executable, "-c", working]) as driver,
+        pytest.raises(TrialFailed, match=r"no rest of the page within 0\.1 s$") as caught,
+        watch(sleeper, driver).limit(0.1, "rest of the page"),
+    ):
+        driver.wait()
+    assert caught.value.outcome is Outcome.PAGE_TIMEOUT
+    assert driver.returncode == 0
 
 
 @pytest.mark.thorough

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import subprocess
@@ -58,6 +59,39 @@ def test_an_impossible_path_is_wrong_input(
     assert "; give another path; see `coldload " in said or ": no file can be called so" in said
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "run", "--out"),
+        ("report", "run", "--paper"),
+        ("run", "demo-quick", "--out"),
+        ("demo", "--out"),
+        ("load", "x", "--keep"),
+        ("cluster", "certificates"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("path", ["file", "pipe", "gone", "file/below", "nowhere"])
+def test_what_is_no_folder_is_refused_as_one(
+    words: tuple[str, ...],
+    path: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("x")
+    os.mkfifo("pipe")
+    Path("gone").symlink_to("nothing")
+    Path("nowhere").symlink_to(os.devnull)
+    with pytest.raises(SystemExit) as left:
+        main([*words, path])
+    assert left.value.code == 2
+    assert (
+        f": {path.removesuffix('/below')} is no folder; choose another place; see" in capsys.readouterr().err
+    )
+
+
 def test_a_device_is_written_into(run: Path, tmp_path: Path) -> None:
     """A node made by the test would need root; a link to one shows the same."""
     nowhere = tmp_path / "nowhere"
@@ -96,3 +130,42 @@ def test_a_closed_stream_is_no_failure(run: Path, closed: str, tmp_path: Path) -
     # No text of the command took the place of the closed stream.
     assert out.read_text().splitlines()[0].startswith('"run",')
     assert "records" not in out.read_text()
+
+
+@pytest.mark.parametrize("stderr", ["2>/dev/full", "2> >(exit)"])
+@pytest.mark.parametrize(("words", "code"), [("plan no-such-study", 2), ("pages", 0)])
+def test_what_cannot_be_said_changes_nothing(words: str, code: int, stderr: str, tmp_path: Path) -> None:
+    line = f"exec '{sys.executable}' -m harness.cli {words} {stderr}"
+    archives = {**os.environ, "COLDLOAD_ARCHIVES": str(tmp_path)}
+    assert subprocess.run(["bash", "-c", line], env=archives, check=False).returncode == code
+
+
+def test_a_full_output_is_one_line(run: Path) -> None:
+    line = f"'{sys.executable}' -m harness.cli records '{run}' >/dev/full"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert ": No space left on device; see whether a disk is full" in done.stderr
+
+
+def test_a_reader_that_has_gone_ends_a_table_well(run: Path) -> None:
+    for words in (f"records '{run}'", "plan demo-quick", "pages"):
+        line = f"set -o pipefail; '{sys.executable}' -m harness.cli {words} | true"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), words
+
+
+def test_a_signal_ends_what_nobody_reads() -> None:
+    """The pipe of its standard error is full, and stays so."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(writing, b"x" * 4096):
+            pass
+    os.set_blocking(writing, True)
+    with subprocess.Popen([sys.executable, "-m", "harness.cli"], stderr=writing) as waiting:
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(1)
+        waiting.terminate()
+        assert waiting.wait() == 130
+    for descriptor in (reading, writing):
+        os.close(descriptor)
