@@ -24,7 +24,7 @@ class OneLineParser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Argparse calls this for each value with `choices`."""
-        if action.choices is not None and value not in action.choices:
+        if action.choices is not None and value not in action.choices and value != []:  # [] of nargs="*"
             known = list(map(str, action.choices))
             hint = nearest(str(value), known)
             told = f"there is no {shown(value)}{hint}; there are: {', '.join(known)}"

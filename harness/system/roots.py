@@ -111,13 +111,11 @@ def go_inside(made: Root, words: Sequence[str]) -> NoReturn:
     here = Path.cwd()
     environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_PYTHON}
     environment |= {CHOICE: str(made.folder), OUTSIDE: str(FOLDER), "PATH": PATH, "PYTHONPATH": str(SOURCE)}
-    standing = refusals.standing()
+    found = refusals.privileges()
     try:
         root.enter(made.tree, dict(_places()))
     except OSError as error:
-        raise EnvironmentLacks(
-            refusals.why_not(refusals.Refusal.of(refusals.told(error)), standing)
-        ) from error
+        raise EnvironmentLacks(refusals.why_not(refusals.Refusal.of(refusals.told(error)), found)) from error
     if Path.cwd() != here:
         raise EnvironmentLacks(
             f"{here} is not seen from the root in {made.folder}; go to a folder below /home"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness.cli.arguments.paths import given_folder, given_path, given_run, new_file
+from harness.cli.arguments.paths import given_folder, given_run, new_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
