@@ -22,10 +22,20 @@ NOBODY = 65534
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 STUDY = """
 name = "wheel"
-pages = ["dummy-2012"]
-protocols = ["h2"]
-trials = 2
+kind = "requests"
+generator = ["wrk"]
+pages = ["noise-200"]
+protocols = ["http1"]
+server = "nginx"
+determinism = false
 links = ["none"]
+trials = 1
+
+[requests]
+connections = [2]
+depth = [1]
+seconds = 1
+warm_s = 1
 """
 
 
