@@ -28,15 +28,15 @@ THREADS = 6
 MOST_CONNECTIONS, IDLE_S, LOOKED_AT_EACH_S = 900, 10, 2
 
 
-class _Refusal(ErrorTask):  # type: ignore[misc]  # waitress tells no types
+class _Refusal(ErrorTask):
     """What the server answers by itself, to requests that it cannot read: with the same headers as the pages."""
 
     def execute(self) -> None:
-        self.response_headers.extend(HEADERS)
+        self.response_headers = [*self.response_headers, *HEADERS]
         super().execute()
 
 
-class _Channel(HTTPChannel):  # type: ignore[misc]
+class _Channel(HTTPChannel):
     error_task_class = _Refusal
 
 
@@ -87,7 +87,7 @@ def open_server(directory: Path, port: int = 0) -> Iterator[RunServer]:
             cleanup_interval=LOOKED_AT_EACH_S,
             asyncore_use_poll=True,
         )
-        server.channel_class = _Channel
+        setattr(server, "channel_class", _Channel)  # noqa: B010  # waitress' types tell of it for one kind only
         try:
             yield RunServer(f"http://{ADDRESS}:{bound.getsockname()[1]}/{token}/", live, server)
         finally:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import brotli
+import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import zstandard
 
 from benchmarks.hostile.site import ANY, START, Page, html, made_of, scripted, text, weight

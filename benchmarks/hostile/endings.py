@@ -78,14 +78,14 @@ def _told(name: str, place: Place, seed: int, takes_s: float) -> Case:
     _, command, how = name.split("/")
     words, least_s = COMMANDS[command]
     wait_s = random.Random(f"{seed} {name}").uniform(takes_s, least_s)  # noqa: S311
-    began, faults = time.monotonic(), {}
+    began = time.monotonic()
     with place.started(*words) as running:
         early = running.ends_within(wait_s)
         send(running.popen.pid, TOLD[how])
         running.ends_within(ENDS_WITHIN_S + SLACK_S)
         code, written = running.popen.poll(), running.written()
     codes = (0, INTERRUPTED) if early or command == "show" else (INTERRUPTED,)
-    faults |= badly_ended(code, written, codes)
+    faults = badly_ended(code, written, codes)
     left = place.left_behind()
     left += [
         each.name

@@ -51,9 +51,11 @@ def measured(folder: Path) -> Place:
     with place.started("run", STUDY, "--out", RUN) as running:
         assert running.ends_within(LIMIT_S), "the run of the hostile texts does not end"
         assert running.popen.returncode == 0, running.written()
-    records = place.folder / RUN / "records.jsonl"
-    records.write_text("".join(f"{json.dumps(each)}\n" for each in _spoilt(records)))
+    spoilt = list(_spoilt(place.folder / RUN / "records.jsonl"))
     shutil.copytree(place.folder / RUN, place.folder / AGAIN)
+    for name, slower_ms in ((RUN, 0), (AGAIN, 10)):  # two runs are compared only if they are two
+        told = [line | {"plt_ms": line["plt_ms"] and line["plt_ms"] + slower_ms} for line in spoilt]
+        (place.folder / name / "records.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in told))
     return place
 
 

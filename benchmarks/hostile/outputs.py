@@ -159,7 +159,7 @@ def _without_room(name: str, place: Place) -> Case:
         "import-wacz": ("import", "sound.wacz", "--name", "limited"),
         "import-har": ("import", "sound.har", "--name", "limited"),
         "optimize": ("optimize", PAGE, "--variant", "inline"),
-        **{each: (*given, "limited.out") for each, given in (FILES | FOLDERS).items()},
+        **{each: (*given, "limited.out") for each, given in {**FILES, **FOLDERS}.items()},
     }[command]
     began = time.monotonic()
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (int(size), int(size)))

@@ -42,7 +42,13 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "shell": ("shell", "--", "seq", "100000"),
 }
 # How each command ends with all streams as they should be; what is said in vain changes nothing of that.
-ENDS = {"nothing": 2, "mistake": 2, "doctor": 0}
+ENDS = {
+    "shell": {0, 1},  # 1: what runs in it could not write
+    "nothing": {2},
+    "mistake": {2},
+    "compare": {0, 2},
+    "compare-json": {0, 2},
+}  # 2: all trials were disturbed
 
 
 def names(only: Callable[[str], bool]) -> list[str]:
@@ -116,8 +122,8 @@ def _tried(name: str, place: Place) -> Case:
                 if not running.ends_within(ENDS_WITHIN_S + SLACK_S):
                     faults[HUNG] = "it writes to a full pipe and does not hear the signal"
             code, said = running.popen.poll(), running.written()
-    usual = ENDS.get(command, 0)
-    codes = {usual, INTERRUPTED} if blocked else {usual, 3} if how == "full-stdout" else {usual}
+    usual = ENDS.get(command, {0})
+    codes = usual | ({INTERRUPTED} if blocked else {3} if how == "full-stdout" else set())
     if not faults:
         silent = how in ("no-stderr", "none") or how.endswith("-stderr")
         faults |= badly_ended(code, "\n" if silent and code else said, codes) if command != "nothing" else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -25,11 +26,12 @@ def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
 
 def errors_reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
     """The same for the part of a command in the enclosure, whose interruption the process outside reports."""
+    code = 0
     try:
-        return command()
-    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
-        sys.stderr.close()
-        return 0
+        code = command()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output has gone, as `| head` does: the rest leads nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except ColdloadError as error:
         return _failed(arguments, error, error.exit_code)
     except (
@@ -47,6 +49,7 @@ def errors_reported(arguments: argparse.Namespace, command: Callable[[], int]) -
         return _failed(
             arguments, f"{what}; see `ulimit -a`, and what else runs here", EnvironmentLacks.exit_code
         )
+    return code
 
 
 def _failed(arguments: argparse.Namespace, why: Exception | str, code: int) -> int:

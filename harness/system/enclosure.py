@@ -11,6 +11,7 @@ ordinary user differ only in the user namespace the latter needs.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import select
@@ -213,6 +214,7 @@ def _work(command: Callable[[], int]) -> None:
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):  # the command has told what it could not write
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)

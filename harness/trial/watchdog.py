@@ -114,7 +114,7 @@ class _Wait:
             if self._over.wait(RELEASE_S):
                 return True
             after = cpu_seconds(driver)
-            if before is None or after is None or after - before < WORKED_S:
+            if before is None or after is None or 0 <= after - before < WORKED_S:  # less: its browser went
                 return False
         return False
 

@@ -306,5 +306,18 @@ def test_strangers_are_refused(url: str) -> None:
     assert answer(url, parts.path, parts.netloc, "POST")[0] == 405
 
 
+@pytest.mark.parametrize(
+    "head", ["G\x01T / HTTP/1.1", "GET / HTTP/1.1\r\nContent-Length: x", "GET / HTTP/9999.x"]
+)
+def test_what_cannot_be_read_is_refused_with_the_policy(url: str, head: str) -> None:
+    parts = urlsplit(url)
+    with socket.create_connection((str(parts.hostname), int(parts.port or 0))) as connection:
+        connection.sendall(f"{head}\r\n\r\n".encode())
+        said = connection.makefile("rb").read().decode()
+    assert " 400 Bad Request" in said
+    assert "Content-Security-Policy: default-src 'none'" in said
+    assert "X-Content-Type-Options: nosniff" in said
+
+
 def test_nothing_was_executed_asked_for_or_complained_of() -> None:
     assert seen == []
