@@ -80,7 +80,11 @@ def find(purpose: Purpose) -> Root | None:
         return None
     if chosen and OUTSIDE not in os.environ:
         raise UsageError(f"{CHOICE} is {chosen!r}; set it to `{NONE}`, so that no root is used, or unset it")
-    return read(folder_of(purpose))
+    try:
+        folder = folder_of(purpose)
+    except EnvironmentLacks:  # who has no home has no root, and the command may need neither
+        return None
+    return read(folder)
 
 
 def read(folder: Path) -> Root | None:

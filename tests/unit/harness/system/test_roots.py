@@ -67,6 +67,13 @@ def test_a_folder_of_xdg_that_is_none_is_ignored(
     assert roots.folder_of(Purpose.LABORATORY) == tmp_path / ".local/share/coldload/roots/laboratory"
 
 
+def test_who_has_no_home_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.delenv(roots.CHOICE, raising=False)
+    monkeypatch.setenv("HOME", "relative")
+    assert roots.find(Purpose.LABORATORY) is None
+
+
 def test_all_packages_of_this_installation_are_seen_in_a_root() -> None:
     found = dict(roots.sources())
     assert set(found) == set(roots.PACKAGES)
