@@ -125,7 +125,7 @@ def _tried(name: str, place: Place) -> Case:
     usual = ENDS.get(command, {0})
     codes = usual | ({INTERRUPTED} if blocked else {3} if how == "full-stdout" else set())
     if not faults:
-        silent = how in ("no-stderr", "none") or how.endswith("-stderr")
+        silent = how in ("no-stderr", "none") or how.endswith("-stderr") or command == "shell"
         faults |= badly_ended(code, "\n" if silent and code else said, codes) if command != "nothing" else {}
     if left := place.left_behind():
         faults[LEFT] = "; ".join(left)
