@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 # How each command ends with all streams as they should be; what is said in vain changes nothing of that.
 ENDS = {
-    "shell": {0, 1},  # 1: what runs in it could not write
+    "shell": {0, 1, 128 + signal.SIGPIPE},  # what runs in it could not write
     "nothing": {2},
     "mistake": {2},
     "compare": {0, 2},
@@ -125,7 +125,7 @@ def _tried(name: str, place: Place) -> Case:
     usual = ENDS.get(command, {0})
     codes = usual | ({INTERRUPTED} if blocked else {3} if how == "full-stdout" else set())
     if not faults:
-        silent = how in ("no-stderr", "none") or how.endswith("-stderr")
+        silent = how in ("no-stderr", "none") or how.endswith("-stderr") or command == "shell"
         faults |= badly_ended(code, "\n" if silent and code else said, codes) if command != "nothing" else {}
     if left := place.left_behind():
         faults[LEFT] = "; ".join(left)

@@ -56,7 +56,7 @@ COMMANDS: Mapping[str, tuple[tuple[str, ...], bool]] = {
     "calibrate": (("calibrate", "--link", PART), True),
     "command": ((PART,), True),
 }
-ESCAPED = re.compile(r"q\\+[xu][0-9a-f]+z")
+ESCAPED = re.compile(r"q(\\+[xu][0-9a-f]+|\ufffd)z")
 
 
 def names(only: Callable[[str], bool]) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.errors import EnvironmentLacks, TestbedFailed, UsageError
 from harness.system.command import Command
 
+SIGNALLED = 128
 SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/chromium")
 
 
@@ -69,11 +70,15 @@ def run(
 
 
 def in_foreground(words: Sequence[str]) -> int:
-    """Run a user's command on our terminal to its end; its exit code. UsageError when there is no such program."""
+    """Run a user's command on our terminal to its end; its exit code, of a signal 128 and its number as shells have it.
+
+    UsageError when there is no such program.
+    """
     try:
-        return subprocess.run(words, check=False).returncode
+        code = subprocess.run(words, check=False).returncode
     except FileNotFoundError as error:
         raise UsageError(f"cannot run {words[0]}: there is no such program") from error
+    return code if code >= 0 else SIGNALLED - code
 
 
 def version_line(*words: str) -> str:
