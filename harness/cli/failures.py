@@ -31,12 +31,13 @@ def errors_reported(arguments: argparse.Namespace, command: Callable[[], int]) -
         code = command()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does: the rest leads nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_no_more()
     except ColdloadError as error:
         return _failed(arguments, error, error.exit_code)
     except (
         OSError
     ) as error:  # the machine's trouble, not ours to foresee: a full disk, a folder without permission
+        _say_no_more_unless_heard()
         what = f"{error.filename or 'what it says or writes'}: {error.strerror or error}"
         why = (
             f"{what}; see whether a disk is full, a permission is missing or a limit is reached (`ulimit -a`)"
@@ -50,6 +51,18 @@ def errors_reported(arguments: argparse.Namespace, command: Callable[[], int]) -
             arguments, f"{what}; see `ulimit -a`, and what else runs here", EnvironmentLacks.exit_code
         )
     return code
+
+
+def _say_no_more() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say_no_more_unless_heard() -> None:
+    """What is left to say would fail again when Python ends, and change the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _say_no_more()
 
 
 def _failed(arguments: argparse.Namespace, why: Exception | str, code: int) -> int:
