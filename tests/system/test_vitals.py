@@ -18,7 +18,7 @@ from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
-from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, picture, planned
+from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, picture, planned, timed
 
 pytestmark = pytest.mark.side_by_side
 
@@ -137,6 +137,7 @@ def test_a_page_that_does_not_come_to_rest_says_so(records: dict[str, Record], n
     assert seen.fcp_ms is not None or seen.painted is False
 
 
+@timed("a frame of another site is painted after the paints were read")
 def test_frames_of_other_sites_count_where_the_driver_reads_them(
     records: dict[str, Record], driver: Driver
 ) -> None:
