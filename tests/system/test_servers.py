@@ -52,6 +52,7 @@ from tests.system.serverrecording import (
     site_of,
 )
 
+GO_COPIES = 32768  # bytes at a time
 pytestmark = pytest.mark.side_by_side
 
 
@@ -196,7 +197,11 @@ def test_the_log_names_protocol_and_match_of_every_request(seen: Seen) -> None:
         else:
             answers = found if request.match is Match.CLOSEST else seen.misses
             answer = answers[protocol, request.target]
-        assert (request.status, request.body_bytes) == (answer.status, len(answer.body)), request
+        sizes = {len(answer.body)}
+        if seen.name == "caddy":  # its client may be gone before Go knows that the last piece was sent
+            sizes.add(len(answer.body) // GO_COPIES * GO_COPIES)
+        assert request.status == answer.status, request
+        assert request.body_bytes in sizes, request
         if seen.name != "caddy":  # it does not log them
             assert (request.bytes_sent or 0) > request.body_bytes
             assert (request.bytes_received or 0) > 0
