@@ -39,7 +39,15 @@ OTHER_HOST = "cdn.example"
 MARK = "COLDLOAD_TEST_MARK"
 PATIENCE_S = 120
 LONGEST = (  # the modules that take over half a minute, the longest first
-    *("test_broken_variants", "test_run", "test_variants", "test_hostile", "test_cluster", "test_trial"),
+    *(
+        "test_roots",
+        "test_broken_variants",
+        "test_run",
+        "test_variants",
+        "test_hostile",
+        "test_cluster",
+        "test_trial",
+    ),
     *(
         "test_replay_quality",
         "test_qtwebkit",

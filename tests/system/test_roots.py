@@ -70,7 +70,7 @@ def _cut_off(home: Path, release: str) -> None:
     working = family(making.pid)[1:]
     assert len(working) > 2
     making.kill()
-    making.wait()
+    making.communicate()
     while any(Path("/proc", str(pid)).exists() for pid in working):
         time.sleep(0.1)
     assert "laboratory: none" in coldload("root", "list", home=home).stdout

@@ -19,7 +19,7 @@ def checkout(tmp_path: Path) -> Path:
     for name in ("pyproject.toml", "constraints.txt", "hatch_build.py", "README.md"):
         shutil.copy2(ROOT / name, tmp_path)
     (tmp_path / "harness" / "linkem" / "bin").mkdir(parents=True)
-    for name in ("Cargo.toml", "Cargo.lock", "src"):
+    for name in ("Cargo.toml", "Cargo.lock", "build.py", "src"):
         (tmp_path / "harness" / "linkem" / name).symlink_to(ROOT / "harness" / "linkem" / name)
     (tmp_path / "harness" / "linkem" / "bin" / "linkem").write_text("not empty")
     return tmp_path
