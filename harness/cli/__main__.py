@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from harness.errors import ColdloadError
+from harness.errors import ColdloadError, EnvironmentLacks
 from harness.system import interruption
 from harness.system.installation import OUTSIDE, set_up_again
 
@@ -69,8 +69,16 @@ def _in_the_root_of_the_laboratory() -> None:
     if OUTSIDE in os.environ or words[:1] == ["root"]:
         return
     made = roots.find(roots.Purpose.LABORATORY)
-    if made is not None:
-        roots.go_inside(made, words)
+    if made is None:
+        return
+    from harness.testbed.rootmaking import fits  # noqa: PLC0415
+
+    if not fits(made, roots.Purpose.LABORATORY):
+        raise EnvironmentLacks(
+            f"the root in {made.folder} was made for another version of coldload; "
+            "to make it anew: coldload root make laboratory"
+        )
+    roots.go_inside(made, words)
 
 
 def _open_what_is_closed() -> None:

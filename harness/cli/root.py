@@ -31,8 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
             + " or ".join(Purpose)
         )
         return 0
-    made = read(folder_of(purpose))
-    if not (arguments.if_missing and made is not None and rootmaking.fits(made, purpose)):
+    if not (arguments.if_missing and rootmaking.is_there(purpose)):
         rootmaking.make(RootRecipe(purpose, arguments.release, arguments.mirror), tell)
     return 0
 

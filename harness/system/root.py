@@ -22,8 +22,10 @@ OPENED = ("coldload", "etc", "usr", "var")
 NOT_OF_THE_TREE = ("dev", "proc", "run", "sys", "tmp", "mnt")
 
 
-def enter(tree: Path, places: Mapping[Path, Path]) -> None:
+def enter(tree: Path, places: Mapping[Path, Path], *, read_only: bool = False) -> None:
     """Make the tree the root of this process, in a mount namespace of its own; OSError when that cannot be.
+
+    With `read_only` nothing of the tree can be changed there, not even by who has its files.
 
     `places` are paths there, each with what of the machine is to be seen under it. An ordinary user needs a user
     namespace for it, and gets one in which he is the same user; he has no rights in it once he has started a program.
@@ -35,7 +37,9 @@ def enter(tree: Path, places: Mapping[Path, Path]) -> None:
     syscalls.mount("none", "/", "", syscalls.MS_REC | syscalls.MS_PRIVATE)
     root = tree / "mnt"  # an empty folder to stand on, of a tree that nobody sees after this
     syscalls.mount("tmpfs", str(root), "tmpfs", syscalls.MS_NOSUID, "mode=755")
-    for there, place in (*_of_tree(tree), *places.items()):
+    for there, place in _of_tree(tree):
+        _show(place, root / there.relative_to("/"), read_only=read_only)
+    for there, place in places.items():
         _show(place, root / there.relative_to("/"))
     _sticky(root / "tmp")
     os.chdir(root)
@@ -60,7 +64,7 @@ def _of_tree(tree: Path) -> Iterable[tuple[Path, Path]]:
         yield from ((Path("/", each.relative_to(tree)), each) for each in inner)
 
 
-def _show(place: Path, there: Path) -> None:
+def _show(place: Path, there: Path, *, read_only: bool = False) -> None:
     """Bind a place of the machine, with all that is mounted in it, or make the same symbolic link."""
     there.parent.mkdir(parents=True, exist_ok=True)
     if place.is_symlink() and not there.exists():
@@ -71,6 +75,13 @@ def _show(place: Path, there: Path) -> None:
     elif not there.exists():
         there.touch()
     syscalls.mount(str(place), str(there), "", syscalls.MS_BIND | syscalls.MS_REC)
+    if read_only:
+        kept = os.statvfs(there).f_flag & (
+            os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
+        )  # numbered as mount's own
+        syscalls.mount(
+            "none", str(there), "", syscalls.MS_BIND | syscalls.MS_REMOUNT | syscalls.MS_RDONLY | kept
+        )
 
 
 def _sticky(folder: Path) -> None:
@@ -85,7 +96,7 @@ def main(words: list[str]) -> None:
     tree, *shared = words[:at]
     program = words[at + 1 :]
     try:
-        enter(Path(tree), {place: place for place in (*KERNEL, *map(Path, shared))})
+        enter(Path(tree), {place: place for place in (*KERNEL, *map(Path, shared))}, read_only=True)
         os.execvp(program[0], program)  # noqa: S606  # as every program that puts another one in its place
     except OSError as error:
         sys.exit(f"cannot start {program[0]} in {tree}: {error}")

@@ -27,7 +27,7 @@ from harness.system.clock import utc_now
 from harness.system.command import Command
 from harness.system.installation import FOLDER, PROJECT, is_checkout
 from harness.system.process import running
-from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, find, folder_of, read
+from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, folder_of, read
 from harness.testbed.preflight import debian_packages, debian_release
 
 Tell = Callable[[str], None]
@@ -92,12 +92,21 @@ def fits(made: Root, purpose: Purpose) -> bool:
     return made.made_for == RootRecipe(purpose, made.release).digest()
 
 
+def is_there(purpose: Purpose) -> bool:
+    """Whether there is a whole root for this version of coldload."""
+    try:
+        made = read(folder_of(purpose))
+    except EnvironmentLacks:  # it is damaged
+        return False
+    return made is not None and fits(made, purpose)
+
+
 def lacking() -> Purpose | None:
-    """The root that this machine needs, if it needs one."""
+    """The root that this machine needs and does not have, if it needs one."""
     if debian_release() not in SUITES:
         return Purpose.LABORATORY
     lacks = [each for each in debian_packages() if not each.is_offered and not each.is_there()]
-    return Purpose.HISTORICAL if lacks and find(Purpose.HISTORICAL) is None else None
+    return Purpose.HISTORICAL if lacks and not is_there(Purpose.HISTORICAL) else None
 
 
 def make(recipe: RootRecipe, tell: Tell) -> Root:

@@ -113,8 +113,29 @@ def test_the_protocols_of_2012_are_in_the_root_or_in_one_made_for_them(home: tup
     used = environment["debian"]["roots"]
     assert used["laboratory"]["release"] == release
     if release == "13":
+        entry = [sys.executable, "-m", "harness.system.root", str(folder / "coldload/roots/historical/tree")]
+        for place in ("/usr/bin/made", "/etc/passwd", "/var/cache/made"):
+            assert subprocess.run([*entry, "--", "touch", place], check=False).returncode == 1, place
         assert used["historical"]["release"] == "12"
         assert used["historical"]["packages"]["python3-pyqt5.qtwebkit"]
+
+
+def test_a_root_of_another_version_is_not_used_and_the_mend_is_named(home: tuple[str, Path]) -> None:
+    _, folder = home
+    stored = folder / "coldload" / "roots" / "laboratory" / "root.json"
+    whole = stored.read_text()
+    try:
+        for text, why in (
+            ("{", "is damaged"),
+            (whole.replace('"made_for": "', '"made_for": "x'), "another version"),
+        ):
+            stored.write_text(text)
+            told = coldload("doctor", home=folder)
+            assert (told.returncode, told.stderr.count("\n")) == (3, 1)
+            assert why in told.stderr
+            assert "to make it anew: coldload root make laboratory" in told.stderr
+    finally:
+        stored.write_text(whole)
 
 
 def test_a_root_is_left_out_when_that_is_asked_for_and_removed_when_it_is_named(

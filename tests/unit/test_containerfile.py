@@ -13,8 +13,8 @@ SMALL = """# a comment
 ARG WORD=plain
 FROM debian:${WORD}
 ENV MADE=by-env
-WORKDIR /work
-COPY . /work/copied
+WORKDIR /image
+COPY . /image/copied
 RUN echo "$MADE" \\
     > made; ls -A copied > listed
 CMD ["sh"]
@@ -38,9 +38,9 @@ def test_steps_are_carried_out(tmp_path: Path, capfd: pytest.CaptureFixture[str]
     root.mkdir()
     carry_out(steps(SMALL), context, {"WORD": "given"}, root)
     assert "this tree stands for debian:given" in capfd.readouterr().out
-    assert (root / "work/made").read_text() == "by-env\n"
-    assert (root / "work/listed").read_text().split() == [".dockerignore", "kept"]
-    copied = {path.name for path in (root / "work/copied").rglob("*")}
+    assert (root / "image/made").read_text() == "by-env\n"
+    assert (root / "image/listed").read_text().split() == [".dockerignore", "kept"]
+    copied = {path.name for path in (root / "image/copied").rglob("*")}
     assert copied == {".dockerignore", "kept", "a.txt", "runs", "c.txt"}
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import getpass
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from harness.errors import EnvironmentLacks, StorageFailed
-from harness.system.roots import Purpose
+from harness.system.roots import Purpose, folder_of
 from harness.testbed import preflight, rootmaking
 from harness.testbed.rootmaking import RootRecipe
 
@@ -51,6 +52,20 @@ def test_what_a_machine_lacks(
     ]
     monkeypatch.setattr(rootmaking, "debian_packages", lambda: absent)
     assert rootmaking.lacking() is purpose
+
+
+@pytest.mark.parametrize("stored", ["", "{}", '{"release": "13", "made_utc": "x", "made_for": "another"}'])
+def test_a_damaged_root_or_one_of_another_version_is_none_and_can_be_made_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stored: str
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folder = folder_of(Purpose.HISTORICAL)
+    folder.mkdir(parents=True)
+    (folder / "root.json").write_text(stored)
+    assert not rootmaking.is_there(Purpose.HISTORICAL)
+    digest = RootRecipe(Purpose.HISTORICAL).digest()
+    (folder / "root.json").write_text(json.dumps({"release": "12", "made_utc": "x", "made_for": digest}))
+    assert rootmaking.is_there(Purpose.HISTORICAL)
 
 
 def test_without_mmdebstrap_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
