@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from harness.cli.plaintext import say
-from harness.errors import UsageError
+from harness.errors import EnvironmentLacks, UsageError
 from harness.system.roots import Purpose, folder_of, read
 from harness.testbed import rootmaking
 from harness.testbed.rootmaking import RootRecipe
@@ -43,7 +43,11 @@ def tell(text: str) -> None:
 
 def _list() -> int:
     for purpose in Purpose:
-        made = read(folder_of(purpose))
+        try:
+            made = read(folder_of(purpose))
+        except EnvironmentLacks as error:
+            say(f"{purpose}: {error}")
+            continue
         if made is None:
             say(f"{purpose}: none")
         else:

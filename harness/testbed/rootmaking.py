@@ -238,8 +238,12 @@ def _bootstrap(recipe: RootRecipe, new: Path, tell: Tell) -> None:
         log.unlink(missing_ok=True)
         with running(command, log) as process:
             began = time.monotonic()
-            while not process.ends_within(TELL_EVERY_S):
-                tell(f"  {time.monotonic() - began:.0f} s: {_last_told(log)}")
+            try:
+                while not process.ends_within(TELL_EVERY_S):
+                    tell(f"  {time.monotonic() - began:.0f} s: {_last_told(log)}")
+            except KeyboardInterrupt:
+                process.kill()  # the first process of a namespace hears nothing milder
+                raise
             try:
                 process.check_ended_well()
             except TestbedFailed as failure:
