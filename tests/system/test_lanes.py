@@ -77,7 +77,8 @@ def where_it_runs(coordinator: int, found: CpusOfLanes) -> None:
         for pid in family(laboratory):
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
                 words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-                name = LABORATORY if LABORATORY in words else Path(words[0]).name
+                is_laboratory = words[1:4] == ["-P", "-m", LABORATORY]  # and not taskset, which pins it first
+                name = LABORATORY if is_laboratory else Path(words[0]).name
                 for status in Path(f"/proc/{pid}/task").glob("*/status"):
                     allowed = status.read_text().split("Cpus_allowed_list:")[1].split("\n")[0]
                     found[lane][name].update(cpu_list(allowed))
