@@ -38,7 +38,7 @@ from harness.system.clock import utc_text
 from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client, Testbed
 from sites.coding import BROWSER_CODINGS
-from sites.servedrequest import ServedRequest, served_to
+from sites.servers.server import ServedRequest, served_to
 
 TOOLS: Mapping[Engine, RateTool] = {
     Engine.WRK: WRK,
