@@ -18,10 +18,10 @@ from harness.model.compression import RECORDED_COMPRESSION
 from harness.model.condition import Condition, Served
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.serversettings import ServerSettings, Tuning
 from harness.model.workload import Users
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.study.study import EngineSetup, Study
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.calibrate import readings

@@ -24,11 +24,11 @@ from harness.capacity.usergenerators import GENERATORS
 from harness.errors import StudyError, TestbedFailed
 from harness.model.crowdobservation import CrowdObservation
 from harness.model.direction import Way
+from harness.model.plan import PlannedTrial
 from harness.model.serversettings import USUAL, ServerSettings
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
 from harness.testbed.testbed import Testbed
 

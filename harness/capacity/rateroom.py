@@ -9,9 +9,9 @@ from pathlib import Path
 from harness.capacity.ratetrial import TOOLS, RateOptions, run_rate_trial
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.serversettings import Tuning
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.study.study import EngineSetup, Study
 from harness.testbed.calibrate import readings
 from harness.testbed.calibration import Calibration

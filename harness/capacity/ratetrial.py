@@ -27,12 +27,12 @@ from harness.link.emulated import EmulatedLink
 from harness.model.condition import Condition
 from harness.model.direction import Way
 from harness.model.engine import Engine
+from harness.model.plan import PlannedTrial
 from harness.model.rateobservation import RateObservation
 from harness.model.serversettings import USUAL, ServerSettings
 from harness.model.workload import Requests
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.system.accounts import Account, account
 from harness.system.clock import utc_text
 from harness.testbed.endpoint import Endpoint

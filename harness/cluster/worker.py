@@ -28,10 +28,10 @@ from harness.cluster.outbox import Outbox
 from harness.cluster.store import ArchiveStore
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.model.engine import Engine
+from harness.model.plan import PlannedTrial
 from harness.records import RecordLine
 from harness.run.labprocess import Assignment, laboratory_process
 from harness.run.work import Block, Due, Executor, Watcher
-from harness.study.plan import PlannedTrial
 from harness.system.folders import cache_folder
 from harness.testbed.calibration import Calibration
 

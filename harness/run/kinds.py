@@ -13,8 +13,8 @@ from harness.capacity.rateroom import rate_programs, rate_room
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.testbed.calibration import Calibration
 from harness.testbed.opening import Opening
 from harness.testbed.testbed import Testbed

@@ -8,10 +8,10 @@ from typing import Any
 
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.run.kinds import ROOMS, Room
 from harness.run.repeating import Folders, Repeating
 from harness.run.work import Block, Made, Watcher
-from harness.study.plan import PlannedTrial
 from harness.testbed.calibration import refuse_if_off
 from harness.testbed.environment import describe_environment
 from harness.testbed.opening import Opening

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol as Interface
 
+from harness.model.plan import PlannedTrial
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.testbed.calibration import Calibration
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.study.plan import PlannedTrial
+from harness.model.plan import PlannedTrial
 from harness.study.study import Study
 from harness.testbed.studybed import Archives
 

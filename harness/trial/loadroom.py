@@ -8,8 +8,8 @@ from pathlib import Path
 
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.testbed.calibrate import readings
 from harness.testbed.calibration import Calibration
 from harness.testbed.opening import Opening
