@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from analysis.charts import lines, plots
-from analysis.charts.drawing import Drawing
 from analysis.charts.lines import DrawnLine
+from analysis.charts.plots import Drawing
 from analysis.evaluation.curves import TIME, USERS, Curve, curve, drawable
 from analysis.evaluation.results import Results
 from analysis.labels import words

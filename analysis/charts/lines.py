@@ -13,10 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from analysis.charts.variantchart import DASHES
 from analysis.evaluation.results import Results
 from analysis.labels import conditions, engines, protocols, words
-from analysis.labels.protocols import FURTHER, STYLES, Style
+from analysis.labels.protocols import DASHES, FURTHER, STYLES, Style
 
 GENERATOR = ("engine", "driver")
 SERVER = "server"

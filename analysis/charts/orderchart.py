@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from analysis.charts import plots
-from analysis.charts.drawing import Drawing
+from analysis.charts.plots import Drawing
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.statistics import runorder, verdicts

@@ -24,8 +24,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from analysis.labels import metrics, protocols, words
 from analysis.labels.protocols import Style
-from analysis.statistics.contrast import Sample
-from analysis.statistics.estimate import IntervalKind
+from analysis.statistics.contrast import LEAST_PAIRS, Sample
+from analysis.statistics.estimate import LEAST_TRIALS, IntervalKind
 from harness.model.kind import Kind
 
 COLUMN_INCHES = 3.5  # one column of a two-column paper
@@ -262,3 +262,40 @@ def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:
 
 def new(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """`name` is the stem of its files. `of_data`: it shows single trials, and stands behind what was estimated.
+
+    `asked`: the name of the study's own figure that it is, `title` that figure's; empty of all others.
+    """
+
+    name: str
+    caption: str
+    figure: Figure
+    of_data: bool = False
+    asked: str = ""
+    title: str = ""
+
+
+def reading_of_trials(cells: pd.DataFrame) -> str:
+    """How many trials a point stands for and what its bar is."""
+    known = cells[cells["n"] > 0]
+    size = f"n = {_span(known)} per point"
+    if (known["interval"] == IntervalKind.EXACT).all():
+        return f"{size}; bars: 95 % intervals."
+    if known["n"].max() < LEAST_TRIALS:
+        return f"{size}, too few for an interval; bars: range of the trials."
+    return f"{size}; bars: 95 % intervals, at hollow markers (fewer than five trials) the range."
+
+
+def reading_of_pairs(points: pd.DataFrame) -> str:
+    """How many pairs a point stands for, and what its bar is."""
+    few = "" if points["n"].min() >= LEAST_PAIRS else f", hollow without (fewer than {LEAST_PAIRS} pairs)"
+    return f"n = {_span(points)} pairs of blocks; bars: 95 % intervals{few}."
+
+
+def _span(points: pd.DataFrame) -> str:
+    least, most = points["n"].min(), points["n"].max()
+    return f"{least}" if least == most else f"{least} to {most}"

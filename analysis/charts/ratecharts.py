@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from analysis.charts import lines, plots
-from analysis.charts.drawing import Drawing
+from analysis.charts.plots import Drawing
 from analysis.evaluation.results import Results
 from analysis.labels import engines, words
 from analysis.labels.protocols import Style

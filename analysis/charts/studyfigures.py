@@ -19,17 +19,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis.charts import lines, plots, reading
-from analysis.charts.drawing import Drawing
+from analysis.charts import lines, plots
 from analysis.charts.lines import CODING_STYLES
-from analysis.charts.variantchart import DASHES
+from analysis.charts.plots import Drawing
 from analysis.claims.claimresult import Absence
 from analysis.evaluation.results import Results
 from analysis.evaluation.studyfigures import FigurePoints
 from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import value_text
 from analysis.labels.metrics import IN_SENTENCES
-from analysis.labels.protocols import FURTHER, Style
+from analysis.labels.protocols import DASHES, FURTHER, Style
 from analysis.statistics.estimate import IntervalKind
 from harness.model.figure import FigureKind
 from harness.model.metric import Unit
@@ -101,9 +100,9 @@ def caption(points: FigurePoints) -> str:
     if known.empty:
         return f"{label}{by}:{absences or ' no trial of it counts.'}"
     if points.figure.reference is not None:
-        told = f"relative to {reference_label(points)}, inside blocks. {reading.of_pairs(known)}"
+        told = f"relative to {reference_label(points)}, inside blocks. {plots.reading_of_pairs(known)}"
         return f"{label}{by} {told}{absences}"
-    return f"{label}{by}, medians. {reading.of_trials(known)}{absences}"
+    return f"{label}{by}, medians. {plots.reading_of_trials(known)}{absences}"
 
 
 def _absences(points: FigurePoints) -> str:

@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis.charts import plots, reading
-from analysis.charts.drawing import Drawing
-from analysis.charts.plots import TimeUnit
+from analysis.charts import plots
+from analysis.charts.plots import Drawing, TimeUnit
 from analysis.claims.claimtext import TWICE
 from analysis.evaluation import waits
 from analysis.evaluation.results import PAGE_AND_RATE, Results
@@ -64,7 +63,7 @@ def what_variants_change(results: Results) -> Iterator[Drawing]:
             what = f"{variant} against plain: {title}"
             caption = (
                 f"What {what}. Left of 0 loads wait less for it. Means of differences within blocks. "
-                f"{reading.of_pairs(mine)}"
+                f"{plots.reading_of_pairs(mine)}"
             )
             if all(waits.of_one_archive(results, mine)):
                 caption += f" This is {TWICE}."

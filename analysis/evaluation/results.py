@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow
@@ -16,7 +17,6 @@ from analysis.claims.published import PublishedRow
 from analysis.evaluation.explored import explore
 from analysis.evaluation.repeated import publications_of, repeated
 from analysis.evaluation.studyfigures import FigurePoints, points_of
-from analysis.evaluation.twins import floors, twins
 from analysis.labels import engines, metrics, protocols
 from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns, varying
 from analysis.runs.alike import kind_of
@@ -24,7 +24,7 @@ from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift
 from analysis.runs.meanings import of_one_meaning
 from analysis.runs.rundirectory import Run
 from analysis.runs.series import Series, series_of_all
-from analysis.statistics.compare import MARGIN, Certainty
+from analysis.statistics.compare import MARGIN, Blocks, Certainty, Comparison, Judgement, compared
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.defaultclaims import default_claims
 from harness.model.dimensions import AGAIN, SET
@@ -33,6 +33,35 @@ from harness.model.figure import StudyFigure
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
 from harness.model.published import Publication
+
+FLOOR_OF = ("page", "link", "rtt_ms", "down_mbps", "engine", "driver", "device", "cpu_slowdown", "cache")
+JUDGED = (*Comparison.__dataclass_fields__, *Judgement.__dataclass_fields__)
+
+
+def twins(
+    every: pd.DataFrame, condition: Sequence[str], blocks: Blocks, certainty: Certainty
+) -> pd.DataFrame:
+    """Each baseline that was measured twice: the second in units of the first, which differ by chance alone."""
+    keys = list(condition)
+    again = every[every[AGAIN]]
+    both = again[[*keys, "place", "cell"]].merge(
+        every.loc[~every[AGAIN], [*keys, "cell"]], on=keys, suffixes=("", "_first")
+    )
+    pairs = [
+        ({name: row[name] for name in (*keys, "place")}, int(row["cell"]), int(row["cell_first"]))
+        for row in both.to_dict("records")
+    ]
+    return compared(blocks, pairs, certainty).reindex(columns=[*keys, "place", *JUDGED])
+
+
+def floors(found: pd.DataFrame, cells: pd.DataFrame) -> dict[int, float]:
+    """Of each cell how far the two equal baselines of its page, link and browser lie apart, as a ratio from 1 on."""
+    same = [name for name in FLOOR_OF if name in cells]
+    known = found.dropna(subset=["ratio"]).groupby(same, dropna=False)["ratio"]
+    apart = known.agg(lambda ratios: float(np.exp(np.abs(np.log(ratios)).max()))).rename("floor")
+    there = cells.merge(apart.reset_index(), on=same, how="inner") if len(apart) else cells.head(0)
+    return dict(zip(there["cell"].astype(int), there.get("floor", ()), strict=True))
+
 
 IDS = ("panel", "place", "cell")
 PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import compress
 from typing import Any
 
 from analysis.evaluation.results import Results
 from analysis.labels import engines, protocols, words
 from analysis.labels.conditions import NO_LINK, is_linked
-from analysis.tables.table import Shown
+from analysis.tables.table import FoldedColumn, Shown, counts, spread
 from harness.model.kind import Kind
 
 HEADS = {
@@ -73,3 +74,9 @@ def _setting(column: str, value: Any) -> str:
     if column == "engine":
         return engines.label(str(value))
     return value if isinstance(value, str) else words.plain(value)
+
+
+OF_RATIOS = (
+    FoldedColumn("Ratio", "ratio", spread(partial(words.number, digits=3))),
+    FoldedColumn("Verdicts", "verdict", counts),
+)

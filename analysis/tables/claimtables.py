@@ -1,23 +1,25 @@
-"""The tables of the claims: what became of them, run by run, with nothing left out, and the A/A floor."""
+"""The tables of the claims: what became of them, by run, by factor, with nothing left out, and the A/A floor."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from itertools import compress
 
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.claimtext import TWICE, expectations, subject_text, told_text, value_text
+from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.statistics.compare import Comparison, Verdict
 from analysis.statistics.verdicts import direction_text, signed, verdict_text
 from analysis.tables import cellcolumns
-from analysis.tables.folding import FoldedColumn, counts, folded
-from analysis.tables.ratios import OF_RATIOS
-from analysis.tables.table import Shown, Table
+from analysis.tables.cellcolumns import OF_RATIOS
+from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded
+from harness.model.condition import USUAL_FACTOR
 
 NOT_KNOWN = Shown(words.DASH)
 MOST_RUNS = 8  # that have a column each
@@ -225,3 +227,77 @@ def equal_baselines(results: Results) -> Table | None:
         keys=len(cellcolumns.cell_heads(results)),
     )
     return folded(made, OF_RATIOS, made.keys)
+
+
+USUAL_LAST = Shown(words.DASH)
+
+
+def factors(results: Results) -> Table | None:
+    """One row per claim and factor, below the claim as it is; None without factors."""
+    found = results.factors
+    if not found:
+        return None
+    rows: list[tuple[Shown, ...]] = []
+    last: ClaimRow | None = None
+    for each in found:
+        if each.usual is not last:
+            rows.append(_usual(each.usual))
+        last = each.usual
+        rows.append(_changed(each, results.margin))
+    return Table(
+        name="factors",
+        title="One factor at a time",
+        note="Ratio: subject / reference with the factor [95 % interval]. Change: that ratio in units of the usual "
+        "one, from blocks that hold all four conditions; n: those blocks. q: p-value of the change, corrected for all.",
+        data=_data_of_factors(found),
+        head=("Claim", "Factor", "Ratio", "n", "Change", "q", "Against the usual ratio"),
+        rows=tuple(rows),
+        keys=2,
+    )
+
+
+def _usual(row: ClaimRow) -> tuple[Shown, ...]:
+    seen = row.comparison
+    n = Shown(words.number(seen.n if seen else 0))
+    return (Shown(subject_text(row.claim)), Shown(USUAL_FACTOR), _ratio_or_none(seen), n, *[USUAL_LAST] * 3)
+
+
+def _changed(each: DoubleRatio, margin: float) -> tuple[Shown, ...]:
+    known = {**asdict(each.comparison), **asdict(each.judgement)}
+    return (
+        Shown(subject_text(each.changed.claim)),
+        Shown(str(each.changed.setting[FACTOR])),
+        _ratio_or_none(each.changed.comparison),
+        Shown(words.number(each.comparison.n)),
+        _ratio_or_none(each.comparison),
+        Shown(words.probability(each.judgement.q)),
+        Shown(verdict_text(known, margin, each.changed.claim.metric)),
+    )
+
+
+def _ratio_or_none(seen: Comparison | None) -> Shown:
+    if seen is None:
+        return Shown("no data")
+    return Shown(words.number(seen.ratio, 3), words.span(seen.low, seen.high, 3))
+
+
+def _data_of_factors(found: tuple[DoubleRatio, ...]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "claim": each.changed.claim.name,
+            "factor": str(each.changed.setting[FACTOR]),
+            "where": each.usual.where,
+            "metric": each.changed.claim.metric,
+            **_prefixed("", each.changed.comparison),
+            **_prefixed("usual_", each.usual.comparison),
+            **_prefixed("change_", each.comparison),
+            "n": each.comparison.n,
+            "q": each.judgement.q,
+            "verdict": str(each.judgement.verdict),
+        }
+        for each in found
+    )
+
+
+def _prefixed(prefix: str, seen: Comparison | None) -> dict[str, float | None]:
+    return {f"{prefix}{key}": getattr(seen, key, None) for key in ("ratio", "low", "high")}

@@ -13,25 +13,19 @@ import pandas as pd
 
 from analysis.charts import plots
 from analysis.claims.claimtext import TWICE
-from analysis.evaluation.effects import TOGETHER
+from analysis.evaluation.explored import TOGETHER
 from analysis.evaluation.results import IDS, Results
 from analysis.labels import metrics, protocols, words
 from analysis.statistics.compare import Verdict
 from analysis.statistics.verdicts import direction_text, verdict_text
-from analysis.tables.calibration import calibration
-from analysis.tables.cellcolumns import cell_heads, cell_of, place_heads, place_of, ratio_of
-from analysis.tables.claimtables import claims, claims_by_run, claims_of_all, equal_baselines
-from analysis.tables.crowdtables import crowds
-from analysis.tables.differing import loads_that_differ
-from analysis.tables.factortable import factors
+from analysis.tables.capacitytables import crowds, rates
+from analysis.tables.cellcolumns import OF_RATIOS, cell_heads, cell_of, place_heads, place_of, ratio_of
+from analysis.tables.claimtables import claims, claims_by_run, claims_of_all, equal_baselines, factors
 from analysis.tables.figuretables import figure_tables
-from analysis.tables.folding import FoldedColumn, folded, spread
-from analysis.tables.machinetable import machines
+from analysis.tables.machinetables import calibration, machines
 from analysis.tables.publishedtable import published, published_by_page, published_by_run
-from analysis.tables.ratetables import rates
-from analysis.tables.ratios import OF_RATIOS
-from analysis.tables.table import MOST_SHOWN, Shown, Table
-from analysis.tables.trialtables import attempts, exclusions
+from analysis.tables.table import MOST_SHOWN, FoldedColumn, Shown, Table, folded, spread
+from analysis.tables.trialtables import attempts, exclusions, loads_that_differ
 from analysis.tables.waittables import waiting_changes, waiting_times
 from harness.model.kind import Kind
 from harness.model.metric import MetricTable
