@@ -105,8 +105,7 @@ def _ratio_chart(lines: Sequence[Line], limits: tuple[float, float], margin: flo
         text.set_fontweight("bold" if line.row is None else "normal")
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.set_xlim(*limits)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    plots.rows_alone(axes)
     axes.xaxis.set_major_locator(FixedLocator(_ticks(limits)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _per_cent(value)))
@@ -164,14 +163,7 @@ def _ratio_row(axes: Axes, place: int, row: ClaimRow) -> None:
         [centre],
         [place],
         xerr=[[centre - math.log(seen.low)], [math.log(seen.high) - centre]] if known else None,
-        fmt=style.marker,
-        color=style.colour,
-        markersize=4 if style.marker != "*" else 6,
-        markerfacecolor=style.colour if known else "white",
-        markeredgewidth=0.8,
-        elinewidth=0.9,
-        capsize=2,
-        capthick=0.9,
+        **plots.whiskers(style, hollow=not known, thick=0.9),
     )
 
 
@@ -190,9 +182,7 @@ def reading(rows: Sequence[ClaimRow], margin: float) -> str:
         f"Marker: geometric mean over {words.count(pages, 'page')}; faint dots: the pages."
         if pages > 1
         else "",
-        f"Bars: 95 % intervals, n = {min(n)}{f' to {max(n)}' if min(n) < max(n) else ''} pairs of blocks."
-        if n
-        else "",
+        f"Bars: 95 % intervals, n = {words.between(min(n), max(n))} pairs of blocks." if n else "",
         f"Light band: {margin * 100:g} % either way, the margin.",
         "Dark band: how far two equal baselines lie apart."
         if any(row.floor is not None for row in rows)

@@ -49,7 +49,7 @@ def variant_chart(cells: pd.DataFrame, title: str) -> Figure:
         )
     row[0].set_ylim(0, max(tops))
     row[0].set_ylabel(unit.axis)
-    figure.suptitle(title, x=0.01, ha="left", fontsize="medium", weight="bold")
+    plots.title(figure, title, ONE_LINE)
     return figure
 
 
@@ -69,6 +69,7 @@ def _curve(protocol: str, variant: str) -> str:
 
 
 ROW_INCHES = 0.2
+ONE_LINE = 1000  # characters of a title
 IDLE = "#8A8A8A"
 
 
@@ -105,7 +106,7 @@ def filter_chart(effects: pd.DataFrame, title: str, margin: float) -> Figure:
         range(len(names)), [f"{whole}, all of it" if name == whole else name for name in names]
     )
     panels[0].set_ylim(len(names) - 0.5, -0.5)
-    figure.suptitle(title, x=0.01, ha="left", fontsize="medium", weight="bold")
+    plots.title(figure, title, ONE_LINE)
     handles = [
         Line2D([], [], color=way.colour, marker=way.marker, markersize=4, linewidth=0.8, label=way.label)
         for way in WAYS.values()
@@ -137,17 +138,9 @@ def _filter_panel(axes: Axes, effects: pd.DataFrame, names: Sequence[str], margi
             [centre],
             [names.index(effect["filter"]) + way.shift],
             xerr=bounds,
-            fmt=way.marker,
-            color=colour,
-            markersize=3.2,
-            markerfacecolor=colour if bounds is not None else "white",
-            markeredgewidth=0.8,
-            elinewidth=0.8,
-            capsize=1.4,
-            capthick=0.8,
+            **plots.whiskers(Style(colour, way.marker, "-"), hollow=bounds is None, size=3.2, cap=1.4),
         )
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    plots.rows_alone(axes)
 
 
 ROOM_FOR_NAMES = 0.4  # of the least value: the axis goes on so far below it
@@ -181,7 +174,7 @@ def cost_of_codings(results: Results) -> Iterator[Drawing]:
         if mine.empty:
             continue
         styles = lines.styles_of(group.cells, "compression")
-        figure = plots.new(plots.COLUMN_INCHES, 2.75 + 0.16 * -(-len(styles) // 3))
+        figure = plots.new(plots.COLUMN_INCHES, 2.75 + lines.legend_inches(styles, 3))
         axes = figure.subplots()
         _codings(axes, mine, styles)
         axes.set_xlabel(f"Bytes a {unit.name} (kB, logarithmic)")
@@ -226,7 +219,7 @@ def _codings(axes: Axes, trials: pd.DataFrame, styles: Mapping[str, Style]) -> N
             linestyle=style.dash,
             linewidth=1.1,
             marker=style.marker,
-            markersize=4 if style.marker != "*" else 6,
+            markersize=style.size(),
         )
         if number == 0 and len(medians) > 1:
             _name(axes, medians.reset_index().to_dict("records"), style)

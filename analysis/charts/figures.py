@@ -38,7 +38,6 @@ MOST_VARIANT_FIGURES = 8
 VARIANTS_APART = ("variant", "engine", "driver", "server")
 PAGES_PER_FIGURE = 6
 MOST_ROWS = 500  # of a figure
-TITLE_CHARACTERS = 46  # of bold text across one column of a paper
 
 
 def draw(results: Results) -> Iterator[Drawing]:
@@ -93,7 +92,7 @@ def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
     axes = figure.subplots()
     unit = plots.unit_of(cells["median"])
     plots.lines(axes, cells, styles, unit, list(cells["rtt_ms"].unique()))
-    axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
+    axes.set_title(textwrap.fill(title, plots.TITLE_CHARACTERS))
     axes.set_xlabel(plots.RTT_AXIS)
     axes.set_ylabel(unit.axis)
     plots.legend(figure, styles, columns=2)
@@ -109,11 +108,8 @@ def _at_one_rtt(cells: pd.DataFrame, title: str) -> Figure:
     axes.set_yticks(
         [(n + 1) / (len(styles) + 1) for n in range(len(styles))], [protocols.label(s) for s in styles]
     )
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    figure.suptitle(
-        textwrap.fill(title, TITLE_CHARACTERS), x=0.01, ha="left", fontsize="medium", weight="bold"
-    )
+    plots.rows_alone(axes)
+    plots.title(figure, title)
     axes.set_xlabel(unit.axis)
     return figure
 
@@ -305,7 +301,7 @@ def compressions(results: Results) -> Iterator[Drawing]:
         axes.set_yticks([n + 0.5 for n in range(len(names))], names)
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel(unit.axis)
-        axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
+        axes.set_title(textwrap.fill(title, plots.TITLE_CHARACTERS))
         plots.legend(figure, styles, columns=2)
         caption = f"{plots.MEDIAN} by compression of the text: {title}. {plots.reading_of_trials(known)}"
         yield Drawing(f"compressions_{words.slug(title)}", caption, figure)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
+from analysis.charts import plots
 from analysis.evaluation.results import Results
 from analysis.labels import conditions, engines, protocols, words
 from analysis.labels.protocols import DASHES, FURTHER, STYLES, Style
@@ -122,20 +122,13 @@ def deep(style: Style, depths: Sequence[float], depth: float) -> Style:
 
 def legend(figure: Figure, shown: Iterable[tuple[str, Style]], columns: int, *, markers: bool) -> None:
     """The lines below everything: what stands above is the title."""
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=style.colour,
-            linestyle=style.dash,
-            linewidth=1.2,
-            marker=style.marker if markers else "",
-            markersize=4 if style.marker != "*" else 6,
-            label=label,
-        )
-        for label, style in shown
-    ]
+    handles = [plots.handle(label, style, width=1.2, marked=markers) for label, style in shown]
     figure.legend(handles=handles, loc="outside lower left", ncols=columns)
+
+
+def legend_inches(shown: Sized, beside: int) -> float:
+    """The height of a legend with so many names beside each other."""
+    return 0.16 * -(-len(shown) // beside)
 
 
 def points(
@@ -152,7 +145,7 @@ def points(
         linestyle=style.dash,
         linewidth=1.1,
         marker=style.marker,
-        markersize=3.6 if style.marker != "*" else 5.4,
+        markersize=style.size(3.6),
         markeredgewidth=0.7,
         elinewidth=0.8,
         capsize=1.6,

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -185,15 +186,24 @@ def points(
         median if vertical else along,
         yerr=spread if vertical else None,
         xerr=None if vertical else spread,
-        fmt=style.marker,
-        color=style.colour,
-        markersize=4 if style.marker != "*" else 6,
-        markerfacecolor="white" if hollow else style.colour,
-        markeredgewidth=0.8,
-        elinewidth=0.8,
-        capsize=2,
-        capthick=0.8,
+        **whiskers(style, hollow=hollow),
     )
+
+
+def whiskers(
+    style: Style, *, hollow: bool = False, size: float = 4, thick: float = 0.8, cap: float = 2
+) -> dict[str, Any]:
+    """The look of a marker with its interval, for `Axes.errorbar`; `thick` are lines, `cap` is half an end's width."""
+    return {
+        "fmt": style.marker,
+        "color": style.colour,
+        "markersize": style.size(size),
+        "markerfacecolor": "white" if hollow else style.colour,
+        "markeredgewidth": 0.8,
+        "elinewidth": thick,
+        "capsize": cap,
+        "capthick": thick,
+    }
 
 
 def scatter(axes: Axes, x: Sample, y: Sample, colour: str, *, marker: str = "o") -> None:
@@ -228,26 +238,25 @@ def legend(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
 
 def handles(styles: Mapping[str, Style]) -> list[Line2D]:
     """What a legend holds: a line with its marker for each name."""
-    return [
-        Line2D(
-            [],
-            [],
-            color=style.colour,
-            linestyle=style.dash,
-            linewidth=1.1,
-            marker=style.marker,
-            markersize=4 if style.marker != "*" else 6,
-            label=protocols.label(name),
-        )
-        for name, style in styles.items()
-    ]
+    return [handle(protocols.label(name), style) for name, style in styles.items()]
 
 
-def title(figure: Figure, text: str) -> None:
+def handle(label: str, style: Style, *, width: float = 1.1, marked: bool = True) -> Line2D:
+    """A line with its marker, as a legend holds it."""
+    marker = style.marker if marked else ""
+    look: dict[str, Any] = {"color": style.colour, "linestyle": style.dash, "linewidth": width}
+    return Line2D([], [], marker=marker, markersize=style.size(), label=label, **look)
+
+
+def title(figure: Figure, text: str, characters: int = TITLE_CHARACTERS) -> None:
     """Above everything, at the left edge: wider than axes that have long labels beside them."""
-    figure.suptitle(
-        textwrap.fill(text, TITLE_CHARACTERS), x=0.01, ha="left", fontsize="medium", weight="bold"
-    )
+    figure.suptitle(textwrap.fill(text, characters), x=0.01, ha="left", fontsize="medium", weight="bold")
+
+
+def rows_alone(axes: Axes) -> None:
+    """A y axis whose labels name rows: without line and ticks."""
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
 
 
 def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:
@@ -297,5 +306,4 @@ def reading_of_pairs(points: pd.DataFrame) -> str:
 
 
 def _span(points: pd.DataFrame) -> str:
-    least, most = points["n"].min(), points["n"].max()
-    return f"{least}" if least == most else f"{least} to {most}"
+    return words.between(points["n"].min(), points["n"].max())

@@ -25,6 +25,7 @@ from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import IntervalKind
 
 MOST_GROUPS = 6
+BESIDE = 3  # names of a legend
 RATES = "Requests a second"  # a table
 MULTIPLEXED = ("h2", "h3", "spdy", "spdy-plain")
 MOST_COLUMNS = 4  # connections side by side
@@ -67,7 +68,7 @@ def _against_connections(
         if group.cells["connections"].nunique() < 2:
             continue
         ways, generators = _ways(group.cells, column), engines.ordered(group.cells["engine"].astype(str))
-        figure = plots.new(_width(generators), 2.2 + _legend_inches(ways))
+        figure = plots.new(_width(generators), 2.2 + lines.legend_inches(ways, BESIDE))
         row = figure.subplots(1, len(generators), squeeze=False, sharey=True)[0]
         unit, axis = _unit(group.cells["median"])
         for axes, generator in zip(row, generators, strict=True):
@@ -95,7 +96,7 @@ def latencies(results: Results) -> Iterator[Drawing]:
         cells = group.cells[group.cells["cell"].isin(told["cell"])]
         columns = _some(cells["connections"])
         ways, generators = _ways(cells), engines.ordered(cells["engine"].astype(str))
-        figure = plots.new(plots.PAGE_INCHES, 0.7 + 1.6 * len(generators) + _legend_inches(ways))
+        figure = plots.new(plots.PAGE_INCHES, 0.7 + 1.6 * len(generators) + lines.legend_inches(ways, BESIDE))
         grid = figure.subplots(len(generators), len(columns), squeeze=False, sharex=True, sharey=True)
         for axes, connections in zip(grid[0], columns, strict=True):
             axes.set_title(words.count(int(connections), "connection"))
@@ -107,7 +108,7 @@ def latencies(results: Results) -> Iterator[Drawing]:
         for axes in grid[-1]:
             axes.set_xlabel("Percentile")
         figure.supylabel("Latency (ms, logarithmic)", fontsize="medium")
-        lines.legend(figure, [(way.label, way.style) for way in ways], _columns(ways), markers=True)
+        lines.legend(figure, [(way.label, way.style) for way in ways], BESIDE, markers=True)
         plots.title(figure, group.title)
         silent = sorted(set(group.cells["cell"]) - set(told["cell"]))
         lacking = " Not every generator tells the latency of pipelined requests: those are missing." * bool(
@@ -273,8 +274,7 @@ def _rows(
             height = number + step * (place - (len(markers) - 1) / 2)
             for cell in mine[mine["engine"] == generator].to_dict("records"):
                 _row(axes, cell, kept[kept["cell"] == cell["cell"]], height, (way.style, marker), unit)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    plots.rows_alone(axes)
     axes.grid(axis="x", color=plots.GUIDE, linewidth=0.5)
 
 
@@ -312,7 +312,7 @@ def _row(
 def _finish(figure: Figure, first: Axes, ways: Sequence[RateLine], title: str) -> None:
     first.set_ylim(bottom=0)
     plots.ticks(first.yaxis)
-    lines.legend(figure, [(way.label, way.style) for way in ways], _columns(ways), markers=True)
+    lines.legend(figure, [(way.label, way.style) for way in ways], BESIDE, markers=True)
     plots.title(figure, title)
 
 
@@ -347,8 +347,7 @@ def _generators(generators: Sequence[str], by: str = "panel") -> str:
 
 
 def _reading(cells: pd.DataFrame) -> str:
-    least, most = int(cells["n"].min()), int(cells["n"].max())
-    n = f"n = {least}" if least == most else f"n = {least} to {most}"
+    n = f"n = {words.between(int(cells['n'].min()), int(cells['n'].max()))}"
     exact = bool((cells["interval"] == IntervalKind.EXACT).all())
     bars = "95 % intervals" if exact else "95 % intervals, below five trials the range"
     return f"Medians, {n} trials; bars: {bars}."
@@ -360,11 +359,3 @@ def _array(values: pd.Series[Any]) -> Sample:
 
 def _width(generators: Sequence[str]) -> float:
     return plots.PAGE_INCHES if len(generators) > 1 else plots.COLUMN_INCHES * 1.3
-
-
-def _columns(ways: Sequence[RateLine]) -> int:
-    return max(1, min(3, len(ways)))
-
-
-def _legend_inches(ways: Sequence[RateLine]) -> float:
-    return 0.16 * -(-len(ways) // _columns(ways))

@@ -141,7 +141,7 @@ def _lines(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
         axes.set_xticks(xs, [words.plain(x) for x in xs])
     axes.set_xlabel(AXES.get(points.figure.x, points.figure.x))
     _value_axis(axes, points, known, scale, vertical=True)
-    _title(figure, points, plots.TITLE_CHARACTERS)
+    plots.title(figure, points.figure.title)
     shown = [(points.labels[number], style) for number, style in styles.items()]
     lines.legend(figure, shown, _columns(points, styles), markers=True)
     return figure
@@ -192,7 +192,7 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
             text.set_horizontalalignment("right")
     axes.tick_params(axis="x", length=0)
     _value_axis(axes, points, known, scale, vertical=True)
-    _title(figure, points, TITLE_OF_A_PAGE if wide else plots.TITLE_CHARACTERS)
+    plots.title(figure, points.figure.title, TITLE_OF_A_PAGE if wide else plots.TITLE_CHARACTERS)
     handles = [
         Patch(facecolor=style.colour, hatch=hatches[n], edgecolor="white", label=points.labels[n])
         for n, style in styles.items()
@@ -225,7 +225,7 @@ def _rows(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
     axes.set_yticks([row + 0.5 for row in range(len(xs))], [_x_text(points, x) for x in xs])
     axes.tick_params(axis="y", length=0)
     _value_axis(axes, points, known, scale, vertical=False)
-    _title(figure, points, plots.TITLE_CHARACTERS)
+    plots.title(figure, points.figure.title)
     shown = [(points.labels[number], style) for number, style in styles.items()]
     lines.legend(figure, shown, _columns(points, styles), markers=True)
     return figure
@@ -334,9 +334,3 @@ def _x_text(points: FigurePoints, x: Any) -> str:
         unit = {"rtt_ms": " ms", "down_mbps": " Mbit/s", "up_mbps": " Mbit/s"}.get(points.figure.x, "")
         return f"{words.plain(x)}{unit}"
     return value_text(points.figure.x, x)
-
-
-def _title(figure: Figure, points: FigurePoints, characters: int) -> None:
-    figure.suptitle(
-        textwrap.fill(points.figure.title, characters), x=0.01, ha="left", fontsize="medium", weight="bold"
-    )

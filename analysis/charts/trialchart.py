@@ -257,14 +257,7 @@ def _median(axes: Axes, height: float, found: Estimate, style: Style, unit: Time
         [found.median / unit.ms],
         [height],
         xerr=spread,
-        fmt=style.marker,
-        color=style.colour,
-        markersize=3.6 if style.marker != "*" else 5.4,
-        markerfacecolor=style.colour if found.interval is IntervalKind.EXACT else "white",
-        markeredgewidth=0.8,
-        elinewidth=0.9,
-        capsize=2,
-        capthick=0.9,
+        **plots.whiskers(style, hollow=found.interval is not IntervalKind.EXACT, size=3.6, thick=0.9),
     )
 
 

@@ -119,8 +119,7 @@ def _bars(axes: Axes, cells: pd.DataFrame, means: pd.DataFrame, told: Sequence[s
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_xlim(0, longest * 1.04)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    plots.rows_alone(axes)
     plots.ticks(axes.xaxis)
     axes.set_xlabel(_mean(unit))
 

@@ -17,7 +17,7 @@ from analysis.claims.published import PublishedRow
 from analysis.evaluation.explored import explore
 from analysis.evaluation.repeated import publications_of, repeated
 from analysis.evaluation.studyfigures import FigurePoints, points_of
-from analysis.labels import engines, metrics, protocols
+from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns, varying
 from analysis.runs.alike import kind_of
 from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift
@@ -150,6 +150,16 @@ class Results:
         """The least and the most trials in a condition that has an estimate; (0, 0) when none has."""
         n = self.cells.loc[self.cells["n"] > 0, "n"]
         return (int(n.min()), int(n.max())) if len(n) else (0, 0)
+
+    @property
+    def n(self) -> str:
+        """The same in words: `n = 5`, `n = 5 to 8`."""
+        return f"n = {words.between(*self.trials)}"
+
+    @property
+    def conditions(self) -> pd.DataFrame:
+        """What each cell is, without what was estimated of it."""
+        return self.cells[[*self.condition_columns, "cell"]]
 
     @property
     def few(self) -> bool:

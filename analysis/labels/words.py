@@ -82,6 +82,11 @@ def count(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def between(least: float, most: float) -> str:
+    """`5`, or `5 to 8` where they differ."""
+    return f"{least}" if least == most else f"{least} to {most}"
+
+
 def listed(items: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""

@@ -239,15 +239,19 @@ def _engines(results: Results) -> str:
 
 def _dates(records: pd.DataFrame) -> str:
     """First and last start, to the minute, in UTC."""
-    if "started_utc" not in records:
-        return ""
-    started = pd.to_datetime(records["started_utc"], errors="coerce", utc=True, format="ISO8601").dropna()
+    started = starts(records)
     if started.empty:
         return ""
     first, last = started.min(), started.max()
     same_day = first.date() == last.date()
     until = f"{last:%H:%M}" if same_day else f"{last:%Y-%m-%d %H:%M}"
     return f"{first:%Y-%m-%d %H:%M} to {until} UTC"
+
+
+def starts(records: pd.DataFrame) -> pd.Series[Any]:
+    """When each attempt began, of those that tell."""
+    told = records.get("started_utc", pd.Series(dtype=str))
+    return pd.to_datetime(told, errors="coerce", utc=True, format="ISO8601").dropna()
 
 
 def _each(values: Iterable[str], between: str = ", ") -> str:

@@ -126,14 +126,13 @@ def sample(results: Results) -> str:
     """Seeds, blocks, n, attempts."""
     seeds = _each(str(run.plan.seed) for run in results.runs if run.plan.seed is not None)
     blocks = _each(str(run.plan.blocks) for run in results.runs if run.plan.blocks is not None)
-    least, most = results.trials
     in_blocks = f" of {blocks} block{'s' * (blocks != '1')}" if blocks else ""
     planned = f" of {results.planned:,} planned trials" if results.planned is not None else ""
     said = [
         f"{words.count(len(results.runs), 'run')}{in_blocks}",
         f"{len(results.records):,} attempts{planned} were recorded and {len(results.sifted.kept):,} of them are in "
         "the estimates",
-        f"n is {least if least == most else f'{least} to {most}'} per condition",
+        f"n is {words.between(*results.trials)} per condition",
     ]
     order = f" The order of conditions within each block is random, from seed {seeds}." if seeds else ""
     dates = dict(facts.facts(results)).get("Measured", "")

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
-import pandas as pd
 
 from analysis.evaluation.results import Results, run_names
 from analysis.labels import words
@@ -34,42 +33,31 @@ class Reference(NamedTuple):
     fields: tuple[tuple[str, str], ...]
 
 
-STATISTICS = (
-    Reference(
-        "hettmansperger1986",
-        "article",
-        (
-            ("author", "Hettmansperger, Thomas P. and Sheather, Simon J."),
-            ("title", "Confidence intervals based on interpolated order statistics"),
-            ("journal", "Statistics & Probability Letters"),
-            ("volume", "4"),
-            ("number", "2"),
-            ("pages", "75-79"),
-            ("year", "1986"),
-        ),
-    ),
-    Reference(
-        "benjamini1995",
-        "article",
-        (
-            ("author", "Benjamini, Yoav and Hochberg, Yosef"),
-            (
-                "title",
-                "Controlling the false discovery rate: a practical and powerful approach to multiple testing",
-            ),
-            ("journal", "Journal of the Royal Statistical Society, Series B"),
-            ("volume", "57"),
-            ("number", "1"),
-            ("pages", "289-300"),
-            ("year", "1995"),
-        ),
-    ),
-)
+STATISTICS = r"""@article{hettmansperger1986,
+  author = {Hettmansperger, Thomas P. and Sheather, Simon J.},
+  title = {Confidence intervals based on interpolated order statistics},
+  journal = {Statistics \& Probability Letters},
+  volume = {4},
+  number = {2},
+  pages = {75-79},
+  year = {1986},
+}
+
+@article{benjamini1995,
+  author = {Benjamini, Yoav and Hochberg, Yosef},
+  title = {Controlling the false discovery rate: a practical and powerful approach to multiple testing},
+  journal = {Journal of the Royal Statistical Society, Series B},
+  volume = {57},
+  number = {1},
+  pages = {289-300},
+  year = {1995},
+}
+"""
 
 
 def bibliography(results: Results) -> str:
     """references.bib."""
-    return "\n".join(map(_entry, (ourselves(results), *originals(results), *STATISTICS)))
+    return "\n".join([*map(_entry, (ourselves(results), *originals(results))), STATISTICS])
 
 
 def ourselves(results: Results) -> Reference:
@@ -83,8 +71,9 @@ def ourselves(results: Results) -> Reference:
     ]
     if versions:
         fields.append(("note", f"Version {', '.join(versions)}"))
-    if year := _year(results):
-        fields.append(("year", year))
+    started = facts.starts(results.records)
+    if not started.empty:
+        fields.append(("year", f"{started.max():%Y}"))
     return Reference("coldload", "misc", tuple(fields))
 
 
@@ -93,16 +82,6 @@ def originals(results: Results) -> Iterator[Reference]:
     for number, each in enumerate(results.publications, start=1):
         key = f"original{number}"  # by which BibTeX sorts what has no author
         yield Reference(key, "misc", (("key", key), ("title", each.title), ("howpublished", each.source)))
-
-
-def _year(results: Results) -> str:
-    """The last one in which something was measured; empty when no record tells."""
-    if "started_utc" not in results.records:
-        return ""
-    started = pd.to_datetime(
-        results.records["started_utc"], errors="coerce", utc=True, format="ISO8601"
-    ).dropna()
-    return "" if started.empty else f"{started.max():%Y}"
 
 
 def _entry(reference: Reference) -> str:

@@ -15,7 +15,7 @@ from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.statistics.estimate import estimate
 from analysis.tables.cellcolumns import cell_heads, cell_of
-from analysis.tables.table import Shown, Table
+from analysis.tables.table import Shown, Table, with_interval
 
 USUAL_USERS = (100, 120, 200, 777)  # at which the study of 2013 told page times
 QUARTERS = (0.25, 0.5, 0.75, 1.0)  # of the most users, where few of them were reached
@@ -35,13 +35,10 @@ def crowds(results: Results) -> Table | None:
         for cell in results.cells[results.cells["n"] > 0].to_dict("records")
     ]
     heads = cell_heads(results)
-    least, most = results.trials
-    n = f"n = {least}" if least == most else f"n = {least} to {most}"
-    brackets = "Brackets: 95 % interval" + ("; below five trials the range." if results.few else ".")
     return Table(
         name="crowds",
         title="What the server gave a growing crowd",
-        note=f"Medians, {n} trials per condition. {brackets} Page at 100: page time at 100 users, on the line between "
+        note=f"{_medians(results)} Page at 100: page time at 100 users, on the line between "
         "two buckets. First error, over 3 s: users when a page first failed, and when pages took over 3 s; in "
         "brackets in how many trials; a dash: never. Up to the most pages/s: CPU idle, the least share of the "
         "machine in a bucket, and memory per user, the slope of the server's memory. Limit: what ran out.",
@@ -103,7 +100,7 @@ def _row(trials: pd.DataFrame, buckets: pd.DataFrame, marks: tuple[int, ...]) ->
 
 def _shown_crowd(row: Mapping[str, Any], marks: tuple[int, ...]) -> Iterator[Shown]:
     digits = words.decimals(row["median"])
-    yield Shown(words.number(row["median"], digits), words.span(row["low"], row["high"], digits))
+    yield with_interval(row["median"], row["low"], row["high"], digits)
     yield Shown(words.number(row["users_at_most_pages"]))
     for users in marks:
         yield _seconds(row[f"page_ms_at_{users}"] / 1e3)
@@ -123,6 +120,12 @@ def _when(users: float, happened: int, trials: int) -> Shown:
     if not happened:
         return Shown(words.DASH)
     return Shown(words.number(users), "" if happened == trials else f"({happened} of {trials})")
+
+
+def _medians(results: Results) -> str:
+    """How the figures of a table are to be read."""
+    few = "; below five trials the range" if results.few else ""
+    return f"Medians, {results.n} trials per condition. Brackets: 95 % interval{few}."
 
 
 def limits_text(limits: pd.Series[Any]) -> str:
@@ -165,15 +168,12 @@ def rates(results: Results) -> Table | None:
     cells = results.cells[results.cells["n"] > 0].join(medians, on="cell")
     cells["limited_by"] = "" if limits is None else cells["cell"].map(limits).fillna("")
     heads = cell_heads(results)
-    least, most = results.trials
-    n = f"n = {least}" if least == most else f"n = {least} to {most}"
-    brackets = "Brackets: 95 % interval" + ("; below five trials the range." if results.few else ".")
     figures = {"median": "requests_per_s", "low": "requests_per_s_low", "high": "requests_per_s_high"}
     told = [*results.condition_columns, *figures, "n", *LATENCIES, CPU, "error_count", "limited_by"]
     return Table(
         name="rates",
         title="Requests a second",
-        note=f"Medians, {n} trials per condition. {brackets} Latency: so many per cent of the answers took no longer; "
+        note=f"{_medians(results)} Latency: so many per cent of the answers took no longer; "
         "a dash where the generator tells none (wrk tells none of pipelined requests). Errors: of one trial.",
         data=cells[told].rename(columns=figures),
         head=(*heads, "Requests/s", *LATENCIES.values(), "Server's CPU a request (µs)", "Errors", "Limit"),
@@ -185,7 +185,7 @@ def rates(results: Results) -> Table | None:
 def _shown_rates(row: Mapping[Any, Any]) -> tuple[Shown, ...]:
     digits = words.decimals(row["median"])
     return (
-        Shown(words.number(row["median"], digits), words.span(row["low"], row["high"], digits)),
+        with_interval(row["median"], row["low"], row["high"], digits),
         *(Shown(words.number(row[name], 2 if row[name] < FEW_MS else 1)) for name in LATENCIES),
         Shown(words.number(row[CPU], words.decimals(row[CPU]))),
         Shown(words.number(row["error_count"])),

@@ -14,11 +14,11 @@ from analysis.claims.claimtext import TWICE, expectations, subject_text, told_te
 from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.statistics.compare import Comparison, Verdict
+from analysis.statistics.compare import Comparison
 from analysis.statistics.verdicts import direction_text, signed, verdict_text
 from analysis.tables import cellcolumns
 from analysis.tables.cellcolumns import OF_RATIOS
-from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded
+from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, with_interval
 from harness.model.condition import USUAL_FACTOR
 
 NOT_KNOWN = Shown(words.DASH)
@@ -73,15 +73,13 @@ def _row(row: ClaimRow, margin: float) -> list[Shown]:
 
 
 def _figure(row: ClaimRow) -> Shown:
-    if row.comparison is None:
-        return Shown("no data")
-    if row.claim.is_budget:
+    if row.claim.is_budget and row.comparison is not None:
         return Shown(value_text(row.claim, row.comparison))
     return _ratio(row.comparison)
 
 
-def _ratio(seen: Comparison) -> Shown:
-    return Shown(words.number(seen.ratio, 3), words.span(seen.low, seen.high, 3))
+def _ratio(seen: Comparison | None) -> Shown:
+    return Shown("no data") if seen is None else with_interval(seen.ratio, seen.low, seen.high, 3)
 
 
 def _data(rows: Iterable[ClaimRow], results: Results) -> pd.DataFrame:
@@ -207,26 +205,13 @@ def equal_baselines(results: Results) -> Table | None:
     found = results.twins
     if found.empty:
         return None
-    rows = [
-        (
-            *cellcolumns.cell_of(results, row),
-            *cellcolumns.ratio_of(row),
-            Shown(verdict_text(row, results.margin, results.metric)),
-        )
-        for row in found.to_dict("records")
-    ]
-    made = Table(
+    return cellcolumns.ratio_table(
+        results,
+        found.drop(columns="place"),
         name="equal-baselines",
         title="Baselines measured twice (A/A)",
         note="The second in units of the first [95 % interval]: the truth is 1, so these are ratios of chance.",
-        data=found.drop(columns="place").assign(
-            verdict=[direction_text(Verdict(verdict), results.metric) for verdict in found["verdict"]]
-        ),
-        head=(*cellcolumns.cell_heads(results), "Ratio", "n", "q", "Verdict"),
-        rows=tuple(rows),
-        keys=len(cellcolumns.cell_heads(results)),
     )
-    return folded(made, OF_RATIOS, made.keys)
 
 
 USUAL_LAST = Shown(words.DASH)
@@ -259,7 +244,7 @@ def factors(results: Results) -> Table | None:
 def _usual(row: ClaimRow) -> tuple[Shown, ...]:
     seen = row.comparison
     n = Shown(words.number(seen.n if seen else 0))
-    return (Shown(subject_text(row.claim)), Shown(USUAL_FACTOR), _ratio_or_none(seen), n, *[USUAL_LAST] * 3)
+    return (Shown(subject_text(row.claim)), Shown(USUAL_FACTOR), _ratio(seen), n, *[USUAL_LAST] * 3)
 
 
 def _changed(each: DoubleRatio, margin: float) -> tuple[Shown, ...]:
@@ -267,18 +252,12 @@ def _changed(each: DoubleRatio, margin: float) -> tuple[Shown, ...]:
     return (
         Shown(subject_text(each.changed.claim)),
         Shown(str(each.changed.setting[FACTOR])),
-        _ratio_or_none(each.changed.comparison),
+        _ratio(each.changed.comparison),
         Shown(words.number(each.comparison.n)),
-        _ratio_or_none(each.comparison),
+        _ratio(each.comparison),
         Shown(words.probability(each.judgement.q)),
         Shown(verdict_text(known, margin, each.changed.claim.metric)),
     )
-
-
-def _ratio_or_none(seen: Comparison | None) -> Shown:
-    if seen is None:
-        return Shown("no data")
-    return Shown(words.number(seen.ratio, 3), words.span(seen.low, seen.high, 3))
 
 
 def _data_of_factors(found: tuple[DoubleRatio, ...]) -> pd.DataFrame:

@@ -47,6 +47,11 @@ class Shown(NamedTuple):
         return f"{self.text} {self.aside}".strip()
 
 
+def with_interval(value: float, low: float, high: float, digits: int) -> Shown:
+    """An estimate, and in small its interval."""
+    return Shown(words.number(value, digits), words.span(low, high, digits))
+
+
 @dataclass(frozen=True)
 class Table:
     """`data` goes to the CSV in full precision; `head` and `rows` are shown.

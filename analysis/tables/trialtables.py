@@ -31,7 +31,7 @@ def attempts(results: Results) -> Table | None:
     counted = results.sifted.kept.groupby("cell").size().reindex(made.index, fill_value=0)
     counts = pd.DataFrame({"trials": trials, "attempts": made, "counted": counted})
     counts["repeated"] = counts["attempts"] - counts["trials"]
-    data = _cells(results).merge(counts[counts["repeated"] > 0], on="cell", how="inner")
+    data = results.conditions.merge(counts[counts["repeated"] > 0], on="cell", how="inner")
     if data.empty:
         return None
     reasons = {
@@ -69,7 +69,7 @@ def attempts(results: Results) -> Table | None:
 
 def exclusions(results: Results) -> Table | None:
     """Excluded trials per condition and rule, with what the records say; None when every trial counts."""
-    data = _cells(results).merge(results.sifted.by_condition(["cell"]), on="cell", how="inner")
+    data = results.conditions.merge(results.sifted.by_condition(["cell"]), on="cell", how="inner")
     if data.empty:
         return None
     excluded = results.sifted.excluded
@@ -104,10 +104,6 @@ def exclusions(results: Results) -> Table | None:
     )
     summed = (FoldedColumn("Excluded", "excluded", total), FoldedColumn("Of", "recorded", total))
     return folded(made, summed, made.keys + 1)
-
-
-def _cells(results: Results) -> pd.DataFrame:
-    return results.cells[[*results.condition_columns, "cell"]]
 
 
 def _most_common(reasons: pd.Series[str]) -> list[str]:
