@@ -110,8 +110,7 @@ def _first(
     buckets = drawable(results.buckets)
     found = [(group, buckets[buckets["cell"].isin(group.cells["cell"])]) for group in groups]
     there = [(group, mine) for group, mine in found if not mine.empty]
-    for number, (group, mine) in enumerate(there[:MOST_GROUPS], start=1):
-        rest = lines.not_drawn(number, len(there), CROWDS) if number == MOST_GROUPS else ""
+    for (group, mine), rest in lines.first(there, MOST_GROUPS, CROWDS):
         yield Crowds(name, group, lines.entries(group, column), mine, rest)
 
 

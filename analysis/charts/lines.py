@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ CODING_STYLES = (Style("#000000", "s", "-"), *FURTHER, STYLES["http1-close"], ST
 THIN = 0.5
 TRIAL_ALPHA = 0.35
 BAND_ALPHA = 0.13
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,13 @@ def beside(results: Results, *within: str) -> Iterator[SharedFigure]:
             yield group
 
 
-def not_drawn(drawn: int, there: int, table: str) -> str:
-    """A sentence for the caption of the last figure that is drawn; nothing where all of them are."""
-    if drawn == there:
-        return ""
-    left = there - drawn
+def first(found: Sequence[Item], most: int, table: str) -> Iterator[tuple[Item, str]]:
+    """The first ones; with the last that is drawn a sentence for its caption, where there are more."""
+    left = len(found) - most
     are = "is" if left == 1 else "are"
-    return f" {words.count(left, 'further figure')} like these {are} left out: the table “{table}” has the numbers."
+    further = f" {words.count(left, 'further figure')} like these {are} left out: the table “{table}” has the numbers."
+    for number, each in enumerate(found[:most], start=1):
+        yield each, further if left > 0 and number == most else ""
 
 
 def entries(group: SharedFigure, column: str) -> list[DrawnLine]:

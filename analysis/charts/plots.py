@@ -173,7 +173,7 @@ def points(
     vertical: bool,
 ) -> None:
     """Markers with their intervals; hollow ones stand for fewer trials than an interval needs."""
-    hollow = (cells["interval"] != IntervalKind.EXACT).any()
+    hollow = bool((cells["interval"] != IntervalKind.EXACT).any())
     median = cells["median"].to_numpy(dtype=float) / unit.ms
     spread = np.nan_to_num(
         [

@@ -193,12 +193,10 @@ def _beside(results: Results) -> Iterator[RateGroup]:
 
 
 def _first(groups: Iterable[lines.SharedFigure]) -> Iterator[RateGroup]:
-    there = list(groups)
-    for number, group in enumerate(there[:MOST_GROUPS], start=1):
+    for group, rest in lines.first(list(groups), MOST_GROUPS, RATES):
         cells = group.cells[group.cells["n"] > 0]
         first = cells["compression"].dropna().unique()[:1]  # the others: `codingchart`
         shown = cells[cells["compression"].isin(first) | cells["compression"].isna()]
-        rest = lines.not_drawn(number, len(there), RATES) if number == MOST_GROUPS else ""
         yield RateGroup(group.title, shown, rest)
 
 
@@ -319,8 +317,7 @@ def _finish(figure: Figure, first: Axes, ways: Sequence[RateLine], title: str) -
 def _some(connections: pd.Series[Any]) -> list[float]:
     """All numbers of connections, or so many that they fit side by side, spread evenly."""
     every = sorted(float(each) for each in connections.unique())
-    picked = np.linspace(0, len(every) - 1, min(len(every), MOST_COLUMNS)).round().astype(int)
-    return [every[place] for place in picked]
+    return words.evenly(every, MOST_COLUMNS)
 
 
 def _left_out(columns: Sequence[float], cells: pd.DataFrame) -> str:

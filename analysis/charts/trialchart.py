@@ -95,8 +95,7 @@ def drawn(results: Results) -> Drawn:
             columns = list(results.panel_columns)
             frames += [(columns, each) for each in _parts(part, results, [*columns, "rtt_ms"])]
     frames = [(columns, part) for columns, part in frames if part.loc[part["counts"], "time"].notna().any()]
-    chosen = np.linspace(0, len(frames) - 1, min(len(frames), MOST_GROUPS)).round().astype(int)
-    picked = [frames[number] for number in chosen]
+    picked = words.evenly(frames, MOST_GROUPS)
     return Drawn(tuple(_group(part, results, columns) for columns, part in picked), len(frames))
 
 

@@ -13,12 +13,20 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any, TypeVar
+from typing import Any
 
 from markupsafe import Markup
 
 from analysis.charts.waterfall import COLOURS, MARK_COLOURS, colour_of
-from analysis.evaluation.loads import FailedLoad, Median, MedianFilm, MedianFilms, MedianLoad, MedianLoads
+from analysis.evaluation.loads import (
+    NO_REQUESTS,
+    FailedLoad,
+    Median,
+    MedianFilm,
+    MedianFilms,
+    MedianLoad,
+    MedianLoads,
+)
 from analysis.labels import words
 from analysis.runs.activity import Activity
 from analysis.runs.filmfile import FilmFrame, KeptFilm, picture
@@ -29,7 +37,6 @@ MOST_FILM_BYTES = 2_500_000  # of all films together
 MOST_PICTURES = 40  # of a film
 PICTURE_PIXELS = 200
 QUALITY = 55
-Each = TypeVar("Each")
 
 
 def film_data(film: KeptFilm, films: int) -> dict[str, Any]:
@@ -38,21 +45,14 @@ def film_data(film: KeptFilm, films: int) -> dict[str, Any]:
     `films` share the room.
     """
     size = PICTURE_PIXELS, max(1, round(PICTURE_PIXELS * film.size[1] / film.size[0]))
-    some = _evenly(film.frames, MOST_PICTURES)
+    some = words.evenly(film.frames, MOST_PICTURES)
     made = [_webp(each, size) for each in some]
     fit = max(2, math.floor(MOST_FILM_BYTES / films / (sum(map(len, made)) / len(made))))
-    kept = _evenly(list(zip(some, made, strict=True)), fit)
+    kept = words.evenly(list(zip(some, made, strict=True)), fit)
     return {
         "size": size,
         "frames": [[each.at_ms, round(each.progress, 3), text] for each, text in kept],
     }
-
-
-def _evenly(items: Sequence[Each], most: int) -> list[Each]:
-    """At most so many, the first and the last among them."""
-    if len(items) <= most:
-        return list(items)
-    return [items[round(number * (len(items) - 1) / (most - 1))] for number in range(most)]
 
 
 def _webp(frame: FilmFrame, size: tuple[int, int]) -> str:
@@ -191,7 +191,7 @@ def _failed_label(failed: FailedLoad) -> str:
 
 def _without_har(film: MedianFilm) -> MedianLoad:
     head = (film.label, film.run, film.trial, film.plt_ms, film.median_ms, film.trials)
-    return Median(*head, HarLoad((), {}, None), film.place)
+    return Median(*head, NO_REQUESTS, film.place)
 
 
 def _activity(activity: Activity | None) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 import pandas as pd
 
-from analysis.evaluation.results import Results, run_names
+from analysis.evaluation.results import Results
 from analysis.labels import conditions, words
 from analysis.runs import filmfile, harfile
 from analysis.runs.filmfile import KeptFilm, picture, read_film
@@ -137,10 +137,9 @@ def _nearest(
     results: Results, mine: pd.DataFrame, median: float, file: str
 ) -> Iterator[tuple[Run, str, str, int, float]]:
     """Those of the trials that have such a file, the nearest to the median first."""
-    runs = dict(zip(run_names(results.runs), results.runs, strict=True))
     order = (mine[results.metric] - median).abs().sort_values(kind="stable").index
     for record in mine.loc[order].to_dict("records"):
-        run, trial, attempt = runs[record["run"]], str(record["trial"]), int(record["attempt"])
+        run, trial, attempt = results.by_name[record["run"]], str(record["trial"]), int(record["attempt"])
         if (folder_of(run, trial, attempt) / file).is_file():
             yield run, record["run"], trial, attempt, float(record[results.metric])
 
@@ -170,7 +169,6 @@ def failed_loads(results: Results) -> tuple[FailedLoad, ...]:
 
 
 def _failed(results: Results) -> Iterator[FailedLoad]:
-    runs = dict(zip(run_names(results.runs), results.runs, strict=True))
     cells = {int(cell["cell"]): cell for cell in results.cells.to_dict("records")}
     failed = results.sifted.excluded
     failed = failed[failed["outcome"] != Outcome.OK]
@@ -180,7 +178,7 @@ def _failed(results: Results) -> Iterator[FailedLoad]:
         if key in seen or key[0] not in cells:
             continue
         trial, attempt = str(record["trial"]), int(record["attempt"])
-        folder = folder_of(runs[record["run"]], trial, attempt)
+        folder = folder_of(results.by_name[record["run"]], trial, attempt)
         film = _film(folder)
         if film is None:
             continue

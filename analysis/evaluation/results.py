@@ -14,7 +14,7 @@ from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries,
 from analysis.claims.claimtext import Wording
 from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
 from analysis.claims.published import PublishedRow
-from analysis.evaluation.explored import explore
+from analysis.evaluation.explored import JUDGED, explore
 from analysis.evaluation.repeated import publications_of, repeated
 from analysis.evaluation.studyfigures import FigurePoints, points_of
 from analysis.labels import engines, metrics, protocols, words
@@ -24,7 +24,7 @@ from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift
 from analysis.runs.meanings import of_one_meaning
 from analysis.runs.rundirectory import Run
 from analysis.runs.series import Series, series_of_all
-from analysis.statistics.compare import MARGIN, Blocks, Certainty, Comparison, Judgement, compared
+from analysis.statistics.compare import MARGIN, Blocks, Certainty, compared
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.defaultclaims import default_claims
 from harness.model.dimensions import AGAIN, SET
@@ -35,7 +35,6 @@ from harness.model.metrics import main_metric
 from harness.model.published import Publication
 
 FLOOR_OF = ("page", "link", "rtt_ms", "down_mbps", "engine", "driver", "device", "cpu_slowdown", "cache")
-JUDGED = (*Comparison.__dataclass_fields__, *Judgement.__dataclass_fields__)
 
 
 def twins(
@@ -113,6 +112,15 @@ class Results:
     published: tuple[PublishedRow, ...] = ()
     published_by_run: Mapping[str, tuple[PublishedRow, ...]] = field(default_factory=dict)
     figures: tuple[FigurePoints, ...] = ()
+
+    @cached_property
+    def by_name(self) -> dict[str, Run]:
+        """The runs by what each is called in the records of all."""
+        return dict(zip(run_names(self.runs), self.runs, strict=True))
+
+    @property
+    def certainty(self) -> Certainty:
+        return Certainty(self.margin, looked=any(run.plan.looks for run in self.runs))
 
     @property
     def metric(self) -> str:

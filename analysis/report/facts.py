@@ -73,24 +73,24 @@ LONGEST_SHOWN = 100  # characters of a difference
 
 
 def title(results: Results) -> str:
-    return _each((run.title for run in results.runs), " + ")
+    return words.distinct((run.title for run in results.runs), " + ")
 
 
 def facts(results: Results) -> list[tuple[str, str]]:
     """Label and value, in reading order; what is not known is left out."""
     runs, records = results.runs, results.records
     found = [
-        ("Study", _each(run.study for run in runs)),
+        ("Study", words.distinct(run.study for run in runs)),
         ("Design", ", ".join(_design(results))),
         ("Variants", "; ".join(forms(results.runs))),
         ("Load", _load(results)),
         ("Trials", f"{len(records):,} recorded, {len(results.sifted.kept):,} of them in the estimates"),
         ("Measured", _dates(records)),
-        ("Seed", _each(str(run.plan.seed) for run in runs if run.plan.seed is not None)),
+        ("Seed", words.distinct(str(run.plan.seed) for run in runs if run.plan.seed is not None)),
         ("Browser" if results.kind is Kind.LOAD else "Generator", _engines(results)),
         ("Server", _servers(results)),
-        ("Machine", _each((machine(run.environment) for run in runs), "; ")),
-        ("Machine speed", _each((machine_speed(run.records) for run in runs), "; ")),
+        ("Machine", words.distinct((machine(run.environment) for run in runs), "; ")),
+        ("Machine speed", words.distinct((machine_speed(run.records) for run in runs), "; ")),
     ]
     return [(name, value) for name, value in found if value]
 
@@ -185,7 +185,7 @@ def _levels(results: Results) -> str:
 
 
 def _difference(key: str, values: Iterable[str]) -> str:
-    text = f"{key} is {_each(values, ' or ')}"
+    text = f"{key} is {words.distinct(values, ' or ')}"
     return text if len(text) <= LONGEST_SHOWN else f"{key} differs"
 
 
@@ -217,12 +217,14 @@ def machine(environment: Mapping[str, Any]) -> str:
 def _servers(results: Results) -> str:
     """Each server with its version, where that is known."""
     names = sorted(results.records["server"].dropna().astype(str).unique())
-    return _each((_programs(results, name) or name for name in names), "; ")
+    return words.distinct((_programs(results, name) or name for name in names), "; ")
 
 
 def _programs(results: Results, name: str) -> str:
     programs = (run.environment.get("programs") for run in results.runs)
-    return _each(str(found[name]) for found in programs if isinstance(found, dict) and found.get(name))
+    return words.distinct(
+        str(found[name]) for found in programs if isinstance(found, dict) and found.get(name)
+    )
 
 
 def _engines(results: Results) -> str:
@@ -232,7 +234,7 @@ def _engines(results: Results) -> str:
         return "; ".join(_programs(results, name) or engines.label(name) for name in names)
     drivers = results.records.dropna(subset=["engine", "driver"]).groupby("engine")["driver"].unique()
     return "; ".join(
-        f"{_programs(results, str(name)) or engines.label(str(name))} driven by {_each(sorted(map(str, by)))}"
+        f"{_programs(results, str(name)) or engines.label(str(name))} driven by {words.distinct(sorted(map(str, by)))}"
         for name, by in drivers.items()
     )
 
@@ -252,7 +254,3 @@ def starts(records: pd.DataFrame) -> pd.Series[Any]:
     """When each attempt began, of those that tell."""
     told = records.get("started_utc", pd.Series(dtype=str))
     return pd.to_datetime(told, errors="coerce", utc=True, format="ISO8601").dropna()
-
-
-def _each(values: Iterable[str], between: str = ", ") -> str:
-    return between.join(dict.fromkeys(value for value in values if value))

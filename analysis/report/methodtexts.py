@@ -84,18 +84,20 @@ def _links(records: pd.DataFrame) -> list[str]:
 def versions(results: Results) -> str:
     """coldload, what loaded, what served, the transport and the machine."""
     used = {*_values(results.records, "engine"), *_values(results.records, "server"), *ALWAYS}
-    programs = _each(
+    programs = words.distinct(
         str(version)
         for run in results.runs
         for name, version in _mapping(run.environment.get("programs")).items()
         if version and _is_of(name, used)
     )
     said = [
-        f"coldload {_each(_told(results, 'coldload'))}" if any(_told(results, "coldload")) else "coldload",
+        f"coldload {words.distinct(_told(results, 'coldload'))}"
+        if any(_told(results, "coldload"))
+        else "coldload",
         *([programs] if programs else []),
     ]
-    machine = _each(facts.machine(run.environment) for run in results.runs)
-    transport = _each(_transport(run.environment) for run in results.runs)
+    machine = words.distinct(facts.machine(run.environment) for run in results.runs)
+    transport = words.distinct(_transport(run.environment) for run in results.runs)
     return " ".join(
         [
             f"{'; '.join(said)}.",
@@ -124,8 +126,8 @@ def _transport(environment: Mapping[str, Any]) -> str:
 
 def sample(results: Results) -> str:
     """Seeds, blocks, n, attempts."""
-    seeds = _each(str(run.plan.seed) for run in results.runs if run.plan.seed is not None)
-    blocks = _each(str(run.plan.blocks) for run in results.runs if run.plan.blocks is not None)
+    seeds = words.distinct(str(run.plan.seed) for run in results.runs if run.plan.seed is not None)
+    blocks = words.distinct(str(run.plan.blocks) for run in results.runs if run.plan.blocks is not None)
     in_blocks = f" of {blocks} block{'s' * (blocks != '1')}" if blocks else ""
     planned = f" of {results.planned:,} planned trials" if results.planned is not None else ""
     said = [
@@ -214,20 +216,11 @@ def _values(records: pd.DataFrame, column: str) -> list[str]:
     return sorted(records[column].dropna().astype(str).unique()) if column in records else []
 
 
-def _each(values: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(value for value in values if value))
-
-
 class Paragraph(NamedTuple):
     """A paragraph: `head` is its first words, set off, and the text goes on with them."""
 
     head: str
     text: str
-
-
-def looked(results: Results) -> bool:
-    """Whether a run looked at its data to see when it was enough."""
-    return any(run.plan.looks for run in results.runs)
 
 
 def statistics_texts(results: Results) -> Iterator[Paragraph]:
@@ -258,14 +251,14 @@ def statistics_texts(results: Results) -> Iterator[Paragraph]:
         "pages or runs on, the interval also allows for how much they differ; with fewer it speaks of these pages and "
         f"runs alone.{on_several}",
     )
-    looks = (
+    looks = results.certainty.looked * (
         " The run looked at its data to see when it was enough, at blocks that were fixed beforehand; intervals are "
         f"of {CONFIDENCE_WITH_LOOKS * 100:g} % and p-values are higher to pay for that."
     )
     yield Paragraph(
         "Claims and exploration.",
         "Claims were named before the first trial. Their p-values are corrected for all claims of the report "
-        f"(Benjamini and Hochberg), those of the exploration among themselves.{looks if looked(results) else ''}",
+        f"(Benjamini and Hochberg), those of the exploration among themselves.{looks}",
     )
     directions, margin = metrics.direction(results.metric), f"{results.margin * 100:g}"
     yield Paragraph(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from analysis.evaluation.results import Results, run_names
+from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.latex import escape_latex
 from analysis.report import facts, summary
@@ -291,7 +291,7 @@ def render(results: Results, tables: Sequence[Table], figures: Sequence[Figure])
         pictures=[figure for figure in figures if figure.of_data],
         pictures_say=TEXTS[results.kind].pictures,
         originals=[each.key for each in originals(results)],
-        runs=words.listed(run_names(results.runs)),
+        runs=words.listed(list(results.by_name)),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from analysis.charts.waterfallview import data_of, film_data, load_text
+from analysis.evaluation.loads import NO_REQUESTS
 from analysis.labels import words
 from analysis.runs.filmfile import FILE as FILM_FILE
 from analysis.runs.filmfile import KeptFilm, read_film
@@ -233,7 +234,7 @@ def waterfall_data(attempts: Sequence[ShownAttempt]) -> Markup | None:
 
 
 def _load_text(each: ShownAttempt, films: int) -> str:
-    label, load = f"{each.label} (trial {each.name}, {each.time})", each.har.load or HarLoad((), {}, None)
+    label, load = f"{each.label} (trial {each.name}, {each.time})", each.har.load or NO_REQUESTS
     return load_text(label, load, _film_data(each, films), most_requests=MOST_REQUESTS)
 
 

@@ -153,17 +153,13 @@ class ShownFrame:
 
 def shown_frames(film: KeptFilm, gone: Container[str] = ()) -> tuple[ShownFrame, ...]:
     """The pictures of a film, or so many of them evenly, the first and the last among them."""
-    count = len(film.frames)
-    numbers: Sequence[int] = range(count)
-    if count > MOST_FRAMES:
-        numbers = sorted({round(place * (count - 1) / (MOST_FRAMES - 1)) for place in range(MOST_FRAMES)})
     folder = FILE.rpartition("/")[0]
     return tuple(
         ShownFrame(
             None if each.path.name in gone else f"{folder}/{each.path.name}",
             f"{words.duration(each.at_ms)}, {100 * each.progress:.0f} %",
         )
-        for each in (film.frames[number] for number in numbers)
+        for each in words.evenly(film.frames, MOST_FRAMES)
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.evaluation.results import Results, run_names
+from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.runs.places import PLACE, has_places, place_of_reading, places
 from analysis.tables.table import Shown, Table
@@ -68,7 +68,7 @@ def machines(results: Results) -> Table | None:
 def _latest_readings(results: Results) -> Mapping[tuple[str, str], Mapping[str, bool]]:
     """Whether each link was right when it was measured last, by run and place and by its name."""
     found: defaultdict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
-    for name, run in zip(run_names(results.runs), results.runs, strict=True):
+    for name, run in results.by_name.items():
         for each in run.calibration:
             link, place = each.get("link"), place_of_reading(each)
             if place is not None and isinstance(link, dict):
