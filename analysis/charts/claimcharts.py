@@ -40,6 +40,10 @@ TICKS = (
     0.05,
     0.02,
 )
+ROWS = 12  # of a figure
+MOST_FIGURES = 2
+PAIR_INCHES = 0.56
+TEXT, FIRST, LAST, END = -0.46, 0.02, 0.38, 0.46  # of a row: its text, its first and last block, and its end
 
 
 @dataclass(frozen=True)
@@ -189,12 +193,6 @@ def reading(rows: Sequence[ClaimRow], margin: float) -> str:
         else "",
     ]
     return " ".join(filter(None, parts))
-
-
-ROWS = 12  # of a figure
-MOST_FIGURES = 2
-PAIR_INCHES = 0.56
-TEXT, FIRST, LAST, END = -0.46, 0.02, 0.38, 0.46  # of a row: its text, its first and last block, and its end
 
 
 @dataclass(frozen=True)

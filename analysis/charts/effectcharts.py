@@ -21,6 +21,11 @@ from analysis.labels import engines, protocols, words
 from analysis.labels.protocols import DASHES, Dash, Style
 from harness.model.kind import Kind
 
+ROW_INCHES = 0.2
+ONE_LINE = 1000  # characters of a title
+IDLE = "#8A8A8A"
+ROOM_FOR_NAMES = 0.4  # of the least value: the axis goes on so far below it
+
 
 def variant_chart(cells: pd.DataFrame, title: str) -> Figure:
     """The cells of one page at one rate, in at most as many variants as there are dashes."""
@@ -66,11 +71,6 @@ def _curve_styles(cells: pd.DataFrame, dashes: dict[str, Dash]) -> dict[str, Sty
 
 def _curve(protocol: str, variant: str) -> str:
     return f"{protocols.label(protocol)}, {variant}"
-
-
-ROW_INCHES = 0.2
-ONE_LINE = 1000  # characters of a title
-IDLE = "#8A8A8A"
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,6 @@ def _filter_panel(axes: Axes, effects: pd.DataFrame, names: Sequence[str], margi
             **plots.whiskers(Style(colour, way.marker, "-"), hollow=bounds is None, size=3.2, cap=1.4),
         )
     plots.rows_alone(axes)
-
-
-ROOM_FOR_NAMES = 0.4  # of the least value: the axis goes on so far below it
 
 
 @dataclass(frozen=True)

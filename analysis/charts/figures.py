@@ -38,6 +38,10 @@ MOST_VARIANT_FIGURES = 8
 VARIANTS_APART = ("variant", "engine", "driver", "server")
 PAGES_PER_FIGURE = 6
 MOST_ROWS = 500  # of a figure
+OVER_PAGES = (
+    "Every page counts once: the median of the pages' medians, and bars that hold the middle half of the pages. "
+    "median-times.csv has every page."
+)
 
 
 def draw(results: Results) -> Iterator[Drawing]:
@@ -134,6 +138,26 @@ def overviews(results: Results) -> Iterator[Drawing]:
             said = [*rest, f"figure {part} of {len(parts)}"] if len(parts) > 1 else rest
             caption = f"{plots.MEDIAN} of every page and rate{_about(said)}. {plots.reading_of_trials(cells)}"
             yield Drawing(f"{name}_{part}" if part > 1 else name, caption, chart(cells))
+
+
+def over_pages(cells: pd.DataFrame) -> pd.DataFrame:
+    """One row per rate, RTT and protocol, with the median over the pages; the quartiles stand for the interval."""
+    known = cells.dropna(subset=["median"])
+    medians = known.groupby(["down_mbps", "up_mbps", "rtt_ms", "protocol"], dropna=False, sort=False)[
+        "median"
+    ]
+    found = (
+        medians.quantile(np.array([0.25, 0.5, 0.75]))
+        .unstack()
+        .set_axis(["low", "median", "high"], axis="columns")
+    )
+    first = cells.iloc[0]
+    return found.reset_index().assign(
+        page=words.count(cells["page"].nunique(), "page"),
+        interval=IntervalKind.EXACT,
+        engine=first["engine"],
+        panel=0,
+    )
 
 
 def _about(said: list[str]) -> str:
@@ -347,29 +371,3 @@ PICTURES: Mapping[Kind, Figures] = {
     Kind.USERS: (paired_differences, order_of_trials),
     Kind.REQUESTS: (paired_differences, order_of_trials),
 }
-
-
-OVER_PAGES = (
-    "Every page counts once: the median of the pages' medians, and bars that hold the middle half of the pages. "
-    "median-times.csv has every page."
-)
-
-
-def over_pages(cells: pd.DataFrame) -> pd.DataFrame:
-    """One row per rate, RTT and protocol, with the median over the pages; the quartiles stand for the interval."""
-    known = cells.dropna(subset=["median"])
-    medians = known.groupby(["down_mbps", "up_mbps", "rtt_ms", "protocol"], dropna=False, sort=False)[
-        "median"
-    ]
-    found = (
-        medians.quantile(np.array([0.25, 0.5, 0.75]))
-        .unstack()
-        .set_axis(["low", "median", "high"], axis="columns")
-    )
-    first = cells.iloc[0]
-    return found.reset_index().assign(
-        page=words.count(cells["page"].nunique(), "page"),
-        interval=IntervalKind.EXACT,
-        engine=first["engine"],
-        panel=0,
-    )

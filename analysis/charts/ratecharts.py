@@ -38,6 +38,7 @@ PERCENTILES = {
 }
 GENERATOR_MARKERS = ("o", "s", "^", "D")
 SAME = "The generators differ in what they cost and how they wait: comparisons are within one of them."
+WITHIN = ("connections", "depth", "compression")
 
 
 @dataclass(frozen=True)
@@ -173,9 +174,6 @@ class RateGroup(lines.SharedFigure):
     """The cells that share a figure of rates. `rest` says how many further ones are not drawn."""
 
     rest: str = ""
-
-
-WITHIN = ("connections", "depth", "compression")
 
 
 def _groups(results: Results) -> Iterator[RateGroup]:

@@ -29,6 +29,13 @@ FORM = ("variant", "compression")  # of a page: they share axes with the page as
 MOST_CONDITIONS = 12  # on one axis
 MOST_GROUPS = 4  # drawn of a report: a figure takes some 0.6 s to store
 PARQUET = "records.parquet has every trial."
+LEAST_OF_A_LINE = 2  # of a line
+AGAIN_ALPHA = 0.45
+ROW_INCHES = 0.34
+ECDF_INCHES = 1.2
+FIRST, LAST, BESIDE = -0.36, 0.16, 0.34  # of a row: where its first trial, its last and its median stand
+LABEL_CHARACTERS = 21
+FORMS_IN_A_ROW = 2
 
 
 @dataclass(frozen=True)
@@ -144,10 +151,6 @@ def _told_apart(made: Sequence[DrawnTrials]) -> Iterator[DrawnTrials]:
         yield each if number == 1 else replace(each, label=f"{each.label} ({number})")
 
 
-LEAST_OF_A_LINE = 2  # of a line
-AGAIN_ALPHA = 0.45
-
-
 def distributions(
     axes: Axes, conditions: Sequence[DrawnTrials], styles: Mapping[str, Style], unit: TimeUnit
 ) -> None:
@@ -181,13 +184,6 @@ def handles(conditions: Sequence[DrawnTrials]) -> list[Line2D]:
 def _dashes(conditions: Sequence[DrawnTrials]) -> dict[str, Dash]:
     forms = list(dict.fromkeys(each.form for each in conditions))
     return {form: DASHES[number % len(DASHES)] for number, form in enumerate(forms)} if len(forms) > 1 else {}
-
-
-ROW_INCHES = 0.34
-ECDF_INCHES = 1.2
-FIRST, LAST, BESIDE = -0.36, 0.16, 0.34  # of a row: where its first trial, its last and its median stand
-LABEL_CHARACTERS = 21
-FORMS_IN_A_ROW = 2
 
 
 def every_trial(results: Results) -> Iterator[Drawing]:

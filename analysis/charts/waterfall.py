@@ -48,6 +48,9 @@ MARK_COLOURS = {
 }
 FAILED, FOLDED, BLOCKS = "#B3261E", "#F0C36D", "#D00000"
 START = "start"
+DOWN, UP, MAIN_THREAD = "#1977DD", "#E58226", "#C9A400"
+BUSY_COLOURS = {"link down": DOWN, "link up": UP}
+ROW_HIGH = 1.25  # with the room between rows
 
 
 @dataclass(frozen=True)
@@ -344,11 +347,6 @@ def ascii_text(text: str) -> str:
     """Without anything that a viewer acts on or a font lacks; addresses are in ASCII anyway."""
     shown = text[:500].encode("ascii", "backslashreplace").decode("ascii")
     return "".join(character if character.isprintable() else "?" for character in shown)
-
-
-DOWN, UP, MAIN_THREAD = "#1977DD", "#E58226", "#C9A400"
-BUSY_COLOURS = {"link down": DOWN, "link up": UP}
-ROW_HIGH = 1.25  # with the room between rows
 
 
 def colour_of(row: ActivityRow) -> str:

@@ -37,6 +37,12 @@ MOST_FILM_BYTES = 2_500_000  # of all films together
 MOST_PICTURES = 40  # of a film
 PICTURE_PIXELS = 200
 QUALITY = 55
+MOST_BYTES = 4_000_000  # of all loads together
+MOST_REQUESTS = 5000  # of a load
+LONGEST_URL = 300
+CACHED, BLOCKS = 1, 2  # flags of a row
+SCRIPTS = ("pairs.js", "waterfalls.js")
+NO_FILMS = MedianFilms((), 0, ())
 
 
 def film_data(film: KeptFilm, films: int) -> dict[str, Any]:
@@ -59,14 +65,6 @@ def _webp(frame: FilmFrame, size: tuple[int, int]) -> str:
     file = io.BytesIO()
     picture(frame, size).save(file, "WEBP", quality=QUALITY)
     return base64.b64encode(file.getvalue()).decode("ascii")
-
-
-MOST_BYTES = 4_000_000  # of all loads together
-MOST_REQUESTS = 5000  # of a load
-LONGEST_URL = 300
-CACHED, BLOCKS = 1, 2  # flags of a row
-SCRIPTS = ("pairs.js", "waterfalls.js")
-NO_FILMS = MedianFilms((), 0, ())
 
 
 @dataclass(frozen=True)

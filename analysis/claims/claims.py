@@ -47,6 +47,7 @@ from harness.model.claim import Claim, Pair, Setting, settings
 from harness.model.defaultclaims import default_claims
 
 UNTOLD = Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False)
+NOT_RECORDED = Setting({}, ())
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,6 @@ class Measured:
     @lru_cache  # noqa: B019 - lives no longer than the report that is made
     def blocks(self, metric: str) -> Blocks:
         return Blocks(self._kept if metric in self._kept else self._kept.assign(**{metric: math.nan}), metric)
-
-
-NOT_RECORDED = Setting({}, ())
 
 
 def archives_of(kept: pd.DataFrame) -> dict[int, frozenset[str]]:

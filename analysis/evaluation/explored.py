@@ -26,6 +26,13 @@ TOGETHER, ALONE, AMONG = "together", "alone", "among the others"
 
 # What a row says beside its figures, and the cells of subject and reference.
 Pair = tuple[dict[str, Any], int, int]
+JUDGED = (*Comparison.__dataclass_fields__, *Judgement.__dataclass_fields__)
+# What the rows of each kind of comparison say beside that.
+SAYS = (
+    ("panel", "place", "rtt_ms", "protocol", "reference"),
+    ("whole", "filter", "way", "idle"),
+    ("compression", "reference"),
+)
 
 
 def variant_pairs(
@@ -86,15 +93,6 @@ def _ways(variants: Collection[str]) -> Iterator[tuple[dict[str, str], str, str]
         for name in parts.get(whole, ()):
             yield {"whole": whole, "filter": name, "way": ALONE}, name, PLAIN
             yield {"whole": whole, "filter": name, "way": AMONG}, whole, f"{whole}{WITHOUT}{name}"
-
-
-JUDGED = (*Comparison.__dataclass_fields__, *Judgement.__dataclass_fields__)
-# What the rows of each kind of comparison say beside that.
-SAYS = (
-    ("panel", "place", "rtt_ms", "protocol", "reference"),
-    ("whole", "filter", "way", "idle"),
-    ("compression", "reference"),
-)
 
 
 @dataclass(frozen=True)

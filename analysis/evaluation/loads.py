@@ -30,6 +30,8 @@ MOST_CONDITIONS = 60
 TRIES = 5  # of the trials next to the median, where files are missing or damaged
 
 Told = TypeVar("Told")
+MOST_LOADS = 6
+NO_REQUESTS = HarLoad((), {}, None)
 
 
 @dataclass(frozen=True)
@@ -142,10 +144,6 @@ def _nearest(
         run, trial, attempt = results.by_name[record["run"]], str(record["trial"]), int(record["attempt"])
         if (folder_of(run, trial, attempt) / file).is_file():
             yield run, record["run"], trial, attempt, float(record[results.metric])
-
-
-MOST_LOADS = 6
-NO_REQUESTS = HarLoad((), {}, None)
 
 
 @dataclass(frozen=True)

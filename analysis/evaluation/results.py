@@ -35,6 +35,8 @@ from harness.model.metrics import main_metric
 from harness.model.published import Publication
 
 FLOOR_OF = ("page", "link", "rtt_ms", "down_mbps", "engine", "driver", "device", "cpu_slowdown", "cache")
+IDS = ("panel", "place", "cell")
+PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
 
 
 def twins(
@@ -60,10 +62,6 @@ def floors(found: pd.DataFrame, cells: pd.DataFrame) -> dict[int, float]:
     apart = known.agg(lambda ratios: float(np.exp(np.abs(np.log(ratios)).max()))).rename("floor")
     there = cells.merge(apart.reset_index(), on=same, how="inner") if len(apart) else cells.head(0)
     return dict(zip(there["cell"].astype(int), there.get("floor", ()), strict=True))
-
-
-IDS = ("panel", "place", "cell")
-PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
 
 
 @dataclass(frozen=True)

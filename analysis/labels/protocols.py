@@ -17,6 +17,8 @@ ordered = model.in_order
 baseline = model.baseline
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
+# Of what else tells lines apart. The first variant, plain where it is there, is dotted: optimised ones stand out.
+DASHES: tuple[Dash, ...] = ((0, (1.2, 1.2)), "-", (0, (5, 1.6)), (0, (4, 1.2, 1.2, 1.2)))
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,6 @@ FURTHER = (
     Style("#AA4499", "d", (0, (6, 3))),
     Style("#888888", "8", (0, (1, 1, 4, 1))),
 )
-# Of what else tells lines apart. The first variant, plain where it is there, is dotted: optimised ones stand out.
-DASHES: tuple[Dash, ...] = ((0, (1.2, 1.2)), "-", (0, (5, 1.6)), (0, (4, 1.2, 1.2, 1.2)))
 
 
 def label(protocol: str) -> str:

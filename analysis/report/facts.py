@@ -22,6 +22,8 @@ from harness.model.kind import Kind
 
 LONGEST_WHY = 300  # characters
 FORM = ("page", "variant", *OF_VARIANTS)
+DIFFERENCES_SHOWN = 6
+LONGEST_SHOWN = 100  # characters of a difference
 
 
 def forms(runs: Sequence[Run]) -> list[str]:
@@ -66,10 +68,6 @@ def _originals(run: Run) -> Iterator[str]:
                 reasons = clipped(one_line("; ".join(map(str, why)) or "it has no filter"), LONGEST_WHY)
                 where = f" in {engines.label(engine)}" if engine else ""
                 yield f"{row['page']}: {form_of(row)} is its original{where} ({reasons})"
-
-
-DIFFERENCES_SHOWN = 6
-LONGEST_SHOWN = 100  # characters of a difference
 
 
 def title(results: Results) -> str:

@@ -27,6 +27,13 @@ ALWAYS = ("dnsmasq", "linkem")  # programs of every run
 RATES = ("down_mbps", "up_mbps")
 
 
+class Paragraph(NamedTuple):
+    """A paragraph: `head` is its first words, set off, and the text goes on with them."""
+
+    head: str
+    text: str
+
+
 def method_texts(results: Results) -> Iterator[Paragraph]:
     """The paragraphs of a methods section, in reading order."""
     text = TEXTS[results.kind]
@@ -214,13 +221,6 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _values(records: pd.DataFrame, column: str) -> list[str]:
     return sorted(records[column].dropna().astype(str).unique()) if column in records else []
-
-
-class Paragraph(NamedTuple):
-    """A paragraph: `head` is its first words, set off, and the text goes on with them."""
-
-    head: str
-    text: str
 
 
 def statistics_texts(results: Results) -> Iterator[Paragraph]:

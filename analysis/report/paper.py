@@ -24,15 +24,6 @@ from analysis.report.methodtexts import method_texts
 from analysis.tables.figuretables import PREFIX
 from analysis.tables.table import Table, caption, tabular
 
-
-class Reference(NamedTuple):
-    """A BibTeX entry; `fields` are plain text."""
-
-    key: str
-    kind: str
-    fields: tuple[tuple[str, str], ...]
-
-
 STATISTICS = r"""@article{hettmansperger1986,
   author = {Hettmansperger, Thomas P. and Sheather, Simon J.},
   title = {Confidence intervals based on interpolated order statistics},
@@ -53,6 +44,28 @@ STATISTICS = r"""@article{hettmansperger1986,
   year = {1995},
 }
 """
+MOST_ROWS = 40  # of a table on one page; the CSV has all
+MOST_LONG_ROWS = 200  # of a table across pages
+WRAPPED = "5cm"
+WRAPPED_CHARACTERS = 34  # as many go into one line of a wrapped column
+# Characters side by side at \footnotesize: 115 fill a page, so a wider table would be less than three quarters of it.
+WIDEST = 155
+# Across pages, in cm, at \scriptsize: what columns share of a page's longer side, the gap beside each, a character, and
+# what is added to the longest word.
+ACROSS, GAP, CHARACTER, SLACK = 25.0, 0.29, 0.145, 0.15
+TEMPLATE = "paper.tex.j2"
+PAPER, REFERENCES = "paper.tex", "references.bib"
+# By the section of the paper; all others stand among the results.
+ANSWERS = ("published", "claims", "equal-baselines", "published-by-page", "published-by-run", "claims-by-run")
+OF_METHODS = ("calibration", "attempts", "exclusions", "claims-of-all", "loads-that-differ")
+
+
+class Reference(NamedTuple):
+    """A BibTeX entry; `fields` are plain text."""
+
+    key: str
+    kind: str
+    fields: tuple[tuple[str, str], ...]
 
 
 def bibliography(results: Results) -> str:
@@ -92,17 +105,6 @@ def _entry(reference: Reference) -> str:
 def _braced(text: str) -> str:
     """For a field: BibTeX counts braces also where TeX does not, so none stands alone."""
     return escape_latex(text).replace(r"\{", r"\textbraceleft{}").replace(r"\}", r"\textbraceright{}")
-
-
-MOST_ROWS = 40  # of a table on one page; the CSV has all
-MOST_LONG_ROWS = 200  # of a table across pages
-WRAPPED = "5cm"
-WRAPPED_CHARACTERS = 34  # as many go into one line of a wrapped column
-# Characters side by side at \footnotesize: 115 fill a page, so a wider table would be less than three quarters of it.
-WIDEST = 155
-# Across pages, in cm, at \scriptsize: what columns share of a page's longer side, the gap beside each, a character, and
-# what is added to the longest word.
-ACROSS, GAP, CHARACTER, SLACK = 25.0, 0.29, 0.145, 0.15
 
 
 def paper_table(table: Table) -> str:
@@ -208,13 +210,6 @@ class Figure:
     files: Mapping[str, str]
     asked: str = ""
     title: str = ""
-
-
-TEMPLATE = "paper.tex.j2"
-PAPER, REFERENCES = "paper.tex", "references.bib"
-# By the section of the paper; all others stand among the results.
-ANSWERS = ("published", "claims", "equal-baselines", "published-by-page", "published-by-run", "claims-by-run")
-OF_METHODS = ("calibration", "attempts", "exclusions", "claims-of-all", "loads-that-differ")
 
 
 class PaperArchive(NamedTuple):

@@ -22,6 +22,14 @@ from analysis.show.shownrun import CONDITION, LEFT_OUT, ShownRun
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line
 
+SCREENSHOT = "screenshot.png"
+MOST_FILES = 100
+# By how a picture begins. Only these are shown as pictures; whatever else a file is, it is saved and never opened.
+PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
+NO_HAR = 'no HAR of it was kept; keep = ["har"] in a study, or `coldload load --keep`, keeps it'
+NO_FILM = 'it was not filmed; keep = ["filmstrip"] in a study films a load'
+LONGEST_LINE = 1000  # of a console
+
 
 def raw_record(path: Path, trial: str, attempt: int) -> dict[str, Any] | None:
     """The object of its line in records.jsonl; None when there is none any more."""
@@ -36,15 +44,6 @@ def raw_record(path: Path, trial: str, attempt: int) -> dict[str, Any] | None:
         if data.get("trial") == trial and data.get("attempt", 1) == attempt:
             return data
     return None
-
-
-SCREENSHOT = "screenshot.png"
-MOST_FILES = 100
-# By how a picture begins. Only these are shown as pictures; whatever else a file is, it is saved and never opened.
-PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
-NO_HAR = 'no HAR of it was kept; keep = ["har"] in a study, or `coldload load --keep`, keeps it'
-
-NO_FILM = 'it was not filmed; keep = ["filmstrip"] in a study films a load'
 
 
 @dataclass(frozen=True)
@@ -147,9 +146,6 @@ def screenshot_note(folder: Path) -> str:
     if path is None or picture_type(path) is None:
         return "the screenshot is damaged: it is no picture"
     return ""
-
-
-LONGEST_LINE = 1000  # of a console
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,11 @@ from analysis.show.trialpages import place_of
 WIDTH, HEIGHT = 300, 120
 LEAST_ROWS = 12  # a page of few requests has thin bars, too
 THINNEST = 0.6
+STATIC = {"show.css": "text/css", "show.js": "text/javascript", "icon.svg": "image/svg+xml"}
+SVG = "image/svg+xml"
+LONGEST_MS = 1e8
+FORMS = {"svg": "image/svg+xml", "pdf": "application/pdf"}
+_DRAWING = threading.Lock()  # matplotlib's settings are of the whole process
 
 
 def thumbnail(load: HarLoad, until_ms: float) -> str:
@@ -69,11 +74,6 @@ def _picture(parts: Sequence[str]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none">'
         f"{''.join(parts)}</svg>"
     )
-
-
-STATIC = {"show.css": "text/css", "show.js": "text/javascript", "icon.svg": "image/svg+xml"}
-SVG = "image/svg+xml"
-LONGEST_MS = 1e8
 
 
 def static(_asked: Asked, name: str) -> Response:
@@ -125,10 +125,6 @@ def _until(text: str) -> float:
     except ValueError:
         found = math.nan
     return found if 1 <= found <= LONGEST_MS else 1000.0
-
-
-FORMS = {"svg": "image/svg+xml", "pdf": "application/pdf"}
-_DRAWING = threading.Lock()  # matplotlib's settings are of the whole process
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,10 @@ TELLING: Mapping[Kind, tuple[str, ...]] = {
 BEFORE = {"order": "Order", "trial": "Trial", "block": "Block", "outcome": "Outcome"}
 BEHIND = {"condition": "Condition"}
 COUNTING = {"": "all attempts", "counted": "those that count", "left-out": "those left out"}
+MOST_AT_ONCE = 3000  # attempts whose claims are judged while a reader waits for the first page
+MOST_BESIDE = 60
+ROOM = 1.15  # behind the longest load
+USUAL_MS = 1000.0  # where no trial has a time
 
 
 @dataclass(frozen=True)
@@ -141,9 +145,6 @@ def _sorted(shown: ShownRun, attempts: pd.DataFrame, query: ListQuery, metrics: 
     return attempts.loc[order]
 
 
-MOST_AT_ONCE = 3000  # attempts whose claims are judged while a reader waits for the first page
-
-
 def overview(asked: Asked) -> Response:
     shown = asked.shown
     column = metric_column(shown.metric, shown.run.kind)
@@ -173,11 +174,6 @@ def _said(shown: ShownRun) -> list[Said]:
         return list(shown.verdicts)
     except RecordsError as error:
         return [Said(f"The run cannot be evaluated as one: {error}", "bad")]
-
-
-MOST_BESIDE = 60
-ROOM = 1.15  # behind the longest load
-USUAL_MS = 1000.0  # where no trial has a time
 
 
 def condition(asked: Asked, key: str) -> Response:

@@ -7,44 +7,33 @@ browser run, load or send anything but our own script, style and pictures.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import logging
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
-
-from werkzeug.sansio.utils import host_is_trusted
-from werkzeug.wrappers import Response
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Map, Rule
-from werkzeug.wrappers import Request
-
-from analysis.show import filepages, runpages, trialpages
-from analysis.show.asked import Asked, rendered
-from analysis.show.shownrun import LiveRun
-from harness.errors import RecordsError
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
-import contextlib
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from waitress.channel import HTTPChannel
 from waitress.server import BaseWSGIServer, MultiSocketServer, create_server
 from waitress.task import ErrorTask
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map, Rule
+from werkzeug.sansio.utils import host_is_trusted
+from werkzeug.wrappers import Request, Response
 
+from analysis.show import filepages, runpages, trialpages
+from analysis.show.asked import Asked, rendered
+from analysis.show.shownrun import LiveRun
 from analysis.show.trialpages import place_of
-from harness.errors import UsageError
+from harness.errors import RecordsError, UsageError
 from harness.input.shown import shown
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LOG = logging.getLogger(__name__)
 HOSTS = ("127.0.0.1", "localhost")  # with any port: ssh may forward another one
@@ -61,6 +50,27 @@ HEADERS = (
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cache-Control", "no-store"),
 )
+Page = Callable[..., Response]  # of what was asked and the values in the address
+ATTEMPT = "/trials/<trial>/<int(min=1):attempt>"
+PAGES: Mapping[str, tuple[str, Page]] = {
+    "overview": ("/", runpages.overview),
+    "verdicts": ("/verdicts", runpages.verdicts),
+    "condition": ("/conditions/<key>", runpages.condition),
+    "trials": ("/trials", runpages.trials),
+    "trial": (ATTEMPT, trialpages.trial),
+    "compare": ("/compare", trialpages.compare),
+    "figure": ("/figure.<any(svg, pdf):form>", filepages.figure),
+    "thumbnail": (f"{ATTEMPT}/waterfall.svg", filepages.small_waterfall),
+    "picture": (f"{ATTEMPT}/picture/<path:name>", filepages.kept_picture),
+    "kept": (f"{ATTEMPT}/files/<name>", filepages.kept),
+    "static": ("/static/<name>", filepages.static),
+}
+ROUTES = Map([Rule(path, endpoint=name) for name, (path, _) in PAGES.items()])
+ADDRESS = "127.0.0.1"
+TOKEN_BYTES = 24
+THREADS = 6
+# Connections that never ask for anything, as a hostile page opens by the hundred, are soon closed, and leave room.
+MOST_CONNECTIONS, IDLE_S, LOOKED_AT_EACH_S = 900, 10, 2
 
 
 class Guard:
@@ -108,24 +118,6 @@ def _with_headers(start_response: StartResponse) -> Callable[..., Any]:
     return started
 
 
-Page = Callable[..., Response]  # of what was asked and the values in the address
-ATTEMPT = "/trials/<trial>/<int(min=1):attempt>"
-PAGES: Mapping[str, tuple[str, Page]] = {
-    "overview": ("/", runpages.overview),
-    "verdicts": ("/verdicts", runpages.verdicts),
-    "condition": ("/conditions/<key>", runpages.condition),
-    "trials": ("/trials", runpages.trials),
-    "trial": (ATTEMPT, trialpages.trial),
-    "compare": ("/compare", trialpages.compare),
-    "figure": ("/figure.<any(svg, pdf):form>", filepages.figure),
-    "thumbnail": (f"{ATTEMPT}/waterfall.svg", filepages.small_waterfall),
-    "picture": (f"{ATTEMPT}/picture/<path:name>", filepages.kept_picture),
-    "kept": (f"{ATTEMPT}/files/<name>", filepages.kept),
-    "static": ("/static/<name>", filepages.static),
-}
-ROUTES = Map([Rule(path, endpoint=name) for name, (path, _) in PAGES.items()])
-
-
 class RunPages:
     """Reads what changed of the run, and makes the page that was asked for."""
 
@@ -149,13 +141,6 @@ class RunPages:
 def _line_page(home: str, text: str, status: int) -> Response:
     """A page of one line: what cannot be shown, and why."""
     return rendered("line.html.j2", status=status, home=home, text=text)
-
-
-ADDRESS = "127.0.0.1"
-TOKEN_BYTES = 24
-THREADS = 6
-# Connections that never ask for anything, as a hostile page opens by the hundred, are soon closed, and leave room.
-MOST_CONNECTIONS, IDLE_S, LOOKED_AT_EACH_S = 900, 10, 2
 
 
 class _Refusal(ErrorTask):

@@ -24,6 +24,9 @@ from harness.model.metric import Metric, Unit
 from harness.model.metrics import metrics_of
 
 MOST_OFFERED = 300
+LONGEST = 120  # characters of a text
+UNIT_TEXTS = {**UNITS, Unit.PER_S: "/s", Unit.BYTES_PER_S: "bytes/s"}
+MOST_FRAMES = 60
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,6 @@ def _offered(shown: ShownRun, condition: str) -> Iterator[Offered]:
         yield Offered(place_text(str(row["trial"]), int(row["attempt"])), f"{label}: block {row['block']}")
 
 
-LONGEST = 120  # characters of a text
-UNIT_TEXTS = {**UNITS, Unit.PER_S: "/s", Unit.BYTES_PER_S: "bytes/s"}
-
-
 @dataclass(frozen=True)
 class MetricRow:
     """A metric: its label, and its value in each record, a dash where it was not observed. `change` is by how much the
@@ -138,9 +137,6 @@ def signed(value: float, unit: str) -> str:
     """With its sign, and a decimal below 10 where it has one."""
     digits = 1 if abs(value) < 10 and value % 1 else 0
     return f"{'+' if value > 0 else words.MINUS}{abs(value):,.{digits}f}{unit}"
-
-
-MOST_FRAMES = 60
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,14 @@ QUARTERS = (0.25, 0.5, 0.75, 1.0)  # of the most users, where few of them were r
 LEAST_USUAL = 2
 SIGNIFICANT = 2  # digits of a quarter
 LIMITS = {"server-cpu": "server's CPU", "generator-cpu": "generator's CPU", "nothing": "none"}
+LATENCIES = {
+    "latency_p50_ms": "Latency 50 % (ms)",
+    "latency_p90_ms": "90 %",
+    "latency_p99_ms": "99 %",
+    "latency_p999_ms": "99.9 %",
+}
+CPU = "server_cpu_us_per_request"
+FEW_MS = 10.0  # below, a latency needs two decimals
 
 
 def crowds(results: Results) -> Table | None:
@@ -146,16 +154,6 @@ def _data(results: Results, row: Mapping[str, Any]) -> dict[str, Any]:
 def _median(values: Any) -> float:
     known = np.asarray(values, dtype=float)
     return estimate(known[~np.isnan(known)]).median
-
-
-LATENCIES = {
-    "latency_p50_ms": "Latency 50 % (ms)",
-    "latency_p90_ms": "90 %",
-    "latency_p99_ms": "99 %",
-    "latency_p999_ms": "99.9 %",
-}
-CPU = "server_cpu_us_per_request"
-FEW_MS = 10.0  # below, a latency needs two decimals
 
 
 def rates(results: Results) -> Table | None:

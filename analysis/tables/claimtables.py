@@ -23,6 +23,7 @@ from harness.model.condition import USUAL_FACTOR
 
 NOT_KNOWN = Shown(words.DASH)
 MOST_RUNS = 8  # that have a column each
+USUAL_LAST = Shown(words.DASH)
 
 
 def claims(results: Results) -> Table | None:
@@ -212,9 +213,6 @@ def equal_baselines(results: Results) -> Table | None:
         title="Baselines measured twice (A/A)",
         note="The second in units of the first [95 % interval]: the truth is 1, so these are ratios of chance.",
     )
-
-
-USUAL_LAST = Shown(words.DASH)
 
 
 def factors(results: Results) -> Table | None:

@@ -14,6 +14,30 @@ from analysis.runs.places import PLACE, has_places, place_of_reading, places
 from analysis.tables.table import Shown, Table
 
 SPEED = "machine_speed"
+# Keys of a reading with the heads of their columns: of one link for all, of a link per client, and where a link is to
+# lose packets.
+ONE_FOR_ALL = {
+    "rtt_ms": ("RTT (ms)", "RTT measured"),
+    "down_mbps": ("Down (Mbit/s)", "Down measured"),
+    "up_mbps": ("Up (Mbit/s)", "Up measured"),
+}
+PER_CLIENT = {
+    "client_down_mbps": ("Down of a client (Mbit/s)", "Down measured, median client"),
+    "client_up_mbps": ("Up of a client (Mbit/s)", "Up measured, median client"),
+    "client_delay_down_ms": ("Delay down (ms)", "Delay down measured"),
+    "client_delay_up_ms": ("Delay up (ms)", "Delay up measured"),
+}
+LOSSES = {
+    "loss_down_percent": ("Loss down (%)", "Loss down measured"),
+    "loss_up_percent": ("Loss up (%)", "Loss up measured"),
+}
+PLACES = {
+    "rtt_ms": 2,
+    "client_delay_down_ms": 2,
+    "client_delay_up_ms": 2,
+    "loss_down_percent": 1,
+    "loss_up_percent": 1,
+}
 
 
 def machines(results: Results) -> Table | None:
@@ -93,32 +117,6 @@ def _done(made: pd.DataFrame, kept: pd.Index[int]) -> dict[str, object]:
         "left_out": len(made) - int(made.index.isin(kept).sum()),
         "reason": f"{reasons.index[0]} {reasons.iloc[0]}" if len(reasons) else "",
     }
-
-
-# Keys of a reading with the heads of their columns: of one link for all, of a link per client, and where a link is to
-# lose packets.
-ONE_FOR_ALL = {
-    "rtt_ms": ("RTT (ms)", "RTT measured"),
-    "down_mbps": ("Down (Mbit/s)", "Down measured"),
-    "up_mbps": ("Up (Mbit/s)", "Up measured"),
-}
-PER_CLIENT = {
-    "client_down_mbps": ("Down of a client (Mbit/s)", "Down measured, median client"),
-    "client_up_mbps": ("Up of a client (Mbit/s)", "Up measured, median client"),
-    "client_delay_down_ms": ("Delay down (ms)", "Delay down measured"),
-    "client_delay_up_ms": ("Delay up (ms)", "Delay up measured"),
-}
-LOSSES = {
-    "loss_down_percent": ("Loss down (%)", "Loss down measured"),
-    "loss_up_percent": ("Loss up (%)", "Loss up measured"),
-}
-PLACES = {
-    "rtt_ms": 2,
-    "client_delay_down_ms": 2,
-    "client_delay_up_ms": 2,
-    "loss_down_percent": 1,
-    "loss_up_percent": 1,
-}
 
 
 def calibration(results: Results) -> Table | None:

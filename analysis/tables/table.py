@@ -34,6 +34,7 @@ MOST_SHOWN = 500  # rows in the page: of a longer table a summary, or its first 
 FIRST_SHOWN = 50
 LONGEST_ON_ONE_LINE, WIDEST_HEAD = 40, 12  # characters of a cell and of a head, where columns can be wrapped
 _LETTER = re.compile(r"[^\W\d_]")
+MOST_VALUES = 4  # of a column of words
 
 
 class Shown(NamedTuple):
@@ -229,9 +230,6 @@ def write(table: Table, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for suffix, text in (("csv", to_csv(table)), ("md", to_markdown(table)), ("tex", to_latex(table))):
         (directory / f"{table.name}.{suffix}").write_text(text, encoding="utf-8")
-
-
-MOST_VALUES = 4  # of a column of words
 
 
 class FoldedColumn(NamedTuple):

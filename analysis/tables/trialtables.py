@@ -21,6 +21,11 @@ from harness.outcome import Outcome
 REASONS_SHOWN = 3
 COUNTED = ("trials", "attempts", "repeated", "counted")
 LONGEST_SHOWN = 160  # characters of a reason
+DIGEST = "requested_digest"
+PAGE = ["page", "variant"]
+CONDITION = [*PAGE, "engine", "protocol"]
+URLS_SHOWN = 4
+LONGEST_URL = 90  # characters of a URL
 
 
 def attempts(results: Results) -> Table | None:
@@ -113,13 +118,6 @@ def _most_common(reasons: pd.Series[str]) -> list[str]:
 def _shown(reasons: Iterable[str]) -> str:
     """The first ones; the CSV has all."""
     return shortened([clipped(reason, LONGEST_SHOWN) for reason in reasons], REASONS_SHOWN, separator="; ")
-
-
-DIGEST = "requested_digest"
-PAGE = ["page", "variant"]
-CONDITION = [*PAGE, "engine", "protocol"]
-URLS_SHOWN = 4
-LONGEST_URL = 90  # characters of a URL
 
 
 def loads_that_differ(results: Results) -> Table | None:
