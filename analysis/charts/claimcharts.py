@@ -18,8 +18,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from analysis.charts import plots
 from analysis.charts.plots import Drawing
-from analysis.claims.claimresult import ClaimRow
-from analysis.claims.claimtext import Wording, setting_text, subject_text
+from analysis.claims.claimresult import ClaimRow, Wording, setting_text, subject_text
 from analysis.evaluation.results import Results
 from analysis.labels import metrics, protocols, words
 from analysis.labels.protocols import Style

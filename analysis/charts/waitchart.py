@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from analysis.charts import plots
 from analysis.charts.plots import Drawing, TimeUnit
-from analysis.claims.claimtext import TWICE
+from analysis.claims.claimresult import TWICE
 from analysis.evaluation import waits
 from analysis.evaluation.results import PAGE_AND_RATE, Results
 from analysis.evaluation.waits import COLOURS, LABELS

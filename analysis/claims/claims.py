@@ -18,8 +18,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.claims.claimresult import Absence, ClaimRow, ClaimVerdict, absence
-from analysis.claims.claimtext import TWICE, ClaimOutcome, sentence, setting_text, wording
+from analysis.claims.claimresult import (
+    TWICE,
+    Absence,
+    ClaimOutcome,
+    ClaimRow,
+    ClaimVerdict,
+    absence,
+    sentence,
+    setting_text,
+    wording,
+)
 from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import (
     ALPHA,

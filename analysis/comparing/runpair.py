@@ -17,8 +17,7 @@ from analysis.labels import metrics
 from analysis.runs.alike import Difference, differences, kind_of
 from analysis.runs.meanings import of_one_meaning
 from analysis.runs.rundirectory import RECORDS, Run, load
-from analysis.statistics.compare import Certainty, Comparison, Judgement
-from analysis.statistics.verdicts import direction_text
+from analysis.statistics.compare import Certainty, Comparison, Judgement, direction_text
 from harness.errors import RecordsError
 from harness.model.claim import Claim
 from harness.model.dimensions import EVERY_DIMENSION, dimensions_by, value

@@ -12,8 +12,7 @@ import pandas as pd
 from analysis.evaluation.results import Results
 from analysis.labels import engines, protocols, words
 from analysis.labels.conditions import NO_LINK, is_linked
-from analysis.statistics.compare import Verdict
-from analysis.statistics.verdicts import direction_text, verdict_text
+from analysis.statistics.compare import Verdict, direction_text, verdict_text
 from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, spread, with_interval
 from harness.model.kind import Kind
 

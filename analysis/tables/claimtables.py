@@ -9,13 +9,11 @@ from itertools import compress
 
 import pandas as pd
 
-from analysis.claims.claimresult import ClaimRow
-from analysis.claims.claimtext import TWICE, expectations, subject_text, told_text, value_text
+from analysis.claims.claimresult import TWICE, ClaimRow, expectations, subject_text, told_text, value_text
 from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.statistics.compare import Comparison
-from analysis.statistics.verdicts import direction_text, signed, verdict_text
+from analysis.statistics.compare import Comparison, direction_text, signed, verdict_text
 from analysis.tables import cellcolumns
 from analysis.tables.cellcolumns import OF_RATIOS
 from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, with_interval

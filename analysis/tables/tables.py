@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.charts import plots
-from analysis.claims.claimtext import TWICE
+from analysis.claims.claimresult import TWICE
 from analysis.evaluation.explored import TOGETHER
 from analysis.evaluation.results import IDS, Results
 from analysis.labels import metrics, protocols, words
-from analysis.statistics.verdicts import verdict_text
+from analysis.statistics.compare import verdict_text
 from analysis.tables.capacitytables import crowds, rates
 from analysis.tables.cellcolumns import (
     OF_RATIOS,
