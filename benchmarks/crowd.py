@@ -52,7 +52,7 @@ class Cost:
 
 def cost(setting: Setting, protocol: Protocol, users: Users) -> Cost:
     """What a crowd cost the generator."""
-    with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(backend=setting.backend) as made:
+    with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(device=setting.device) as made:
         files = Path(folder)
         archive = RECIPES[PAGE].archive(files / "archives", package_cache())
         made.serve(archive, [protocol])

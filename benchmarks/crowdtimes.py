@@ -64,14 +64,11 @@ def crowd(protocol: Protocol) -> Condition:
     )
 
 
-def in_bench(
-    setting: Setting, archive: Archive, condition: Condition
-) -> contextlib.AbstractContextManager[Bench]:
+def in_bench(archive: Archive, condition: Condition) -> contextlib.AbstractContextManager[Bench]:
     """Where the browser that the users are like loads the page."""
     return bench(
         {PAGE: archive},
         [condition.protocol],
-        backend=setting.backend,
         server=condition.server,
         engine=condition.engine.browser,
     )
@@ -94,7 +91,7 @@ def by_crowd(
     setting: Setting, archive: Archive, condition: Condition, recipe: PageRecipe
 ) -> tuple[float, str]:
     """The median page time of a crowd, and how its trial ended."""
-    with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(backend=setting.backend) as made:
+    with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(device=setting.device) as made:
         tuning = Tuning(status=True, name=condition.server)
         replay = Replay.usual(condition.engine)
         made.serve(archive, [condition.protocol], replay, condition.server, condition.engine, tuning)
@@ -111,12 +108,12 @@ def times(setting: Setting) -> Iterator[Row | str]:
     archive = open_archive(archives_root(), PAGE)
     for protocol in PROTOCOLS:
         condition, shares = crowd(protocol), []
-        with in_bench(setting, archive, condition) as opened:
+        with in_bench(archive, condition) as opened:
             recipe = proved_recipe(opened, condition, WORKSPACE / "recipe")
             taken = in_browser(opened, condition, 1)
         for run in range(setting.runs):
             page_ms, ended = by_crowd(setting, archive, condition, recipe)
-            with in_bench(setting, archive, condition) as opened:
+            with in_bench(archive, condition) as opened:
                 after = in_browser(opened, condition, 1 + (run + 1) * LOADS)
             network = statistics.median(taken + after)
             said = (

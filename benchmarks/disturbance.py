@@ -38,8 +38,8 @@ from benchmarks.rules import (
     telling,
     with_ratios,
 )
+from harness.lab.emulated import STALL_VARIABLE
 from harness.lab.environment import describe_machine
-from harness.lab.needs import STALL_VARIABLE
 from harness.model.condition import Condition, Origins
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link

@@ -62,7 +62,7 @@ def _in_enclosure(batch: Sequence[str], begin: Begin, end: End) -> None:
 
 
 def _load_batch(batch: Sequence[str], begin: Begin, end: End) -> int:
-    with tempfile.TemporaryDirectory() as folder, opened(Bench({}, [], TcpSettings(), None)) as bench:
+    with tempfile.TemporaryDirectory() as folder, opened(Bench({}, [], TcpSettings())) as bench:
         loader = _Loader(bench, Path(folder))
         loader.wrap_chromium()
         for number, name in enumerate(batch, start=1):

@@ -16,10 +16,8 @@ from harness.capacity.recipe import PageRecipe
 from harness.capacity.usergenerators import GENERATORS
 from harness.lab.calibrate import readings
 from harness.lab.calibrateclients import client_readings
-from harness.lab.calibration import Calibration
-from harness.lab.opening import Opening
-from harness.lab.studybed import Archives, ServedPart, StudyBed, opened
-from harness.lab.untilright import Patience
+from harness.lab.calibration import Calibration, Patience
+from harness.lab.studybed import Archives, Opening, ServedPart, StudyBed, opened
 from harness.model.compression import RECORDED_COMPRESSION
 from harness.model.condition import Condition, Served
 from harness.model.engine import Engine
@@ -43,7 +41,7 @@ class CrowdRoom(StudyBed):
 
     def __init__(self, study: Study, archives: Archives, recipes: Mapping[Served, PageRecipe]) -> None:
         parts = [ServedPart.of(each) for each in study.parts]
-        super().__init__(archives, study.setups, study.tcp, study.link_backend, parts)
+        super().__init__(archives, study.setups, study.tcp, parts)
         self._recipes = recipes
         self._settings: Mapping[tuple[str, str], ServerSettings] = {
             (part.factor, setup.server.name): setup.server.capacity
@@ -109,7 +107,7 @@ def _recipes(opening: Opening) -> Mapping[Served, PageRecipe]:
     conditions = [each.condition for each in opening.trials]
     firsts = {page_of(condition): condition for condition in reversed(conditions)}
     made: dict[Served, PageRecipe] = {}
-    with opened(Bench({}, (), study.tcp, study.link_backend)) as bench:
+    with opened(Bench({}, (), study.tcp)) as bench:
         for page, condition in firsts.items():
             archive = opening.archives[condition.engine][page.archive]
             known = kept.read(page, archive.digest)

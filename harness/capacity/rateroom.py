@@ -8,10 +8,8 @@ from pathlib import Path
 
 from harness.capacity.ratetrial import TOOLS, RateOptions, run_rate_trial
 from harness.lab.calibrate import readings
-from harness.lab.calibration import Calibration
-from harness.lab.opening import Opening
-from harness.lab.studybed import Archives, ServedPart, StudyBed, opened
-from harness.lab.untilright import Patience
+from harness.lab.calibration import Calibration, Patience
+from harness.lab.studybed import Archives, Opening, ServedPart, StudyBed, opened
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.serversettings import Tuning
@@ -25,7 +23,7 @@ class RateRoom(StudyBed):
 
     def __init__(self, study: Study, archives: Archives) -> None:
         parts = [ServedPart.of(each) for each in study.parts]
-        super().__init__(archives, study.setups, study.tcp, study.link_backend, parts)
+        super().__init__(archives, study.setups, study.tcp, parts)
         self._options = {
             (part.factor, setup.server.name): RateOptions(setup.server.capacity, study.keep)
             for part in study.parts

@@ -18,11 +18,10 @@ from harness.cli.variantoption import chosen_variant
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.lab.calibrate import check_link
-from harness.lab.machinespeed import machine_speed
+from harness.lab.machine import machine_speed
 from harness.model.condition import FULL_SPEED, Condition
 from harness.model.device import DEVICES
 from harness.model.engine import Driver
-from harness.model.link import Backend
 from harness.model.observation import Observation
 from harness.model.revisit import CacheState
 from harness.model.settings import Replay
@@ -47,14 +46,11 @@ def _one_trial(
     replay: Replay,
     options: TrialOptions,
     files: Path,
-    *,
-    backend: Backend | None,
 ) -> Record:
     planned = PlannedTrial("00001", 1, 1, condition)
     with bench(
         {condition.served.archive: archive},
         [condition.protocol],
-        backend=backend,
         replay=replay,
         server=condition.server,
         engine=condition.engine,
@@ -108,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     def command() -> int:
         vitals = arguments.vitals or TRACE in keep  # a trace is had soonest from a page at rest
         options = TrialOptions(arguments.timeout_s, keep, vitals=vitals)
-        record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
+        record = _one_trial(archive, condition, replay, options, files)
         print(json.dumps(record.to_json()) if arguments.json else one_line(_line(record)))
         return _exit_code(record.outcome)
 

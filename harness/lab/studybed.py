@@ -1,28 +1,30 @@
-"""A testbed that serves what a study asks for: brought up once, and renewed after a failure."""
+"""A testbed that serves what a study asks for: opened with its archives, brought up once, renewed after a failure."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from harness.errors import EnvironmentLacks
 from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Served
 from harness.model.engine import Engine
-from harness.model.link import Backend
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
 from harness.study.namedserver import NamedServer
+from harness.study.plan import PlannedTrial
 from harness.study.study import EngineSetup, Study
 from sites.archive import Archive
 
 Archives = Mapping[Engine, Mapping[str, Archive]]  # of each engine, by the name they are served under
 Way = tuple[Engine, str, Replay, NamedServer, Protocol]  # how an archive is served
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,11 @@ class StudyBed(ABC):
         archives: Archives,
         setups: Iterable[EngineSetup],
         tcp: TcpSettings,
-        backend: Backend | None,
         parts: Sequence[ServedPart] = (),
     ) -> None:
         self._archives = archives
         self._parts = tuple(parts) or (ServedPart(tuple(setups), tcp),)
         self._tcp = tcp
-        self._backend = backend
         self._there: dict[Way, Served] = {}
         self._stack = contextlib.ExitStack()
         self.testbed: Testbed
@@ -70,7 +70,7 @@ class StudyBed(ABC):
 
     def open(self) -> None:
         """Bring everything up; raises EnvironmentLacks when no engine can work."""
-        self.testbed = self._stack.enter_context(testbed(self._tcp, self._backend))
+        self.testbed = self._stack.enter_context(testbed(self._tcp))
         self._there = {}
         setups = [(each, setup) for each in self._parts for setup in each.setups]
         usable = {setup.engine: False for _, setup in setups}
@@ -120,6 +120,21 @@ class StudyBed(ABC):
     def close(self) -> None:
         """Take everything down, in reverse order."""
         self._stack.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """A study, its archives, the trials that are left of it, and the directory of the run.
+
+    `tell` is given what is being prepared, for somebody who waits; `warn` what somebody should read afterwards.
+    """
+
+    study: Study
+    archives: Archives
+    trials: Sequence[PlannedTrial]
+    run: Path
+    tell: Tell
+    warn: Tell
 
 
 Bed = TypeVar("Bed", bound=StudyBed)

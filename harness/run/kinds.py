@@ -10,10 +10,9 @@ from typing import Protocol as Interface
 
 from harness.capacity.crowdroom import crowd_programs, crowd_room
 from harness.capacity.rateroom import rate_programs, rate_room
-from harness.lab.calibration import Calibration
-from harness.lab.opening import Opening
+from harness.lab.calibration import Calibration, Patience
+from harness.lab.studybed import Opening
 from harness.lab.testbed import Testbed
-from harness.lab.untilright import Patience
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link

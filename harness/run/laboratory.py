@@ -6,10 +6,9 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.lab.calibration import refuse_if_off
+from harness.lab.calibration import Patience, refuse_if_off
 from harness.lab.environment import describe_environment
-from harness.lab.opening import Opening
-from harness.lab.untilright import Patience
+from harness.lab.studybed import Opening
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.run.kinds import ROOMS, Room

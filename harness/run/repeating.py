@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import TestbedFailed
-from harness.lab.calm import Calm
-from harness.lab.machinespeed import MachineSpeed
+from harness.lab.machine import Calm, MachineSpeed
 from harness.model.soundness import MACHINE, unsound
 from harness.outcome import Outcome
 from harness.records import Record, not_run

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 
 from harness.lab.studybed import StudyBed, opened
 from harness.model.engine import DEFAULT_ENGINE, Engine
-from harness.model.link import Backend
 from harness.model.protocol import Protocol as WireProtocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
@@ -41,7 +40,6 @@ def bench(
     archives: Mapping[str, Archive],
     protocols: Iterable[WireProtocol],
     *,
-    backend: Backend | None = None,
     replay: Replay | None = None,
     server: str | None = None,
     engine: Engine = DEFAULT_ENGINE,
@@ -54,4 +52,4 @@ def bench(
         NamedServer.usual(server or engine.traits.server),
         (replay or Replay.usual(engine),),
     )
-    return opened(Bench({engine: archives}, [setup], TcpSettings(), backend))
+    return opened(Bench({engine: archives}, [setup], TcpSettings()))

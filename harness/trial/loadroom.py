@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.lab.calibrate import readings
-from harness.lab.calibration import Calibration
-from harness.lab.opening import Opening
-from harness.lab.studybed import ServedPart
+from harness.lab.calibration import Calibration, Patience
+from harness.lab.studybed import Opening, ServedPart
 from harness.lab.testbed import Testbed
-from harness.lab.untilright import Patience
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.records import Record
@@ -54,5 +52,5 @@ def load_room(opening: Opening) -> Iterator[LoadRoom]:
     """The room for a study, open for the length of the block; nothing of it depends on which trials are left."""
     study = opening.study
     parts = [ServedPart.of(each) for each in study.parts]
-    with opened(Bench(opening.archives, study.setups, study.tcp, study.link_backend, parts)) as bench:
+    with opened(Bench(opening.archives, study.setups, study.tcp, parts)) as bench:
         yield LoadRoom(bench, TrialOptions(study.timeout_s, study.keep, vitals=study.vitals))

@@ -102,7 +102,7 @@ def test_every_compression_of_a_study_is_served_side_by_side(
     )
 
     def run() -> dict[str, Record]:
-        with opened(Bench({Engine.CHROMIUM: {"small": archive}}, [setup], TcpSettings(), None)) as made:
+        with opened(Bench({Engine.CHROMIUM: {"small": archive}}, [setup], TcpSettings())) as made:
             return {
                 name: trial(
                     made, number, condition("small", Protocol.H2, compression=Compression.parse(name))

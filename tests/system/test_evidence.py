@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import TestbedFailed
-from harness.lab.emulated import DEVICE, RunningLink
+from harness.lab.emulated import DEVICE
+from harness.lab.link import RunningLink
 from harness.lab.testbed import Client
 from harness.model.link import Link
 from harness.model.protocol import Protocol

@@ -89,7 +89,7 @@ def test_what_is_served_alike_has_one_server_and_each_part_its_own_tcp(tmp_path:
     def seen() -> tuple[set[str], list[str], list[str]]:
         parts = [ServedPart.of(each) for each in study.parts]
         archives = {Engine.CHROMIUM: {"small": archive}}
-        with opened(Bench(archives, study.setups, study.tcp, None, parts)) as bed:
+        with opened(Bench(archives, study.setups, study.tcp, parts)) as bed:
             there = bed.testbed.endpoints
             alike = {
                 each.factor

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.lab.calm import CALM_SHARE, glance
+from harness.lab.machine import CALM_SHARE, glance
 from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT, MACHINE, unsound
 from harness.records import Record
