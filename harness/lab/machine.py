@@ -2,8 +2,8 @@
 
 After a disturbed measurement it is better to wait than to burn the next one. The speed is that of a short piece of work
 that is the same everywhere, done on one core: Brotli compresses a text made up of words. The library is a pinned
-binary, so that equal machines do it in equal time whatever their Python and system are, and the work is like a browser's:
-integers, branches and tables in memory.
+binary, so that equal machines do it in equal time whatever their Python and system are, and the work is like a
+browser's: integers, branches and tables in memory.
 """
 
 from __future__ import annotations
