@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.link import Row, Setting, program
 from harness.capacity.arrival import connections_per_host
 from harness.capacity.cores import allotted_here, starting_on
-from harness.capacity.k6 import K6
+from harness.capacity.usergenerators import K6
 from harness.lab.testbed import testbed
 from harness.model.link import Link
 from harness.model.protocol import Protocol

@@ -20,8 +20,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.link import Row, Setting, program
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
-from harness.capacity.provedload import in_the_browser, proved_recipe
-from harness.capacity.recipe import PageRecipe, network_ms
+from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, proved_recipe
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins
 from harness.model.crowdobservation import CrowdObservation

@@ -8,11 +8,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from harness.capacity.arrival import crowd_of
+from harness.capacity.arrival import Machine, crowd_of, refuse_too_many
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
-from harness.capacity.limits import Machine, refuse_too_many
-from harness.capacity.provedload import in_the_browser, proved_recipe
-from harness.capacity.recipe import PageRecipe
+from harness.capacity.recipe import PageRecipe, in_the_browser, proved_recipe
 from harness.capacity.usergenerators import GENERATORS
 from harness.cli.archived import warn_if_broken
 from harness.cli.arguments.crowd import SPOKEN

@@ -11,6 +11,9 @@ from harness.lab.machine import Calm
 from harness.model.link import Link
 
 CALIBRATION_SCHEMA = 2
+AT_ONCE = 3  # measurements before anybody looks at the machine
+WHILE_CALM = 4  # of a link that stays off on a calm machine: it is the link
+PATIENCE_S = 5 * 60.0  # that a link is waited for in all
 
 
 @dataclass(frozen=True)
@@ -85,11 +88,6 @@ def refuse_if_off(readings: Sequence[Calibration]) -> None:
             f"the emulated link is not what it should be, nothing was measured over it ({' | '.join(off)}); "
             "free the machine of other work and try again"
         )
-
-
-AT_ONCE = 3  # measurements before anybody looks at the machine
-WHILE_CALM = 4  # of a link that stays off on a calm machine: it is the link
-PATIENCE_S = 5 * 60.0  # that a link is waited for in all
 
 
 @dataclass

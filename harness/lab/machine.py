@@ -28,6 +28,9 @@ RUN_S = 10 * 60.0  # the longest that a run waits between its attempts, in all
 CALM_SHARE = FOREIGN_CPU_LIMIT  # what leaves an attempt out when the browser also waited for a core
 # A nap that ends later has waited for a core that others had, or that the host of a virtual machine had taken away.
 CALM_LATE_MS = 5.0
+RUNS = 5
+QUALITY = 5
+WORDS, LETTERS, TEXT_WORDS = 2_000, "etaoinshrdlu", 30_000
 
 
 @dataclass(frozen=True)
@@ -72,11 +75,6 @@ class Calm:
             waited = self.clock() - started
         self.left_s -= waited
         return row >= CALM_LOOKS
-
-
-RUNS = 5
-QUALITY = 5
-WORDS, LETTERS, TEXT_WORDS = 2_000, "etaoinshrdlu", 30_000
 
 
 class MachineSpeed:

@@ -35,6 +35,10 @@ SO_TIMESTAMPING = 37
 STAMP_SENDING = 1 << 8 | 1 << 4 | 1 << 11  # TX_SCHED, SOFTWARE, OPT_TSONLY
 RECEIVE_BUFFER_BYTES = 16 << 20
 NS = 1_000_000_000
+TRAIN_PACKETS = 60
+MOST_WAYS = 500  # each needs a socket, and a process may have 1,024 files by default
+PACKET_INFO = struct.Struct("=i4s4s")  # struct in_pktinfo: the source address of one packet
+IP_PKTINFO = 8
 
 
 @dataclass(frozen=True)
@@ -222,12 +226,6 @@ def time_stamp(extra: Sequence[tuple[int, int, bytes]]) -> int:
             seconds, nanoseconds = struct.unpack("qq", value[:16])
             return int(seconds * NS + nanoseconds)
     raise TestbedFailed("the kernel gave no receive time stamp")
-
-
-TRAIN_PACKETS = 60
-MOST_WAYS = 500  # each needs a socket, and a process may have 1,024 files by default
-PACKET_INFO = struct.Struct("=i4s4s")  # struct in_pktinfo: the source address of one packet
-IP_PKTINFO = 8
 
 
 @dataclass(frozen=True)

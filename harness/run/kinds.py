@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol as Interface
 
-from harness.capacity.crowdroom import crowd_programs, crowd_room
-from harness.capacity.rateroom import rate_programs, rate_room
+from harness.capacity.crowdtrial import crowd_programs, crowd_room
+from harness.capacity.ratetrial import rate_programs, rate_room
 from harness.lab.calibration import Calibration, Patience
 from harness.lab.studybed import Opening
 from harness.lab.testbed import Testbed
