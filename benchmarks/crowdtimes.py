@@ -27,12 +27,12 @@ from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine, speaking
 from harness.model.kind import Kind
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE
 from harness.trial.bench import Bench, bench
 from harness.trial.trial import TrialOptions, run_observed

@@ -17,10 +17,10 @@ from harness.lab.environment import describe_machine
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial

@@ -13,8 +13,8 @@ from harness.model.kind import Kind
 from harness.model.metrics import OBSERVATIONS, AnyObservation, main_metric, metrics_of
 from harness.model.observation import Observation
 from harness.model.place import place_of
+from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
-from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
 
 RECORD_SCHEMA = 2  # 1: lcp_ms, cls and tbt_ms ended two frames after the load event

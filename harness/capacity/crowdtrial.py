@@ -34,11 +34,11 @@ from harness.model.crowdobservation import CrowdObservation
 from harness.model.direction import Way
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.study.study import EngineSetup, Study
 from harness.system.clock import utc_text
 from harness.system.enclosure import WORKSPACE

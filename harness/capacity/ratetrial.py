@@ -30,17 +30,17 @@ from harness.model.condition import Condition
 from harness.model.direction import Way
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.rateobservation import RateObservation
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.workload import Requests
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.study.study import EngineSetup, Study
 from harness.system.accounts import Account, account
 from harness.system.clock import utc_text
 from sites.coding import BROWSER_CODINGS
-from sites.servedrequest import ServedRequest, served_to
+from sites.servers.server import ServedRequest, served_to
 
 TOOLS: Mapping[Engine, RateTool] = {
     Engine.WRK: WRK,

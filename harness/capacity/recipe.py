@@ -32,8 +32,8 @@ from harness.input import jsontext
 from harness.input.shown import one_line
 from harness.model.condition import Condition, Served
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
-from harness.study.plan import PlannedTrial
 from harness.system.files import write_whole
 from harness.trial.bench import Bench
 from harness.trial.trial import TrialOptions, run_observed

@@ -26,7 +26,7 @@ import zstandard
 from harness.lab.emulated import EmulatedLink
 from harness.system.netns import Host
 from harness.system.syscalls import punch_hole
-from sites.servers.serverstatus import Status, StatusPage
+from sites.servers.server import Status, StatusPage
 
 LINE_END = b"\n"
 SUMMED_BYTES = 8 * 2**20  # of a log: what grew by more at once is not looked through

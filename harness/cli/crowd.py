@@ -29,13 +29,13 @@ from harness.lab.testbed import testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine, speaking
 from harness.model.kind import Kind
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
 from harness.trial.bench import bench

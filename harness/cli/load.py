@@ -23,12 +23,12 @@ from harness.model.condition import FULL_SPEED, Condition
 from harness.model.device import DEVICES
 from harness.model.engine import Driver
 from harness.model.observation import Observation
+from harness.model.plan import PlannedTrial
 from harness.model.revisit import CacheState
 from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.observing import FILM, TRACE, refuse_unfilmable
-from harness.study.plan import PlannedTrial
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
 from harness.trial.bench import bench

@@ -29,10 +29,10 @@ from harness.cluster.store import ArchiveStore
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.lab.calibration import Calibration
 from harness.model.engine import Engine
+from harness.model.plan import PlannedTrial
 from harness.records import RecordLine
 from harness.run.labprocess import Assignment, laboratory_process
 from harness.run.work import Block, Due, Executor, Watcher
-from harness.study.plan import PlannedTrial
 from harness.system.folders import cache_folder
 
 PREFIX = "coldload-block-"  # of the keys of tasks that run blocks

@@ -14,11 +14,11 @@ from harness.errors import EnvironmentLacks
 from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Served
 from harness.model.engine import Engine
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
 from harness.study.namedserver import NamedServer
-from harness.study.plan import PlannedTrial
 from harness.study.study import EngineSetup, Study
 from sites.archive import Archive
 

@@ -17,10 +17,10 @@ from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import one_line
 from harness.model.engine import Engine
+from harness.model.plan import Plan
 from harness.records import Record, RecordLine
 from harness.run.standing import LOOKS, RECORDS, Standing
 from harness.study.companions import KEPT, PUBLISHED
-from harness.study.plan import Plan
 from harness.system.files import append_line, append_text, drop_cut_line, write_whole
 
 ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"

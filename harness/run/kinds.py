@@ -16,8 +16,8 @@ from harness.lab.testbed import Testbed
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.trial.browsers import browser_programs
 from harness.trial.loadroom import load_room
 

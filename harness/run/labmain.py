@@ -14,10 +14,10 @@ from harness.errors import ColdloadError, UsageError
 from harness.lab.calibration import Calibration
 from harness.lab.emulated import STALL_VARIABLE
 from harness.lab.studybed import Opening
+from harness.model.plan import PlannedTrial
 from harness.run.directory import attempt_folder
 from harness.run.laboratory import laboratory
 from harness.run.labprocess import DONE, ENTERED, FAILED, MADE, NEXT, READY, Assignment, of_line, to_line
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import enclosed, limit_private_files
 from sites.archive import open_archive
 

@@ -11,10 +11,10 @@ from harness.lab.environment import describe_environment
 from harness.lab.studybed import Opening
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.run.kinds import ROOMS, Room
 from harness.run.repeating import Folders, Repeating
 from harness.run.work import Block, Made, Watcher
-from harness.study.plan import PlannedTrial
 
 
 class Laboratory:

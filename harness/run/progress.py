@@ -13,9 +13,9 @@ from harness.input.shown import printable
 from harness.lab.calibration import Calibration
 from harness.model.kind import Kind
 from harness.model.place import lane_name
+from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
 from harness.records import RecordLine
-from harness.study.plan import PlannedTrial
 
 FIGURES = {Kind.LOAD: "{:,.0f} ms", Kind.USERS: "{:,.1f} pages/s", Kind.REQUESTS: "{:,.0f} requests/s"}
 WAITING_EVERY_S = 10  # a line of a log

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from harness.errors import TestbedFailed
 from harness.lab.machine import Calm, MachineSpeed
+from harness.model.plan import PlannedTrial
 from harness.model.soundness import MACHINE, unsound
 from harness.outcome import Outcome
 from harness.records import Record, not_run
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.kinds import Room
 from harness.run.work import Due, Made, Watcher
-from harness.study.plan import PlannedTrial
 
 FAILURES_IN_A_ROW = 3
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Protocol as Interface
 
 from harness.lab.calibration import Calibration
+from harness.model.plan import PlannedTrial
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 
 
 @dataclass(frozen=True)

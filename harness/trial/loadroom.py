@@ -12,8 +12,8 @@ from harness.lab.studybed import Opening, ServedPart
 from harness.lab.testbed import Testbed
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.trial.bench import Bench, opened
 from harness.trial.trial import TrialOptions, run_trial
 

@@ -18,11 +18,11 @@ from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import Client, Testbed
 from harness.model.condition import FULL_SPEED
 from harness.model.observation import Observation
+from harness.model.plan import PlannedTrial
 from harness.model.revisit import CacheState
 from harness.outcome import Outcome, TrialFailed
 from harness.records import Record, not_run
 from harness.study.observing import FILM, TRACE
-from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
 from harness.system.processtree import ForeignCpu, cpu_seconds
 from harness.trial.browsers import Drivers, FreshBrowser

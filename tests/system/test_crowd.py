@@ -25,13 +25,13 @@ from harness.model.condition import Condition, Origins
 from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE
 from harness.trial.bench import bench
 from sites.archive import Archive, Response, archives_root, open_archive, write_archive
