@@ -34,7 +34,7 @@ from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import Bench, bench
+from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import Archive, archives_root, open_archive
 
@@ -63,9 +63,9 @@ def crowd(protocol: Protocol) -> Condition:
     )
 
 
-def in_bench(archive: Archive, condition: Condition) -> contextlib.AbstractContextManager[Bench]:
+def in_lab(archive: Archive, condition: Condition) -> contextlib.AbstractContextManager[BrowserLab]:
     """Where the browser that the users are like loads the page."""
-    return bench(
+    return browser_lab(
         {PAGE: archive},
         [condition.protocol],
         server=condition.server,
@@ -73,7 +73,7 @@ def in_bench(archive: Archive, condition: Condition) -> contextlib.AbstractConte
     )
 
 
-def in_browser(opened: Bench, condition: Condition, first: int) -> list[float]:
+def in_browser(opened: BrowserLab, condition: Condition, first: int) -> list[float]:
     """The network times of some loads that count."""
     found: list[float] = []
     for number in range(first, first + LOADS):
@@ -107,12 +107,12 @@ def times(setting: Setting) -> Iterator[Row | str]:
     archive = open_archive(archives_root(), PAGE)
     for protocol in PROTOCOLS:
         condition, shares = crowd(protocol), []
-        with in_bench(archive, condition) as opened:
+        with in_lab(archive, condition) as opened:
             recipe = proved_recipe(opened, condition, WORKSPACE / "recipe")
             taken = in_browser(opened, condition, 1)
         for run in range(setting.runs):
             page_ms, ended = by_crowd(setting, archive, condition, recipe)
-            with in_bench(archive, condition) as opened:
+            with in_lab(archive, condition) as opened:
                 after = in_browser(opened, condition, 1 + (run + 1) * LOADS)
             network = statistics.median(taken + after)
             said = (

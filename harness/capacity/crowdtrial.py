@@ -1,4 +1,4 @@
-"""Kind `users`: a crowd a trial from its start to its end, and the record of it, whatever happens; the room for them.
+"""Kind `users`: a crowd a trial from its start to its end, and the record of it, whatever happens; the lab for them.
 
 What the pages ask for is learned first, from loads in the browser.
 """
@@ -23,10 +23,9 @@ from harness.capacity.recipe import RECIPES, KeptRecipes, PageRecipe, in_the_bro
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, PageLine, Second, buckets
 from harness.capacity.usergenerators import GENERATORS
 from harness.errors import StudyError, TestbedFailed
-from harness.lab.calibrate import readings
 from harness.lab.calibrateclients import client_readings
 from harness.lab.calibration import Calibration, Patience
-from harness.lab.studybed import Archives, Opening, ServedPart, StudyBed, opened
+from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Testbed
 from harness.model.compression import RECORDED_COMPRESSION
 from harness.model.condition import Condition, Served
@@ -42,7 +41,7 @@ from harness.records import Record
 from harness.study.study import EngineSetup, Study
 from harness.system.clock import utc_text
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import Bench
+from harness.trial.browserlab import BrowserLab
 from harness.trial.browsers import browser_programs
 from sites.archive import Archive
 
@@ -198,12 +197,11 @@ def _write(path: Path, lines: Sequence[Bucket]) -> None:
     path.write_text("".join(json.dumps(each.to_json()) + "\n" for each in lines))
 
 
-class CrowdRoom(StudyBed):
+class CrowdLab(TrialLab):
     """The servers of a study of crowds, with their status pages. `recipes` are those of its pages."""
 
     def __init__(self, study: Study, archives: Archives, recipes: Mapping[Served, PageRecipe]) -> None:
-        parts = [ServedPart.of(each) for each in study.parts]
-        super().__init__(archives, study.setups, study.tcp, parts)
+        super().__init__(archives, parts_of(study), study.tcp)
         self._recipes = recipes
         self._settings: Mapping[tuple[str, str], ServerSettings] = {
             (part.factor, setup.server.name): setup.server.capacity
@@ -222,7 +220,7 @@ class CrowdRoom(StudyBed):
     ) -> Iterator[Calibration]:
         """With as many clients as a trial has users, up to a number that is measured in seconds."""
         if not link.per_client:
-            yield from readings(self.testbed, link, patience=patience)
+            yield from super().readings(link, trials, patience)
             return
         most = max((users_of(each.condition) for each in trials if each.condition.link == link), default=1)
         yield from client_readings(self.testbed, link, min(most, MOST_MEASURED), patience=patience)
@@ -245,8 +243,8 @@ def page_of(condition: Condition) -> Served:
 
 
 @contextlib.contextmanager
-def crowd_room(opening: Opening) -> Iterator[CrowdRoom]:
-    """The room for the trials that are left of a study, open for the length of the block.
+def crowd_lab(opening: Opening) -> Iterator[CrowdLab]:
+    """The lab for the trials that are left of a study, open for the length of the block.
 
     Raises an error of one line, before any crowd comes, when a generator cannot run here, when a page does not load in
     the browser, or when the machine does not carry so many users.
@@ -254,8 +252,8 @@ def crowd_room(opening: Opening) -> Iterator[CrowdRoom]:
     for engine in {each.condition.engine for each in opening.trials}:
         GENERATORS[engine].version()
     recipes = _recipes(opening)
-    with opened(CrowdRoom(opening.study, opening.archives, recipes)) as room:
-        yield room
+    with opened(CrowdLab(opening.study, opening.archives, recipes)) as made:
+        yield made
 
 
 def crowd_programs() -> Mapping[str, Callable[[], str]]:
@@ -269,12 +267,12 @@ def _recipes(opening: Opening) -> Mapping[Served, PageRecipe]:
     conditions = [each.condition for each in opening.trials]
     firsts = {page_of(condition): condition for condition in reversed(conditions)}
     made: dict[Served, PageRecipe] = {}
-    with opened(Bench({}, (), study.tcp)) as bench:
+    with opened(BrowserLab({}, (), study.tcp)) as lab:
         for page, condition in firsts.items():
             archive = opening.archives[condition.engine][page.archive]
             known = kept.read(page, archive.digest)
             if known is None:
-                known = _learned(opening, bench, condition, archive)
+                known = _learned(opening, lab, condition, archive)
                 kept.write(page, archive.digest, known)
             made[page] = known
     for condition in conditions:
@@ -282,19 +280,19 @@ def _recipes(opening: Opening) -> Mapping[Served, PageRecipe]:
     return made
 
 
-def _learned(opening: Opening, bench: Bench, condition: Condition, archive: Archive) -> PageRecipe:
+def _learned(opening: Opening, lab: BrowserLab, condition: Condition, archive: Archive) -> PageRecipe:
     """What a page asks for in the browser.
 
     At a server of the study, set up as for page loads: one that is set up to starve would hold up the browser, too.
     """
     part, asked = opening.study.part_of(condition), in_the_browser(condition)
     servers = {server.name: server for every in part.servers.values() for server in every}
-    bench.refuse_unless_usable(asked.engine)
+    lab.refuse_unless_usable(asked.engine)
     replay = replace(part.replays[condition.engine], compression=condition.compression)
     opening.tell(f"what {condition.page} asks for by {asked.protocol}, from loads of it in the browser")
     program = servers[condition.server].program
-    bench.testbed.serve(archive, [asked.protocol], replay, program, asked.engine)
-    return proved_recipe(bench, condition, WORKSPACE / "recipes")
+    lab.testbed.serve(archive, [asked.protocol], replay, program, asked.engine)
+    return proved_recipe(lab, condition, WORKSPACE / "recipes")
 
 
 def _refuse_too_many(condition: Condition, recipe: PageRecipe) -> None:

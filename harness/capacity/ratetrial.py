@@ -1,4 +1,4 @@
-"""Kind `requests`: a fresh client, its link, a tool that asks for one URL without a pause; the record; the room."""
+"""Kind `requests`: a fresh client, its link, a tool that asks for one URL without a pause; the record; the lab."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,16 +20,13 @@ from harness.capacity.ratewindow import Burst, Used, Window, burst, limited_by
 from harness.capacity.spdyclient import SPDY_CLIENT
 from harness.capacity.wrk import WRK
 from harness.errors import StudyError, TestbedFailed
-from harness.lab.calibrate import readings
-from harness.lab.calibration import Calibration, Patience
 from harness.lab.emulated import EmulatedLink
 from harness.lab.endpoint import Endpoint
-from harness.lab.studybed import Archives, Opening, ServedPart, StudyBed, opened
+from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Client, Testbed
 from harness.model.condition import Condition
 from harness.model.direction import Way
 from harness.model.engine import Engine
-from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.rateobservation import RateObservation
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
@@ -226,12 +223,11 @@ class _RateAttempt:
         client.link.check()
 
 
-class RateRoom(StudyBed):
+class RateLab(TrialLab):
     """The servers of a study of request rates; its tools are started by each trial."""
 
     def __init__(self, study: Study, archives: Archives) -> None:
-        parts = [ServedPart.of(each) for each in study.parts]
-        super().__init__(archives, study.setups, study.tcp, parts)
+        super().__init__(archives, parts_of(study), study.tcp)
         self._options = {
             (part.factor, setup.server.name): RateOptions(setup.server.capacity, study.keep)
             for part in study.parts
@@ -245,13 +241,6 @@ class RateRoom(StudyBed):
         """A status page costs what is measured, so that there is none."""
         return Tuning(setup.server.settings, name=setup.server.name)
 
-    def readings(
-        self, link: Link, trials: Sequence[PlannedTrial], patience: Patience
-    ) -> Iterator[Calibration]:
-        """Whatever the trials: a closed loop has one client."""
-        del trials
-        yield from readings(self.testbed, link, patience=patience)
-
     def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
         condition = planned.condition
         options = self._options[condition.factor, condition.server]
@@ -259,10 +248,10 @@ class RateRoom(StudyBed):
 
 
 @contextlib.contextmanager
-def rate_room(opening: Opening) -> Iterator[RateRoom]:
-    """The room for a study, open for the length of the block; nothing of it depends on which trials are left."""
-    with opened(RateRoom(opening.study, opening.archives)) as room:
-        yield room
+def rate_lab(opening: Opening) -> Iterator[RateLab]:
+    """The lab for a study, open for the length of the block; nothing of it depends on which trials are left."""
+    with opened(RateLab(opening.study, opening.archives)) as made:
+        yield made
 
 
 def rate_programs() -> Mapping[str, Callable[[], str]]:

@@ -35,7 +35,7 @@ from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
 from harness.system.files import write_whole
-from harness.trial.bench import Bench
+from harness.trial.browserlab import BrowserLab
 from harness.trial.trial import TrialOptions, run_observed
 from sites.asked import refused
 
@@ -302,7 +302,9 @@ def unhurried(link: Link) -> Link:
     return replace(link, name="recipe", rtt_ms=LEAST_RTT_MS, down=down, up=up)
 
 
-def proved_recipe(opened: Bench, condition: Condition, files: Path, *, timeout_s: float = 60.0) -> PageRecipe:
+def proved_recipe(
+    opened: BrowserLab, condition: Condition, files: Path, *, timeout_s: float = 60.0
+) -> PageRecipe:
     """What the page of a crowd's condition asks for, from loads by its protocol that were proved.
 
     They go over the condition's link with a long round trip. MeasurementRefused when not enough of them count.

@@ -38,7 +38,7 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import variant_of
 
@@ -119,7 +119,7 @@ def _users(arguments: argparse.Namespace) -> Users:
 def _recipe(archive: Archive, condition: Condition, replay: Replay) -> PageRecipe:
     """What the page asks for; and whether the machine carries so many who ask for it."""
     asked = in_the_browser(condition)
-    with bench(
+    with browser_lab(
         {asked.served.archive: archive},
         [asked.protocol],
         replay=replay,

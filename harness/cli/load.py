@@ -31,7 +31,7 @@ from harness.records import Record
 from harness.study.observing import FILM, TRACE, refuse_unfilmable
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.har import BODIES, HAR
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, archives_root, open_archive
@@ -48,7 +48,7 @@ def _one_trial(
     files: Path,
 ) -> Record:
     planned = PlannedTrial("00001", 1, 1, condition)
-    with bench(
+    with browser_lab(
         {condition.served.archive: archive},
         [condition.protocol],
         replay=replay,
