@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from sites.optimise.csstokens import CLOSING, Token, tokens
+from sites.optimise.stylesheet import CLOSING, Token, tokens
 
 # At-rules by what their block holds. What stands in none of them is not looked into.
 _GROUPS = frozenset({"media", "supports", "layer", "container", "scope", "starting-style", "document"})

@@ -6,26 +6,29 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from urllib.parse import urljoin
 
 from harness.model.filtersettings import FilterSettings
 from sites.charset import UNREADABLE, Text, is_whole
 from sites.optimise import script, stylesheet
-from sites.optimise.document import Document, Edit, Element, Notes, edit_documents
-from sites.optimise.lookups import ElementChange, Replacement
-from sites.optimise.markup import Tag, Token, end_tag
-from sites.optimise.origin import origin
-from sites.optimise.page import Note, Page, Resource
-from sites.optimise.references import (
+from sites.optimise.document import (
     FILE_ATTRIBUTES,
     SCRIPT_ATTRIBUTES,
     STYLE_ATTRIBUTES,
+    Document,
+    Edit,
+    Element,
+    Notes,
+    edit_documents,
     is_named,
     is_style_sheet,
     lends_urls,
     media_of,
     only_idle,
 )
+from sites.optimise.lookups import ElementChange, Replacement
+from sites.optimise.markup import Tag, Token, end_tag
+from sites.optimise.page import Note, Page, Resource
+from sites.urls import origin, resolve
 
 # Elements that neither load nor run anything may stand between two style sheets that are combined.
 _HARMLESS = frozenset({"meta", "title"})
@@ -195,7 +198,7 @@ def _script_key(part: Part) -> object:
 
 def _joined_css(lent: bool, parts: Sequence[Part]) -> tuple[str, str]:
     """URL and text of the joint sheet. An @import works at the head of a file only."""
-    folder = urljoin(parts[0][1].url, ".")
+    folder = resolve(parts[0][1].url, ".") or ""
     texts = []
     for number, (_, resource, text) in enumerate(parts):
         if number and stylesheet.has_rule(text, "import"):
@@ -207,7 +210,7 @@ def _joined_css(lent: bool, parts: Sequence[Part]) -> tuple[str, str]:
         if moved is None:
             raise _UncombinableError("a style sheet is not well formed")
         texts.append(moved)
-    return _address(folder, texts, "css"), "\n".join(texts)
+    return _address(parts, texts, "css"), "\n".join(texts)
 
 
 def _joined_scripts(limit: int, parts: Sequence[Part]) -> tuple[str, str]:
@@ -221,12 +224,13 @@ def _joined_scripts(limit: int, parts: Sequence[Part]) -> tuple[str, str]:
         raise _UncombinableError(f"the joint script would be larger than {limit} bytes")
     if len(parts) > 1 and not script.parses(joint):
         raise _UncombinableError("the scripts declare the same name")
-    return _address(urljoin(parts[0][1].url, "."), texts, "js"), joint
+    return _address(parts, texts, "js"), joint
 
 
-def _address(folder: str, texts: Sequence[str], suffix: str) -> str:
+def _address(parts: Sequence[Part], texts: Sequence[str], suffix: str) -> str:
+    """Beside the first of the parts, so that it is of their origin."""
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:10]
-    return urljoin(folder, f"combined-{digest}.{suffix}")
+    return resolve(parts[0][1].url, f"combined-{digest}.{suffix}") or ""
 
 
 def _file(url: str, text: str, parts: Sequence[Part]) -> Resource:

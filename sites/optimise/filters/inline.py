@@ -11,17 +11,20 @@ from urllib.parse import urldefrag
 from harness.model.filtersettings import FilterSettings
 from sites.charset import UNREADABLE
 from sites.optimise import script, stylesheet
-from sites.optimise.document import Document, Element, Notes, edit_elements
-from sites.optimise.markup import Chars, Tag, Token, end_tag
-from sites.optimise.page import Note, Page, Resource
-from sites.optimise.references import (
+from sites.optimise.document import (
     FILE_ATTRIBUTES,
+    Document,
+    Element,
+    Notes,
+    edit_elements,
     has_handlers,
     is_named,
     is_style_sheet,
     lends_urls,
     reads_itself,
 )
+from sites.optimise.markup import Chars, Tag, Token, end_tag
+from sites.optimise.page import Note, Page, Resource
 
 INLINED_IMAGES = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/svg+xml"}
@@ -100,25 +103,15 @@ def _style_content(lent: bool, document: Document, found: Resource) -> str:
         raise _UninlinableError(str(why)) from None
     if moved is None or not stylesheet.is_well_formed(moved):
         raise _UninlinableError("the style sheet is not well formed")
-    if ends_style(moved) or document.text.encoded(moved) is None:
+    if stylesheet.ends_style(moved) or document.text.encoded(moved) is None:
         raise _UninlinableError("the style sheet cannot stand in the document")
     return stylesheet.without_charset(moved)
-
-
-def ends_style(css: str) -> bool:
-    """Whether a style sheet would end the element that it stands in."""
-    return "</style" in css.lower()
 
 
 def _style_tag(link: Tag) -> Tag:
     kept = link.without("rel", "href", "type", *FILE_ATTRIBUTES)
     tail = ">" if kept.tail.endswith("/>") else kept.tail
     return Tag("<style", "style", False, kept.attributes, tail)
-
-
-def _script_reference(tag: Tag) -> str | None:
-    waits = script.is_classic(tag) and not {"async", "defer"} & tag.names
-    return tag.get("src") if waits else None
 
 
 def _script_content(document: Document, found: Resource) -> str:
@@ -146,7 +139,7 @@ _JAVASCRIPT = _Inlinable(
     filter="inline_javascript",
     element="script",
     name="script",
-    reference=_script_reference,
+    reference=lambda tag: tag.get("src") if script.holds_up(tag) else None,
     is_file=lambda resource: resource.is_script,
     content=_script_content,
     start=lambda tag: tag.without("src", *FILE_ATTRIBUTES),
