@@ -80,8 +80,6 @@ class Mirror:
     url: str
     folder: Path
     user_agent: str
-    rounds: int
-    seconds: float
     unanswered: tuple[str, ...]
 
 
@@ -134,7 +132,6 @@ def mirror(
         raise ArchiveError(f"cannot mirror {start} into {folder}: it is not empty; give a new folder")
     politely = network is None if polite is None else polite
     flags = (*FLAGS, *(() if politely else UNLIMITED_FLAGS), "-F", agent, *FILTERS)
-    began = time.monotonic()
     asked: Counter[str] = Counter()
     count = 0
     wanted = [start]
@@ -151,7 +148,7 @@ def mirror(
         wanted = [u for u in absent if len(u) <= LONGEST_URL and asked[u] < (2 if u in again else 1)]
         if not wanted:
             break
-    return Mirror(start, folder, agent, number, time.monotonic() - began, tuple(absent))
+    return Mirror(start, folder, agent, tuple(absent))
 
 
 def responses_of(folder: Path) -> Iterator[Response]:

@@ -14,30 +14,14 @@ from sites.archive import Archive, Entry, Response
 from sites.charset import charset_of
 from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, looks_coded
 from sites.determinism import pin
-from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, compressible, is_text, mime_of, sniffed_type
+from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, compressible, is_text, mime_of, sniffed_type, words
 from sites.response import Headers, header_of
 from sites.urls import Url, parse_url
 
 # Hop-by-hop headers, and those that are the business of the server that replays.
-SERVER_HEADERS = frozenset(
-    {
-        "alt-svc",
-        "connection",
-        "content-length",
-        "date",
-        "http2-settings",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-connection",
-        "server",
-        "set-cookie",
-        "set-cookie2",
-        "status",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
+SERVER_HEADERS = words(
+    "alt-svc connection content-length date http2-settings keep-alive proxy-authenticate proxy-connection server "
+    "set-cookie set-cookie2 status te trailer transfer-encoding upgrade"
 )
 # Fonts, scripts' fetches and Resource Timing of other hosts need these; many recorders lost them.
 OPEN_HEADERS = ("Access-Control-Allow-Origin", "Timing-Allow-Origin")

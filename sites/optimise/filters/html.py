@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from harness.model.filtersettings import FilterSettings
+from sites.mediatype import words
 from sites.optimise.document import Document, Edit, Notes, edit_documents
 from sites.optimise.lookups import script_facts, scripts_of
-from sites.optimise.markup import SPACE, Attribute, Chars, Comment, Tag, Token, words
+from sites.optimise.markup import SPACE, Attribute, Chars, Comment, Tag, Token
 from sites.optimise.page import Note, Page
 
 _RUN = re.compile(r"[\t\n\f\r ]{2,}|[\t\f\r]")
