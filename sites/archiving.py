@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
 from harness.browser.browserlog import ABORTED, Request
@@ -29,7 +30,6 @@ from sites.importers.har import read_har
 from sites.importers.recording import Recording
 from sites.importers.settle import responses, settle
 from sites.response import Response
-from sites.tool import Tool
 from sites.urls import canonical_url, resolve
 from sites.warc import About
 
@@ -42,6 +42,14 @@ LOAD_TIMEOUT_S = 60.0
 QUIET_S = 5.0  # longer than `coldload verify` looks at a page
 QUIET_LIMIT_S = 20.0
 NO_PAGE = "ERR_HTTP_RESPONSE_CODE_FAILURE"  # an error status without a body
+
+
+class Tool(StrEnum):
+    """What a live page is archived with: HTTrack's mirror, a load in the browser, or the mirror completed by a load."""
+
+    BOTH = "both"
+    HTTRACK = "httrack"
+    BROWSER = "browser"
 
 
 def archive_page(url: str, root: Path, name: str, tool: Tool, visit: Visit) -> Archive:

@@ -19,7 +19,7 @@ from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE
 from harness.system.command import Command
 from harness.system.process import running
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
 from sites.htcache import (
     LIST_FILE,
     LOG_FILE,
@@ -33,6 +33,7 @@ from sites.htcache import (
     url_key,
 )
 from sites.requisites import missing, walk
+from sites.response import Response
 from sites.urls import canonical_url, resolve
 from sites.warc import About
 

@@ -10,12 +10,12 @@ from functools import partial
 from harness.model.compression import CODINGS, Compression
 from harness.model.settings import ThinkTime
 from sites import rewrite
-from sites.archive import Archive, Entry, Response
+from sites.archive import Archive, Entry
 from sites.charset import charset_of
 from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, looks_coded
 from sites.determinism import pin
 from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, compressible, is_text, mime_of, sniffed_type, words
-from sites.response import Headers, header_of
+from sites.response import Headers, Response, header_of
 from sites.urls import Url, parse_url
 
 # Hop-by-hop headers, and those that are the business of the server that replays.

@@ -287,7 +287,8 @@ def _absolute(base: str, url: str) -> str:
         return url
     reference, mark, fragment = url.strip().partition("#")
     resolved = resolve(base, reference)
-    return url if resolved is None else f"{resolved}{mark}{fragment}"
+    # An empty query (`font.eot?#iefix`) asks for the same.
+    return url if resolved is None else f"{resolved.removesuffix('?')}{mark}{fragment}"
 
 
 def shortened(url: str, base: str) -> str:

@@ -24,7 +24,8 @@ from harness.system.command import Command
 from harness.system.files import replace_text
 from harness.system.folders import made_folder
 from harness.system.program import run
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 FETCH_SECONDS = 600

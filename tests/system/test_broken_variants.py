@@ -15,9 +15,10 @@ from harness.model.protocol import Protocol
 from harness.model.variant import FILTERS, parse_variant
 from harness.verify.likeness import Likeness
 from harness.verify.mending import Where, check_variants
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
 from sites.optimise.filters.html import needs_no_quotes
 from sites.optimise.page import Note
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import inside
 
