@@ -86,7 +86,7 @@ class Mirror:
 
 @dataclass(frozen=True)
 class Visit:
-    """How a live page is fetched; all that comes on the way goes into the new folder `work`.
+    """How a live page is fetched; all that comes on the way goes into the folder `work`, new or empty.
 
     `user_agent` is "desktop", "mobile" (for a browser: a phone in all) or the string itself. `network` is the
     namespace file of the host to work on, `trust` an NSS database of authorities that a browser trusts there.
@@ -103,32 +103,21 @@ def archive_with_httrack(
     url: str, root: Path, name: str, visit: Visit, notes: tuple[str, ...] = ()
 ) -> Archive:
     """Mirror the page at `url` with HTTrack and store it as the archive `name`, with `notes` before HTTrack's own."""
-    made = mirror(
-        url, visit.work, user_agent=visit.user_agent, network=visit.network, progress=visit.progress
-    )
+    made = mirror(url, visit)
     unanswered = f"Needed by the page, but nobody answered: {' '.join(made.unanswered)}"
     notes += (*NOTES, unanswered) if made.unanswered else NOTES
     about = About(made.url, "httrack", made.user_agent, notes)
     return write_archive(root, name, about, responses_of(made.folder))
 
 
-def mirror(
-    url: str,
-    folder: Path,
-    *,
-    user_agent: str = "desktop",
-    network: Path | None = None,
-    polite: bool | None = None,
-    progress: Progress | None = None,
-) -> Mirror:
-    """Fetch a page and what it needs into `folder`, which must be new or empty.
+def mirror(url: str, visit: Visit, *, polite: bool | None = None) -> Mirror:
+    """Fetch a page and what it needs; ArchiveError when there is no page.
 
-    `user_agent` is "desktop", "mobile" or the string itself. `network` is the namespace file of the host to
-    work on; names must resolve there. `polite` keeps HTTrack's limits (1 request and 100 kB per second); when
-    not given, a namespace of ours is not spared and the live web is. ArchiveError when there is no page.
+    `polite` keeps HTTrack's limits (1 request and 100 kB per second); when not given, a namespace of ours is not
+    spared and the live web is.
     """
-    start = canonical_url(url)
-    agent = _user_agent(user_agent)
+    start, folder, network = canonical_url(url), visit.work, visit.network
+    agent = _user_agent(visit.user_agent)
     if folder.exists() and any(folder.iterdir()):
         raise ArchiveError(f"cannot mirror {start} into {folder}: it is not empty; give a new folder")
     politely = network is None if polite is None else polite
@@ -138,7 +127,9 @@ def mirror(
     wanted = [start]
     for number in range(1, MAX_ROUNDS + 1):
         part = folder / f"round-{number}"
-        _httrack(part, wanted, Command.of("httrack", *flags).on(network), _counting_from(count, progress))
+        _httrack(
+            part, wanted, Command.of("httrack", *flags).on(network), _counting_from(count, visit.progress)
+        )
         asked.update(wanted)
         cache = read_rounds(folder)
         count = len(cache.entries)

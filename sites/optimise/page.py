@@ -146,6 +146,10 @@ class Note:
     detail: str = ""
 
 
+class LeftAlone(Exception):  # no error: the reason why a filter changes nothing
+    """Why something stays as it is; the reason of a note."""
+
+
 @dataclass(frozen=True)
 class Page:
     """A start URL and the resources around it, in recorded order; of several captures of a URL the one replayed."""

@@ -17,6 +17,7 @@ import oxipng
 from PIL import Image, UnidentifiedImageError
 
 from sites.optimise import outside
+from sites.optimise.page import LeftAlone
 
 BYTES_PER_PIXEL = 4
 MAX_QUALITY = 100
@@ -46,10 +47,6 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _GAIN_MAPS = (b"hdrgm", b"HDRGainMap", b"urn:iso:std:iso:ts:21496")
 _GREY, _GREY_PROFILE, _RGB_PROFILE = frozenset({"1", "L", "LA"}), b"GRAY", b"RGB "
 Image.MAX_IMAGE_PIXELS = None  # `check` has a limit of its own, before anything is decoded
-
-
-class LeftAlone(Exception):  # no error: the reason why an image stays as it is
-    """Why an image is not changed."""
 
 
 def check(data: bytes, limit_bytes: int) -> None:

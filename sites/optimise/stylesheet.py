@@ -17,6 +17,7 @@ from tinycss2.serializer import (  # type: ignore[import-untyped, unused-ignore]
     serialize_string_value,
 )
 
+from sites.optimise.page import LeftAlone
 from sites.urls import resolve, same_origin
 
 _ESCAPE = r"\\(?:[0-9A-Fa-f]{1,6}(?:\r\n|[ \t\n\r\f])?|[^\n\r\f0-9A-Fa-f])"
@@ -107,16 +108,12 @@ def has_rule(css: str, name: str) -> bool:
 def rebased(css: str, old_base: str, new_base: str, *, lent: bool = False) -> str | None:
     """A sheet moved from one base URL to another: its relative URLs follow. None when it cannot be read.
 
-    Immovable where they cannot: `lent` says that custom properties of the page hold relative URLs.
+    LeftAlone where they cannot: `lent` says that custom properties of the page hold relative URLs.
     """
     if resolve(old_base, "x") == resolve(new_base, "x"):
         return css
     refuse_lent_urls(css, lent)
     return with_urls(css, lambda url: shortened(_absolute(old_base, url), new_base))
-
-
-class Immovable(ValueError):  # no error: the reason why a sheet stays where it is
-    """Why a style sheet keeps its base URL."""
 
 
 def refuse_lent_urls(css: str, lent: bool) -> None:
@@ -126,7 +123,7 @@ def refuse_lent_urls(css: str, lent: bool) -> None:
     registered property of syntax <url> is relative to its own sheet.
     """
     if lends_urls(css) or (lent and _BORROWS.search(css)) or _BORROWED_STRING.search(css):
-        raise Immovable("a url() in a custom property is relative to the style sheet that uses it")
+        raise LeftAlone("a url() in a custom property is relative to the style sheet that uses it")
 
 
 def lends_urls(css: str) -> bool:

@@ -22,7 +22,7 @@ from sites.optimise.document import (
 )
 from sites.optimise.lookups import ElementChange, Replacement, reads_sheets
 from sites.optimise.markup import Tag, Token, end_tag, start_tag
-from sites.optimise.page import Note, Page, Resource
+from sites.optimise.page import LeftAlone, Note, Page, Resource
 from sites.urls import resolve
 
 MAX_IMPORT_DEPTH = 10
@@ -122,8 +122,8 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
             continue
         try:
             flat = _flattened(text.text, resource.url, page.resources, MAX_IMPORT_DEPTH, lent)
-        except ValueError as error:
-            notes.append(Note(resource.url, str(error)))
+        except LeftAlone as why:
+            notes.append(Note(resource.url, str(why)))
             continue
         body = text.encoded(flat)
         if body is None:
@@ -139,27 +139,25 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
 
 
 def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int, lent: bool) -> str:
-    """ValueError says why it cannot be done; all imports of a sheet are resolved, or none."""
+    """LeftAlone says why it cannot be done; all imports of a sheet are resolved, or none."""
     split = stylesheet.split_imports(css)
     if split is None:
-        raise ValueError(
-            "an import has a condition other than media, stands behind a rule, or cannot be read"
-        )
+        raise LeftAlone("an import has a condition other than media, stands behind a rule, or cannot be read")
     imports, rest = split
     if imports and not depth:
-        raise ValueError("imports are nested too deeply")
+        raise LeftAlone("imports are nested too deeply")
     parts = []
     for each in imports:
         imported = resources.get(resolve(url, each.url) or "")
         text = imported.text("css") if imported is not None and imported.is_style else None
         if imported is None or text is None:
-            raise ValueError("what it imports is not in the archive")
+            raise LeftAlone("what it imports is not in the archive")
         if stylesheet.has_rule(text.text, "namespace") or not stylesheet.is_well_formed(text.text):
-            raise ValueError("what it imports cannot be joined")
+            raise LeftAlone("what it imports cannot be joined")
         flat = _flattened(text.text, imported.url, resources, depth - 1, lent)
         moved = stylesheet.rebased(stylesheet.without_charset(flat), imported.url, url, lent=lent)
         if moved is None:
-            raise ValueError("what it imports cannot be read")
+            raise LeftAlone("what it imports cannot be read")
         parts.append(f"@media {each.media}{{{moved}}}" if each.media else moved)
     return "\n".join([*parts, rest]) if imports else css
 

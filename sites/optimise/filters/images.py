@@ -16,8 +16,7 @@ from harness.model.filtersettings import FilterSettings
 from sites.optimise import picture
 from sites.optimise.document import Notes, documents_of, script_texts
 from sites.optimise.markup import Tag
-from sites.optimise.page import Note, Page, Resource
-from sites.optimise.picture import LeftAlone
+from sites.optimise.page import LeftAlone, Note, Page, Resource
 from sites.optimise.shownsize import Effect, Sizes, images_with_ancestors
 
 Size = tuple[int, int]

@@ -24,15 +24,11 @@ from sites.optimise.document import (
     reads_itself,
 )
 from sites.optimise.markup import Chars, Tag, Token, end_tag
-from sites.optimise.page import Note, Page, Resource
+from sites.optimise.page import LeftAlone, Note, Page, Resource
 
 INLINED_IMAGES = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/svg+xml"}
 )
-
-
-class _UninlinableError(Exception):  # control flow within this module: why a file stays outside
-    pass
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,7 @@ class _Inlinable:
     """How one kind of file moves into the document, by which filter.
 
     `reference` is what an element refers to (None: it is no such element), `content` the text that takes the
-    place of the file, `start` the tag it then stands in. `content` raises _UninlinableError.
+    place of the file, `start` the tag it then stands in. `content` raises LeftAlone.
     """
 
     filter: str
@@ -73,7 +69,7 @@ def _inline(page: Page, kind: _Inlinable, limit_bytes: int) -> tuple[Page, Notes
         try:
             _check_element(document, element.tag, kind)
             content = kind.content(document, found)
-        except _UninlinableError as why:
+        except LeftAlone as why:
             return Note(found.url, str(why))
         start = kind.start(element.tag)
         return [start, Chars(content, start.name), end_tag(start.name)]
@@ -88,23 +84,20 @@ def _too_large(resource: Resource, name: str, limit_bytes: int) -> Note:
 
 def _check_element(document: Document, tag: Tag, kind: _Inlinable) -> None:
     if has_handlers(tag):
-        raise _UninlinableError(f"a script waits for the {kind.name} to load")
+        raise LeftAlone(f"a script waits for the {kind.name} to load")
     if is_named(tag.get("id"), document):
-        raise _UninlinableError("a script may ask for the element by its id")
+        raise LeftAlone("a script may ask for the element by its id")
 
 
 def _style_content(lent: bool, document: Document, found: Resource) -> str:
     text = document.text_of(found, "css")
     if text is None:
-        raise _UninlinableError(UNREADABLE)
-    try:
-        moved = stylesheet.rebased(text.text, found.url, document.base, lent=lent)
-    except stylesheet.Immovable as why:
-        raise _UninlinableError(str(why)) from None
+        raise LeftAlone(UNREADABLE)
+    moved = stylesheet.rebased(text.text, found.url, document.base, lent=lent)
     if moved is None or not stylesheet.is_well_formed(moved):
-        raise _UninlinableError("the style sheet is not well formed")
+        raise LeftAlone("the style sheet is not well formed")
     if stylesheet.ends_style(moved) or document.text.encoded(moved) is None:
-        raise _UninlinableError("the style sheet cannot stand in the document")
+        raise LeftAlone("the style sheet cannot stand in the document")
     return stylesheet.without_charset(moved)
 
 
@@ -117,12 +110,12 @@ def _style_tag(link: Tag) -> Tag:
 def _script_content(document: Document, found: Resource) -> str:
     text = document.text_of(found, "javascript")
     if text is None:
-        raise _UninlinableError(UNREADABLE)
+        raise LeftAlone(UNREADABLE)
     if document.text.encoded(text.text) is None or script.breaks_out(text.text):
-        raise _UninlinableError("the script cannot stand in the document")
+        raise LeftAlone("the script cannot stand in the document")
     reason = script.why_not_movable(text.text)
     if reason:
-        raise _UninlinableError(reason)
+        raise LeftAlone(reason)
     return text.text
 
 

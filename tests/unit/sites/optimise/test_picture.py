@@ -13,7 +13,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from sites.optimise import outside, picture
-from sites.optimise.picture import LeftAlone
+from sites.optimise.page import LeftAlone
 from tests.unit.sites.optimise.pages import photo, png
 
 LOSSLESS: dict[str, Callable[[bytes], bytes]] = {

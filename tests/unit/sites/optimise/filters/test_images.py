@@ -10,8 +10,7 @@ from PIL import Image, ImageChops
 from harness.model.filtersettings import DEFAULTS, FilterSettings
 from sites.optimise import picture
 from sites.optimise.derive import optimise
-from sites.optimise.page import Page
-from sites.optimise.picture import LeftAlone
+from sites.optimise.page import LeftAlone, Page
 from tests.unit.sites.optimise.pages import START, page, photo
 
 
