@@ -164,7 +164,7 @@ def archives_root() -> Path:
 
 def open_archive(root: Path, name: str) -> Archive:
     """The archive of that name; ArchiveError when it is missing or damaged."""
-    _check_name(name)
+    check_name(name)
     folder = root / name
     if not folder.is_dir():
         have = archive_names(root)
@@ -187,7 +187,7 @@ def write_archive(root: Path, name: str, about: About, responses: Iterable[Respo
     ArchiveError when there is no response, or none for the start URL after its redirects; StorageFailed when it cannot
     be written.
     """
-    _check_name(name)
+    check_name(name)
     told = replace(about, start_url=canonical_url(about.start_url))
     before = _urls_of(root, name)
     try:
@@ -208,7 +208,7 @@ def write_archive(root: Path, name: str, about: About, responses: Iterable[Respo
 
 def check_free(root: Path, name: str, *, replace: bool) -> None:
     """ArchiveError when `name` cannot name a new archive: it is none, or taken and not to be replaced."""
-    _check_name(name)
+    check_name(name)
     if (root / name).exists() and not replace:
         raise ArchiveError(
             f"there is an archive {name} in {root} already; give --name for another name, or --replace to replace it"
@@ -294,7 +294,8 @@ def archive_names(root: Path) -> list[str]:
     return sorted(path.name for path in root.iterdir() if path.is_dir() and NAME_PATTERN.fullmatch(path.name))
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """ArchiveError when an archive cannot be called so."""
     if not NAME_PATTERN.fullmatch(name):
         raise ArchiveError(
             f"an archive cannot be called {name[:100]!r}; use letters, digits, '.', '_' and '-'"

@@ -152,8 +152,7 @@ def _choose(archive: Archive, scheme: str, changes: Counter[str]) -> dict[Url, E
 
 def _target(redirect: Response, scheme: str) -> Url | None:
     """Where a redirect leads to."""
-    location = redirect.header("Location")
-    target = resolve(redirect.url, location) if location else None
+    target = resolve(redirect.url, redirect.location) if redirect.location else None
     return None if target is None else parse_url(target).under(scheme)
 
 

@@ -10,10 +10,10 @@ from sites.archive import Archive
 from sites.charset import Text, text_of
 from sites.coding import KNOWN, coding_of, decode, encode
 from sites.htcache import url_key
-from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, mime_of
+from sites.mediatype import HTML_TYPES, SCRIPT_TYPES
 from sites.optimise.markup import Tag, parse
 from sites.requisites import walk
-from sites.response import Headers, Response, header_of
+from sites.response import Headers, Response, WithHeaders
 from sites.urls import resolve, shared_length
 
 # Headers that describe a body which is no longer the one sent.
@@ -24,7 +24,7 @@ _IMAGE_ALIASES = {"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image
 
 
 @dataclass(frozen=True)
-class Resource:
+class Resource(WithHeaders):
     """One response with its decoded body.
 
     `origin` is the recorded response that it is or was made from, `changed` tells which of the two, and `rewritten`
@@ -59,8 +59,7 @@ class Resource:
     @property
     def mime(self) -> str:
         """The media type without parameters; images by the registered name of theirs."""
-        written = mime_of(self.header("Content-Type"))
-        return _IMAGE_ALIASES.get(written, written)
+        return _IMAGE_ALIASES.get(super().mime, super().mime)
 
     @property
     def usable(self) -> bool:
@@ -78,15 +77,6 @@ class Resource:
     @property
     def is_html(self) -> bool:
         return self.usable and self.mime in HTML_TYPES
-
-    def header(self, name: str) -> str | None:
-        """The first header of that name, in any case."""
-        return header_of(self.headers, name)
-
-    @property
-    def location(self) -> str | None:
-        """What a redirect names as its target; None for everything else."""
-        return self.header("Location") if 300 <= self.status < 400 else None
 
     def text(self, kind: str, fallback: str = "") -> Text | None:
         """The body as text of that kind, see `text_of`."""
