@@ -36,7 +36,7 @@ NPM_OPTIONS = (
 )
 LICENCES_FILE = "licences.txt"
 # What packages call the file, at the top of their tree.
-NAMES = ("LICENSE", "LICENCE", "License", "license", "COPYING", "NOTICE", "MIT-LICENSE", "OFL")
+LICENCE_NAMES = ("LICENSE", "LICENCE", "License", "license", "COPYING", "NOTICE", "MIT-LICENSE", "OFL")
 DESCRIPTIONS = ("package.json", "README")
 RULE = "=" * 80
 
@@ -195,7 +195,7 @@ def licence_texts(recipe: Recipe, packages: Path) -> dict[str, str]:
     """The texts by package and file; of a package without one, what its description and its README say."""
     texts: dict[str, str] = {}
     for package in recipe.packages:
-        found = read_files(package, packages, *NAMES, *DESCRIPTIONS)
+        found = read_files(package, packages, *LICENCE_NAMES, *DESCRIPTIONS)
         top = {
             path: body.decode("utf-8", "replace") for path, body in sorted(found.items()) if "/" not in path
         }
