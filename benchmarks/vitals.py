@@ -23,7 +23,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.oneload import load, over_h2
-from harness.browser.playwright_driver import PlaywrightBrowser
+from harness.engines.chromium.engine import ChromiumMaker
+from harness.engines.chromium.playwright import PlaywrightBrowser
+from harness.engines.traceevents import read_trace
 from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
 from harness.model.observation import Observation
@@ -35,11 +37,10 @@ from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import run
 from harness.testbed.environment import describe_machine
-from harness.testbed.testbed import client_network_path
+from harness.testbed.testbed import CLIENT
 from harness.trial.bench import Bench, bench
-from harness.trial.chromium import ChromiumMaker
 from harness.trial.settling import settles
-from harness.trial.tracefile import read_trace
+from harness.trial.surroundings import surroundings
 from harness.trial.trial import TrialOptions
 from harness.trial.vitals import Vitals, vitals
 from sites.archive import Archive, Response, archives_root, open_archive, write_archive
@@ -135,7 +136,7 @@ def side_by_side(opened: Bench, page: str, loads: int, library: str) -> Iterator
     for number in range(loads):
         with (
             opened.testbed.client(cell.link, block=number) as client,
-            opened.drivers.fresh(f"{page}-{number}", cell, opened.testbed, endpoint) as fresh,
+            opened.drivers.fresh(f"{page}-{number}", cell, surroundings(opened.testbed, endpoint)) as fresh,
         ):
             opened.testbed.resolver.use(endpoint.address)
             with fresh.start() as browser:
@@ -187,7 +188,7 @@ def lighthouse(modules: Path, url: str, port: str) -> Command:
         "--screenEmulation.disabled",
         "--no-emulatedUserAgent",
         f"--only-audits={','.join(OF_LIGHTHOUSE.values())}",
-    ).on(client_network_path())
+    ).on(CLIENT.path)
 
 
 def _written(path: Path) -> bool:
@@ -203,7 +204,9 @@ def by_lighthouse(opened: Bench, page: str, loads: int, modules: Path) -> Iterat
     for number in range(loads):
         with (
             opened.testbed.client(cell.link, block=number),
-            maker.fresh_home(f"lighthouse-{page}-{number}", opened.testbed.trust, endpoint, DESKTOP) as home,
+            maker.fresh_home(
+                f"lighthouse-{page}-{number}", surroundings(opened.testbed, endpoint), DESKTOP
+            ) as home,
         ):
             opened.testbed.resolver.use(endpoint.address)
             flags = (*home.launch().flags, f"--user-data-dir={home.profile}")

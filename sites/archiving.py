@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from harness.browser.browserlog import ABORTED, Request
+from harness.engines.browserlog import ABORTED, Request
 from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE, Device
 from sites.archive import Archive, write_archive

@@ -14,6 +14,7 @@ from harness.capacity.limits import Machine, refuse_too_many
 from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.usergenerators import GENERATORS
+from harness.engines.browsers import browser_programs
 from harness.model.compression import RECORDED_COMPRESSION
 from harness.model.condition import Condition, Served
 from harness.model.engine import Engine
@@ -31,7 +32,6 @@ from harness.testbed.opening import Opening
 from harness.testbed.studybed import Archives, ServedPart, StudyBed, opened
 from harness.testbed.untilright import Patience
 from harness.trial.bench import Bench
-from harness.trial.browsers import browser_programs
 from sites.archive import Archive
 
 # Clients of which each has its link measured: more take minutes, and are measured by `coldload calibrate`.

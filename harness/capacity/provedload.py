@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.browser.browserlog import Request
 from harness.capacity.recipe import PageRecipe, recipe_of
+from harness.engines.browserlog import Request
 from harness.errors import MeasurementRefused
 from harness.model.condition import Condition
 from harness.model.link import Link

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.browser.browserlog import Request
+from harness.engines.browserlog import Request
 from harness.errors import MeasurementRefused
 from sites.asked import refused
 

@@ -10,6 +10,7 @@ from typing import Protocol as Interface
 
 from harness.capacity.crowdroom import crowd_programs, crowd_room
 from harness.capacity.rateroom import rate_programs, rate_room
+from harness.engines.browsers import browser_programs
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
@@ -19,7 +20,6 @@ from harness.testbed.calibration import Calibration
 from harness.testbed.opening import Opening
 from harness.testbed.testbed import Testbed
 from harness.testbed.untilright import Patience
-from harness.trial.browsers import browser_programs
 from harness.trial.loadroom import load_room
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness.browser import fonts
-from harness.browser.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
+from harness.engines import fonts
+from harness.engines.chromium.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
 from harness.errors import EnvironmentLacks
 from harness.link.needs import linkem_program
 from harness.model.compression import RECORDED_COMPRESSION, Compression

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.browser.browserlog import BrowserLog
+from harness.engines.browserlog import BrowserLog
 from harness.model.link import Link
 from harness.model.rate import ConstantRate
 from harness.trial.evidence import Evidence

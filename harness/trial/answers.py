@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
-from harness.browser.browserlog import Request
+from harness.engines.browserlog import Request
 from sites.servedrequest import ServedRequest
 
 

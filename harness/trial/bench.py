@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping
 
+from harness.engines.browsers import MAKERS, Drivers
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Backend
 from harness.model.protocol import Protocol as WireProtocol
@@ -14,7 +15,7 @@ from harness.study.namedserver import NamedServer
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
 from harness.testbed.studybed import StudyBed, opened
-from harness.trial.browsers import MAKERS, Drivers
+from harness.testbed.testbed import CLIENT
 from sites.archive import Archive
 
 __all__ = ["Bench", "bench", "opened"]
@@ -28,7 +29,7 @@ class Bench(StudyBed):
     def open(self) -> None:
         """Bring everything up; raises EnvironmentLacks when no engine can work."""
         super().open()
-        self.drivers = Drivers(WORKSPACE, self._stack)
+        self.drivers = Drivers(WORKSPACE, self._stack, CLIENT.path)
 
     def refuse_unless_usable(self, engine: Engine) -> None:
         MAKERS[engine].refuse_unless_usable()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from harness.browser.browserlog import NOT_MODIFIED, BrowserLog, Request
+from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Request
 from harness.model.revisit import CacheState
 from harness.trial.evidence import Evidence
 from harness.trial.reason import listed

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.browser.browserlog import BrowserLog, Request
+from harness.engines.browserlog import BrowserLog, Request
 from harness.link.account import LinkAccount
 from harness.model.protocol import Protocol
 from harness.model.revisit import CacheState

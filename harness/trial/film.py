@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from harness.browser.tracing import MOST_PICTURES, PICTURES
+from harness.engines.traceevents import MOST_PICTURES, PICTURES
 from harness.outcome import Outcome
 from harness.trial.visualprogress import Pixels, differ, histogram, speed_index_ms, visual_progress
 

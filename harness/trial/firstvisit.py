@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.browser.browserlog import BrowserLog
+from harness.engines.browserlog import BrowserLog
+from harness.engines.browsers import FreshBrowser
 from harness.model.link import Link
 from harness.outcome import TrialFailed
 from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client
-from harness.trial.browsers import FreshBrowser
 from harness.trial.settling import LIMIT_S, settles
 from harness.trial.started import started
 from harness.trial.watchdog import Watchdog

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from harness.browser.browserlog import BrowserLog
+from harness.engines.browserlog import BrowserLog
 from harness.link.account import LinkAccount
 from harness.model.condition import Condition
 from harness.model.direction import Way

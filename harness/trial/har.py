@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness.browser.browserlog import BrowserLog, Connection, Request
+from harness.engines.browserlog import BrowserLog, Connection, Request
 from harness.model.observation import Observation
 from harness.study.plan import PlannedTrial
 from harness.system.files import write_whole

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from harness.browser.browserlog import Connection, Headers, Request, Span
+from harness.engines.browserlog import Connection, Headers, Request, Span
 from harness.trial.hartimings import asked_ms, phases
 
 PAGE = "page_1"

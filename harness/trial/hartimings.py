@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.browser.browserlog import Connection, Request, Span
+from harness.engines.browserlog import Connection, Request, Span
 
 DIGITS = 3  # of ms; Chromium counts whole ones
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 from operator import attrgetter
 
-from harness.browser.browserlog import Connection
+from harness.engines.browserlog import Connection
 from harness.errors import TestbedFailed
 from harness.link.losses import lost_outside
 from harness.outcome import Outcome, TrialFailed

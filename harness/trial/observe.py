@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from harness.browser.browserlog import ABORTED, NOT_MODIFIED, Connection, Request
+from harness.engines.browserlog import ABORTED, NOT_MODIFIED, Connection, Request
 from harness.input.shown import clipped
 from harness.model.observation import TIMELINE_METRICS, VITALS_METRICS, Observation
 from harness.model.protocol import Protocol

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import accumulate
 
-from harness.browser.browserlog import Request
+from harness.engines.browserlog import Request
 from harness.model.protocol import Protocol
 from harness.trial.evidence import Evidence
 from harness.trial.reason import listed

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from harness.browser.browserlog import BrowserLog
-from harness.browser.driver import Browser
+from harness.engines.browser import Browser
+from harness.engines.browserlog import BrowserLog
 from harness.link.emulated import RunningLink
 from harness.model.direction import Way
 

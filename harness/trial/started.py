@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from harness.browser.driver import Browser
+from harness.engines.browser import Browser
+from harness.engines.browsers import FreshBrowser
 from harness.system.processtree import kill_family
-from harness.trial.browsers import FreshBrowser
 from harness.trial.watchdog import Watchdog
 
 START_S = 70.0  # the drivers' own limit is 60

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.browser.browserlog import Request
+from harness.engines.browserlog import Request
 from harness.outcome import Outcome, TrialFailed
 
 CLOCK_MS = 2.0  # the logs count whole ms, of the same clock

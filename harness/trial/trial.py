@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.browser import tracing
-from harness.browser.driver import CONSOLE_LIMIT, CONSOLE_MOST, Browser
-from harness.browser.screens import take_screens
+from harness.engines import traceevents
+from harness.engines.browser import CONSOLE_LIMIT, CONSOLE_MOST, Browser
+from harness.engines.browsers import Drivers, FreshBrowser
+from harness.engines.screens import take_screens
+from harness.engines.traceevents import read_trace
 from harness.errors import TestbedFailed
 from harness.model.condition import FULL_SPEED
 from harness.model.observation import Observation
@@ -25,7 +27,6 @@ from harness.system.clock import utc_text
 from harness.system.processtree import ForeignCpu, cpu_seconds
 from harness.testbed.endpoint import Endpoint
 from harness.testbed.testbed import Client, Testbed
-from harness.trial.browsers import Drivers, FreshBrowser
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.film import FOLDER, film_of
 from harness.trial.firstvisit import RETURN_S, visit
@@ -38,8 +39,8 @@ from harness.trial.observe import observe
 from harness.trial.renderblocking import render_blocking
 from harness.trial.settling import LIMIT_S, settles
 from harness.trial.started import started
+from harness.trial.surroundings import surroundings
 from harness.trial.timeline import parsed
-from harness.trial.tracefile import read_trace
 from harness.trial.vitals import NOT_SETTLED, Vitals, vitals
 from harness.trial.watchdog import Watchdog
 
@@ -134,7 +135,10 @@ class _Attempt:
         planned, testbed, endpoint = self.planned, self.testbed, self.endpoint
         testbed.resolver.use(endpoint.address)
         with self.drivers.fresh(
-            planned.trial, planned.condition, testbed, endpoint, bodies=BODIES in self.options.keep
+            planned.trial,
+            planned.condition,
+            surroundings(testbed, endpoint),
+            bodies=BODIES in self.options.keep,
         ) as browser:
             if planned.condition.cache is CacheState.WARM:
                 self._visit(browser)
@@ -240,7 +244,7 @@ class _Attempt:
         """Whether a trace has begun: of tasks, of the pictures of a film, or of both."""
         seen, keep = self.seen, self.options.keep
         seen.traced, seen.filmed = (self._observable and each in keep for each in (TRACE, FILM))
-        categories = (*tracing.TASKS * seen.traced, *tracing.PICTURES * seen.filmed)
+        categories = (*traceevents.TASKS * seen.traced, *traceevents.PICTURES * seen.filmed)
         if categories:
             self.files.mkdir(parents=True, exist_ok=True)
             with watch.limit(self.options.answer_s, "start of the trace"):

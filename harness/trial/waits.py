@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from harness.browser.browserlog import BrowserLog, Request
+from harness.engines.browserlog import BrowserLog, Request
 from harness.model.waiting import Waiting
 from harness.trial.answers import Answers
 from harness.trial.evidence import Evidence

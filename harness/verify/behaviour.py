@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
-from harness.browser.browserlog import ABORTED, Request
-from harness.browser.driver import CONSOLE_MOST, NOT_LOADED
+from harness.engines.browser import CONSOLE_MOST, NOT_LOADED
+from harness.engines.browserlog import ABORTED, Request
 from harness.input.shown import clipped, one_line, shortened
 from harness.trial.evidence import Evidence
 from harness.trial.settling import QUIET_S

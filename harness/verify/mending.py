@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 import harness
-from harness.browser.screens import Screenful, taken
+from harness.engines.screens import Screenful, taken
 from harness.errors import TestbedFailed
 from harness.model.condition import Condition, Origins
 from harness.model.device import Device

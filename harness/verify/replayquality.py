@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from harness.browser.browserlog import ABORTED, Request
-from harness.browser.fonts import by_script
+from harness.engines.browserlog import ABORTED, Request
+from harness.engines.fonts import by_script
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.settings import Replay
 from harness.outcome import Outcome

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
-from harness.browser.netlog import parse_netlog
+from harness.engines.chromium.netlog import parse_netlog
 from harness.system.program import find_program
 from harness.trial.har import har
 from tests.unit.harness.trial.goodload import evidence

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness.browser.netlog import read_netlog
+from harness.engines.chromium.engine import ChromiumMaker
+from harness.engines.chromium.netlog import read_netlog
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.observation import Observation
@@ -20,10 +21,11 @@ from harness.model.protocol import TODAY, Protocol
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
+from harness.testbed.testbed import CLIENT
 from harness.trial.bench import bench
-from harness.trial.chromium import ChromiumMaker
 from harness.trial.evidence import Evidence
 from harness.trial.har import har
+from harness.trial.surroundings import surroundings
 from sites.archive import Archive, Response, open_archive, write_archive
 from sites.coding import coding_of, decode
 from sites.importers import import_recording
@@ -185,12 +187,12 @@ def both(archive: Archive, protocol: Protocol) -> tuple[dict[str, Any], dict[str
         with bench({archive.name: archive}, [protocol]) as opened, ExitStack() as stack:
             cell = condition(archive.name, protocol, Driver.PLAYWRIGHT, LINK)
             endpoint = opened.testbed.endpoint(cell)
-            maker = ChromiumMaker(WORKSPACE, stack)
+            maker = ChromiumMaker(WORKSPACE, stack, CLIENT.path)
             theirs = WORKSPACE / "playwright.har"
             opened.testbed.resolver.use(endpoint.address)
             with (
                 opened.testbed.client(cell.link),
-                maker.fresh_home("both", opened.testbed.trust, endpoint) as home,
+                maker.fresh_home("both", surroundings(opened.testbed, endpoint)) as home,
             ):
                 driver = maker.driver(Driver.PLAYWRIGHT)
                 with driver.start(home.launch(), har=theirs) as browser:  # type: ignore[call-arg]

@@ -291,7 +291,7 @@ def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
     assert "SSL" in (record.reason or "")
 
 
-@pytest.mark.parametrize("victim", ["qtwebkit.engine", "browser.hop"])
+@pytest.mark.parametrize("victim", ["qtwebkit.engine", "engines.hop"])
 def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
     tmp_path: Path, victim: str
 ) -> None:

@@ -14,8 +14,8 @@ from PIL import Image
 from rich.console import Console
 
 import harness
-from harness.browser.screens import taken
 from harness.cli.verify import verify_variants
+from harness.engines.screens import taken
 from harness.model.device import DEVICES
 from harness.model.engine import AVIF, BROWSERS, LAZY_IMAGES, PRELOAD, WEBP, Engine
 from harness.model.observation import Observation

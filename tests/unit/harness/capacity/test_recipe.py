@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.browser.browserlog import Request
-from harness.browser.netlog import parse_netlog
 from harness.capacity.recipe import DOCUMENT, PageRecipe, network_ms, recipe_of
+from harness.engines.browserlog import Request
+from harness.engines.chromium.netlog import parse_netlog
 from harness.errors import MeasurementRefused
 
 DATA = Path(__file__).parents[3] / "data" / "recipe"

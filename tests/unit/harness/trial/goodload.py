@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from harness.browser.browserlog import BrowserLog, Connection, Request
+from harness.engines.browserlog import BrowserLog, Connection, Request
 from harness.model.protocol import Protocol
 from harness.trial.evidence import Evidence
 from sites.servedrequest import Match, ServedRequest

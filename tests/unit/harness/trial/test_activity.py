@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.browser.browserlog import BrowserLog
+from harness.engines.browserlog import BrowserLog
 from harness.link.account import LinkAccount
 from harness.model.direction import Direction, Way
 from harness.model.link import NO_LINK, Link

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw
 
-from harness.browser.tracing import MOST_PICTURES, PICTURES
+from harness.engines.traceevents import MOST_PICTURES, PICTURES
 from harness.outcome import Outcome
 from harness.trial.film import FOLDER, INDEX, Film, film_of
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from analysis.runs.harfile import load_of
-from harness.browser.browserlog import ABORTED, BrowserLog, Connection, Exchange, Span
-from harness.browser.netlog import parse_netlog
+from harness.engines.browserlog import ABORTED, BrowserLog, Connection, Exchange, Span
+from harness.engines.chromium.netlog import parse_netlog
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
 from harness.study.plan import PlannedTrial, make_plan

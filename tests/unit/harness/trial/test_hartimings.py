@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.browser.browserlog import Connection, Exchange, Span
+from harness.engines.browserlog import Connection, Exchange, Span
 from harness.trial.hartimings import Phases, phases
 from tests.unit.harness.trial.goodload import START, request
 

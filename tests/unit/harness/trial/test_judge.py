@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.browser.browserlog import BrowserLog, Connection
+from harness.engines.browserlog import BrowserLog, Connection
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
 from harness.trial.evidence import BROWSER, Evidence

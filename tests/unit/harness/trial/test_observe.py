@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.browser.browserlog import ABORTED, BrowserLog, Connection, Exchange, Span
+from harness.engines.browserlog import ABORTED, BrowserLog, Connection, Exchange, Span
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.trial.evidence import BROWSER, Evidence

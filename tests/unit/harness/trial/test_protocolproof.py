@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.browser.browserlog import BrowserLog, Connection
+from harness.engines.browserlog import BrowserLog, Connection
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.trial.judge import verdict

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.browser.browserlog import BrowserLog, Connection, Exchange, Request, Span
+from harness.engines.browserlog import BrowserLog, Connection, Exchange, Request, Span
 from harness.link.account import LinkAccount
 from harness.model.waiting import Waiting
 from harness.trial.evidence import Evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.browser.browserlog import ABORTED, BrowserLog, Exchange, Request
+from harness.engines.browserlog import ABORTED, BrowserLog, Exchange, Request
 from harness.verify.behaviour import Behaviour, Differences, differences
 from harness.verify.terms import AS_RECORDED, Terms
 from sites.servedrequest import Match

@@ -8,7 +8,7 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from harness.browser.screens import Screenful
+from harness.engines.screens import Screenful
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link

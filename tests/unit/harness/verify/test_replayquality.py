@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.browser.browserlog import ABORTED, BrowserLog
+from harness.engines.browserlog import ABORTED, BrowserLog
 from harness.model.condition import Condition, Origins
 from harness.model.device import MOBILE
 from harness.model.engine import Driver, Engine
