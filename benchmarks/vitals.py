@@ -26,6 +26,8 @@ from benchmarks.oneload import load, over_h2
 from harness.engines.chromium.engine import ChromiumMaker
 from harness.engines.chromium.playwright import PlaywrightBrowser
 from harness.engines.traceevents import read_trace
+from harness.lab.environment import describe_machine
+from harness.lab.testbed import CLIENT
 from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
 from harness.model.observation import Observation
@@ -36,8 +38,6 @@ from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import run
-from harness.testbed.environment import describe_machine
-from harness.testbed.testbed import CLIENT
 from harness.trial.bench import Bench, bench
 from harness.trial.settling import settles
 from harness.trial.surroundings import surroundings

@@ -13,7 +13,7 @@ from harness.capacity.burst import Burst
 from harness.capacity.closedloop import ClosedLoop, RateReading
 from harness.capacity.ratewindow import Used
 from harness.errors import TestbedFailed
-from harness.link.losses import lost_outside
+from harness.lab.losses import lost_outside
 from harness.outcome import Outcome
 from harness.trial.reason import listed
 from sites.servedrequest import Match, ServedRequest

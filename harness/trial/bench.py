@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterable, Mapping
 
 from harness.engines.browsers import MAKERS, Drivers
+from harness.lab.studybed import StudyBed, opened
+from harness.lab.testbed import CLIENT
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Backend
 from harness.model.protocol import Protocol as WireProtocol
@@ -14,8 +16,6 @@ from harness.model.settings import Replay, TcpSettings
 from harness.study.namedserver import NamedServer
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.studybed import StudyBed, opened
-from harness.testbed.testbed import CLIENT
 from sites.archive import Archive
 
 __all__ = ["Bench", "bench", "opened"]

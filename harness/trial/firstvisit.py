@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import FreshBrowser
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import Client
 from harness.model.link import Link
 from harness.outcome import TrialFailed
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import Client
 from harness.trial.settling import LIMIT_S, settles
 from harness.trial.started import started
 from harness.trial.watchdog import Watchdog

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.engines.browserlog import BrowserLog
-from harness.link.account import LinkAccount
+from harness.lab.account import LinkAccount
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import Client
 from harness.model.condition import Condition
 from harness.model.direction import Way
 from harness.system.processtree import ForeignCpu, ended_for_memory
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import Client
 from harness.trial.evidence import Evidence
 from harness.trial.film import Film
 from harness.trial.lateness import Lateness

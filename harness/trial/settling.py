@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
-from harness.link.emulated import RunningLink
+from harness.lab.emulated import RunningLink
 from harness.model.direction import Way
 
 QUIET_S = 2.0

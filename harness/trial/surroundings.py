@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness.engines.hop import Security
 from harness.engines.surroundings import InnerTls, Surroundings
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import CLIENT, Testbed
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import CLIENT, Testbed
 
 
 def surroundings(testbed: Testbed, endpoint: Endpoint) -> Surroundings:

@@ -16,17 +16,17 @@ from harness.engines.browsers import Drivers, FreshBrowser
 from harness.engines.screens import take_screens
 from harness.engines.traceevents import read_trace
 from harness.errors import TestbedFailed
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import Client, Testbed
 from harness.model.condition import FULL_SPEED
 from harness.model.observation import Observation
+from harness.model.plan import PlannedTrial
 from harness.model.revisit import CacheState
 from harness.outcome import Outcome, TrialFailed
 from harness.records import Record, not_run
 from harness.study.observing import FILM, TRACE
-from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
 from harness.system.processtree import ForeignCpu, cpu_seconds
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import Client, Testbed
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.film import FOLDER, film_of
 from harness.trial.firstvisit import RETURN_S, visit

@@ -14,6 +14,7 @@ import pytest
 
 from harness.engines.chromium.engine import ChromiumMaker
 from harness.engines.chromium.netlog import read_netlog
+from harness.lab.testbed import CLIENT
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.observation import Observation
@@ -21,7 +22,6 @@ from harness.model.protocol import TODAY, Protocol
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.testbed import CLIENT
 from harness.trial.bench import bench
 from harness.trial.evidence import Evidence
 from harness.trial.har import har

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.lab.testbed import SERVERS
 from harness.model.protocol import Protocol
 from harness.model.settings import CertificateChain, CertificateKey, ThinkTime
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
 from harness.system.program import find_program
-from harness.testbed.testbed import SERVERS
 from sites.archive import Response
 from sites.certificates import Authority
 from sites.materialise import materialise

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.engines.chromium.engine import ChromiumMaker
+from harness.lab.testbed import CLIENT
 from harness.model.condition import Served
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
@@ -20,7 +21,6 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.abilities import ABILITIES, DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.testbed import CLIENT
 from harness.trial.bench import bench
 from harness.trial.surroundings import surroundings
 from sites.archive import write_archive

@@ -13,10 +13,10 @@ from harness.model.condition import Condition, Origins
 from harness.model.device import MOBILE
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.trial.evidence import Evidence
 from harness.trial.observe import observe
 from harness.verify.replayquality import ReplayQuality, replay_quality

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StudyError
-from harness.link.needs import linkem_program
-from harness.link.oracle import transmitter
+from harness.lab.needs import linkem_program
+from harness.lab.oracle import transmitter
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate
 from harness.system.command import Command
 from harness.system.program import run

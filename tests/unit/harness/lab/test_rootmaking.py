@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import EnvironmentLacks, StorageFailed
+from harness.lab import preflight, rootmaking
+from harness.lab.rootmaking import RootRecipe
 from harness.system.roots import Purpose, folder_of
-from harness.testbed import preflight, rootmaking
-from harness.testbed.rootmaking import RootRecipe
 
 QTWEBKIT = "python3-pyqt5.qtwebkit"
 

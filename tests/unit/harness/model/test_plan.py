@@ -14,10 +14,11 @@ from harness.errors import RecordsError, StudyError
 from harness.model.condition import Condition
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
-from harness.study.plan import ConditionReader, Plan, make_plan
+from harness.model.plan import ConditionReader, Plan
+from harness.model.trials import Trials
+from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
-from harness.study.trials import Trials
 from tests.unit.harness.study.kindstudies import REQUESTS, USERS
 
 STUDY = """

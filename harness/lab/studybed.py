@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from harness.errors import EnvironmentLacks
+from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Served
 from harness.model.engine import Engine
 from harness.model.link import Backend
@@ -18,7 +19,6 @@ from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
 from harness.study.namedserver import NamedServer
 from harness.study.study import EngineSetup, Study
-from harness.testbed.testbed import Testbed, testbed
 from sites.archive import Archive
 
 Archives = Mapping[Engine, Mapping[str, Archive]]  # of each engine, by the name they are served under

@@ -15,10 +15,10 @@ from typing import Any
 from typing import Protocol as Interface
 
 from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
-from harness.link.account import LinkAccount, spans_since
-from harness.link.direct import direct_link
-from harness.link.needs import linkem_program, refuse_without_tun
-from harness.link.netem import netem_link, refuse_without_netem
+from harness.lab.account import LinkAccount, spans_since
+from harness.lab.direct import direct_link
+from harness.lab.needs import linkem_program, refuse_without_tun
+from harness.lab.netem import netem_link, refuse_without_netem
 from harness.model.direction import MTU_BYTES, Direction, GilbertElliott, Way
 from harness.model.link import Backend, Link, default_queue
 from harness.model.rate import ConstantRate

@@ -2,7 +2,7 @@
 
 Over one host with an address per client, as a crowd has it: trains of full packets for the rate of each client, each
 way, as many clients at once as the machine carries beside each other; small packets of all clients for the delay.
-As in harness.testbed.calibrate the oracle of the transmitter tells what a packet should have taken.
+As in harness.lab.calibrate the oracle of the transmitter tells what a packet should have taken.
 """
 
 from __future__ import annotations
@@ -14,14 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.errors import StudyError, TestbedFailed
-from harness.link.manyways import MOST_WAYS, TRAIN_PACKETS, ManyWays, Pair
-from harness.link.oracle import transmitter
-from harness.link.probes import Passage
-from harness.model.direction import MTU_BYTES, Direction, Discipline, Way
-from harness.model.link import Link
-from harness.model.rate import ConstantRate
-from harness.system.netns import Host
-from harness.testbed.calibrate import (
+from harness.lab.calibrate import (
     CODEL_TRAIN_SECONDS,
     PROBE_ADDRESS,
     PROBE_BYTES,
@@ -30,9 +23,16 @@ from harness.testbed.calibrate import (
     Figures,
     measured,
 )
-from harness.testbed.calibration import CalibratedFigure, Calibration
-from harness.testbed.testbed import Client, Testbed
-from harness.testbed.untilright import Patience
+from harness.lab.calibration import CalibratedFigure, Calibration
+from harness.lab.manyways import MOST_WAYS, TRAIN_PACKETS, ManyWays, Pair
+from harness.lab.oracle import transmitter
+from harness.lab.probes import Passage
+from harness.lab.testbed import Client, Testbed
+from harness.lab.untilright import Patience
+from harness.model.direction import MTU_BYTES, Direction, Discipline, Way
+from harness.model.link import Link
+from harness.model.rate import ConstantRate
+from harness.system.netns import Host
 
 PACKETS_PER_S = 12_000  # of all trains together, so that two cores carry them beside other work
 OVERLOAD = 1.2  # of a client's rate, so that its transmitter never waits for the train

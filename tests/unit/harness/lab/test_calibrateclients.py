@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from harness.testbed.calibrateclients import jain, share_of_rate
+from harness.lab.calibrateclients import jain, share_of_rate
 
 DUE = [1000 * number for number in range(60)]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import StudyError
-from harness.study.trials import GROWTH, MAX_LOOKS, MAX_TRIALS, Trials
+from harness.model.trials import GROWTH, MAX_LOOKS, MAX_TRIALS, Trials
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,14 @@ import harness
 from harness.engines import fonts
 from harness.engines.chromium.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
 from harness.errors import EnvironmentLacks
-from harness.link.needs import linkem_program
+from harness.lab import distribution
+from harness.lab.needs import linkem_program
+from harness.lab.testbed import SERVERS, Testbed
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.engine import Engine
 from harness.study.study import EngineSetup, Study
 from harness.system.clock import utc_now
 from harness.system.program import version_line
-from harness.testbed import distribution
-from harness.testbed.testbed import SERVERS, Testbed
 from sites.archive import Archive
 from sites.optimise.derive import report_of
 

@@ -1,4 +1,6 @@
-"""What a block is made of: settings, whose conditions are compared with each other, in groups that stay together.
+"""The plan of a study: blocks over all conditions, each in its own random order.
+
+A block is made of settings, whose conditions are compared with each other, in groups that stay together.
 
 The time of a load drifts with the machine, and a pair of trials is worth the more the closer its two stand. A setting
 has one page, link, engine, driver, device, slowdown of the processor, cache and factor: what differs in these stands
@@ -19,7 +21,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from harness.model.baseline import Compared, baseline_among
+from harness.model.claim import Claim
 from harness.model.condition import USUAL_FACTOR, Condition
+from harness.model.defaultclaims import default_claims
+from harness.model.plan import Plan, PlannedTrial
+from harness.study.study import Study
 
 MOST_TOGETHER = 16
 
@@ -35,6 +41,33 @@ COMPARED: tuple[Callable[[Condition], Hashable], ...] = (
     lambda condition: getattr(condition.workload, "depth", None),
     lambda condition: getattr(condition.workload, "connections", None),
 )
+
+
+def make_plan(study: Study, seed: int) -> Plan:
+    """Order the trials of a study: as many blocks as trials per condition at most, shuffled each by itself."""
+    source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
+    settings = settings_of(study.conditions, twice=study.aa)
+    planned: list[PlannedTrial] = []
+    for block in range(1, study.trials.most + 1):
+        for condition in shuffled(settings, source):
+            order = len(planned) + 1
+            planned.append(PlannedTrial(f"{order:05d}", block, order, condition))
+    return Plan(
+        study=study.name,
+        seed=seed,
+        trials=tuple(planned),
+        per_condition=study.trials,
+        claims=claims_of(study),
+        sets=study.every_set,
+        figures=study.figures,
+        published=study.published,
+        companions=study.companions,
+    )
+
+
+def claims_of(study: Study) -> tuple[Claim, ...]:
+    """The study's own claims, or the usual ones."""
+    return study.claims or default_claims(study.dimensions, study.kind)
 
 
 def settings_of(conditions: Iterable[Condition], *, twice: bool) -> tuple[Setting, ...]:

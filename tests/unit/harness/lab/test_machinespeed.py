@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.testbed.machinespeed import MachineSpeed
+from harness.lab.machinespeed import MachineSpeed
 
 
 def test_the_trials_of_a_block_have_one_speed() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.link.emulated import specification
-from harness.link.needs import linkem_program
-from harness.link.netem import disciplines
+from harness.lab.emulated import specification
+from harness.lab.needs import linkem_program
+from harness.lab.netem import disciplines
 from harness.model.direction import Direction, Discipline, GilbertElliott, Queue, RandomLoss, Way
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate
 from harness.system.command import Command

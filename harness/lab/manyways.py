@@ -1,6 +1,6 @@
 """Trains of packets over many ways at once: to or from each client of a host with many addresses.
 
-As in harness.link.probes the kernel stamps what arrives. Nothing is received while packets are sent, so that one
+As in harness.lab.probes the kernel stamps what arrives. Nothing is received while packets are sent, so that one
 thread can keep many trains going: the sockets hold a train of `TRAIN_PACKETS` until it is read.
 """
 
@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.link.probes import (
+from harness.lab.probes import (
     PORT,
     RECEIVE_BUFFER_BYTES,
     SEQUENCE,

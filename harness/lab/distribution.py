@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.errors import ColdloadError
+from harness.lab.preflight import debian_packages, debian_release
 from harness.system import roots
 from harness.system.command import Command
 from harness.system.program import run
-from harness.testbed.preflight import debian_packages, debian_release
 
 DEBIAN = "debian"  # the key in environment.json
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.errors import TestbedFailed
-from harness.link.account import LinkAccount
+from harness.lab.account import LinkAccount
 from harness.model.direction import MTU_BYTES, Way
 from harness.system.command import Command
 from harness.system.netns import Host

@@ -1,9 +1,8 @@
-"""The plan of a run: every trial, in blocks over all conditions, each block in its own random order of groups."""
+"""The plan of a run: every trial in its order, and what the study says of them. It writes and reads plan.jsonl."""
 
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,18 +16,16 @@ from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
 from harness.model.claim import Claim
 from harness.model.condition import Condition
-from harness.model.defaultclaims import default_claims
 from harness.model.engine import Engine
 from harness.model.figure import StudyFigure
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import SETS, Sets, sets_from_json, to_json
 from harness.model.published import Publication
-from harness.study.blocks import settings_of, shuffled
-from harness.study.study import MAX_PLANNED, Study
-from harness.study.trials import USUAL_ATTEMPTS, Trials
+from harness.model.trials import USUAL_ATTEMPTS, Trials
 
 PLAN_SCHEMA = 1
+MAX_PLANNED = 1_000_000  # at a second each: 12 days
 
 
 @dataclass(frozen=True)
@@ -241,30 +238,3 @@ class Plan:
         if not complete:
             raise RecordsError(f"{where} is not a complete plan; start the study in a new directory")
         return plan
-
-
-def make_plan(study: Study, seed: int) -> Plan:
-    """Order the trials of a study: as many blocks as trials per condition at most, shuffled each by itself."""
-    source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
-    settings = settings_of(study.conditions, twice=study.aa)
-    planned: list[PlannedTrial] = []
-    for block in range(1, study.trials.most + 1):
-        for condition in shuffled(settings, source):
-            order = len(planned) + 1
-            planned.append(PlannedTrial(f"{order:05d}", block, order, condition))
-    return Plan(
-        study=study.name,
-        seed=seed,
-        trials=tuple(planned),
-        per_condition=study.trials,
-        claims=claims_of(study),
-        sets=study.every_set,
-        figures=study.figures,
-        published=study.published,
-        companions=study.companions,
-    )
-
-
-def claims_of(study: Study) -> tuple[Claim, ...]:
-    """The study's own claims, or the usual ones."""
-    return study.claims or default_claims(study.dimensions, study.kind)

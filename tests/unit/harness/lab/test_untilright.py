@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.lab.calibration import CalibratedFigure, Calibration
+from harness.lab.calm import Calm, Glance
+from harness.lab.untilright import AT_ONCE, PATIENCE_S, WHILE_CALM, Patience
 from harness.model.link import Link
-from harness.testbed.calibration import CalibratedFigure, Calibration
-from harness.testbed.calm import Calm, Glance
-from harness.testbed.untilright import AT_ONCE, PATIENCE_S, WHILE_CALM, Patience
 
 QUIET, BUSY = Glance(0.05, 0.3), Glance(0.9, 40.0)
 LINK = Link.of(20, 10)

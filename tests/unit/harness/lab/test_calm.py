@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.testbed import calm
-from harness.testbed.calm import Calm, Glance
+from harness.lab import calm
+from harness.lab.calm import Calm, Glance
 
 QUIET, BUSY, LATE = Glance(0.05, 0.3), Glance(0.9, 0.3), Glance(0.05, 40.0)
 

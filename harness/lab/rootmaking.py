@@ -22,13 +22,13 @@ from importlib import metadata, resources
 from pathlib import Path
 
 from harness.errors import EnvironmentLacks, StorageFailed, TestbedFailed
-from harness.link.needs import LINKEM_FOLDER
+from harness.lab.needs import LINKEM_FOLDER
+from harness.lab.preflight import debian_packages, debian_release
 from harness.system.clock import utc_now
 from harness.system.command import Command
 from harness.system.installation import FOLDER, PROJECT, is_checkout
 from harness.system.process import running
 from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, folder_of, read
-from harness.testbed.preflight import debian_packages, debian_release
 
 Tell = Callable[[str], None]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dnsredirect.zone import Zone
+from harness.lab.endpoint import zone_of
 from harness.model.protocol import Protocol
-from harness.testbed.endpoint import zone_of
 from sites.servers.server import Service
 
 

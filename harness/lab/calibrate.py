@@ -4,7 +4,7 @@ The short form takes about a second, and every run does it for each link before 
 as a trial's: round-trip time by ICMP echoes, rates by trains of full packets (packet-train dispersion, Dovrolis et
 al., INFOCOM 2001), loss by small packets where there is any. The long form adds many more echoes, a TCP stream each
 way, a full queue, and loss on every link. What a packet should have taken is told by an oracle of the
-transmitter (harness.link.oracle) that shares nothing with the emulator.
+transmitter (harness.lab.oracle) that shares nothing with the emulator.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.errors import TestbedFailed
-from harness.link.oracle import Transmitter, transmitter
-from harness.link.probes import ECHO_BYTES, OneWay, Passage, echoes, goodput_mbps, train
+from harness.lab.calibration import CalibratedFigure, Calibration, refuse_if_off
+from harness.lab.oracle import Transmitter, transmitter
+from harness.lab.probes import ECHO_BYTES, OneWay, Passage, echoes, goodput_mbps, train
+from harness.lab.testbed import SERVER_NETWORK, Client, Testbed
+from harness.lab.untilright import Patience
 from harness.model.direction import MTU_BYTES, Direction, Discipline, Way
 from harness.model.link import Link
 from harness.model.rate import ConstantRate
 from harness.system.clock import utc_now
 from harness.system.netns import Host
-from harness.testbed.calibration import CalibratedFigure, Calibration, refuse_if_off
-from harness.testbed.testbed import SERVER_NETWORK, Client, Testbed
-from harness.testbed.untilright import Patience
 
 PROBE_ADDRESS = f"{SERVER_NETWORK}.255.254"
 PROBE_GAP_S = 0.0103  # no multiple of the whole ms at which a trace delivers

@@ -21,8 +21,8 @@ from pathlib import Path
 from dnsredirect.dnsmasq import NameServer, name_server
 from dnsredirect.resolver import Resolver
 from harness.errors import TestbedFailed
-from harness.link.addresses import Addresses, AddressPool
-from harness.link.emulated import (
+from harness.lab.addresses import Addresses, AddressPool
+from harness.lab.emulated import (
     Ends,
     LinkFiles,
     RunningLink,
@@ -30,6 +30,7 @@ from harness.link.emulated import (
     kernel_settings,
     usable_backend,
 )
+from harness.lab.endpoint import Endpoint, zone_of
 from harness.model.condition import Condition, Origins, Served
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.kind import Kind
@@ -42,7 +43,6 @@ from harness.study.rules import Combination, check_combination
 from harness.system import syscalls
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import NETNS_FOLDER, Host, host
-from harness.testbed.endpoint import Endpoint, zone_of
 from sites.archive import Archive
 from sites.certificates import Authority, trust_database
 from sites.coding import BROWSER_CODINGS

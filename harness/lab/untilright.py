@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from harness.testbed.calibration import Calibration
-from harness.testbed.calm import Calm
+from harness.lab.calibration import Calibration
+from harness.lab.calm import Calm
 
 AT_ONCE = 3  # measurements before anybody looks at the machine
 WHILE_CALM = 4  # of a link that stays off on a calm machine: it is the link
