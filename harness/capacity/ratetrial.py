@@ -38,7 +38,7 @@ from harness.records import Record
 from harness.system.accounts import Account, account
 from harness.system.clock import utc_text
 from sites.coding import BROWSER_CODINGS
-from sites.servedrequest import ServedRequest, served_to
+from sites.servers.server import ServedRequest, served_to
 
 TOOLS: Mapping[Engine, RateTool] = {
     Engine.WRK: WRK,

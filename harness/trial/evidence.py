@@ -17,7 +17,7 @@ from harness.trial.mainthread import MainThread
 from harness.trial.running import Stretch
 from harness.trial.timeline import Timeline, misfit
 from harness.trial.vitals import Vitals
-from sites.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 BROWSER = "the browser"  # in `Evidence.lateness`; its processes come and go
 

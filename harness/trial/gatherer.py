@@ -21,7 +21,7 @@ from harness.trial.running import Stretch
 from harness.trial.settling import Instant
 from harness.trial.timeline import Timeline
 from harness.trial.vitals import Vitals
-from sites.servedrequest import ServedRequest, served_to
+from sites.servers.server import ServedRequest, served_to
 
 LOG_STEP_US = 2000  # nginx tells times in whole ms
 

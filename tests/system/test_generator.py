@@ -21,7 +21,7 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.system.processtree import running
 from sites.archive import Archive, Response, write_archive
-from sites.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 from sites.warc import About
 from tests.system.conftest import html, inside
 

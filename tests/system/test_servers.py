@@ -22,10 +22,9 @@ from harness.system.program import find_program
 from sites.archive import Response
 from sites.certificates import Authority
 from sites.materialise import materialise
-from sites.servedrequest import Match, ServedRequest
 from sites.servers.apache import APACHE
-from sites.servers.probe import PROBE_HOST
-from sites.servers.serving import Deployment, serving
+from sites.servers.server import Match, ServedRequest
+from sites.servers.serving import PROBE_HOST, Deployment, serving
 from sites.urls import canonical_url
 from tests.system.conftest import inside
 from tests.system.serverobserver import (

@@ -5,13 +5,10 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import TestbedFailed
-from sites.servers.serverstatus import (
-    Status,
-    apache_status,
-    caddy_status,
-    nginx_status,
-    status_address,
-)
+from sites.servers.apache import apache_status
+from sites.servers.caddy import caddy_status
+from sites.servers.nginx import nginx_status
+from sites.servers.server import Status, status_address
 
 APACHE = """127.0.0.1
 ServerVersion: Apache/2.4.71 (Debian) OpenSSL/3.0.19
