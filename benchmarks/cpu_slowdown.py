@@ -30,9 +30,11 @@ from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
+from harness.probes.probe import TrialOptions
+from harness.probes.timeline import PageTimes
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.bench import Bench, bench
-from harness.trial.trial import TrialOptions, run_observed
+from harness.trial.trial import run_observed
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
 
@@ -168,7 +170,7 @@ def load(opened: Bench, driver: Driver, page: str, slowdown: int, number: int) -
     options = TrialOptions(linger_s=AFTER_S[page])
     with thread_times() as times:
         record, seen = run_observed(opened.testbed, opened.drivers, planned, options, WORKSPACE / "kept")
-    started = (seen.timeline or {}).get("navigation_start_ms") if seen else None
+    started = (seen.of(PageTimes).timeline or {}).get("navigation_start_ms") if seen else None
     if started is None:
         print(f"left out: {record.outcome}: {record.reason}", file=sys.stderr)
         return None

@@ -34,9 +34,11 @@ from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
+from harness.probes.timeline import load_requests
 from harness.system.enclosure import WORKSPACE
 from harness.trial.bench import Bench, bench
-from harness.trial.trial import TrialOptions, run_observed
+from harness.trial.trial import run_observed
 from sites.archive import Archive, archives_root, open_archive
 
 PAGE = "dummy-2012"
@@ -86,7 +88,7 @@ def in_browser(opened: Bench, condition: Condition, first: int) -> list[float]:
             opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "loads"
         )
         if record.outcome is Outcome.OK and evidence is not None:
-            found.append(network_ms(evidence.load_requests))
+            found.append(network_ms(load_requests(evidence)))
     return found
 
 

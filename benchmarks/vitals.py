@@ -32,6 +32,8 @@ from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
+from harness.probes.probe import TrialOptions, settles
+from harness.probes.vitals import Vitals, vitals
 from harness.study.observing import TRACE
 from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE, enclosed
@@ -39,10 +41,7 @@ from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import run
 from harness.trial.bench import Bench, bench
-from harness.trial.settling import settles
 from harness.trial.surroundings import surroundings
-from harness.trial.trial import TrialOptions
-from harness.trial.vitals import Vitals, vitals
 from sites.archive import Archive, Response, archives_root, open_archive, write_archive
 from sites.warc import About
 

@@ -12,7 +12,7 @@ from harness.capacity.served import NO_TLS, ServedCounts
 from harness.lab.losses import lost_outside
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
-from harness.trial.reason import listed
+from harness.probes.evidence import listed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,10 @@ from harness.model.condition import Condition
 from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
+from harness.probes.timeline import load_requests
 from harness.trial.bench import Bench
-from harness.trial.trial import TrialOptions, run_observed
+from harness.trial.trial import run_observed
 
 LOADS = 3  # so that what merely happened to come earlier in one of them is not taken for a dependency
 MOST_LOADS = 6
@@ -53,7 +55,7 @@ def proved_recipe(opened: Bench, condition: Condition, files: Path, *, timeout_s
             opened.testbed, opened.drivers, planned, TrialOptions(timeout_s), files
         )
         if record.outcome is Outcome.OK and evidence is not None:
-            loads.append(evidence.load_requests)
+            loads.append(load_requests(evidence))
         else:
             said = f"{record.outcome}: {record.reason}"
         if len(loads) == LOADS:

@@ -15,9 +15,10 @@ from harness.lab.untilright import Patience
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.plan import PlannedTrial
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.trial.bench import Bench, opened
-from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.trial import run_trial
 
 
 class LoadRoom:

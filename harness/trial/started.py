@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from harness.engines.browser import Browser
 from harness.engines.browsers import FreshBrowser
+from harness.probes.watchdog import Watchdog
 from harness.system.processtree import kill_family
-from harness.trial.watchdog import Watchdog
 
 START_S = 70.0  # the drivers' own limit is 60
 END_S = 15.0

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from harness.engines.browserlog import BrowserLog
 from harness.engines.chromium.engine import ChromiumMaker
 from harness.engines.chromium.netlog import read_netlog
 from harness.lab.testbed import CLIENT
@@ -20,11 +21,11 @@ from harness.model.link import Link
 from harness.model.observation import Observation
 from harness.model.protocol import TODAY, Protocol
 from harness.outcome import Outcome
+from harness.probes.evidence import Evidence, LoadSetup
+from harness.probes.har import har
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.trial.bench import bench
-from harness.trial.evidence import Evidence
-from harness.trial.har import har
 from harness.trial.surroundings import surroundings
 from sites.archive import Archive, Response, open_archive, write_archive
 from sites.coding import coding_of, decode
@@ -42,7 +43,7 @@ from tests.system.conftest import (
     small_site,
     trial,
 )
-from tests.unit.harness.trial.harschema import faults, sums
+from tests.unit.harness.probes.harschema import faults, sums
 
 pytestmark = pytest.mark.side_by_side
 
@@ -199,7 +200,9 @@ def both(archive: Archive, protocol: Protocol) -> tuple[dict[str, Any], dict[str
                     browser.load(endpoint.start_url, 30)
                     browser.linger(0.5)
                 log = read_netlog(home.netlog)
-            evidence = Evidence(protocol, endpoint.start_url, endpoint.hosts, 40, browser_log=log)
+            evidence = Evidence(
+                LoadSetup(protocol, endpoint.start_url, endpoint.hosts, 40), {BrowserLog: log}
+            )
             ours = har(planned(1, cell), evidence, log, Observation())
             return ours, json.loads(theirs.read_bytes())
 

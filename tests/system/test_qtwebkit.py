@@ -23,11 +23,13 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, ThinkTime
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
+from harness.probes.served import ServerAnswers
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
 from harness.trial.bench import Bench, bench
-from harness.trial.trial import TrialOptions, run_observed
+from harness.trial.trial import run_observed
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
 from tests.system.conftest import (
@@ -217,7 +219,7 @@ def test_without_keep_alive_six_connections_to_a_host_work_at_once(tmp_path: Pat
                 )
                 steps = [
                     (moment, step)
-                    for each in (seen.served if seen else None) or ()
+                    for each in (seen.of(ServerAnswers).requests if seen else None) or ()
                     for moment, step in ((each.started_us, 1), (each.started_us + each.duration_us, -1))
                 ]
                 found.append((record.outcome, max(accumulate(step for _, step in sorted(steps)))))

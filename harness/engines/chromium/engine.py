@@ -26,6 +26,8 @@ from harness.model.engine import Driver
 from harness.system.processtree import kill_family
 from harness.system.program import find_program, version_line
 
+RENDERER, OF_THE_BROWSER = b"--type=renderer", b"--top-chrome-webui"  # its own pages, which nobody sees
+
 
 class BrowserDriver(Interface):
     """Steers Chromium. One instance serves all trials of a run, one browser at a time."""
@@ -62,6 +64,9 @@ class Chromium:
     @property
     def crashes(self) -> tuple[str, ...]:
         return self.home.crashes
+
+    def holds_pages(self, command_line: bytes) -> bool:
+        return RENDERER in command_line and OF_THE_BROWSER not in command_line
 
     @contextlib.contextmanager
     def start(self) -> Iterator[Browser]:

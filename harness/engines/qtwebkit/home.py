@@ -82,6 +82,11 @@ class QtWebKitHome:
         """It is one process, and the driver tells how that ended."""
         return ()
 
+    def holds_pages(self, command_line: bytes) -> bool:
+        """It is one process, which is known."""
+        del command_line
+        return False
+
     def start_over(self) -> None:
         """`harness.study.rules` lets no load with a warm cache come here."""
         raise TestbedFailed("QtWebKit keeps nothing of a page")
