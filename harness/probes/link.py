@@ -8,8 +8,8 @@ from typing import Any
 
 from harness.engines.browserlog import BrowserLog, Connection
 from harness.engines.browsers import FreshBrowser
-from harness.lab.account import LinkAccount
-from harness.lab.losses import lost_outside
+from harness.lab.emulated import LinkAccount
+from harness.lab.link import lost_outside
 from harness.lab.testbed import Client
 from harness.outcome import Outcome
 from harness.probes.evidence import Blame, Evidence, Fault, listed

@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import FreshBrowser
-from harness.lab.emulated import RunningLink
 from harness.lab.endpoint import Endpoint
+from harness.lab.link import RunningLink
 from harness.lab.testbed import Client
 from harness.model.condition import Condition
 from harness.model.direction import Way

@@ -25,11 +25,12 @@ from harness.probes.evidence import Evidence, LoadSetup
 from harness.probes.har import har
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.surroundings import surroundings
-from sites.archive import Archive, Response, open_archive, write_archive
+from sites.archive import Archive, open_archive, write_archive
 from sites.coding import coding_of, decode
 from sites.importers import import_recording
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import (
     CHROMIUMS,
@@ -90,7 +91,7 @@ def kept_of(archive: Archive, cells: list[tuple[Driver, Protocol]], *keep: str) 
         engine = cells[0][0].engine
         protocols = dict.fromkeys(protocol for _, protocol in cells)
         found = {}
-        with bench({archive.name: archive}, protocols, engine=engine) as opened:
+        with browser_lab({archive.name: archive}, protocols, engine=engine) as opened:
             for number, (driver, protocol) in enumerate(cells, start=1):
                 files = WORKSPACE / "kept" / str(number)
                 cell = condition(archive.name, protocol, driver, LINK, server=engine.traits.server)
@@ -185,7 +186,7 @@ def both(archive: Archive, protocol: Protocol) -> tuple[dict[str, Any], dict[str
     """One load, in our HAR and in that of Playwright itself."""
 
     def run() -> tuple[dict[str, Any], dict[str, Any]]:
-        with bench({archive.name: archive}, [protocol]) as opened, ExitStack() as stack:
+        with browser_lab({archive.name: archive}, [protocol]) as opened, ExitStack() as stack:
             cell = condition(archive.name, protocol, Driver.PLAYWRIGHT, LINK)
             endpoint = opened.testbed.endpoint(cell)
             maker = ChromiumMaker(WORKSPACE, stack, CLIENT.path)

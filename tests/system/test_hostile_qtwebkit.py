@@ -17,9 +17,10 @@ from harness.probes.console import PageConsole
 from harness.probes.evidence import Evidence
 from harness.probes.probe import TrialOptions
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.trial import run_observed
-from sites.archive import Response, write_archive
+from sites.archive import write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside
 
@@ -81,7 +82,7 @@ def records(root: Path, pages: Mapping[str, Sequence[Response]], options: TrialO
 
     def run() -> dict[str, Seen]:
         found = {}
-        with bench(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
+        with browser_lab(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
             for number, name in enumerate(archives):
                 cell = condition(name, Protocol.HTTPS1, Driver.PYQT, server="nginx")
                 planned = PlannedTrial(f"{number:05d}", 1, number, cell)

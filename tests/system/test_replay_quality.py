@@ -17,12 +17,13 @@ from harness.probes.console import PageConsole
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import page_requests
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.trial import run_observed
 from harness.verify.replayquality import ReplayQuality
 from harness.verify.verification import Verification, verifications
-from sites.archive import Archive, Response, open_archive, write_archive
+from sites.archive import Archive, open_archive, write_archive
 from sites.recipes import RECIPES, package_cache
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, Coldload, condition, inside, picture, planned, small_site
 
@@ -122,7 +123,7 @@ def test_both_drivers_make_the_same_phone(tmp_path: Path) -> None:
 
     def load() -> list[str]:
         found = []
-        with bench({"quality": archive}, [Protocol.H2]) as opened:
+        with browser_lab({"quality": archive}, [Protocol.H2]) as opened:
             for number, driver in enumerate(CHROMIUMS, 1):
                 cell = condition("quality", Protocol.H2, driver, device=MOBILE)
                 record, seen = run_observed(

@@ -20,7 +20,8 @@ from harness.probes.evidence import Evidence
 from harness.probes.registry import observe
 from harness.records import Record
 from harness.verify.replayquality import ReplayQuality, replay_quality
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.servers.server import Match
 from sites.warc import About
 from tests.unit.harness.probes.goodload import START, evidence, request, served
