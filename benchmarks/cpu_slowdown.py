@@ -30,10 +30,13 @@ from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
+from harness.probes.probe import TrialOptions
+from harness.probes.timeline import PageTimes
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.bench import Bench, bench
-from harness.trial.trial import TrialOptions, run_observed
-from sites.archive import Archive, Response, write_archive
+from harness.trial.browserlab import BrowserLab, browser_lab
+from harness.trial.trial import run_observed
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 ALONE, FRAMED = "alone", "framed"
@@ -152,7 +155,7 @@ def ratio(slowed: Work, usual: Work) -> Ratio:
     )
 
 
-def load(opened: Bench, driver: Driver, page: str, slowdown: int, number: int) -> Done | None:
+def load(opened: BrowserLab, driver: Driver, page: str, slowdown: int, number: int) -> Done | None:
     """What one load did; None when it does not count."""
     condition = Condition(
         page=page,
@@ -168,7 +171,7 @@ def load(opened: Bench, driver: Driver, page: str, slowdown: int, number: int) -
     options = TrialOptions(linger_s=AFTER_S[page])
     with thread_times() as times:
         record, seen = run_observed(opened.testbed, opened.drivers, planned, options, WORKSPACE / "kept")
-    started = (seen.timeline or {}).get("navigation_start_ms") if seen else None
+    started = (seen.of(PageTimes).timeline or {}).get("navigation_start_ms") if seen else None
     if started is None:
         print(f"left out: {record.outcome}: {record.reason}", file=sys.stderr)
         return None
@@ -179,7 +182,7 @@ def measure(archives: Mapping[str, Archive], rounds: int) -> Ratios:
     """The ratios to full speed by driver, slowdown and place; the first round warms the machine up."""
     ratios: Ratios = defaultdict(list)
     drivers = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
-    with bench(archives, [Protocol.H2], replay=AS_RECORDED) as opened:  # the page's own clock
+    with browser_lab(archives, [Protocol.H2], replay=AS_RECORDED) as opened:  # the page's own clock
         for number, driver, page in product(range(rounds + 1), drivers, archives):
             usual = load(opened, driver, page, FULL_SPEED, number) or {}
             for slowdown in SLOWDOWNS:

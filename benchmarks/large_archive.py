@@ -21,9 +21,10 @@ from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import TODAY
+from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.bench import bench
-from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.browserlab import browser_lab
+from harness.trial.trial import run_trial
 from sites.archive import open_archive, rebuild_index, write_archive
 from sites.htcache import gzip_encoded
 from sites.importers import import_recording
@@ -75,7 +76,7 @@ def loads(count: int) -> int:
     archive = write_archive(
         WORKSPACE / "archives", "page", About(start, "", "", ()), itertools.chain([page], pictures)
     )
-    with bench({"page": archive}, TODAY) as opened:
+    with browser_lab({"page": archive}, TODAY) as opened:
         for number, protocol in enumerate(TODAY, 1):
             cell = Condition(
                 page="page",

@@ -35,7 +35,8 @@ from harness.model.settings import Replay
 from harness.model.soundness import FOREIGN_CPU_LIMIT
 from harness.model.workload import Requests
 from harness.outcome import Outcome
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 START_URL = "https://site.example/file.html"
@@ -60,7 +61,7 @@ def one_file(folder: Path) -> Archive:
 def measured(setting: Setting, server: str, cells: Sequence[tuple[Engine, Protocol, int, int]]) -> Rates:
     """Every cell once in each run, in turn."""
     rates: Rates = {cell: [] for cell in cells}
-    with testbed(backend=setting.backend) as made, tempfile.TemporaryDirectory() as folder:
+    with testbed(device=setting.device) as made, tempfile.TemporaryDirectory() as folder:
         archive = one_file(Path(folder))
         for engine in dict.fromkeys(engine for engine, *_ in cells):
             protocols = list(dict.fromkeys(protocol for each, protocol, *_ in cells if each is engine))

@@ -23,26 +23,27 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.oneload import load, over_h2
-from harness.browser.playwright_driver import PlaywrightBrowser
+from harness.engines.chromium.engine import ChromiumMaker
+from harness.engines.chromium.playwright import PlaywrightBrowser
+from harness.engines.traceevents import read_trace
 from harness.lab.environment import describe_machine
-from harness.lab.testbed import client_network_path
+from harness.lab.testbed import CLIENT
 from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
+from harness.probes.probe import TrialOptions, settles
+from harness.probes.vitals import Vitals, vitals
 from harness.study.observing import TRACE
 from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import run
-from harness.trial.bench import Bench, bench
-from harness.trial.chromium import ChromiumMaker
-from harness.trial.settling import settles
-from harness.trial.tracefile import read_trace
-from harness.trial.trial import TrialOptions
-from harness.trial.vitals import Vitals, vitals
-from sites.archive import Archive, Response, archives_root, open_archive, write_archive
+from harness.trial.browserlab import BrowserLab, browser_lab
+from harness.trial.surroundings import surroundings
+from sites.archive import Archive, archives_root, open_archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 PACKAGES = ("web-vitals@6.2.3", "lighthouse@13.5.0")
@@ -128,14 +129,16 @@ def archives(root: Path) -> dict[str, Archive]:
     return {**{name: open_archive(archives_root(), name) for name in PAGES}, LATE: made}
 
 
-def side_by_side(opened: Bench, page: str, loads: int, library: str) -> Iterator[tuple[Figures, Figures]]:
+def side_by_side(
+    opened: BrowserLab, page: str, loads: int, library: str
+) -> Iterator[tuple[Figures, Figures]]:
     """Our figures and those of the library, of the same loads."""
     cell = over_h2(page, DRIVER)
     endpoint = opened.testbed.endpoint(cell)
     for number in range(loads):
         with (
             opened.testbed.client(cell.link, block=number) as client,
-            opened.drivers.fresh(f"{page}-{number}", cell, opened.testbed, endpoint) as fresh,
+            opened.drivers.fresh(f"{page}-{number}", cell, surroundings(opened.testbed, endpoint)) as fresh,
         ):
             opened.testbed.resolver.use(endpoint.address)
             with fresh.start() as browser:
@@ -151,7 +154,7 @@ def side_by_side(opened: Bench, page: str, loads: int, library: str) -> Iterator
 
 
 def own_loads(
-    opened: Bench, page: str, loads: int, files: Path = WORKSPACE / "kept", keep: tuple[str, ...] = ()
+    opened: BrowserLab, page: str, loads: int, files: Path = WORKSPACE / "kept", keep: tuple[str, ...] = ()
 ) -> Iterator[Observation]:
     """The records' own figures, of loads that count; what a load keeps is gone at the next one."""
     for number in range(1, loads + 1):
@@ -160,7 +163,7 @@ def own_loads(
             yield record.observation
 
 
-def by_trace(opened: Bench, page: str, loads: int, modules: Path) -> Iterator[tuple[Figures, Figures]]:
+def by_trace(opened: BrowserLab, page: str, loads: int, modules: Path) -> Iterator[tuple[Figures, Figures]]:
     """Our figures and what Lighthouse makes of a trace, of the same loads."""
     for _ in range(loads):
         with TemporaryDirectory() as folder:
@@ -187,14 +190,14 @@ def lighthouse(modules: Path, url: str, port: str) -> Command:
         "--screenEmulation.disabled",
         "--no-emulatedUserAgent",
         f"--only-audits={','.join(OF_LIGHTHOUSE.values())}",
-    ).on(client_network_path())
+    ).on(CLIENT.path)
 
 
 def _written(path: Path) -> bool:
     return path.exists() and path.read_text() != ""
 
 
-def by_lighthouse(opened: Bench, page: str, loads: int, modules: Path) -> Iterator[Figures]:
+def by_lighthouse(opened: BrowserLab, page: str, loads: int, modules: Path) -> Iterator[Figures]:
     """Lighthouse's figures, observed and not simulated, in Chromiums of the same policy on the client's host."""
     cell = over_h2(page, DRIVER)
     endpoint = opened.testbed.endpoint(cell)
@@ -203,7 +206,9 @@ def by_lighthouse(opened: Bench, page: str, loads: int, modules: Path) -> Iterat
     for number in range(loads):
         with (
             opened.testbed.client(cell.link, block=number),
-            maker.fresh_home(f"lighthouse-{page}-{number}", opened.testbed.trust, endpoint, DESKTOP) as home,
+            maker.fresh_home(
+                f"lighthouse-{page}-{number}", surroundings(opened.testbed, endpoint), DESKTOP
+            ) as home,
         ):
             opened.testbed.resolver.use(endpoint.address)
             flags = (*home.launch().flags, f"--user-data-dir={home.profile}")
@@ -242,7 +247,7 @@ def measure(loads: int, only: Sequence[str]) -> int:
     modules = CACHE / "node_modules"
     with contextlib.ExitStack() as stack:
         made = archives(Path(stack.enter_context(TemporaryDirectory())))
-        opened = stack.enter_context(bench(made, [Protocol.H2]))
+        opened = stack.enter_context(browser_lab(made, [Protocol.H2]))
         print("| page | metric | ours | theirs | difference | who |\n| --- | --- | --- | --- | --- | --- |")
         if "web-vitals" in only:
             source = (modules / "web-vitals" / "dist" / "web-vitals.iife.js").read_text()

@@ -18,23 +18,23 @@ from harness.cli.variantoption import chosen_variant
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.lab.calibrate import check_link
-from harness.lab.machinespeed import machine_speed
+from harness.lab.machine import machine_speed
 from harness.model.condition import FULL_SPEED, Condition
 from harness.model.device import DEVICES
 from harness.model.engine import Driver
-from harness.model.link import Backend
 from harness.model.observation import Observation
 from harness.model.plan import PlannedTrial
 from harness.model.revisit import CacheState
 from harness.model.settings import Replay
 from harness.outcome import Outcome
+from harness.probes.har import BODIES, HAR
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.observing import FILM, TRACE, refuse_unfilmable
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
-from harness.trial.har import BODIES, HAR
-from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.browserlab import browser_lab
+from harness.trial.trial import run_trial
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import variant_of
 
@@ -47,14 +47,11 @@ def _one_trial(
     replay: Replay,
     options: TrialOptions,
     files: Path,
-    *,
-    backend: Backend | None,
 ) -> Record:
     planned = PlannedTrial("00001", 1, 1, condition)
-    with bench(
+    with browser_lab(
         {condition.served.archive: archive},
         [condition.protocol],
-        backend=backend,
         replay=replay,
         server=condition.server,
         engine=condition.engine,
@@ -108,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     def command() -> int:
         vitals = arguments.vitals or TRACE in keep  # a trace is had soonest from a page at rest
         options = TrialOptions(arguments.timeout_s, keep, vitals=vitals)
-        record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
+        record = _one_trial(archive, condition, replay, options, files)
         print(json.dumps(record.to_json()) if arguments.json else one_line(_line(record)))
         return _exit_code(record.outcome)
 

@@ -19,11 +19,12 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import write_whole
-from harness.trial.bench import bench
-from harness.trial.trial import TrialOptions, run_observed
+from harness.trial.browserlab import browser_lab
+from harness.trial.trial import run_observed
 from harness.verify.likeness import EngineFit, engine_fit
 from harness.verify.replayquality import ReplayQuality, replay_quality
 from sites.archive import Archive
@@ -66,7 +67,7 @@ def verifications(
     files = WORKSPACE / "verification"
     screenshot = files / "screenshot.png"
     protocols = tuple(protocols)
-    with bench(
+    with browser_lab(
         {AS_ARCHIVED.served_name(archive.name): archive}, protocols, replay=replay, engine=engine
     ) as opened:
         check_link(opened.testbed, LINK)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.capacity.k6 import K6
-from harness.capacity.k6program import SOURCES
+from harness.capacity.k6 import SOURCES
+from harness.capacity.usergenerators import K6
 from harness.errors import TestbedFailed
 from harness.lab.testbed import testbed
 from harness.model.condition import Served
@@ -20,7 +20,8 @@ from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.system.processtree import running
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.servers.server import ServedRequest
 from sites.warc import About
 from tests.system.conftest import html, inside

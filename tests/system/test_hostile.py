@@ -12,10 +12,12 @@ import pytest
 from harness.model.engine import Driver
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
 from harness.records import Record
-from harness.trial.bench import bench
-from harness.trial.trial import TrialOptions, run_trial
-from sites.archive import Archive, Response, write_archive
+from harness.trial.browserlab import browser_lab
+from harness.trial.trial import run_trial
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, picture, planned
 
@@ -123,7 +125,7 @@ def archives(root: Path) -> dict[str, Archive]:
 
 def loaded(driver: Driver, root: Path) -> dict[str, Record]:
     made = archives(root)
-    with bench(made, [Protocol.HTTPS1]) as opened:
+    with browser_lab(made, [Protocol.HTTPS1]) as opened:
         options = TrialOptions(timeout_s=6, answer_s=2, vitals=True)
         lingering = replace(options, linger_s=1.0)  # some of what it asks for comes after its load event
         return {

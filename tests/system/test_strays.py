@@ -9,10 +9,12 @@ import pytest
 from harness.model.engine import BROWSERS, Driver, Engine
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
 from harness.records import Record
-from harness.trial.bench import bench
-from harness.trial.trial import TrialOptions, run_trial
-from sites.archive import Archive, Response, write_archive
+from harness.trial.browserlab import browser_lab
+from harness.trial.trial import run_trial
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.servers.server import served_to
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, planned
@@ -118,7 +120,7 @@ def loads(
     """A record of each load, and the URLs without their scheme that the server was asked for."""
     made = []
     server, protocols = engine.traits.server, dict.fromkeys(protocol for _, protocol in with_)
-    with bench({"page": archive}, protocols, server=server, engine=engine) as opened:
+    with browser_lab({"page": archive}, protocols, server=server, engine=engine) as opened:
         for number, (driver, protocol) in enumerate(with_, 1):
             cell = condition("page", protocol, driver, server=server)
             log = opened.testbed.endpoint(cell).server

@@ -22,7 +22,8 @@ from harness.model.protocol import Protocol
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
-from sites.archive import Response, write_archive
+from sites.archive import write_archive
+from sites.response import Response
 from sites.warc import About
 
 
@@ -107,9 +108,9 @@ def test_the_line_of_a_second() -> None:
 
 
 def test_the_line_of_a_recipe() -> None:
-    document, style = (Item(f"https://{host}.example/", "GET", (), 200) for host in "ab")
-    late = Item("https://a.example/late", "GET", (), 200, (0,))
-    made = PageRecipe(document, (Item(style.url, "GET", (), 200, (-1,)), late))
+    document, style = (Item(f"https://{host}.example/", "GET", {}, 200, ()) for host in "ab")
+    late = Item("https://a.example/late", "GET", {}, 200, (0,))
+    made = PageRecipe(document, (Item(style.url, "GET", {}, 200, (-1,)), late))
     assert (
         recipe_line("page", made) == "page: 3 requests to 2 hosts, 1 of them after others than the document"
     )
