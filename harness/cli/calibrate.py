@@ -6,25 +6,55 @@ import argparse
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
-from harness.cli.console import console
-from harness.cli.enclosing import in_enclosure
-from harness.cli.linkoptions import link_of
+from harness.cli.failures import in_enclosure
+from harness.cli.options import add_link_options, link_of
 from harness.errors import StudyError
-from harness.link.addresses import refuse_count
 from harness.model.link import Backend, Link
-from harness.study.linkfile import named_links, shipped_links
-from harness.study.studyfile import read_study
-from harness.testbed.calibrate import calibrate
-from harness.testbed.calibrateclients import calibrate_clients
-from harness.testbed.calibration import Calibration, refuse_if_off
-from harness.testbed.testbed import Testbed, testbed
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from harness.testbed.calibration import Calibration
+    from harness.testbed.testbed import Testbed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The links to measure, and how thoroughly."""
+    parser.description = (
+        "Measures links from client to server host: 300 echoes; each way a train of packets, a TCP stream, "
+        "a full queue, and loss. A link takes half a minute and as long as its queues take to drain."
+    )
+    parser.add_argument(
+        "--link",
+        action="append",
+        metavar="NAME",
+        help="a link of configs/links, or all of one of its files (may be repeated)",
+    )
+    parser.add_argument("--all", action="store_true", help="every link of configs/links")
+    parser.add_argument("--study", metavar="STUDY.toml", help="the links of a study")
+    parser.add_argument(
+        "--short",
+        action="store_true",
+        help="only what every run does before its first trial: a second per link",
+    )
+    parser.add_argument(
+        "--clients",
+        type=int,
+        metavar="N",
+        help="give each of N clients such a link and measure rate, delay and fairness over them",
+    )
+    add_link_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from harness.link.addresses import refuse_count
+    from harness.study.linkfile import named_links, shipped_links
+    from harness.study.studyfile import read_study
+    from harness.testbed.calibrate import calibrate
+    from harness.testbed.calibrateclients import calibrate_clients
+
     links = [link for name in arguments.link or () for link in named_links(name)]
     if arguments.all:
         links.extend(shipped_links())
@@ -57,6 +87,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _calibrate(
     links: list[Link], backend: Backend | None, measure: Callable[[Testbed, Link], Calibration]
 ) -> int:
+    from rich.text import Text
+
+    from harness.cli.console import console
+    from harness.testbed.calibration import refuse_if_off
+    from harness.testbed.testbed import testbed
+
     out = console()
     readings: list[Calibration] = []
     with testbed(backend=backend) as made:
@@ -75,6 +111,8 @@ def _calibrate(
 
 def _table(reading: Calibration) -> Table:
     """Configured against measured, a line per figure."""
+    from rich.table import Table
+
     table = Table("", title=reading.link.name, title_justify="left", box=None, pad_edge=False)
     for column in ("configured", "measured", "error", "", "p99", "n"):
         table.add_column(column, justify="right", no_wrap=True)

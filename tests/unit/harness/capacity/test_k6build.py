@@ -10,7 +10,7 @@ import pytest
 from harness.capacity import k6program
 from harness.capacity.k6build import build
 from harness.capacity.k6program import k6_program, k6_version
-from harness.cli.main import main
+from harness.cli.commands import main
 from harness.errors import EnvironmentLacks
 
 REMEDY = "to build it: coldload setup k6"

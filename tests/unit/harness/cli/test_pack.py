@@ -15,10 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.arguments.study import add_study
-from harness.cli.main import main
-from harness.cli.packedpages import provide_pages
-from harness.cli.studychoice import chosen
+from harness.cli.commands import main
+from harness.cli.making import provide_pages
+from harness.cli.studychoice import add_study, chosen
 from harness.errors import ArchiveError, StudyError
 from harness.model.engine import Driver
 from harness.outcome import Outcome

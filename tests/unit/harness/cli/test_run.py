@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from harness.cli.enough import enough_for
+from harness.cli.run import enough_for
 from harness.run.looks import Looks
 from harness.study.plan import Plan, make_plan
 from harness.study.studyfile import parse_study
