@@ -66,7 +66,7 @@ def _in_the_root_of_the_laboratory() -> None:
     made = roots.find(roots.Purpose.LABORATORY)
     if made is None:
         return
-    from harness.testbed.rootmaking import fits
+    from harness.lab.rootmaking import fits
 
     if not fits(made, roots.Purpose.LABORATORY):
         raise EnvironmentLacks(

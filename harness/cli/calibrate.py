@@ -16,8 +16,8 @@ from harness.model.link import Backend, Link
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from harness.testbed.calibration import Calibration
-    from harness.testbed.testbed import Testbed
+    from harness.lab.calibration import Calibration
+    from harness.lab.testbed import Testbed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,11 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.link.addresses import refuse_count
+    from harness.lab.addresses import refuse_count
+    from harness.lab.calibrate import calibrate
+    from harness.lab.calibrateclients import calibrate_clients
     from harness.study.linkfile import named_links, shipped_links
     from harness.study.studyfile import read_study
-    from harness.testbed.calibrate import calibrate
-    from harness.testbed.calibrateclients import calibrate_clients
 
     links = [link for name in arguments.link or () for link in named_links(name)]
     if arguments.all:
@@ -90,8 +90,8 @@ def _calibrate(
     from rich.text import Text
 
     from harness.cli.console import console
-    from harness.testbed.calibration import refuse_if_off
-    from harness.testbed.testbed import testbed
+    from harness.lab.calibration import refuse_if_off
+    from harness.lab.testbed import testbed
 
     out = console()
     readings: list[Calibration] = []

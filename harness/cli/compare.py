@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from analysis.claims import junitxml
+    from analysis.claims import junit
     from analysis.comparing.pairjson import to_json
     from harness.cli.comparelines import case_of, failed_text, lines
 
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.junit:
         title = f"{pair.runs[0].directory} against {pair.runs[1].directory}"
         arguments.junit.write_bytes(
-            junitxml.to_xml((case_of(each, pair, failed) for each in pair.changes), title)
+            junit.suite((case_of(each, pair, failed) for each in pair.changes), title)
         )
     if arguments.json:
         said = {**to_json(pair), "fail_on": limit, "failed": bool(failed)}

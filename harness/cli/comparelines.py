@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from analysis.claims.junitxml import Case, Ending
+from analysis.claims.junit import Case, Ending
 from analysis.comparing.between import Change
 from analysis.comparing.matching import Condition, varying
 from analysis.comparing.runpair import RunPair

@@ -142,7 +142,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.capacity.usergenerators import GENERATORS
     from harness.cli.archived import warn_if_broken
     from harness.cli.making import make_first_needed
-    from harness.link.addresses import refuse_count
+    from harness.lab.addresses import refuse_count
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
     from sites.archive import archives_root, open_archive
@@ -251,10 +251,10 @@ def _one_trial(
     backend: Backend | None,
 ) -> Record:
     from harness.capacity.crowdtrial import run_crowd_trial
-    from harness.study.plan import PlannedTrial
-    from harness.testbed.calibrateclients import client_readings
-    from harness.testbed.calibration import refuse_if_off
-    from harness.testbed.testbed import testbed
+    from harness.lab.calibrateclients import client_readings
+    from harness.lab.calibration import refuse_if_off
+    from harness.lab.testbed import testbed
+    from harness.model.plan import PlannedTrial
 
     with testbed(backend=backend) as made:
         tuning = Tuning(status=True, name=condition.server)

@@ -11,7 +11,7 @@ from harness.errors import ColdloadError
 from harness.system.installation import set_up_everything
 
 if TYPE_CHECKING:
-    from harness.testbed.preflight import Check
+    from harness.lab.preflight import Check
 
 
 MOST = math.inf  # --lanes without a number: as many as there is room for
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         from harness.cli.lanes import measure_lanes
 
         return measure_lanes(None if arguments.lanes == MOST else arguments.lanes, arguments.rounds)
-    from harness.testbed.preflight import checks, missing
+    from harness.lab.preflight import checks, missing
 
     found = [*checks(), _generator_check()]
     for check in found:
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _generator_check() -> Check:
     from harness.capacity.k6program import REMEDY, k6_program, k6_version
-    from harness.testbed.preflight import Check
+    from harness.lab.preflight import Check
 
     what = "k6: the generator of users"
     try:

@@ -22,6 +22,7 @@ from harness.cli.console import console
 from harness.cli.failures import refuse_stalled
 from harness.cli.plaintext import aligned, say
 from harness.errors import EnvironmentLacks, UsageError
+from harness.lab.environment import processor
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.observation import MAIN_METRIC
@@ -32,12 +33,11 @@ from harness.run.listener import Listener
 from harness.run.progress import progress
 from harness.run.runninglane import LaneLostError, running_lanes
 from harness.run.sidebyside import assignment_of, in_lane
-from harness.study.plan import make_plan
+from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import read_study
 from harness.system.clock import utc_now
 from harness.system.topology import Topology, read_topology
-from harness.testbed.environment import processor
 from harness.trial.browsers import browser_programs
 from sites.archive import archives_root
 

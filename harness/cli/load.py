@@ -193,9 +193,9 @@ def _one_trial(
     *,
     backend: Backend | None,
 ) -> Record:
-    from harness.study.plan import PlannedTrial
-    from harness.testbed.calibrate import check_link
-    from harness.testbed.machinespeed import machine_speed
+    from harness.lab.calibrate import check_link
+    from harness.lab.machinespeed import machine_speed
+    from harness.model.plan import PlannedTrial
     from harness.trial.bench import bench
     from harness.trial.trial import run_trial
 

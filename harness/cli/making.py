@@ -22,6 +22,9 @@ from harness.cli.console import console
 from harness.cli.failures import in_enclosure
 from harness.cli.root import tell
 from harness.errors import ArchiveError, EnvironmentLacks
+from harness.lab import rootmaking
+from harness.lab.rootmaking import RootRecipe
+from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.link import Link
@@ -33,9 +36,6 @@ from harness.pack.packfile import Pack, open_pack
 from harness.system import roots
 from harness.system.enclosure import WORKSPACE
 from harness.system.roots import Purpose
-from harness.testbed import rootmaking
-from harness.testbed.rootmaking import RootRecipe
-from harness.testbed.testbed import Testbed, testbed
 from sites.archive import Archive, archives_root, list_archives, open_archive
 from sites.httrack import Visit, archive_with_httrack
 from sites.recipes import RECIPES, Recipe, keep_licences, package_cache

@@ -26,7 +26,7 @@ from harness.outcome import Outcome
 from harness.system.folders import RUNS, kept_folder
 
 if TYPE_CHECKING:
-    from harness.study.plan import Plan
+    from harness.model.plan import Plan
     from harness.study.study import Study
 
 
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import refuse_broken, refuse_unless_archived
-    from harness.study.plan import make_plan
+    from harness.study.planning import make_plan
 
     _, _, study = chosen(arguments)
     refuse_unless_archived(study)
@@ -99,7 +99,7 @@ def _originals(study: Study) -> Iterable[str]:
 
 def conditions_table(study: Study) -> Iterable[str]:
     """A line per condition, below the names of its keys, those of a group together."""
-    from harness.study.blocks import settings_of
+    from harness.study.planning import settings_of
 
     groups = (group for setting in settings_of(study.conditions, twice=study.aa) for group in setting)
     told = _told_only_where_unusual(study)
@@ -113,7 +113,7 @@ def conditions_table(study: Study) -> Iterable[str]:
 
 def size(study: Study, plan: Plan) -> Iterable[str]:
     """What a plan is in numbers: conditions, trials, blocks, groups, attempts, looks."""
-    from harness.study.blocks import settings_of
+    from harness.study.planning import settings_of
 
     settings = settings_of(study.conditions, twice=study.aa)
     again = plan.conditions - len(plan.cells)
@@ -207,7 +207,7 @@ def _time(seconds: float) -> str:
 
 def comparisons_of(study: Study) -> int:
     """How many verdicts pay for each other: a claim has one in every setting."""
-    from harness.study.plan import claims_of
+    from harness.study.planning import claims_of
 
     conditions = study.dimensions
     return sum(len(settings(claim, conditions)) for claim in claims_of(study))
@@ -285,7 +285,7 @@ def seen_so_far(study: Study, runs: Path) -> Seen | None:
 
 
 def _cv_of(study: Study, path: Path) -> float | None:
-    from harness.study.plan import claims_of
+    from harness.study.planning import claims_of
 
     dimensions = study.dimensions
     names = {id(each): str(condition) for each, condition in zip(dimensions, study.conditions, strict=True)}

@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.testbed import rootmaking
-    from harness.testbed.rootmaking import RootRecipe
+    from harness.lab import rootmaking
+    from harness.lab.rootmaking import RootRecipe
 
     if arguments.what == "list":
         return _list()
@@ -73,7 +73,7 @@ def tell(text: str) -> None:
 
 
 def _list() -> int:
-    from harness.testbed import rootmaking
+    from harness.lab import rootmaking
 
     for purpose in Purpose:
         try:

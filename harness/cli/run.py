@@ -23,10 +23,10 @@ from harness.system.folders import RUNS, kept_folder, made_folder
 from harness.system.installation import set_up_with
 
 if TYPE_CHECKING:
+    from harness.model.plan import Plan
     from harness.run.directory import RunDirectory
     from harness.run.listener import Listener, Summary
     from harness.run.looks import Enough, Found
-    from harness.study.plan import Plan
     from harness.study.study import Study
 
     CarryOut = Callable[[Study, RunDirectory, Path, Listener, Enough | None], Summary]
@@ -108,7 +108,7 @@ def run_and_report(
     from harness.cli.making import make_first_needed
     from harness.run.directory import open_run
     from harness.run.runner import run_study
-    from harness.study.plan import make_plan
+    from harness.study.planning import make_plan
 
     code = make_first_needed(arguments, study.conditions)
     if code:
@@ -147,8 +147,8 @@ def new_folder(root: Path, name: str) -> Path:
 
 
 def _unfinished_run_of(folder: Path, text: str) -> bool:
+    from harness.model.plan import Plan
     from harness.run.standing import Standing
-    from harness.study.plan import Plan
 
     plan, stored = folder / "plan.jsonl", folder / "study.toml"
     if not plan.exists() or not stored.exists() or stored.read_bytes() != text.encode():

@@ -61,8 +61,8 @@ def _pages(arguments: argparse.Namespace) -> int:
 
 def _root(_: argparse.Namespace) -> int:
     from harness.cli.root import tell
-    from harness.testbed import rootmaking
-    from harness.testbed.rootmaking import RootRecipe
+    from harness.lab import rootmaking
+    from harness.lab.rootmaking import RootRecipe
 
     if rootmaking.lacking() is Purpose.HISTORICAL:
         rootmaking.make(RootRecipe(Purpose.HISTORICAL), tell)

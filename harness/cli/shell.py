@@ -25,9 +25,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _shell(link: Link, backend: Backend | None, words: list[str]) -> int:
     """Run the words on the client host; the server host answers at 10.0.255.254."""
+    from harness.lab.calibrate import check_link
+    from harness.lab.testbed import testbed
     from harness.system.program import in_foreground
-    from harness.testbed.calibrate import check_link
-    from harness.testbed.testbed import testbed
 
     with testbed(backend=backend) as made:
         check_link(made, link)

@@ -77,9 +77,9 @@ REPEATED = ("without", "only")  # options that may be given several times
 
 def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
     """The study of the command line, its text with the options noted, and the study with them applied."""
+    from harness.model.trials import MAX_TRIALS, USUAL_MOST, parse_until
     from harness.pack.packfile import is_pack
     from harness.study.studyfile import read_study, shipped_studies
-    from harness.study.trials import MAX_TRIALS, USUAL_MOST, parse_until
 
     path = shipped_studies().get(arguments.study, Path(arguments.study))
     if is_pack(path):

@@ -183,7 +183,7 @@ def _lines(quality: ReplayQuality) -> Iterator[str]:
 
 def _font_packages() -> str:
     """What to do about text without a glyph."""
-    from harness.testbed.preflight import debian_packages
+    from harness.lab.preflight import debian_packages
 
     absent = [
         each.name for each in debian_packages() if each.name.startswith("fonts-") and not each.is_there()

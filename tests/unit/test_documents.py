@@ -22,7 +22,7 @@ from harness.model.observation import METRICS, Observation
 from harness.model.variant import FILTERS
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import make_plan
+from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import REQUESTS, USERS
 

@@ -24,11 +24,11 @@ from harness.cli.lanes import (
 from harness.errors import EnvironmentLacks, UsageError
 from harness.model.kind import Kind
 from harness.model.observation import Observation
+from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.run.carrying import LaneLoad, Phase
 from harness.run.knownlanes import LaneMachine, LaneVerdict, keep_lanes
-from harness.study.plan import PlannedTrial
 from harness.system.topology import Core, Topology
 from tests.unit.harness.run.test_attempts import PLAN
 
