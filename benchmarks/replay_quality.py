@@ -34,8 +34,7 @@ from harness.errors import ColdloadError
 from harness.model.device import DEVICES
 from harness.model.protocol import Protocol
 from harness.system.enclosure import enclosed
-from harness.verify.replayquality import ReplayQuality
-from harness.verify.verification import store, verifications
+from harness.verify.verification import ReplayQuality, store, verifications
 from sites.archive import Archive, list_archives, open_archive
 from sites.archive_index import WARC_FILE
 from sites.importers import import_recording

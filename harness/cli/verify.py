@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from harness.verify.mending import Finding, Where
-    from harness.verify.replayquality import ReplayQuality
+    from harness.verify.verification import ReplayQuality
     from sites.archive import Archive
 
 

@@ -16,8 +16,7 @@ from harness.outcome import Outcome
 from harness.system.enclosure import WORKSPACE
 from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_observed
-from harness.verify.replayquality import ReplayQuality
-from harness.verify.verification import Verification, verifications
+from harness.verify.verification import ReplayQuality, Verification, verifications
 from sites.archive import Archive, Response, open_archive, write_archive
 from sites.recipes import RECIPES, package_cache
 from sites.warc import About
