@@ -19,7 +19,7 @@ from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shortened, shown
 
 if TYPE_CHECKING:
-    from harness.pack.manifest import Manifest, PackedPage
+    from harness.pack.packfile import Manifest, PackedPage
     from sites.archive import Archive
 
 
@@ -59,10 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Pack a run. The report in the pack, unless it goes without, is made from what the pack holds."""
     from analysis.report.report import build
     from harness.cli.console import console
-    from harness.pack.manifest import Manifest
     from harness.pack.packedpages import describe_pages
     from harness.pack.packedrun import copy_run, read_plan
-    from harness.pack.packfile import RUN, write_pack
+    from harness.pack.packfile import RUN, Manifest, write_pack
     from sites.archive import archives_root
 
     source = arguments.run.resolve()

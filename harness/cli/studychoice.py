@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
+import tempfile
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +75,11 @@ def add_out(parser: argparse.ArgumentParser) -> None:
 
 
 REPEATED = ("without", "only")  # options that may be given several times
+MOST_OPTIONS = 100  # that a pack notes
+# As `coldload run` notes them at the end of study.toml, a line each.
+_NOTED = re.compile(r"# run with (--[a-z-]+) ([^\n]*)\n")
+
+Options = tuple[tuple[str, str], ...]
 
 
 def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
@@ -114,12 +121,10 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
 
 def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namespace, str, Study]:
     """The study of a pack, in the order of its run, with the options of that run beside those of the command line."""
-    from harness.pack.packedstudy import read_packed_study
-
-    packed = read_packed_study(path)
+    text, options, study = _packed(path)
     given = argparse.Namespace(**vars(arguments))
-    before = {name: [value for option, value in packed.options if option == f"--{name}"] for name in REPEATED}
-    for option, value in packed.options:
+    before = {name: [value for option, value in options if option == f"--{name}"] for name in REPEATED}
+    for option, value in options:
         if option == "--trials" and value.isdecimal():
             given.trials = int(value) if arguments.trials is None else arguments.trials
         elif option == "--until":
@@ -128,7 +133,43 @@ def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namesp
             raise StudyError(f"{path} is of a run with {option} {value}, which this version does not know")
     for name in REPEATED:
         setattr(given, name, [*before[name], *getattr(arguments, name)])
-    return given, packed.text, replace(packed.study, seed=packed.seed)
+    return given, text, study
+
+
+def _packed(path: Path) -> tuple[str, Options, Study]:
+    """The study of a pack: its file, the options that it was run with, and both as a study with the run's seed."""
+    from harness.pack.packedrun import STUDY
+    from harness.pack.packfile import RUN, open_pack
+    from harness.study.studyfile import parse_study
+    from sites.wholefolder import temporary_folder
+
+    temporary = temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)
+    with temporary as folder, open_pack(path) as pack:
+        run = pack.unpack(RUN, folder / RUN)
+        try:
+            text, options = without_options(tomltext.read_text(run / STUDY))
+        except (OSError, tomltext.TomlRefusedError) as error:
+            raise StudyError(f"cannot read the study of the pack {path}: {error}") from error
+        if len(options) > MOST_OPTIONS:
+            raise StudyError(
+                f"the pack {path} notes {len(options):,} options of its run; at most {MOST_OPTIONS} are read"
+            )
+        study = parse_study(text, f"{path}: {STUDY}", run)
+        return text, options, replace(study, seed=pack.manifest.seed)
+
+
+def without_options(text: str) -> tuple[str, Options]:
+    """A run's study.toml as the file that the study was, and the options it was run with."""
+    options: list[tuple[str, str]] = []
+    end = len(text)
+    while noted := _NOTED.search(text, text.rfind("\n", 0, max(0, end - 1)) + 1, end):
+        options.append((noted[1], noted[2]))
+        end = noted.start()
+        if text.endswith("\n\n", 0, end) or (end == 1 and text[0] == "\n"):
+            end -= 1  # the empty line above the options
+        if end and text[end - 1] != "\n":  # the study's last line had no end of its own
+            return text[:end] + "\n", tuple(reversed(options))
+    return text[:end], tuple(reversed(options))
 
 
 def _without(study: Study, choice: str) -> Study:
