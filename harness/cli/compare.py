@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from analysis.claims import junit
-    from analysis.comparing.pairjson import to_json
+    from analysis.comparing.runpair import to_json
     from harness.cli.comparelines import case_of, failed_text, lines
 
     margin = _percent("--margin", arguments.margin)

@@ -30,7 +30,6 @@ from harness.model.condition import Condition
 from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine, engines_of, speaking
 from harness.model.kind import Kind
-from harness.model.link import Backend
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import TLS_VERSIONS, Replay
@@ -138,7 +137,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from harness.capacity.crowdtrial import CrowdOptions
-    from harness.capacity.provedload import in_the_browser
+    from harness.capacity.recipe import in_the_browser
     from harness.capacity.usergenerators import GENERATORS
     from harness.cli.archived import warn_if_broken
     from harness.cli.making import make_first_needed
@@ -182,14 +181,14 @@ def run(arguments: argparse.Namespace) -> int:
         print(what, file=talk, flush=True)
 
     def command() -> int:
-        recipe = _recipe(archive, condition, replay, arguments.backend)
+        recipe = _recipe(archive, condition, replay)
         say(one_line(recipe_line(arguments.name, recipe)))
         options = CrowdOptions(
             recipe,
             each_second=lambda second, ended: say(second_line(second, ended)),
             interrupted=lambda seen: say("\n".join(map(one_line, cut_short(condition, seen)))),
         )
-        record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
+        record = _one_trial(archive, condition, replay, options, files)
         print(json.dumps(record.to_json()) if arguments.json else "\n".join(map(one_line, summary(record))))
         return _exit_code(record.outcome)
 
@@ -217,19 +216,17 @@ def _users(arguments: argparse.Namespace) -> Users:
     )
 
 
-def _recipe(archive: Archive, condition: Condition, replay: Replay, backend: Backend | None) -> PageRecipe:
+def _recipe(archive: Archive, condition: Condition, replay: Replay) -> PageRecipe:
     """What the page asks for; and whether the machine carries so many who ask for it."""
-    from harness.capacity.arrival import crowd_of
-    from harness.capacity.limits import Machine, refuse_too_many
-    from harness.capacity.provedload import in_the_browser, proved_recipe
+    from harness.capacity.arrival import Machine, crowd_of, refuse_too_many
+    from harness.capacity.recipe import in_the_browser, proved_recipe
     from harness.system.enclosure import WORKSPACE
-    from harness.trial.bench import bench
+    from harness.trial.browserlab import browser_lab
 
     asked = in_the_browser(condition)
-    with bench(
+    with browser_lab(
         {asked.served.archive: archive},
         [asked.protocol],
-        backend=backend,
         replay=replay,
         server=asked.server,
         engine=asked.engine,
@@ -247,8 +244,6 @@ def _one_trial(
     replay: Replay,
     options: CrowdOptions,
     files: Path,
-    *,
-    backend: Backend | None,
 ) -> Record:
     from harness.capacity.crowdtrial import run_crowd_trial
     from harness.lab.calibrateclients import client_readings
@@ -256,7 +251,7 @@ def _one_trial(
     from harness.lab.testbed import testbed
     from harness.model.plan import PlannedTrial
 
-    with testbed(backend=backend) as made:
+    with testbed() as made:
         tuning = Tuning(status=True, name=condition.server)
         made.serve(archive, [condition.protocol], replay, condition.server, condition.engine, tuning)
         users = condition.workload.most if isinstance(condition.workload, Users) else 1

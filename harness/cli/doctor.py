@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _generator_check() -> Check:
-    from harness.capacity.k6program import REMEDY, k6_program, k6_version
+    from harness.capacity.k6 import REMEDY, k6_program, k6_version
     from harness.lab.preflight import Check
 
     what = "k6: the generator of users"

@@ -97,7 +97,7 @@ def in_enclosure(arguments: argparse.Namespace, command: Callable[[], int]) -> i
 
 def refuse_stalled() -> None:
     """UsageError when links would be late on purpose: no command measures over such a link."""
-    from harness.lab.needs import STALL_VARIABLE
+    from harness.lab.emulated import STALL_VARIABLE
 
     if STALL_VARIABLE in os.environ:
         raise UsageError(

@@ -28,7 +28,6 @@ from harness.input.shown import one_line
 from harness.model.condition import FULL_SPEED, SLOWDOWNS, Condition
 from harness.model.device import DESKTOP, DEVICES, MOBILE
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE, Driver
-from harness.model.link import Backend
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
 from harness.model.revisit import CacheState
@@ -177,7 +176,7 @@ def run(arguments: argparse.Namespace) -> int:
     def command() -> int:
         vitals = arguments.vitals or TRACE in keep  # a trace is had soonest from a page at rest
         options = TrialOptions(arguments.timeout_s, keep, vitals=vitals)
-        record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
+        record = _one_trial(archive, condition, replay, options, files)
         print(json.dumps(record.to_json()) if arguments.json else one_line(_line(record)))
         return _exit_code(record.outcome)
 
@@ -190,20 +189,17 @@ def _one_trial(
     replay: Replay,
     options: TrialOptions,
     files: Path,
-    *,
-    backend: Backend | None,
 ) -> Record:
     from harness.lab.calibrate import check_link
-    from harness.lab.machinespeed import machine_speed
+    from harness.lab.machine import machine_speed
     from harness.model.plan import PlannedTrial
-    from harness.trial.bench import bench
+    from harness.trial.browserlab import browser_lab
     from harness.trial.trial import run_trial
 
     planned = PlannedTrial("00001", 1, 1, condition)
-    with bench(
+    with browser_lab(
         {condition.served.archive: archive},
         [condition.protocol],
-        backend=backend,
         replay=replay,
         server=condition.server,
         engine=condition.engine,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.capacity import k6build
+from harness.capacity import k6
 from harness.cli.archivelines import made_line, print_made
 from harness.cli.console import console
 from harness.cli.failures import in_enclosure
@@ -65,7 +65,7 @@ def make_parts_and_pages(
     output may be for a program.
     """
     if Engine.K6 in parts:
-        k6build.build()
+        k6.build()
     wanted_root = Engine.QTWEBKIT in parts and os.environ.get(roots.CHOICE) != roots.NONE
     if wanted_root and rootmaking.lacking() is Purpose.HISTORICAL:
         with contextlib.suppress(EnvironmentLacks):  # as with the gateway's packages

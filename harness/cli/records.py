@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _write(table: pa.Table, file: IO[bytes], *, parquet: bool) -> None:
     import pyarrow.parquet as pq
 
-    from analysis.tables.recordscsv import write_csv
+    from analysis.tables.table import write_csv
 
     if parquet:
         pq.write_table(table, file, compression="zstd")

@@ -45,9 +45,9 @@ def _gateway(_: argparse.Namespace) -> int:
 
 
 def _k6(_: argparse.Namespace) -> int:
-    from harness.capacity import k6build
+    from harness.capacity import k6
 
-    k6build.build()
+    k6.build()
     return 0
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from harness.errors import StudyError
@@ -21,14 +20,6 @@ from harness.model.rate import MAX_RATE_MBPS, MIN_RATE_MBPS, ConstantRate
 MAX_RTT_MS = 60_000.0
 MAX_SEED = 2**32
 QUEUE_FLOOR_BYTES = 1000 * MTU_BYTES  # the default limit of Linux netem, so what other tools' links have
-
-
-class Backend(StrEnum):
-    """What emulates the link and how packets get there; a run has one kind."""
-
-    TUN = "tun"  # our emulator over TUN devices
-    VETH = "veth"  # our emulator over veth pairs and packet sockets, for ordinary users
-    NETEM = "netem"  # the kernel's own emulator, where it has one
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ import psutil
 import pytest
 
 from harness.capacity.crowdtrial import PAGE_NAME, CrowdOptions, run_crowd_trial
-from harness.capacity.provedload import in_the_browser, proved_recipe
-from harness.capacity.recipe import Item, PageRecipe
+from harness.capacity.recipe import Item, PageRecipe, in_the_browser, proved_recipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.crowd import summary
 from harness.input.shown import one_line
@@ -34,7 +33,7 @@ from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from sites.archive import Archive, Response, archives_root, open_archive, write_archive
 from sites.warc import About
 from tests.system.conftest import html, inside
@@ -74,7 +73,7 @@ def crowd_of(protocol: Protocol, users: int = 5, seconds: float = 8, engine: Eng
 def recipe(condition: Condition) -> PageRecipe:
     asked = in_the_browser(condition)
     archive = open_archive(archives_root(), PAGE)
-    with bench({PAGE: archive}, [asked.protocol], server=asked.server, engine=asked.engine) as opened:
+    with browser_lab({PAGE: archive}, [asked.protocol], server=asked.server, engine=asked.engine) as opened:
         return proved_recipe(opened, condition, WORKSPACE / "recipe")
 
 
@@ -217,10 +216,10 @@ def hostile(folder: Path, names: Sequence[str], recipe_urls: Sequence[str]) -> T
     page = html(HOSTILE, "<title>\x1b[31m{}</title>")
     archive = write_archive(folder, "hostile", About(HOSTILE, "test", "test", ()), [page, *objects])
     items = [
-        Item(url, "GET", (("x-asked", "\\x1b[31m" * 500),) if number < 20 else (), 200, (-1,))
+        Item(url, "GET", {"x-asked": "\\x1b[31m" * 500} if number < 20 else {}, 200, (-1,))
         for number, url in enumerate(recipe_urls)
     ]
-    options = CrowdOptions(PageRecipe(Item(HOSTILE, "GET", (), 200), tuple(items)))
+    options = CrowdOptions(PageRecipe(Item(HOSTILE, "GET", {}, 200, ()), tuple(items)))
     workload = Users(steps=(2,), step_s=5, page_timeout_s=120, bucket_s=5)
     condition = replace(crowd_of(Protocol.H2), page="hostile", workload=workload)
     return inside(lambda: measured(archive, condition, options, folder / "files"))

@@ -1,0 +1,87 @@
+"""The generator is found by what it is made of, and a build that cannot be made is one line."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.capacity import k6
+from harness.capacity.k6 import build, k6_program, k6_version
+from harness.cli.commands import main
+from harness.errors import EnvironmentLacks
+
+REMEDY = "to build it: coldload setup k6"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COLDLOAD_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def sources(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the sources that may be changed."""
+    copied = shutil.copytree(k6.SOURCES, folder / "k6")
+    monkeypatch.setattr(k6, "SOURCES", copied)
+    return copied
+
+
+def put_a_program() -> None:
+    """Where the build would put it, for these sources."""
+    place = k6.place()
+    place.parent.mkdir(parents=True)
+    place.touch()
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_is_not_built_is_told_with_the_command_that_builds_it() -> None:
+    with pytest.raises(EnvironmentLacks, match=REMEDY):
+        k6_program()
+
+
+@pytest.mark.parametrize("changed", ["main.go", "page/visit.go", "go.mod", "go.sum"])
+@pytest.mark.usefixtures("cache")
+def test_other_sources_are_another_program(
+    changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = sources(tmp_path, monkeypatch)
+    put_a_program()
+    assert k6_program().is_file()
+    with (copied / changed).open("a") as file:
+        file.write("\n")
+    with pytest.raises(EnvironmentLacks, match=REMEDY):
+        k6_program()
+
+
+@pytest.mark.usefixtures("cache")
+def test_another_checkout_of_the_same_sources_needs_no_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_a_program()
+    copied = sources(tmp_path, monkeypatch)
+    (copied / "page" / "more_test.go").touch()  # no part of the program
+    assert k6_program().is_file()
+    assert build() == k6_program()
+
+
+@pytest.mark.thorough
+def test_a_build_without_a_network_is_one_line_and_leaves_nothing(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GOPROXY", "http://127.0.0.1:9/")
+    assert main(["setup", "k6"]) == 3
+    began, line = capfd.readouterr().err.splitlines()
+    assert began.startswith("setup: building the generator of users")
+    assert line.startswith(
+        "coldload setup: the generator of users (k6) is not built: go died (exit code 1): "
+    )
+    assert line.endswith("is there a network? To try again: coldload setup k6")
+    assert not (cache / "k6" / "compiled").exists()
+    with pytest.raises(EnvironmentLacks, match=REMEDY):
+        k6_program()
+
+
+def test_the_version_is_the_pinned_one() -> None:
+    assert k6_version() == "k6/1.8.1"

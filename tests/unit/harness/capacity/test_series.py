@@ -1,0 +1,103 @@
+"""Pages and seconds to buckets: nothing is lost, nothing is counted twice."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.capacity.series import PageLine, Second, buckets, percentile
+
+
+def page(t_s: float, ms: float | None = 100.0, error: str | None = None) -> PageLine:
+    return PageLine(t_s=t_s, user=0, users=3, ms=ms, error=error, requests=4)
+
+
+def test_a_page_counts_where_it_ends_and_a_failed_one_where_it_began() -> None:
+    made = buckets([page(9.95), page(1.0, None, "timeout"), page(0.0)], [], 10, 20)
+    assert [(each.t_s, each.pages, each.failed, each.errors) for each in made] == [
+        (0, 1, 1, {"timeout": 1}),
+        (10, 1, 0, {}),
+    ]
+    assert [each.pages_per_s for each in made] == [0.1, 0.1]
+    assert [each.requests for each in made] == [8, 4]
+
+
+def test_what_is_read_of_seconds() -> None:
+    seconds = [
+        Second(
+            t_s=number + 1.0,
+            users=number,
+            server_cpu_s=0.5,
+            workers_busy=number,
+            workers_idle=10 - number,
+            machine_idle_share=0.1 * number,
+            server_rss_bytes=100,
+            server_pss_bytes=50 + number,
+        )
+        for number in range(4)
+    ]
+    first, second = buckets([], seconds, 2, 4)
+    assert (first.users, first.server_cpu_s, first.workers_busy, first.workers) == (0.5, 1.0, 1, 10)
+    assert (first.cpu_idle_share, first.memory_bytes) == (0.05, 51)
+    assert (second.users, second.workers_busy, second.memory_bytes) == (2.5, 3, 53)
+
+
+def test_resident_memory_does_not_mix_with_proportional_memory() -> None:
+    """Proportional memory is not read every second; resident memory counts shared pages once a process."""
+    read = [(900, None), (900, 50), (900, None), (900, None)]
+    seconds = [
+        Second(t_s=number + 1.0, server_rss_bytes=rss, server_pss_bytes=pss)
+        for number, (rss, pss) in enumerate(read)
+    ]
+    assert [each.memory_bytes for each in buckets([], seconds, 2, 4)] == [50, None]
+    resident = [replace(each, server_pss_bytes=None) for each in seconds]
+    assert [each.memory_bytes for each in buckets([], resident, 2, 4)] == [900, 900]
+
+
+def test_what_nobody_told_is_none_and_not_zero() -> None:
+    (made,) = buckets([], [Second(t_s=1.0)], 10, 10)
+    assert made.users is None
+    assert made.page_ms is None
+    assert made.server_cpu_s is None
+    assert made.workers is None
+    assert made.cpu_idle_share is None
+    assert made.memory_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("total_s", "lengths"),
+    [(30, [10, 10, 10]), (34, [10, 10, 14]), (36, [10, 10, 10, 6]), (3, [3]), (10, [10])],
+)
+def test_what_is_left_at_the_end(total_s: float, lengths: list[float]) -> None:
+    assert [each.seconds for each in buckets([], [], 10, total_s)] == lengths
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 100), st.none() | st.floats(0, 5000))),
+    st.lists(st.floats(0, 100)),
+    st.floats(1, 50),
+    st.floats(1, 100),
+)
+def test_each_page_and_second_is_in_one_bucket(
+    told: list[tuple[float, float | None]], read: list[float], bucket_s: float, total_s: float
+) -> None:
+    pages = [page(t_s, ms) for t_s, ms in told]
+    seconds = [Second(t_s=t_s, server_cpu_s=1.0) for t_s in read]
+    made = buckets(pages, seconds, bucket_s, total_s)
+    assert sum(each.pages + each.failed for each in made) == len(pages)
+    assert sum(each.requests for each in made) == 4 * len(pages)
+    assert math.fsum(each.server_cpu_s or 0 for each in made) == pytest.approx(len(seconds))
+    assert made[0].t_s == 0
+    for one, other in itertools.pairwise(made):
+        assert one.t_s + one.seconds == pytest.approx(other.t_s, abs=1e-5)
+
+
+def test_percentile_is_a_value_that_was_seen() -> None:
+    assert percentile([], 0.95) is None
+    assert percentile([1.0], 0.95) == 1.0
+    assert percentile(map(float, range(1, 101)), 0.95) == 95.0
