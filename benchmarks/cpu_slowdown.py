@@ -33,7 +33,8 @@ from harness.model.settings import AS_RECORDED
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import TrialOptions, run_observed
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 ALONE, FRAMED = "alone", "framed"

@@ -33,7 +33,8 @@ from harness.system.folders import cache_folder
 from harness.system.program import run
 from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import TrialOptions
-from sites.archive import Archive, Response, archives_root, open_archive, write_archive
+from sites.archive import Archive, archives_root, open_archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 PARTS = ("rate", "known", "speedline")

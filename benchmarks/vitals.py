@@ -42,7 +42,8 @@ from harness.trial.settling import settles
 from harness.trial.tracefile import read_trace
 from harness.trial.trial import TrialOptions
 from harness.trial.vitals import Vitals, vitals
-from sites.archive import Archive, Response, archives_root, open_archive, write_archive
+from sites.archive import Archive, archives_root, open_archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 PACKAGES = ("web-vitals@6.2.3", "lighthouse@13.5.0")

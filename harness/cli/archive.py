@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from harness.cli.paths import given_path
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
-from sites.tool import Tool
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with",
         dest="tool",
-        choices=[each.value for each in Tool],
-        default=Tool.BOTH.value,
+        choices=["both", "httrack", "browser"],
+        default="both",
         help="httrack: its mirror; browser: what a real load asks for; both (default): the mirror completed by a load",
     )
     parser.add_argument(
@@ -83,7 +82,7 @@ def _archive_page(
 ) -> Archive:
     """Archive one page; `go_on`, called all the while, may raise to stop."""
     from sites.archive import archives_root, check_free
-    from sites.archiving import archive_page
+    from sites.archiving import Tool, archive_page
     from sites.httrack import Visit
     from sites.wholefolder import temporary_folder
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sites.archive import Archive
     from sites.optimise.derive import VariantReport
-    from sites.optimise.inventory import Inventory, Size
+    from sites.optimise.page import Inventory, Size
 
     Weigh = Callable[[Inventory], Size]
 
@@ -142,7 +142,7 @@ def _load(archive: Archive, engine: Engine, protocol: Protocol) -> int:
 def _print_filters(out: Console) -> None:
     from rich.table import Table
 
-    from sites.optimise.registry import REGISTRY
+    from sites.optimise.filters import REGISTRY
 
     table = Table("family", "filter", "what it does", box=None, pad_edge=False)
     for name, meaning in FILTERS.items():

@@ -17,8 +17,7 @@ from harness.input import jsontext
 from harness.model.plan import Plan
 from harness.pack.packedrun import ENVIRONMENT, told_of_nobody
 from harness.pack.packfile import ARCHIVES, PAGES, Pack, PackedPage
-from sites.archive import Archive, open_archive
-from sites.archive_index import INDEX_FILE, METADATA_FILE, WARC_FILE
+from sites.archive import INDEX_FILE, METADATA_FILE, WARC_FILE, Archive, open_archive
 from sites.recipes import RECIPES
 from sites.wholefolder import move_into_place, temporary_folder
 

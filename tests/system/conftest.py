@@ -30,7 +30,8 @@ from harness.study.abilities import DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.browserlab import BrowserLab
 from harness.trial.trial import TrialOptions, run_trial
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 Result = TypeVar("Result")

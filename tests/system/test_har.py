@@ -24,9 +24,10 @@ from harness.trial.browserlab import browser_lab
 from harness.trial.chromium import ChromiumMaker
 from harness.trial.evidence import Evidence
 from harness.trial.har import har
-from sites.archive import Archive, Response, open_archive, write_archive
+from sites.archive import Archive, open_archive, write_archive
 from sites.coding import coding_of, decode
 from sites.importers import import_recording
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import (
     CHROMIUMS,

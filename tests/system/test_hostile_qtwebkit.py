@@ -17,7 +17,8 @@ from harness.records import Record
 from harness.trial.browserlab import browser_lab
 from harness.trial.evidence import Evidence
 from harness.trial.trial import TrialOptions, run_observed
-from sites.archive import Response, write_archive
+from sites.archive import write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside
 

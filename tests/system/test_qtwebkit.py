@@ -28,7 +28,8 @@ from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
 from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import TrialOptions, run_observed
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import (
     OTHER_HOST,

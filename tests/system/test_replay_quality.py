@@ -17,8 +17,9 @@ from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import browser_lab
 from harness.trial.trial import TrialOptions, run_observed
 from harness.verify.verification import ReplayQuality, Verification, verifications
-from sites.archive import Archive, Response, open_archive, write_archive
+from sites.archive import Archive, open_archive, write_archive
 from sites.recipes import RECIPES, package_cache
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, Coldload, condition, inside, picture, planned, small_site
 

@@ -28,9 +28,10 @@ from harness.trial.browserlab import browser_lab
 from harness.trial.trial import TrialOptions, run_observed
 from harness.verify.likeness import Likeness
 from harness.verify.mending import Where, check_variants
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
 from sites.optimise import findings
 from sites.optimise.derive import derive, variant_of
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import condition, html, inside, picture, planned, trial
 from tests.unit.sites.optimise.pages import png

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli.commands import COMMANDS, CommandRow, main
-from sites.archive import Response, write_archive
+from sites.archive import write_archive
+from sites.response import Response
 from sites.warc import About
 
 INTERRUPTED = """

@@ -20,7 +20,8 @@ from harness.records import Record
 from harness.trial.evidence import Evidence
 from harness.trial.observe import observe
 from harness.verify.verification import ReplayQuality, replay_quality
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.servers.server import Match
 from sites.warc import About
 from tests.unit.harness.trial.goodload import START, evidence, request, served

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model.filtersettings import DEFAULTS
-from sites.optimise.filters.domains import shard
+from sites.optimise.filters.delivery import shard
 from sites.optimise.page import Page, Resource
 from sites.response import Response
 from tests.unit.sites.optimise.pages import START, html_of, page, photo

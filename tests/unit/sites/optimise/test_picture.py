@@ -12,8 +12,8 @@ from io import BytesIO
 import pytest
 from PIL import Image, ImageCms
 
-from sites.optimise import jpegtran, picture
-from sites.optimise.appearance import LeftAlone
+from sites.optimise import outside, picture
+from sites.optimise.page import LeftAlone
 from tests.unit.sites.optimise.pages import photo, png
 
 LOSSLESS: dict[str, Callable[[bytes], bytes]] = {
@@ -167,7 +167,7 @@ def test_a_file_on_which_mozjpeg_dies_is_left_alone() -> None:
     """It leaves its process when coefficients are out of range, as those of a damaged file may be."""
     photograph = photo()
     assert picture.progressive(photograph)
-    process = jpegtran._worker._process
+    process = outside._mozjpeg._process
     assert process is not None
     os.kill(process.pid, signal.SIGKILL)
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)

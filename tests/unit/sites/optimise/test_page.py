@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from harness.model.variant import parse_variant
 from sites.optimise.derive import optimise
-from sites.optimise.inventory import Inventory, Size
-from sites.optimise.page import Page, Resource
+from sites.optimise.page import Inventory, Page, Resource, Size
 from sites.response import Response
 from tests.unit.sites.optimise.pages import START, page
 
