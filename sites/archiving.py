@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from harness.browser.browserlog import ABORTED, Request
-from harness.browser.launcher import write_launcher
-from harness.browser.netlog import read_netlog
-from harness.browser.playwright_driver import playwright_driver
-from harness.browser.profile import ChromiumHome
+from harness.engines.browserlog import ABORTED, Request
+from harness.engines.chromium.home import ChromiumHome, write_launcher
+from harness.engines.chromium.netlog import read_netlog
+from harness.engines.chromium.playwright import playwright_driver
 from harness.errors import ArchiveError, TestbedFailed
 from harness.model.device import DESKTOP, MOBILE, Device
 from harness.outcome import Outcome, TrialFailed

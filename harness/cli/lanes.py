@@ -21,6 +21,7 @@ from harness.cli.archived import refuse_unless_archived
 from harness.cli.console import console
 from harness.cli.failures import refuse_stalled
 from harness.cli.plaintext import aligned, say
+from harness.engines.browsers import browser_programs
 from harness.errors import EnvironmentLacks, UsageError
 from harness.lab.environment import processor
 from harness.model.engine import Engine
@@ -38,7 +39,6 @@ from harness.study.study import Study
 from harness.study.studyfile import read_study
 from harness.system.clock import utc_now
 from harness.system.topology import Topology, read_topology
-from harness.trial.browsers import browser_programs
 from sites.archive import archives_root
 
 AUTO = "auto"

@@ -35,11 +35,10 @@ from harness.model.settings import Replay
 from harness.model.variant import PLAIN
 from harness.outcome import Outcome
 from harness.study.abilities import ABILITIES
-from harness.study.observing import TRACE
 
 if TYPE_CHECKING:
+    from harness.probes.probe import TrialOptions
     from harness.records import Record
-    from harness.trial.trial import TrialOptions
     from sites.archive import Archive
 
 
@@ -118,11 +117,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import warn_if_broken
     from harness.cli.making import make_first_needed
+    from harness.probes.har import BODIES, HAR
+    from harness.probes.probe import TrialOptions
     from harness.study.observing import FILM, refuse_unfilmable
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
-    from harness.trial.har import BODIES, HAR
-    from harness.trial.trial import TrialOptions
     from sites.archive import archives_root, open_archive
     from sites.optimise.derive import variant_of
 

@@ -6,18 +6,20 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from harness.engines.browsers import MAKERS, Drivers
 from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened, parts_of
+from harness.lab.testbed import CLIENT
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol as WireProtocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.namedserver import NamedServer
 from harness.study.study import EngineSetup, Study
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browsers import MAKERS, Drivers
-from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.trial import run_trial
 from sites.archive import Archive
 
 
@@ -29,7 +31,7 @@ class BrowserLab(Lab):
     def open(self) -> None:
         """Bring everything up; raises EnvironmentLacks when no engine can work."""
         super().open()
-        self.drivers = Drivers(WORKSPACE, self._stack)
+        self.drivers = Drivers(WORKSPACE, self._stack, CLIENT.path)
 
     def refuse_unless_usable(self, engine: Engine) -> None:
         MAKERS[engine].refuse_unless_usable()

@@ -25,11 +25,12 @@ from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.abilities import DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.browserlab import BrowserLab
-from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.trial import run_trial
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About

@@ -13,9 +13,9 @@ from harness.model.engine import Driver
 from harness.model.protocol import Protocol
 from harness.model.revisit import CacheState
 from harness.outcome import Outcome
+from harness.probes.har import FILE, HAR
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
-from harness.trial.har import FILE, HAR
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About

@@ -89,8 +89,8 @@ print(*(set(sys.modules) - before))
 """
 # What a command imports when it runs, and not for its help.
 LATER = (
-    "analysis.", "dnsredirect", "harness.browser", "harness.capacity", "harness.cluster", "harness.lab",
-    "harness.pack", "harness.records", "harness.run", "harness.trial", "harness.verify",
+    "analysis.", "dnsredirect", "harness.engines", "harness.capacity", "harness.cluster", "harness.lab",
+    "harness.pack", "harness.probes", "harness.records", "harness.run", "harness.trial", "harness.verify",
     "sites.archive", "sites.servers",
 )  # fmt: skip
 OF_OURS = {"analysis", "configs", "harness", "sites"}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from harness.browser.browserlog import ABORTED, BrowserLog, Exchange, Request
+from harness.engines.browserlog import ABORTED, BrowserLog, Exchange, Request
 from harness.model.variant import parse_variant
 from harness.verify.behaviour import AS_RECORDED, Behaviour, Differences, Terms, differences
 from sites.optimise.derive import optimise
 from sites.servers.server import Match
-from tests.unit.harness.trial.goodload import START, evidence, request, served
+from tests.unit.harness.probes.goodload import START, evidence, request, served
 from tests.unit.sites.optimise.pages import page, photo
 
 HTML = (
