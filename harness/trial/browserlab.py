@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from harness.engines.browsers import MAKERS, Drivers
@@ -51,11 +51,9 @@ class LoadLab(BrowserLab, TrialLab):
         return run_trial(self.testbed, self.drivers, planned, self._options, files)
 
 
-@contextlib.contextmanager
-def load_lab(opening: Opening) -> Iterator[LoadLab]:
+def load_lab(opening: Opening) -> contextlib.AbstractContextManager[LoadLab]:
     """The lab for a study, open for the length of the block; nothing of it depends on which trials are left."""
-    with opened(LoadLab(opening.study, opening.archives)) as made:
-        yield made
+    return opened(LoadLab(opening.study, opening.archives))
 
 
 def browser_lab(
