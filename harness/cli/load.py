@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.making import make_first_needed
     from harness.probes.har import BODIES, HAR
     from harness.probes.probe import TrialOptions
-    from harness.study.observing import FILM, refuse_unfilmable
+    from harness.study.observing import FILM, TRACE, refuse_unfilmable
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
     from sites.archive import archives_root, open_archive
@@ -159,17 +159,10 @@ def run(arguments: argparse.Namespace) -> int:
     original = open_archive(archives_root(), arguments.name)
     warn_if_broken(original, variant, engine)
     archive = variant_of(original, variant, engine)
-    kept = (
-        HAR,
-        "netlog",
-        "pcap",
-        "screenshot",
-        TRACE,
-        *(BODIES,) * arguments.bodies,
-        *(FILM,) * arguments.film,
-    )
+    kept = [HAR, "netlog", "pcap", "screenshot", TRACE]
+    kept += [BODIES] * arguments.bodies + [FILM] * arguments.film
     refuse_unfilmable(kept, [engine])
-    keep = kept if arguments.keep else ()
+    keep = tuple(kept) if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
     def command() -> int:
