@@ -8,7 +8,8 @@ from typing import Any
 
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.system import interruption
-from harness.system.installation import OUTSIDE, set_up_again
+from harness.system.folders import roots_folder
+from harness.system.installation import OUTSIDE, cannot_start
 
 
 class SaidInVain(io.FileIO):
@@ -32,22 +33,17 @@ def main() -> int:
     try:
         _in_the_root_of_the_laboratory()
         if "_ARGCOMPLETE" in os.environ:  # a shell asks what a line could go on with
-            from harness.cli.completing import complete  # noqa: PLC0415
+            from harness.cli.completion import complete
 
             return complete()
-        from harness.cli.main import prepared  # noqa: PLC0415  # a signal may come meanwhile
+        from harness.cli.commands import prepared  # a signal may come meanwhile
 
-        command = prepared()  # imports what the command needs, which may take a second
+        command = prepared()
     except ColdloadError as error:
         print(f"coldload: {error}", file=sys.stderr)
         return error.exit_code
     except (ImportError, MemoryError, OSError) as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        print(
-            f"coldload: cannot start: {said[:300]}; install it again ({set_up_again()}), or see whether "
-            "memory, processes or open files are at a limit (`ulimit -a`)",
-            file=sys.stderr,
-        )
+        print(f"coldload: {cannot_start(error)}", file=sys.stderr)
         return 3
 
     try:
@@ -63,15 +59,15 @@ def main() -> int:
 
 def _in_the_root_of_the_laboratory() -> None:
     """Where one was made, every command runs in it, but for those about roots."""
-    from harness.system import roots  # noqa: PLC0415
-
     words = sys.argv[1:]
-    if OUTSIDE in os.environ or words[:1] == ["root"]:
+    if OUTSIDE in os.environ or words[:1] == ["root"] or not _there_may_be_a_root():
         return
+    from harness.system import roots
+
     made = roots.find(roots.Purpose.LABORATORY)
     if made is None:
         return
-    from harness.lab.rootmaking import fits  # noqa: PLC0415
+    from harness.lab.rootmaking import fits
 
     if not fits(made, roots.Purpose.LABORATORY):
         raise EnvironmentLacks(
@@ -79,6 +75,16 @@ def _in_the_root_of_the_laboratory() -> None:
             "to make it anew: coldload root make laboratory"
         )
     roots.go_inside(made, words)
+
+
+def _there_may_be_a_root() -> bool:
+    """Seen without importing what knows roots: most machines have none."""
+    try:
+        return "COLDLOAD_ROOT" in os.environ or roots_folder().exists()
+    except EnvironmentLacks:  # who has no home has no root
+        return False
+    except OSError:
+        return True
 
 
 def _open_what_is_closed() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -39,9 +38,19 @@ def set_up_with(extra: str) -> str:
     return MAKE if is_checkout() else f"{sys.executable} -m pip install {_wheel(f'[{extra}]')}"
 
 
+def cannot_start(error: Exception) -> str:
+    """What is said where Python cannot import what a command needs."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return (
+        f"cannot start: {said[:300]}; install it again ({set_up_again()}), or see whether "
+        "memory, processes or open files are at a limit (`ulimit -a`)"
+    )
+
+
 def _wheel(extra: str = "") -> str:
     """What pip is told to install: the version that is there, from where it came."""
-    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415  # seldom needed
+    import json  # noqa: PLC0415  # seldom needed
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
 
     try:
         installed = distribution(PROJECT)

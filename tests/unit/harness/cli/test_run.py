@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from harness.cli.enough import enough_for
+from harness.cli.run import enough_for
 from harness.model.plan import Plan
 from harness.model.trials import Trials
 from harness.run.looks import Looks
