@@ -28,6 +28,10 @@ class FreshBrowser(Interface):
         """The main process of what steers it, where that is kept for the run."""
 
     @property
+    def programs(self) -> Mapping[str, int]:
+        """The main process of each program beside it that carries what it asks for, by name, once they have started."""
+
+    @property
     def log(self) -> Path:
         """Its own log of the network."""
 

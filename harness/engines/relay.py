@@ -18,6 +18,7 @@ from harness.outcome import TrialFailed
 from harness.system.command import Command
 from harness.system.process import Inherited, Process, running
 
+HOP = "the hop"  # of messages, and of what is watched
 UNDER_HTTPS = "https://"
 HOP_END_S = 0.5  # its sockets close a little before the process is gone
 # The folder that holds the package: programs of ours are started from there.
@@ -39,6 +40,14 @@ class Relay:
     elsewhere: str | None = None
     refused: tuple[str, ...] = ()
 
+    @property
+    def programs(self) -> dict[str, int]:
+        """Its process by name, once it has started."""
+        try:
+            return {HOP: int(self.log.with_suffix(".pid").read_text())}
+        except (OSError, ValueError):
+            return {}
+
     @contextlib.contextmanager
     def running(
         self, listening: socket.socket, direct: Mapping[socket.socket, tuple[str, int]] | None = None
@@ -53,6 +62,7 @@ class Relay:
         descriptors = [each.fileno() for each in others]
         log = self.log.with_suffix(".log")
         with running(command, log, inherits=Inherited(listening.fileno(), descriptors)) as process:
+            self.log.with_suffix(".pid").write_text(str(process.pid))
             for each in (listening, *others):
                 each.close()
             try:
@@ -82,7 +92,7 @@ class Relay:
             "elsewhere": self.elsewhere,
             "refused": self.refused,
         }
-        return program(sys.executable, "hop", settings).on(self.network).named("the hop")
+        return program(sys.executable, "hop", settings).on(self.network).named(HOP)
 
 
 def program(python: str, name: str, settings: Mapping[str, object]) -> Command:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.engines.browsers import FreshBrowser
+from harness.engines.relay import HOP
 from harness.lab.testbed import Client
 from harness.model.condition import FULL_SPEED
 from harness.outcome import Outcome
@@ -85,7 +86,8 @@ class ProcessorProbe(Probe):
         fresh = page.fresh
         own = {BROWSER: fresh.pid} if fresh.pid is not None else {}
         self._foreign = ForeignCpu()
-        with watching({**self.load.endpoint.programs, **own}, BROWSER, fresh.holds_pages) as programs:
+        watched = {**self.load.endpoint.programs, **fresh.programs, **own}
+        with watching(watched, BROWSER, fresh.holds_pages) as programs:
             try:
                 yield
             finally:
@@ -140,7 +142,7 @@ def _lateness(seen: Mapping[str, Lateness] | None) -> dict[str, Any]:
     """Of what serves: the longest stop of a program, the waits of all threads, and the longest wait of a thread."""
     if seen is None:
         return {}
-    serving = [each for name, each in seen.items() if name != BROWSER]
+    serving = [each for name, each in seen.items() if name not in (BROWSER, HOP)]
     waits = [each.waiting_ms for each in serving]
     longest = [each.thread_waiting_ms for each in serving]
     browser = seen.get(BROWSER)

@@ -323,6 +323,34 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
     assert good.outcome is Outcome.OK
 
 
+def test_a_hop_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path) -> None:
+    archives = {"small": small_site(tmp_path)}
+
+    def pause(opened: BrowserLab) -> None:
+        """Once the server has answered the first request; the others take 1.5 s on this link."""
+        server = opened.testbed.endpoint(cell("small", Protocol.HTTP1)).server
+        before = server.log_offset
+        while server.log_offset == before:
+            time.sleep(0.02)
+        hop = next(pid for pid in family(os.getpid()) if "engines.hop" in _command_line(pid))
+        os.kill(hop, signal.SIGSTOP)
+        time.sleep(0.3)
+        os.kill(hop, signal.SIGCONT)
+
+    def run() -> Record:
+        with browser_lab(archives, [Protocol.HTTP1], engine=Engine.QTWEBKIT, server="nginx") as opened:
+            pausing = threading.Thread(target=pause, args=(opened,))
+            pausing.start()
+            paused = trial(opened, 1, cell("small", Protocol.HTTP1, Link.of(0.2, 200), "nginx"))
+            pausing.join()
+            return paused
+
+    record = inside(run)
+    assert record.outcome is Outcome.TESTBED_FAILED
+    assert (record.reason or "").startswith("stopped while the page loaded: the hop for ")
+    assert record.observation.server_stopped_ms == 0  # it is no part of the server
+
+
 @contextlib.contextmanager
 def starved() -> Iterator[None]:
     """The engine runs a fifth of the time for the length of the block, as if others had the machine."""

@@ -58,6 +58,10 @@ class Chromium:
         return self.driver.pid
 
     @property
+    def programs(self) -> Mapping[str, int]:
+        return {} if self.relay is None else self.relay.programs
+
+    @property
     def log(self) -> Path:
         return self.home.netlog
 

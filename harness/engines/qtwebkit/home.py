@@ -62,6 +62,10 @@ class QtWebKitHome:
         return self.folder / "requests.jsonl"
 
     @property
+    def programs(self) -> Mapping[str, int]:
+        return self.relay.programs
+
+    @property
     def relay(self) -> Relay:
         log = self.folder / "connections.jsonl"
         return Relay(log, self.network, self.security, self.local, self.elsewhere)
