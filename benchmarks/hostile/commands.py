@@ -131,6 +131,16 @@ def argv(pid: int) -> list[str]:
         return []
 
 
+def listens(pid: int) -> bool:
+    """Whether a process of ours catches signals: until then nobody is there yet, and it ends as the system has it."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
+
+
 def send(pid: int, number: signal.Signals) -> bool:
     """Send a signal to a process of ours; whether it was there."""
     try:

@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.hostile.cases import HUNG, LEFT, MISBLAMED, Case, one_line
-from benchmarks.hostile.commands import Place, badly_ended, send
+from benchmarks.hostile.commands import Place, badly_ended, listens, send
 from benchmarks.hostile.measured import PAGE, RUN, measured
-from benchmarks.hostile.runners import ENDS_WITHIN_S, INTERRUPTED, SLACK_S, interpreter_s
+from benchmarks.hostile.runners import ENDS_WITHIN_S, INTERRUPTED, SLACK_S
 from benchmarks.hostile.site import START, html, text
 from benchmarks.hostile.stage import PARTS
 from sites import warc
 from sites.response import Response
 
+LOOK_S = 0.01
 ROW, SHELL = "signals of other commands", "kills below a shell"
 LIMIT_S = 60.0
 TOLD = {
@@ -56,9 +57,8 @@ def end_all(wanted: Sequence[str], folder: Path, seed: int) -> Iterator[Case]:
         return
     place = measured(folder)
     (place.folder / "large.warc.gz").write_bytes(_large())
-    takes_s = interpreter_s()
     for name in wanted:
-        yield _struck_shell(name, place) if name.startswith("shell/") else _told(name, place, seed, takes_s)
+        yield _struck_shell(name, place) if name.startswith("shell/") else _told(name, place, seed)
 
 
 def _large() -> bytes:
@@ -73,13 +73,15 @@ def _large() -> bytes:
     return file.getvalue()
 
 
-def _told(name: str, place: Place, seed: int, takes_s: float) -> Case:
+def _told(name: str, place: Place, seed: int) -> Case:
     """One signal to one command, at an instant that the seed draws."""
     _, command, how = name.split("/")
     words, least_s = COMMANDS[command]
-    wait_s = random.Random(f"{seed} {name}").uniform(takes_s, least_s)  # noqa: S311
+    wait_s = random.Random(f"{seed} {name}").uniform(0, least_s)  # noqa: S311
     began = time.monotonic()
     with place.started(*words) as running:
+        while not listens(running.popen.pid) and not running.ends_within(LOOK_S):
+            pass
         early = running.ends_within(wait_s)
         send(running.popen.pid, TOLD[how])
         running.ends_within(ENDS_WITHIN_S + SLACK_S)

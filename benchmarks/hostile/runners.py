@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.hostile.cases import HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
-from benchmarks.hostile.commands import Place, Running, send
+from benchmarks.hostile.commands import Place, Running, listens, send
 from benchmarks.hostile.stage import PLAYWRIGHT, study, write_page
 from harness.system.processtree import family
 
@@ -50,38 +48,26 @@ def strike_all(wanted: Sequence[str], folder: Path, seed: int) -> Iterator[Case]
     place = Place(folder / "runner")
     write_page(place.archives)
     (place.folder / "study.toml").write_text(study(PLAYWRIGHT, TRIALS))
-    takes_s = interpreter_s()
     for number, name in enumerate(wanted):
         out = f"run-{number // 6}"
         chance = random.Random(f"{seed} {name}")  # noqa: S311
         case = None
         while case is None:
-            case = _strike(name, place, out, chance, takes_s)
+            case = _strike(name, place, out, chance)
             out += "-again"  # the run before had come to its end
         yield case
     yield _completed(place)
 
 
-def interpreter_s() -> float:
-    """How long Python takes on this machine until a program of ours begins, at the worst.
-
-    A signal that comes before has its own way with the process: there is nobody yet to catch it.
-    """
-    took = []
-    for _ in range(3):
-        began = time.monotonic()
-        subprocess.run([sys.executable, "-c", "pass"], check=True)
-        took.append(time.monotonic() - began)
-    return 2 * max(took)
-
-
-def _strike(name: str, place: Place, out: str, chance: random.Random, takes_s: float) -> Case | None:
+def _strike(name: str, place: Place, out: str, chance: random.Random) -> Case | None:
     """One strike; None when the run had ended before."""
     what = name.split("/")[1]
     early = chance.random() < 0.4 and what not in ("first", "work")
     wait_s = chance.uniform(0, STARTING_S if early else LONGEST_S)
     with place.started("run", "study.toml", "--out", out) as running:
-        if running.ends_within(wait_s) or not _struck(running, what):
+        ended = running.ends_within(wait_s)
+        nobody_there = not listens(running.popen.pid)
+        if ended or not _struck(running, what):
             return None
         struck = time.monotonic()
         faults: dict[str, str] = {}
@@ -89,7 +75,6 @@ def _strike(name: str, place: Place, out: str, chance: random.Random, takes_s: f
             faults[HUNG] = f"still there {ENDS_WITHIN_S + SLACK_S:g} s after the signal"
         seconds = time.monotonic() - struck
         code, written = running.popen.poll(), running.written()
-    nobody_there = wait_s < takes_s
     if (trace := traceback_in(written)) and not nobody_there:
         faults[TRACEBACK] = trace
     if what in TOLD and not nobody_there and code not in (INTERRUPTED, None):

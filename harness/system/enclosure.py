@@ -65,7 +65,7 @@ def enclosed(command: Callable[[], int]) -> int:
     if refusal:
         raise EnvironmentLacks(refusals.why_not(refusals.Refusal.of(refusal), refusals.privileges()))
     if code == interruption.EXIT_CODE:
-        raise KeyboardInterrupt
+        interruption.unwound()
     return code
 
 

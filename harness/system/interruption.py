@@ -11,6 +11,7 @@ import os
 import select
 import signal
 from collections.abc import Callable
+from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PATIENCE_S = 1.5
@@ -26,13 +27,14 @@ def leave_at_once() -> None:
 
 def unwind() -> None:
     """From now on the first signal raises KeyboardInterrupt, and later ones do not disturb what that unwinds."""
+    _handle(lambda _number, _frame: unwound())
 
-    def interrupt(_number: int, _frame: object) -> None:
-        _handle(signal.SIG_IGN)
-        after_patience(_leave)  # Python loses what is raised in a finaliser, for one
-        raise KeyboardInterrupt
 
-    _handle(interrupt)
+def unwound() -> NoReturn:
+    """Unwind now: this process, or the one that does its work, got a signal."""
+    _handle(signal.SIG_IGN)
+    after_patience(_leave)  # Python loses what is raised in a finaliser, for one
+    raise KeyboardInterrupt
 
 
 def after_patience(end: Callable[[], None]) -> None:

@@ -200,15 +200,17 @@ class Coldload:
     folder: Path
     mark: str
 
-    def start(self, *words: str, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-        """Start a command; its standard output and error are pipes."""
+    def start(
+        self, *words: str, prefix: tuple[str, ...] = (), stderr: int = subprocess.PIPE
+    ) -> subprocess.Popen[str]:
+        """Start a command; its standard output and error are pipes, unless the latter goes elsewhere."""
         return subprocess.Popen(
             [*prefix, sys.executable, "-P", "-m", "harness.cli", *words],
             cwd=self.folder,
             env={**os.environ, MARK: self.mark},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
             start_new_session=True,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -108,6 +109,24 @@ def test_a_signal_ends_a_command_at_any_instant(
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert "interrupted" in err
+
+
+def test_a_command_whose_standard_error_nobody_reads_hears_a_signal(coldload: Coldload) -> None:
+    """Not even `interrupted` can be said then."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, bytes(4096))
+    os.set_blocking(writing, True)
+    process = coldload.start(*SLEEPER, stderr=writing)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    os.close(reading)
+    os.close(writing)
+    assert process.returncode == 130
 
 
 def test_a_command_that_cannot_unwind_is_ended_all_the_same(coldload: Coldload) -> None:
