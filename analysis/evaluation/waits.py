@@ -80,7 +80,7 @@ def _seen(results: Results) -> pd.DataFrame:
 
 
 def _certainty(results: Results) -> Certainty:
-    return Certainty(results.margin, looked=any(run.plan.looks for run in results.runs))
+    return Certainty(results.margin, looked=any(run.looked for run in results.runs))
 
 
 def _interval(runs: Sequence[Sample], certainty: Certainty) -> tuple[float, float, float]:

@@ -34,7 +34,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Load", _load(results)),
         ("Trials", f"{len(records):,} recorded, {len(results.sifted.kept):,} of them in the estimates"),
         ("Measured", _dates(records)),
-        ("Seed", _each(str(run.plan.seed) for run in runs if run.plan.seed is not None)),
+        ("Seed", _each(str(run.plan.seed) for run in runs if run.plan)),
         ("Browser" if results.kind is Kind.LOAD else "Generator", _engines(results)),
         ("Server", _servers(results)),
         ("Machine", _each((machine(run.environment) for run in runs), "; ")),

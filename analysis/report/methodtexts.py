@@ -123,8 +123,8 @@ def _transport(environment: Mapping[str, Any]) -> str:
 
 def sample(results: Results) -> str:
     """Seeds, blocks, n, attempts."""
-    seeds = _each(str(run.plan.seed) for run in results.runs if run.plan.seed is not None)
-    blocks = _each(str(run.plan.blocks) for run in results.runs if run.plan.blocks is not None)
+    seeds = _each(str(run.plan.seed) for run in results.runs if run.plan)
+    blocks = _each(str(run.plan.blocks) for run in results.runs if run.plan)
     least, most = results.trials
     in_blocks = f" of {blocks} block{'s' * (blocks != '1')}" if blocks else ""
     planned = f" of {results.planned:,} planned trials" if results.planned is not None else ""

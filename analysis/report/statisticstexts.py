@@ -20,7 +20,7 @@ class Paragraph(NamedTuple):
 
 def looked(results: Results) -> bool:
     """Whether a run looked at its data to see when it was enough."""
-    return any(run.plan.looks for run in results.runs)
+    return any(run.looked for run in results.runs)
 
 
 def statistics_texts(results: Results) -> Iterator[Paragraph]:

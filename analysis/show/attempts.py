@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from analysis.labels import words
 from analysis.runs.harfile import MOST_REQUESTS, HarLoad
-from analysis.runs.rundirectory import RECORDS
 from analysis.runs.series import folder_of
 from analysis.show.rawrecord import raw_record
 from analysis.show.shownrun import CONDITION, LEFT_OUT, ShownRun
@@ -19,6 +18,7 @@ from analysis.show.trialfiles import KeptFile, ReadFilm, ReadHar, film_in, har_i
 from analysis.waterfalls.filmview import film_data
 from analysis.waterfalls.waterfallview import data_of, load_text
 from harness.input.shown import clipped, one_line
+from harness.records import RECORDS
 
 LONGEST_LINE = 1000  # of a console
 

@@ -13,12 +13,11 @@ from typing import NamedTuple
 from analysis.statistics.contrast import LEAST_PAIRS, LEAST_PAIRS_LOOKED
 from analysis.statistics.power import POWER, Question, smallest_difference, trials_needed
 from harness.cli.plaintext import aligned
-from harness.errors import StudyError
-from harness.input import jsontext
+from harness.errors import RecordsError, StudyError
 from harness.model.claim import pairs, settings
-from harness.model.condition import Condition
 from harness.model.kind import Kind
 from harness.outcome import Outcome
+from harness.records import RECORDS, RecordReader
 from harness.study.planning import claims_of
 from harness.study.study import Study
 
@@ -26,7 +25,6 @@ USUAL_CVS = (0.01, 0.02, 0.03)
 ASKED = (0.02, 0.05)  # differences
 PLAIN = 0.08  # a study that finds less plain differences needs no warning
 MOST_READ = 5_000  # records of an earlier run
-RECORDS = "records.jsonl"
 
 Values = Mapping[tuple[str, int], float]  # by condition and block
 
@@ -137,16 +135,15 @@ def _values(path: Path, metrics: Iterable[str]) -> dict[str, Values]:
     """Of each metric what the attempts that count gave; nothing of a file that is missing or damaged."""
     found: dict[str, dict[tuple[str, int], float]] = {metric: {} for metric in metrics}
     try:
-        for _, line, ended in itertools.islice(jsontext.lines(path), MOST_READ):
-            record = jsontext.parse(line) if ended else {}
-            if record.get("outcome") != Outcome.OK or record.get("left_out"):
+        for _, record, condition in itertools.islice(RecordReader().of(path), MOST_READ):
+            if record.outcome != Outcome.OK or record.left_out is not None:
                 continue
-            key = (str(Condition.from_json(record["condition"])), int(record["block"]))
+            key = (str(condition), record.block)
             for metric, values in found.items():
-                value = record.get(metric)
-                if isinstance(value, int | float) and value > 0:
+                value = getattr(record, metric, None)
+                if value is not None and value > 0:
                     values[key] = value
-    except (OSError, ValueError, KeyError, TypeError, StudyError):
+    except (RecordsError, StudyError):
         return defaultdict(dict)
     return dict(found)
 

@@ -21,12 +21,12 @@ from harness.cli.packedpages import provide_pages
 from harness.cli.studychoice import chosen
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
-from harness.model.plan import Plan
+from harness.model.looks import Enough
+from harness.model.plan import PLAN, Options, Plan
 from harness.outcome import Outcome
 from harness.pack.packfile import is_pack
 from harness.run.directory import RunDirectory, open_run
 from harness.run.listener import Listener, Summary
-from harness.run.looks import Enough
 from harness.run.progress import progress
 from harness.run.runner import run_study
 from harness.run.sidebyside import run_in_lanes
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 def run_and_report(
     arguments: argparse.Namespace, path: Path, text: str, study: Study, elsewhere: CarryOut | None = None
 ) -> int:
-    """Run a study in its run directory and write the report; `text` is the study file with the options noted.
+    """Run a study in its run directory and write the report; `text` is the study file.
 
     `elsewhere` runs the trials in enclosures of their own; else there is one here.
     """
@@ -86,7 +86,7 @@ def _folder(study: Study, text: str, *, fresh: bool) -> Path:
     runs = kept_folder(RUNS)
     if not fresh:
         for folder in sorted(runs.glob(f"{study.name}-*Z*"), reverse=True):
-            if _unfinished_run_of(folder, text):
+            if _unfinished_run_of(folder, text, study.options):
                 return folder
     return new_folder(runs, f"{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
 
@@ -102,11 +102,12 @@ def new_folder(root: Path, name: str) -> Path:
     raise AssertionError  # numbers do not end
 
 
-def _unfinished_run_of(folder: Path, text: str) -> bool:
-    plan, stored = folder / "plan.jsonl", folder / "study.toml"
-    if not plan.exists() or not stored.exists() or stored.read_bytes() != text.encode():
+def _unfinished_run_of(folder: Path, text: str, options: Options) -> bool:
+    path, stored = folder / PLAN, folder / "study.toml"
+    if not path.exists() or not stored.exists() or stored.read_bytes() != text.encode():
         return False
-    return bool(Standing.read(folder, Plan.from_lines(plan.read_text(errors="replace"), str(plan))).left)
+    plan = Plan.read(path)
+    return plan.options == options and bool(Standing.read(folder, plan).left)
 
 
 def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> CarryOut:

@@ -7,7 +7,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.pack.packfile import RUN, is_pack, open_pack
+from harness.pack.packedrun import unpack_run
+from harness.pack.packfile import is_pack, open_pack
 from sites.wholefolder import temporary_folder
 
 
@@ -26,7 +27,7 @@ def run_folders(runs: Sequence[Path]) -> Iterator[list[Path]]:
 
 def _unpacked(path: Path, folder: Path) -> Path:
     with open_pack(path) as pack:
-        return pack.unpack(RUN, folder / pack.manifest.run)
+        return unpack_run(pack, folder / pack.manifest.run)
 
 
 def place_of_report(run: Path) -> Path | None:

@@ -32,36 +32,38 @@ REPEATED = ("without", "only")  # options that may be given several times
 
 
 def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
-    """The study of the command line, its text with the options noted, and the study with them applied."""
+    """The study of the command line, its text, and the study with the options applied."""
     path = shipped_studies().get(arguments.study, Path(arguments.study))
     if is_pack(path):
         arguments, text, study = _of_pack(arguments, path)
     else:
         study = read_study(path)
         text = tomltext.read_text(path)
+    options: list[tuple[str, str]] = []
     if arguments.trials is not None:
         if not 1 <= arguments.trials <= MAX_TRIALS:
             raise StudyError(f"--trials is {arguments.trials}; it must be 1 to {MAX_TRIALS}")
         number = arguments.trials
         study = replace(study, trials=replace(study.trials, least=number, most=number, until=None))
-        text += f"\n# run with --trials {arguments.trials}\n"
+        options.append(("--trials", str(arguments.trials)))
     if arguments.until is not None:
         until = parse_until("--until", arguments.until)
         trials = study.trials
         most = trials.most if trials.until else max(trials.most, USUAL_MOST)
         study = replace(study, trials=replace(trials, most=most, until=until))
-        text += f"\n# run with --until {arguments.until}\n"
+        options.append(("--until", arguments.until))
     for choice in arguments.without:
         study = _without(study, choice)
-        text += f"# run with --without {choice}\n"
+        options.append(("--without", choice))
     for choice in arguments.only:
         study = _only(study, choice)
-        text += f"# run with --only {choice}\n"
+        options.append(("--only", choice))
     if not study.conditions:
         raise StudyError(
             f"--only {' --only '.join(arguments.only)}: nothing of the study is left; leave one out"
         )
-    return path, text, _with_what_is_left(study) if arguments.only else study
+    study = _with_what_is_left(study) if arguments.only else study
+    return path, text, replace(study, options=tuple(options))
 
 
 def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namespace, str, Study]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.compression import RECORDED, RECORDED_COMPRESSION, Compression
+from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.device import DESKTOP, DEVICES, Device
 from harness.model.engine import DEFAULT_ENGINE, Driver, Engine
 from harness.model.filtersettings import settings_of, text_of
@@ -94,7 +94,7 @@ class Condition:
         texts |= {"variant": self.variant.name}
         workload = fields.pop("workload")
         load = {} if workload is None else {"workload": workload.to_json()}
-        # What older plans do not know is left out where it is as it was for them.
+        # What few studies change is told where they do.
         unlike = {name: fields.pop(name) for name in ("factor", "cpu_slowdown", "cache")}
         usual = {"factor": "", "cpu_slowdown": FULL_SPEED, "cache": CacheState.COLD}
         changed = {name: value for name, value in unlike.items() if value != usual[name]} | _beside(
@@ -115,10 +115,9 @@ class Condition:
                 driver=Driver(data["driver"]),
                 origins=Origins(data["origins"]),
                 server=keys.text(data, "server"),
-                # Plans of older versions have none of these.
-                device=DEVICES[data.get("device", DESKTOP.name)],
-                compression=Compression.parse(data.get("compression", RECORDED)),
-                again=data.get("again", False) is True,
+                device=DEVICES[data["device"]],
+                compression=Compression.parse(data["compression"]),
+                again=keys.truth(data, "again", default=False),
                 workload=workload_of(data["workload"]) if "workload" in data else None,
                 factor=keys.text(data, "factor") if "factor" in data else "",
                 cpu_slowdown=slowdown_of(data.get("cpu_slowdown", FULL_SPEED)),

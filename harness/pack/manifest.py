@@ -13,7 +13,6 @@ from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import one_line, shown
-from sites.optimise.findings import Breakage
 
 MANIFEST, FORMAT, SCHEMA = "pack.json", "coldload pack", 1
 Name = Annotated[str, msgspec.Meta(pattern=rf"^{NAME_PATTERN.pattern}\Z")]
@@ -34,8 +33,7 @@ class PackedFile:
 class PackedPage:
     """A page of the study. `digest` is that of the archive as it was measured; None when nobody can tell.
 
-    `recipe`: the page is made by coldload itself. `archived`: the pack holds the archive. `switched_off`: of
-    a run of an older version, the filters that its variants went without by themselves; a study says so now.
+    `recipe`: the page is made by coldload itself. `archived`: the pack holds the archive.
     """
 
     name: Name
@@ -43,7 +41,6 @@ class PackedPage:
     digest: Digest | None
     recipe: bool
     archived: bool
-    switched_off: tuple[Breakage, ...] | None = None
 
 
 @dataclass(frozen=True)

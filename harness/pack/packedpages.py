@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
-
 from harness.errors import ArchiveError, RecordsError
 from harness.input import jsontext
-from harness.model.condition import Condition
 from harness.model.plan import Plan
 from harness.pack.manifest import PackedPage
 from harness.pack.packedrun import ENVIRONMENT
@@ -24,7 +21,6 @@ from harness.pack.packfile import ARCHIVES, PAGES, Pack
 from harness.pack.privacy import told_of_nobody
 from sites.archive import Archive, open_archive
 from sites.archive_index import INDEX_FILE, METADATA_FILE, WARC_FILE
-from sites.optimise.findings import Breakage
 from sites.recipes import RECIPES
 from sites.wholefolder import move_into_place, temporary_folder
 
@@ -37,9 +33,8 @@ def describe_pages(
     `private` are names that the pack does not tell.
     """
     measured = told_of_nobody(_measured(run), private)
-    conditions = {trial.condition for trial in plan.trials}
     found = []
-    for name in sorted({each.page for each in conditions}):
+    for name in sorted({condition.page for condition in plan.distinct}):
         archive = _archive(root, name)
         told = measured.get(name, {})
         # A run of variants alone does not tell the digest of the page that they were made of.
@@ -47,8 +42,7 @@ def describe_pages(
         same = archive if archive and archive.digest == digest else None
         start_url = told.get("start_url") or (archive.start_url if archive else None)
         recipe = name in RECIPES and RECIPES[name].start_url == start_url
-        off = _switched_off(measured, (each for each in conditions if each.page == name)) or None
-        found.append((PackedPage(name, start_url, digest, recipe, archived=False, switched_off=off), same))
+        found.append((PackedPage(name, start_url, digest, recipe, archived=False), same))
     return found
 
 
@@ -103,23 +97,6 @@ def _recorded_order(pack: Pack, page: PackedPage) -> list[str]:
             return [str(jsontext.parse(line)["url"]) for line in index.read_bytes().splitlines()]
         except (OSError, ValueError, KeyError, TypeError):
             return []
-
-
-def _switched_off(
-    measured: Mapping[str, Mapping[str, Any]], conditions: Iterable[Condition]
-) -> tuple[Breakage, ...] | None:
-    """What environment.json of an older version says that a page's variants went without; None where it does not."""
-    variants = {each for each in conditions if not each.variant.is_plain}
-    served = {(each.variant.served_name(each.page), each.engine) for each in variants}
-    # Where engines get other bytes, it has an archive for each of them.
-    told = [measured.get(f"{name}, {engine}") or measured.get(name) or {} for name, engine in sorted(served)]
-    if not all("switched_off" in archive for archive in told):
-        return None
-    try:
-        found = [msgspec.convert(archive["switched_off"], tuple[Breakage, ...]) for archive in told]
-        return tuple(dict.fromkeys(each for off in found for each in off))
-    except msgspec.ValidationError as error:
-        raise RecordsError(f"{ENVIRONMENT} is damaged ({error}); the run cannot be packed") from error
 
 
 def _archive(root: Path, name: str) -> Archive | None:

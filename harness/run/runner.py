@@ -6,11 +6,11 @@ from pathlib import Path
 
 from harness.errors import StudyError
 from harness.model.engine import Engine
+from harness.model.looks import Enough
 from harness.run.coordinator import Coordinator
 from harness.run.directory import RunDirectory
 from harness.run.laboratory import laboratory
 from harness.run.listener import Listener, Summary
-from harness.run.looks import Enough
 from harness.run.work import Watcher
 from harness.study.study import Study
 from harness.testbed.opening import Opening

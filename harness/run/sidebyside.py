@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.engine import Engine
+from harness.model.looks import Enough
 from harness.model.place import lane_of
 from harness.model.plan import PlannedTrial
 from harness.run.coordinator import Coordinator
@@ -17,7 +18,6 @@ from harness.run.dispatch import Dispatch
 from harness.run.labprocess import CALIBRATED, DONE, ENTERED, MADE, READY, Assignment
 from harness.run.lanes import Lane
 from harness.run.listener import Listener, Summary
-from harness.run.looks import Enough
 from harness.run.runner import archives_of
 from harness.run.runninglane import LaneLostError, RunningLane, running_lanes, speaking
 from harness.run.work import Watcher

@@ -61,6 +61,7 @@ def make_plan(study: Study, seed: int) -> Plan:
         sets=study.every_set,
         figures=study.figures,
         published=study.published,
+        options=study.options,
         companions=study.companions,
     )
 

@@ -20,7 +20,7 @@ from harness.model.filtersettings import Changed
 from harness.model.kind import Kind
 from harness.model.link import Backend, Link
 from harness.model.pageset import Sets, narrowed
-from harness.model.plan import MAX_PLANNED
+from harness.model.plan import MAX_PLANNED, Options
 from harness.model.protocol import Protocol
 from harness.model.published import Publication
 from harness.model.revisit import CacheState
@@ -62,10 +62,10 @@ class Study:
     `replays` hold what each engine gets, these with each of the compressions; of several servers, a protocol is
     measured with those that speak it, a compression with those that can compress so. A depth is measured with the
     protocols that take one, where there are others. With `only_figures` the conditions are those that a figure holds,
-    and no others. With `aa` each setting's baseline is measured twice (`harness.study.planning`). `claims` are those of
-    the file, `vitals` whether pages are observed until they come to rest, `published` what others found, `sets` the
-    pages that it names by a set, `companions` the files that it names (`harness.study.companions`). StudyError when
-    that makes more trials than anybody can mean.
+    and no others. With `aa` each setting's baseline is measured twice (`harness.study.planning`). `claims` are those
+    of the file, `vitals` whether pages are observed until they come to rest, `published` what others found, `sets` the
+    pages that it names by a set, `companions` the files that it names (`harness.study.companions`), `options` those of
+    the command line that changed it. StudyError when that makes more trials than anybody can mean.
 
     A variant of a page goes `without` the filters named for it, and keeps to the limits in `filter_settings`.
 
@@ -107,6 +107,7 @@ class Study:
     caches: tuple[CacheState, ...] = (CacheState.COLD,)
     without: Without = field(default_factory=dict)
     filter_settings: Changed = ()
+    options: Options = ()
 
     def __post_init__(self) -> None:
         conditions = sum(part.most_conditions for part in self.parts)

@@ -15,11 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.arguments.study import add_study
 from harness.cli.main import main
 from harness.cli.packedpages import provide_pages
-from harness.cli.studychoice import chosen
-from harness.errors import ArchiveError, StudyError
+from harness.errors import ArchiveError
 from harness.model.engine import Driver
 from harness.model.plan import Plan
 from harness.outcome import Outcome
@@ -44,7 +42,7 @@ aa = false
 down_mbps = 10
 rtt_ms = [20, 50]
 """
-OPTIONS = "# run with --only link=10mbps-20ms\n"
+OPTIONS = (("--only", "link=10mbps-20ms"),)
 PRIVATE = "/home/somebody/lab"
 
 
@@ -95,7 +93,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     study = parse_study(STUDY.replace("[20, 50]", "20"), "tiny.toml")
     plan = make_plan(study, 99)
     assert study.drivers == (Driver.PLAYWRIGHT,)
-    with open_run(tmp_path / "runs" / "tiny-1", STUDY + OPTIONS, plan) as opened:
+    with open_run(tmp_path / "runs" / "tiny-1", STUDY, replace(plan, options=OPTIONS)) as opened:
         fill(opened, plan, made.digest)
     (tmp_path / "runs" / "tiny-1" / "trials" / "00001").mkdir(parents=True)
     (tmp_path / "runs" / "tiny-1" / "trials" / "00001" / "link.pcap").write_bytes(b"x")
@@ -190,49 +188,6 @@ def test_archives_go_with_a_pack_on_demand_and_come_out_as_they_were(
     assert provide_pages(argparse.Namespace(), Path("runs/tiny-1.zip"), conditions) == 0
     for name in ("archive.warc.gz", "index.jsonl"):
         assert (Path("others/one") / name).read_bytes() == (Path("archives/one") / name).read_bytes()
-
-
-def test_a_pack_of_an_older_version_says_what_its_variants_went_without(
-    run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Filters were switched off by a file beside the archive then, which environment.json told and no condition."""
-    text = STUDY.replace("trials", 'variants = ["minify"]\ntrials')
-    off = {
-        "filter": "rewrite_css",
-        "reason": "it breaks",
-        "variant": "core",
-        "found_utc": "2026-11-21T00:00:00Z",
-    }
-    for name, found in {
-        "with": [off],
-        "none": [],
-        "older": None,
-        "apart": [off | {"engine": "qtwebkit"}],
-    }.items():
-        with open_run(Path("runs") / name, text, make_plan(parse_study(text, "tiny.toml"), 1)) as opened:
-            fill(opened, opened.plan, "")
-        environment = json.loads((opened.folder / "environment.json").read_text())
-        environment["archives"] = {
-            "one--minify": {"digest": "2"} | ({} if found is None else {"switched_off": found})
-        }
-        (opened.folder / "environment.json").write_text(json.dumps(environment))
-        assert main(["pack", str(opened.folder), "--no-report"]) == 0
-
-    def without(pack: str, *options: str) -> tuple[set[str], str]:
-        parser = argparse.ArgumentParser()
-        add_study(parser)
-        _, noted, study = chosen(parser.parse_args([f"runs/{pack}.zip", *options]))
-        return {",".join(each.variant.without) for each in study.conditions}, noted
-
-    assert without("with")[0] == {"rewrite_css"}
-    assert "# run with --without one=rewrite_css\n" in without("with")[1]
-    assert without("with", "--without", "one=")[0] == {""}
-    assert without("none")[0] == without("older")[0] == {""}
-    with pytest.raises(StudyError, match="went without rewrite_css in qtwebkit alone"):
-        without("apart")
-    capsys.readouterr()
-    assert main(["plan", "runs/with.zip"]) == 0
-    assert "rewrite_css" in capsys.readouterr().out
 
 
 def test_a_finding_refuses_a_study_that_says_nothing_and_changes_none_that_does(

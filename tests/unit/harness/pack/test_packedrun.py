@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.studychoice import chosen
 from harness.errors import RecordsError
 from harness.pack.packedrun import copy_run, read_plan
-from harness.pack.packedstudy import without_options
+from harness.pack.packedstudy import read_packed_study
 from harness.run.directory import open_run
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
@@ -30,6 +29,7 @@ trace_down = "{trace}"   # of /home/ann/traces
 up_mbps = 1
 """
 TRACE = "0\n10\n20\n"
+REPRODUCTION = Path(__file__).parents[4] / "docs" / "reproduction"
 
 
 def run_of(folder: Path, trace: str) -> Path:
@@ -232,27 +232,13 @@ def test_a_damaged_run_is_refused_with_one_line(name: str, home: Path, tmp_path:
     assert len(str(refused.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        (),
-        (("--trials", "2"),),
-        (("--only", "page=a b"), ("--only", "figure=3")),
-        (("--trials", "2"), ("--until", "2 %"), ("--only", "link=x")),
-    ],
-)
-def test_the_options_of_a_run_are_told_from_its_study(options: tuple[tuple[str, str], ...]) -> None:
-    text = noted = 'name = "x"\n# run with care\n'
-    for option, value in options:  # as `coldload run` notes them
-        noted += f"{'' if option == '--only' else chr(10)}# run with {option} {value}\n"
-    assert without_options(noted) == (text, options)
-    assert tomllib.loads(noted) == tomllib.loads(text)
-
-
-def test_a_study_without_an_end_of_its_last_line_and_one_with_many_options() -> None:
-    assert without_options("trials = 5# run with --only page=x\n") == (
-        "trials = 5\n",
-        (("--only", "page=x"),),
+def test_packs_that_note_options_in_the_study_are_read_as_if_the_plan_told_them() -> None:
+    packed = read_packed_study(REPRODUCTION / "requests-2012-run1.zip")
+    assert packed.options == (
+        ("--only", "engine=wrk"),
+        ("--only", "page=noise-200"),
+        ("--only", "protocol=http1"),
     )
-    text, options = without_options("a = 1\n" + "# run with --only page=x\n" * 40_000)
-    assert (text, len(options)) == ("a = 1\n", 40_000)
+    assert "# run with" not in packed.text
+    assert packed.seed == 2012
+    assert read_packed_study(REPRODUCTION / "second-host-2012-run1.zip").options == ()

@@ -142,7 +142,7 @@ def test_the_plan_keeps_the_sets_and_plans_without_have_no_such_key(folder: Path
 def test_damaged_sets_of_a_plan_are_refused(folder: Path, sets: object) -> None:
     head, *rows = make_plan(study(folder, '["@small"]'), 1).to_lines().splitlines()
     text = "\n".join([json.dumps(json.loads(head) | {"sets": sets}), *rows])
-    with pytest.raises(RecordsError, match=r"plan\.jsonl is not a plan"):
+    with pytest.raises(RecordsError, match=r"plan\.jsonl is damaged"):
         Plan.from_lines(text, "plan.jsonl")
 
 

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 from typing import Protocol as Interface
 
-from harness.input import keys
+from harness.input import jsontext, keys
 from harness.input.shown import shown
 from harness.model.condition import Condition
 from harness.model.plan import MAX_PLANNED, Plan, PlannedTrial
-from harness.run.runlines import each_line
 
-LOOKS_SCHEMA = 1
+LOOKS, LOOKS_SCHEMA = "looks.jsonl", 1
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class Looks:
     """The looks of a run: those that are planned, those that were taken, and what they stopped."""
 
     def __init__(self, plan: Plan) -> None:
+        self._plan = plan
         self._planned = plan.looks
         self._conditions = {key_of(condition): condition for condition in plan.distinct}
         self._stopped: dict[Condition, int] = {}
@@ -66,6 +66,11 @@ class Looks:
         """Whether a trial is still wanted: its condition was not stopped after an earlier block."""
         return not self._stopped or self._stopped.get(planned.condition, planned.block) >= planned.block
 
+    @property
+    def stopped(self) -> frozenset[str]:
+        """The ids of the trials that looks made needless."""
+        return frozenset(each.trial for each in self._plan.trials if self._stopped and not self.needs(each))
+
     def line(self, block: int, found: Found) -> dict[str, Any]:
         """What looks.jsonl says of a look: the conditions that it stopped, and no earlier one did."""
         new = sorted(key_of(each) for each in found.stopped - self._stopped.keys())
@@ -86,11 +91,13 @@ def of_trials(plan: Plan, trials: Iterable[str]) -> frozenset[Condition]:
 def read_looks(path: Path, plan: Plan) -> Looks:
     """The looks that looks.jsonl tells of; a last line that a kill cut off is no look yet."""
     looks = Looks(plan)
-    each_line(path, partial(_note, looks))
+    for _ in jsontext.each(path, partial(_note, looks)):
+        pass
     return looks
 
 
-def _note(looks: Looks, line: Mapping[str, Any]) -> None:
+def _note(looks: Looks, text: bytes) -> None:
+    line = jsontext.parse(text)
     block = keys.checked_number("block", line["block"], 1, MAX_PLANNED, whole=True)
     if not isinstance(line["stopped"], list):
         raise TypeError(f"stopped is {shown(line['stopped'])}")

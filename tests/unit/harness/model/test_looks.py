@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RecordsError
+from harness.model.looks import Found, Looks, key_of, of_trials, read_looks
 from harness.model.observation import Observation
 from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
@@ -15,7 +16,6 @@ from harness.records import Record
 from harness.run.attempts import Attempts
 from harness.run.coordinator import take_looks
 from harness.run.directory import RunDirectory, open_run
-from harness.run.looks import Found, Looks, key_of, of_trials, read_looks
 from harness.run.standing import Standing
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study, read_study, shipped_studies
