@@ -22,6 +22,7 @@ from benchmarks.link import Row, Setting, program
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
 from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe, network_ms
+from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins
 from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine, speaking
@@ -34,7 +35,6 @@ from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.testbed import testbed
 from harness.trial.bench import Bench, bench
 from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import Archive, archives_root, open_archive

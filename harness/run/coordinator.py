@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from harness.lab.calibration import Calibration
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.looks import Enough
@@ -16,7 +17,6 @@ from harness.run.dispatch import Dispatch
 from harness.run.listener import Listener, Summary
 from harness.run.standing import Standing
 from harness.run.work import Block, Due, Made
-from harness.testbed.calibration import Calibration
 
 
 class Coordinator:

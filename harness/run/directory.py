@@ -16,6 +16,7 @@ from typing import Any
 from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line
+from harness.lab import distribution
 from harness.model.engine import Engine
 from harness.model.looks import LOOKS
 from harness.model.plan import PLAN, Plan
@@ -23,7 +24,6 @@ from harness.records import RECORDS, Record, RecordLine, RecordReader
 from harness.run.standing import Standing
 from harness.study.companions import KEPT, PUBLISHED
 from harness.system.files import append_line, append_text, drop_cut_line, write_whole
-from harness.testbed import distribution
 
 ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"
 MACHINES_SCHEMA = 1

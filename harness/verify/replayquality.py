@@ -19,11 +19,10 @@ from harness.trial.evidence import Evidence
 from sites.archive import Archive, Entry
 from sites.asked import in_one_spelling, refused
 from sites.coding import coding_of, decode
-from sites.kinds import fits
 from sites.match import asked_keys
-from sites.mediatype import HTML_TYPES
-from sites.peripheral import peripheral_urls
-from sites.servedrequest import Match
+from sites.mediatype import HTML_TYPES, fits
+from sites.requisites import peripheral_urls
+from sites.servers.server import Match
 
 SCHEMA = 1
 

@@ -21,7 +21,7 @@ from harness.trial.evidence import Evidence
 from harness.trial.observe import observe
 from harness.verify.replayquality import ReplayQuality, replay_quality
 from sites.archive import Archive, Response, write_archive
-from sites.servedrequest import Match
+from sites.servers.server import Match
 from sites.warc import About
 from tests.unit.harness.trial.goodload import START, evidence, request, served
 
