@@ -26,7 +26,7 @@ from harness.lab.environment import describe_machine
 from harness.model.engine import Driver
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
-from harness.study.observing import FILM
+from harness.study.enginefile import FILM
 from harness.system.command import Command
 from harness.system.enclosure import enclosed
 from harness.system.folders import cache_folder

@@ -28,7 +28,7 @@ from benchmarks.oneload import DRIVERS, load
 from harness.lab.environment import describe_machine
 from harness.model.engine import Driver
 from harness.model.protocol import Protocol
-from harness.study.observing import FILM, TRACE
+from harness.study.enginefile import FILM, TRACE
 from harness.system.enclosure import enclosed
 from harness.trial.bench import Bench, bench
 from harness.trial.har import HAR

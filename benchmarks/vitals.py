@@ -30,7 +30,7 @@ from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
-from harness.study.observing import TRACE
+from harness.study.enginefile import TRACE
 from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.folders import cache_folder

@@ -24,7 +24,6 @@ from harness.model.kind import Kind
 from harness.model.metric import Unit
 from harness.model.metrics import OBSERVATIONS, AnyObservation, main_metric, metrics_of
 from harness.model.observation import Observation
-from harness.model.place import place_of
 from harness.model.plan import MAX_PLANNED, ConditionReader, PlannedTrial
 from harness.model.soundness import unsound
 from harness.model.trials import MAX_ATTEMPTS
@@ -249,3 +248,21 @@ def not_run(planned: PlannedTrial, reason: str) -> Record:
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     nothing = OBSERVATIONS[planned.condition.kind]()
     return Record(planned, Outcome.TESTBED_FAILED, reason, now, nothing, None)
+
+
+def lane_name(number: int) -> str:
+    """As in `lane 2`."""
+    return f"lane {number}"
+
+
+def lane_of(number: int, lanes: int) -> str:
+    """As in `lane 2 of 4`: of another number of lanes the second has other cores."""
+    return f"{lane_name(number)} of {lanes}"
+
+
+def place_of(machine: str | None, lane: int | None, lanes: int | None) -> str | None:
+    """The machine, the lane, or both; None where there is one place."""
+    if lane is None:
+        return machine
+    name = lane_name(lane) if lanes is None else lane_of(lane, lanes)
+    return name if machine is None else f"{machine}, {name}"

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from analysis.charts import plots
 from analysis.charts.plots import TimeUnit
-from analysis.runs.activity import Activity, ActivityRow
+from analysis.runs.harfile import Activity, ActivityRow
 
 DOWN, UP, MAIN_THREAD = "#1977DD", "#E58226", "#C9A400"
 COLOURS = {"link down": DOWN, "link up": UP}

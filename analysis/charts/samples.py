@@ -14,8 +14,8 @@ from analysis.evaluation.results import Results
 from analysis.labels import conditions, protocols, words
 from analysis.statistics.contrast import Sample
 from analysis.statistics.runorder import in_run_order
-from harness.model.dimensions import AGAIN
-from harness.model.factors import single_filters
+from harness.model.condition import AGAIN
+from harness.model.defaultclaims import single_filters
 
 FORM = ("variant", "compression")  # of a page: they share axes with the page as it is
 MOST_CONDITIONS = 12  # on one axis

@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.labels import words
 from analysis.statistics.compare import Comparison, Judgement
 from harness.model.claim import Claim
-from harness.model.crowdobservation import EVENTS, MAIN_METRIC
+from harness.model.underload import CROWD_METRIC, EVENTS
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Absence:
 
 def absence(kept: pd.DataFrame, metric: str, cells: Iterable[int]) -> Absence | None:
     """Of an event in these cells; None where it happened in every trial that counts, and of any other metric."""
-    if metric not in EVENTS or not {metric, MAIN_METRIC} <= {*kept.columns}:
+    if metric not in EVENTS or not {metric, CROWD_METRIC} <= {*kept.columns}:
         return None
     # Trials without the main metric tell what a page costs, and no more.
-    whole = kept["cell"].isin(list(cells)) & kept[MAIN_METRIC].notna()
+    whole = kept["cell"].isin(list(cells)) & kept[CROWD_METRIC].notna()
     without = int(kept.loc[whole, metric].isna().sum())
     return Absence(without, int(whole.sum())) if without else None
 

@@ -15,7 +15,7 @@ from analysis.labels.conditions import BESIDE_VARIANTS, OF_BROWSERS, browser_set
 from analysis.statistics.compare import Comparison, Judgement, Verdict
 from analysis.statistics.verdicts import signed, unknown_text, verdict_text
 from harness.model.claim import Claim
-from harness.model.dimensions import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, value
+from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, value
 from harness.model.observation import MAIN_METRIC
 from harness.model.pageset import MARK
 

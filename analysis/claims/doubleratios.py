@@ -16,8 +16,7 @@ from analysis.claims.claimresult import ClaimRow
 from analysis.claims.claims import Measured, over_pages
 from analysis.claims.claimtext import setting_text
 from analysis.statistics.compare import Comparison, Judgement, described, judged
-from harness.model.condition import USUAL_FACTOR
-from harness.model.dimensions import follows
+from harness.model.condition import USUAL_FACTOR, follows
 
 FACTOR, PROTOCOL = "factor", "protocol"
 

@@ -25,7 +25,7 @@ from analysis.runs.exclude import rules_of, sift
 from analysis.runs.rundirectory import Run, load
 from analysis.statistics.compare import Certainty, Comparison
 from analysis.statistics.contrast import LEAST_PAIRS_LOOKED
-from harness.model.dimensions import AGAIN
+from harness.model.condition import AGAIN
 
 LOOKED = Certainty(looked=True)
 

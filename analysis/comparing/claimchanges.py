@@ -11,7 +11,7 @@ from analysis.claims.claims import Measured, claim_key, evaluated
 from analysis.comparing.matching import Side
 from analysis.statistics.compare import Certainty
 from harness.model.claim import Claim
-from harness.model.dimensions import EVERY_DIMENSION, value
+from harness.model.condition import EVERY_DIMENSION, value
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from analysis.comparing.matching import Condition
 from analysis.comparing.runpair import RunPair
 from analysis.statistics.compare import Comparison, Judgement
 from analysis.statistics.verdicts import direction_text
-from harness.model.dimensions import dimensions_by, value
+from harness.model.condition import dimensions_by, value
 from harness.model.kind import Kind
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.claims.claims import same_archive
-from harness.model.factors import WITHOUT, factors, single_filters
+from harness.model.defaultclaims import WITHOUT, factors, single_filters
 
 PLAIN = "plain"
 NO_CODING = ("none", "recorded")  # what compressions are set against: the first that was measured

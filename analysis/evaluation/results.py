@@ -25,9 +25,8 @@ from analysis.runs.rundirectory import Run
 from analysis.runs.series import Series, series_of_all
 from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
-from harness.model.defaultclaims import default_claims
-from harness.model.dimensions import AGAIN, SET
-from harness.model.factors import single_filters
+from harness.model.condition import AGAIN, SET
+from harness.model.defaultclaims import default_claims, single_filters
 from harness.model.figure import StudyFigure
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.statistics.compare import Blocks, Certainty, Comparison, Judgement, compared
-from harness.model.dimensions import AGAIN
+from harness.model.condition import AGAIN
 
 FLOOR_OF = ("page", "link", "rtt_ms", "down_mbps", "engine", "driver", "device", "cpu_slowdown", "cache")
 JUDGED = (*Comparison.__dataclass_fields__, *Judgement.__dataclass_fields__)

@@ -10,8 +10,7 @@ from analysis.labels.conditions import BESIDE_VARIANTS
 from analysis.runs.rundirectory import Run
 from harness.errors import StudyError
 from harness.input.shown import clipped, one_line
-from harness.model.condition import variant_of
-from harness.model.dimensions import OF_VARIANTS, value
+from harness.model.condition import OF_VARIANTS, value, variant_of
 
 LONGEST_WHY = 300  # characters
 FORM = ("page", "variant", *OF_VARIANTS)

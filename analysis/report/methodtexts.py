@@ -14,7 +14,7 @@ from analysis.labels.conditions import NO_LINK, is_linked
 from analysis.report import facts
 from analysis.report.kindtexts import TEXTS
 from analysis.report.statisticstexts import Paragraph, statistics_texts
-from harness.model.dimensions import CACHE, CPU_SLOWDOWN, USUAL
+from harness.model.condition import CACHE, CPU_SLOWDOWN, USUAL
 from harness.model.kind import Kind
 from harness.model.metrics import metrics_of
 

@@ -15,7 +15,7 @@ from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
 from harness.input import tomltext
 from harness.input.shown import clipped
-from harness.model.dimensions import NAMING_VARIANTS, OF_VARIANTS, value
+from harness.model.condition import NAMING_VARIANTS, OF_VARIANTS, value
 from harness.model.kind import Kind
 from harness.outcome import Outcome
 

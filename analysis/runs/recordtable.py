@@ -18,14 +18,12 @@ import pyarrow as pa
 
 from analysis.runs import recordcache
 from harness.errors import RecordsError
-from harness.model.condition import Condition
-from harness.model.dimensions import AGAIN, OF_WORKLOADS, SET, dimensions_of
+from harness.model.condition import AGAIN, OF_WORKLOADS, SET, Condition, dimensions_of
 from harness.model.kind import Kind
-from harness.model.looks import LOOKS, Looks
 from harness.model.metric import Unit
 from harness.model.metrics import metrics_of
 from harness.model.pageset import Sets, set_of
-from harness.model.plan import PLAN, Plan
+from harness.model.plan import LOOKS, PLAN, Looks, Plan
 from harness.records import RECORDS, RecordReader, StoredRecord
 
 LARGE_BYTES = 5_000_000  # smaller ones are read as quickly as they would be looked up

@@ -20,8 +20,7 @@ from harness.input import jsontext, tomltext
 from harness.input.shown import one_line
 from harness.model.claim import Claim
 from harness.model.kind import Kind
-from harness.model.looks import LOOKS, read_looks
-from harness.model.plan import PLAN, Options, Plan
+from harness.model.plan import LOOKS, PLAN, Options, Plan, read_looks
 from harness.records import RECORDS
 
 

@@ -20,7 +20,7 @@ from analysis.report.summary import Said
 from analysis.runs.exclude import rules_of, sift
 from analysis.runs.rundirectory import Run, load
 from analysis.statistics.estimate import Estimate, IntervalKind, estimate
-from harness.model.dimensions import AGAIN
+from harness.model.condition import AGAIN
 from harness.model.metrics import main_metric
 from harness.records import RECORDS
 

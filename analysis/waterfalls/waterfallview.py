@@ -17,8 +17,7 @@ from analysis.charts.waterfall import COLOURS, MARK_COLOURS
 from analysis.evaluation.failedloads import FailedLoad
 from analysis.evaluation.medianloads import Median, MedianFilm, MedianFilms, MedianLoad, MedianLoads
 from analysis.labels import words
-from analysis.runs.activity import Activity
-from analysis.runs.harfile import PHASES, HarLoad, HarRequest
+from analysis.runs.harfile import PHASES, Activity, HarLoad, HarRequest
 from analysis.waterfalls.filmview import film_data
 from harness.input.shown import clipped, printable
 

@@ -12,7 +12,7 @@ from typing import Any
 from harness.capacity.buckets import UNTOLD, known, most, percentile
 from harness.capacity.limit import Bottleneck
 from harness.capacity.series import Bucket, PageLine, Second, server_memory
-from harness.model.crowdobservation import CrowdObservation
+from harness.model.underload import CrowdObservation
 
 LONG_PAGE_MS = 3000.0
 

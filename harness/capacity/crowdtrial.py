@@ -23,10 +23,10 @@ from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Buck
 from harness.capacity.usergenerators import GENERATORS
 from harness.errors import StudyError, TestbedFailed
 from harness.lab.testbed import Testbed
-from harness.model.crowdobservation import CrowdObservation
-from harness.model.direction import Way
+from harness.model.link import Way
 from harness.model.plan import PlannedTrial
 from harness.model.serversettings import USUAL, ServerSettings
+from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record

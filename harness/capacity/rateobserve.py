@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from harness.capacity.rateproof import RateEvidence
-from harness.model.rateobservation import RateObservation
+from harness.model.underload import RateObservation
 
 
 def observe(evidence: RateEvidence, limited_by: str | None) -> RateObservation:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.series import PageLine, Second
 from harness.model.condition import Condition
-from harness.model.crowdobservation import CrowdObservation
+from harness.model.underload import CrowdObservation
 from harness.outcome import Outcome
 from harness.records import Record
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.model.looks import Enough, Found, of_trials
-from harness.model.plan import Plan
+from harness.model.plan import Enough, Found, Plan, of_trials
 
 
 def enough_for(plan: Plan) -> Enough | None:

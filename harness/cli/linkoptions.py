@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from harness.errors import StudyError
-from harness.model.direction import Way
-from harness.model.link import Backend, Link
+from harness.model.link import Backend, Link, Way
 from harness.study.linkfile import named_links
 
 

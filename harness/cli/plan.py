@@ -12,10 +12,8 @@ from harness.cli.finding import finding, no_verdict_warning, seen_so_far
 from harness.cli.plaintext import aligned, say
 from harness.cli.slowerdevice import slower_device
 from harness.cli.studychoice import chosen
-from harness.model.condition import Condition
-from harness.model.dimensions import OF_VARIANTS, USUAL, dimensions_of
+from harness.model.condition import OF_VARIANTS, USUAL, CacheState, Condition, dimensions_of
 from harness.model.plan import Plan
-from harness.model.revisit import CacheState
 from harness.model.workload import Requests, Users
 from harness.study.planning import make_plan, settings_of
 from harness.study.study import Study

@@ -21,8 +21,7 @@ from harness.cli.packedpages import provide_pages
 from harness.cli.studychoice import chosen
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
-from harness.model.looks import Enough
-from harness.model.plan import PLAN, Options, Plan
+from harness.model.plan import PLAN, Enough, Options, Plan
 from harness.outcome import Outcome
 from harness.pack.packfile import is_pack
 from harness.run.directory import RunDirectory, open_run

@@ -13,7 +13,7 @@ from harness.cli.plaintext import say
 from harness.errors import StudyError
 from harness.input import tomltext
 from harness.input.shown import shown
-from harness.model.dimensions import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_workload
+from harness.model.condition import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_workload
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import MARK
@@ -21,9 +21,9 @@ from harness.model.trials import MAX_TRIALS, USUAL_MOST, parse_until
 from harness.pack.packedstudy import read_packed_study
 from harness.pack.packfile import is_pack
 from harness.study.claimfile import narrowed
-from harness.study.namedserver import NamedServer
-from harness.study.onlyfigures import figures_left, of_one_figure, trimmed
+from harness.study.figurefile import figures_left, of_one_figure, trimmed
 from harness.study.publishedfile import left_of
+from harness.study.serverfile import NamedServer
 from harness.study.study import Study
 from harness.study.studyfile import read_study, shipped_studies
 from harness.study.variantfile import parse_without, refuse_without_use

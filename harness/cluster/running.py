@@ -13,7 +13,7 @@ from harness.cluster.messages import LaboratoryTask
 from harness.cluster.shipping import Shipment
 from harness.errors import UsageError
 from harness.model.kind import Kind
-from harness.model.looks import Enough
+from harness.model.plan import Enough
 from harness.run.coordinator import Coordinator
 from harness.run.directory import RunDirectory
 from harness.run.listener import Listener, Summary

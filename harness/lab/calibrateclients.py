@@ -29,8 +29,7 @@ from harness.lab.oracle import transmitter
 from harness.lab.probes import Passage
 from harness.lab.testbed import Client, Testbed
 from harness.lab.untilright import Patience
-from harness.model.direction import MTU_BYTES, Direction, Discipline, Way
-from harness.model.link import Link
+from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
 from harness.model.rate import ConstantRate
 from harness.system.netns import Host
 

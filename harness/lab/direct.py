@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.errors import TestbedFailed
 from harness.lab.account import LinkAccount
-from harness.model.direction import MTU_BYTES, Way
+from harness.model.link import MTU_BYTES, Way
 from harness.system.command import Command
 from harness.system.netns import Host
 from harness.system.program import run

@@ -19,8 +19,7 @@ from harness.lab.account import LinkAccount, spans_since
 from harness.lab.direct import direct_link
 from harness.lab.needs import linkem_program, refuse_without_tun
 from harness.lab.netem import netem_link, refuse_without_netem
-from harness.model.direction import MTU_BYTES, Direction, GilbertElliott, Way
-from harness.model.link import Backend, Link, default_queue
+from harness.model.link import MTU_BYTES, Backend, Direction, GilbertElliott, Link, Way, default_queue
 from harness.model.rate import ConstantRate
 from harness.model.settings import TcpSettings
 from harness.system.command import Command

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.model.direction import Way
+from harness.model.link import Way
 
 LOST_OUTSIDE = ("drops_device", "oversize", "write_errors")  # of its counters, each way
 

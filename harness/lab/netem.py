@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
-from harness.model.direction import MTU_BYTES, Direction, Discipline, GilbertElliott
-from harness.model.link import Backend, Link
+from harness.model.link import MTU_BYTES, Backend, Direction, Discipline, GilbertElliott, Link
 from harness.model.rate import ConstantRate
 from harness.system.command import Command
 from harness.system.netns import Host, host

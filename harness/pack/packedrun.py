@@ -23,8 +23,8 @@ from harness.pack.packfile import RUN, Pack
 from harness.pack.privacy import told_of_nobody
 from harness.pack.studytext import study_without_places, without_paths
 from harness.records import RECORDS, RecordReader
-from harness.study.companions import DIGITS, PUBLISHED, RATES
 from harness.study.pageset import FOLDER as SETS
+from harness.study.study import DIGITS, PUBLISHED, RATES
 
 SHORT_SERIES = ("buckets.jsonl",)  # of a crowd: figures are drawn from it
 LONG_SERIES = ("pages.jsonl", "seconds.jsonl")  # what the short one was made from

@@ -8,8 +8,7 @@ from typing import Any
 from harness.lab.calibration import Calibration
 from harness.model.condition import Condition
 from harness.model.engine import Engine
-from harness.model.looks import Enough
-from harness.model.plan import PlannedTrial
+from harness.model.plan import Enough, PlannedTrial
 from harness.records import RecordLine
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS
 from harness.run.directory import RunDirectory

@@ -18,11 +18,10 @@ from harness.input import jsontext
 from harness.input.shown import clipped, one_line
 from harness.lab import distribution
 from harness.model.engine import Engine
-from harness.model.looks import LOOKS
-from harness.model.plan import PLAN, Plan
+from harness.model.plan import LOOKS, PLAN, Plan
 from harness.records import RECORDS, Record, RecordLine, RecordReader
 from harness.run.standing import Standing
-from harness.study.companions import KEPT, PUBLISHED
+from harness.study.study import KEPT, PUBLISHED
 from harness.system.files import append_line, append_text, drop_cut_line, write_whole
 
 ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"

@@ -7,7 +7,7 @@ from pathlib import Path
 from harness.errors import StudyError
 from harness.lab.opening import Opening
 from harness.model.engine import Engine
-from harness.model.looks import Enough
+from harness.model.plan import Enough
 from harness.run.coordinator import Coordinator
 from harness.run.directory import RunDirectory
 from harness.run.laboratory import laboratory

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.engine import Engine
-from harness.model.looks import Enough
-from harness.model.place import lane_of
-from harness.model.plan import PlannedTrial
+from harness.model.plan import Enough, PlannedTrial
+from harness.records import lane_of
 from harness.run.coordinator import Coordinator
 from harness.run.directory import RunDirectory
 from harness.run.dispatch import Dispatch

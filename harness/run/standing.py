@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from harness.model.looks import LOOKS, Looks, read_looks
-from harness.model.plan import Plan, PlannedTrial
+from harness.model.plan import LOOKS, Looks, Plan, PlannedTrial, read_looks
 from harness.records import RECORDS
 from harness.run.attempts import Attempts, read_attempts
 

@@ -20,10 +20,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from harness.model.baseline import Compared, baseline_among
 from harness.model.claim import Claim
 from harness.model.condition import USUAL_FACTOR, Condition
-from harness.model.defaultclaims import default_claims
+from harness.model.defaultclaims import Compared, baseline_among, default_claims
 from harness.model.plan import Plan, PlannedTrial
 from harness.study.study import Study
 

@@ -11,7 +11,7 @@ from harness.model.link import Backend
 from harness.model.protocol import Protocol as WireProtocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
-from harness.study.namedserver import NamedServer
+from harness.study.serverfile import NamedServer
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browsers import MAKERS, Drivers

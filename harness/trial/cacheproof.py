@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from harness.browser.browserlog import NOT_MODIFIED, BrowserLog, Request
-from harness.model.revisit import CacheState
+from harness.model.condition import CacheState
 from harness.trial.evidence import Evidence
 from harness.trial.reason import listed
 

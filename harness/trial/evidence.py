@@ -9,8 +9,8 @@ from typing import Any
 
 from harness.browser.browserlog import BrowserLog, Request
 from harness.lab.account import LinkAccount
+from harness.model.condition import CacheState
 from harness.model.protocol import Protocol
-from harness.model.revisit import CacheState
 from harness.trial.film import Film
 from harness.trial.lateness import Lateness
 from harness.trial.mainthread import MainThread

@@ -11,7 +11,7 @@ from harness.lab.account import LinkAccount
 from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import Client
 from harness.model.condition import Condition
-from harness.model.direction import Way
+from harness.model.link import Way
 from harness.system.processtree import ForeignCpu, ended_for_memory
 from harness.trial.evidence import Evidence
 from harness.trial.film import Film

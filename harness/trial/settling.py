@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.browser.browserlog import BrowserLog
 from harness.browser.driver import Browser
 from harness.lab.emulated import RunningLink
-from harness.model.direction import Way
+from harness.model.link import Way
 
 QUIET_S = 2.0
 LIMIT_S = 10.0  # after the load

@@ -16,13 +16,12 @@ from harness.browser.screens import take_screens
 from harness.errors import TestbedFailed
 from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import Client, Testbed
-from harness.model.condition import FULL_SPEED
+from harness.model.condition import FULL_SPEED, CacheState
 from harness.model.observation import Observation
 from harness.model.plan import PlannedTrial
-from harness.model.revisit import CacheState
 from harness.outcome import Outcome, TrialFailed
 from harness.records import Record, not_run
-from harness.study.observing import FILM, TRACE
+from harness.study.enginefile import FILM, TRACE
 from harness.system.clock import utc_text
 from harness.system.processtree import ForeignCpu, cpu_seconds
 from harness.trial.browsers import Drivers, FreshBrowser

@@ -26,7 +26,7 @@ from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.records import Record
-from harness.study.abilities import DEFAULT_SERVER
+from harness.study.rules import DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.bench import Bench
 from harness.trial.trial import TrialOptions, run_trial

@@ -21,8 +21,7 @@ from harness.lab.emulated import EmulatedLink
 from harness.lab.needs import STALL_VARIABLE
 from harness.lab.probes import Echo, OneWay, echoes, train
 from harness.lab.testbed import testbed
-from harness.model.direction import Discipline, GilbertElliott, Queue, RandomLoss
-from harness.model.link import Backend, Link
+from harness.model.link import Backend, Discipline, GilbertElliott, Link, Queue, RandomLoss
 from harness.model.rate import RateFormat, RecordedRate
 from harness.model.settings import TcpSettings
 from harness.system.netns import host

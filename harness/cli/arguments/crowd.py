@@ -14,7 +14,7 @@ from harness.model.kind import Kind
 from harness.model.protocol import Protocol
 from harness.model.settings import TLS_VERSIONS
 from harness.model.variant import PLAIN
-from harness.study.abilities import ABILITIES
+from harness.study.rules import ABILITIES
 
 SECONDS_OF = {"": 1, "s": 1, "m": 60, "h": 3600}
 SPOKEN = tuple(protocol for protocol in Protocol if speaking(protocol, Kind.USERS))

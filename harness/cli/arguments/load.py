@@ -8,13 +8,12 @@ from harness.cli.arguments.paths import given_folder
 from harness.cli.linkoptions import add_link_options, add_named_link
 from harness.cli.replay_options import add_replay_options, add_server_options
 from harness.cli.variantoption import add_set_option
-from harness.model.condition import SLOWDOWNS
+from harness.model.condition import SLOWDOWNS, CacheState
 from harness.model.device import DESKTOP, DEVICES, MOBILE
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE
 from harness.model.protocol import Protocol
-from harness.model.revisit import CacheState
 from harness.model.variant import PLAIN
-from harness.study.abilities import ABILITIES
+from harness.study.rules import ABILITIES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.enough import enough_for
-from harness.model.looks import Looks
-from harness.model.plan import Plan
+from harness.model.plan import Looks, Plan
 from harness.model.trials import Trials
 from harness.records import RECORD_SCHEMA
 from harness.study.planning import make_plan

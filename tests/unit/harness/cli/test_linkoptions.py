@@ -8,8 +8,7 @@ import pytest
 
 from harness.cli.linkoptions import add_link_options, add_named_link, link_of
 from harness.errors import StudyError
-from harness.model.direction import Way
-from harness.model.link import Link
+from harness.model.link import Link, Way
 from harness.study.linkfile import named_links
 
 

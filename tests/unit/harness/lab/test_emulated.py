@@ -11,7 +11,7 @@ import pytest
 from harness.lab.emulated import specification
 from harness.lab.needs import linkem_program
 from harness.lab.netem import disciplines
-from harness.model.direction import Direction, Discipline, GilbertElliott, Queue, RandomLoss, Way
+from harness.model.link import Direction, Discipline, GilbertElliott, Queue, RandomLoss, Way
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate
 from harness.system.command import Command
 from harness.system.program import run

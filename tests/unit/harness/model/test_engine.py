@@ -9,7 +9,7 @@ from harness.model.kind import Kind
 from harness.model.metric import Source
 from harness.model.observation import METRICS
 from harness.model.protocol import Protocol
-from harness.study.abilities import ABILITIES
+from harness.study.rules import ABILITIES
 
 
 @pytest.mark.parametrize("protocol", Protocol)

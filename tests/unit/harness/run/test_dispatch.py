@@ -7,12 +7,11 @@ from collections.abc import Collection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.looks import Looks
-from harness.model.plan import Plan
+from harness.model.plan import Looks, Plan
 from harness.run.attempts import Attempts
 from harness.run.dispatch import Dispatch
 from harness.run.standing import Standing
-from tests.unit.harness.model.test_looks import PLAN as LOOKED
+from tests.unit.harness.model.test_plan import PLAN as LOOKED
 from tests.unit.harness.run.test_attempts import PLAN
 
 ALL = ("a", "b", "c")

@@ -11,7 +11,7 @@ from harness.cli.arguments.study import add_study
 from harness.cli.studychoice import chosen
 from harness.errors import StudyError
 from harness.model.claim import Claim
-from harness.model.dimensions import dimensions_of
+from harness.model.condition import dimensions_of
 from harness.study.claimfile import CLAIM_KEYS, claims_of, narrowed
 from harness.study.studyfile import parse_study, shipped_studies
 

@@ -15,7 +15,7 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, ThinkTime
 from harness.model.variant import AS_ARCHIVED
-from harness.study.namedserver import NamedServer
+from harness.study.serverfile import NamedServer
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 from tests.unit.harness.study.kindstudies import GOOD
 

@@ -11,8 +11,7 @@ from harness.cli.arguments.study import add_study
 from harness.cli.studychoice import chosen
 from harness.errors import RecordsError, StudyError
 from harness.input import tomltext
-from harness.model.condition import Condition
-from harness.model.dimensions import dimensions_of
+from harness.model.condition import Condition, dimensions_of
 from harness.model.plan import Plan
 from harness.run.directory import open_run
 from harness.study.planning import make_plan

@@ -9,8 +9,7 @@ import pytest
 
 from harness.browser.browserlog import BrowserLog
 from harness.lab.account import LinkAccount
-from harness.model.direction import Direction, Way
-from harness.model.link import NO_LINK, Link
+from harness.model.link import NO_LINK, Direction, Link, Way
 from harness.model.rate import RateFormat, RecordedRate
 from harness.trial.activity import MOST_STEPS, activity
 from harness.trial.evidence import Evidence
