@@ -84,13 +84,12 @@ def load(directory: Path, cache: Path | None = None) -> Run:
     if not read.rows.num_rows:
         raise RecordsError(f"{path} holds no complete record yet; run the study first, or wait for one trial")
     study_text = _study_text(directory / "study.toml", notes)
-    described = _read_study(study_text, notes)
     environment = _read_environment(directory / "environment.json", notes)
-    name = plan.study if plan else described.get("name") or directory.resolve().name
+    name = plan.study if plan else directory.resolve().name
     return Run(
         directory=directory,
-        study=str(name),
-        title=str(described.get("title") or name),
+        study=name,
+        title=(plan.title if plan else "") or name,
         study_text=study_text,
         plan=plan,
         environment=environment,
@@ -141,18 +140,12 @@ def _read_environment(path: Path, notes: list[str]) -> Mapping[str, Any]:
 
 
 def _study_text(path: Path, notes: list[str]) -> str:
+    text = ""
     try:
-        return tomltext.read_text(path)
+        text = tomltext.read_text(path)
+        tomltext.parse(text)
     except FileNotFoundError:
-        return ""
+        pass
     except (OSError, tomltext.TomlRefusedError) as error:
         notes.append(f"study.toml cannot be read ({getattr(error, 'strerror', None) or error}).")
-        return ""
-
-
-def _read_study(text: str, notes: list[str]) -> Mapping[str, Any]:
-    try:
-        return tomltext.parse(text)
-    except tomltext.TomlRefusedError as error:
-        notes.append(f"study.toml cannot be read ({error}).")
-        return {}
+    return text

@@ -108,6 +108,7 @@ class Plan:
 
     `claims` are those of the study or, where it names none, the default ones; `sets`, `figures` and `published` are
     what the report needs of the study beside them. `options` are those of the command line that changed the study.
+    `title` is "" where the study has none but its name.
     `companions` are the files that the study names, empty in what was read from plan.jsonl.
     """
 
@@ -120,6 +121,7 @@ class Plan:
     figures: tuple[StudyFigure, ...] = ()
     published: Publication | None = None
     options: Options = ()
+    title: str = ""
     companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -202,6 +204,7 @@ class Plan:
             "trials": len(self.trials),
             "blocks": self.blocks,
             "conditions": self.conditions,
+            **({"title": self.title} if self.title else {}),
             **({"options": [list(option) for option in self.options]} if self.options else {}),
             "per_condition": self.per_condition.to_json(),
             **({"claims": [claim.to_json() for claim in self.claims]} if self.claims else {}),
@@ -239,6 +242,7 @@ class Plan:
                 figures=tuple(StudyFigure.from_json(each, kind) for each in header.get("figures", ())),
                 published=None if published is None else Publication.from_json(published, kind),
                 options=msgspec.convert(header.get("options", ()), Options),
+                title=keys.text(header, "title") if "title" in header else "",
             )
             whole = header["schema"] == PLAN_SCHEMA and header["trials"] == len(trials)
         except (ValueError, KeyError, TypeError, AttributeError, StudyError) as error:

@@ -30,8 +30,8 @@ SHORT_SERIES = ("buckets.jsonl",)  # of a crowd: figures are drawn from it
 LONG_SERIES = ("pages.jsonl", "seconds.jsonl")  # what the short one was made from
 TRIALS = "trials"
 STUDY, ENVIRONMENT = "study.toml", "environment.json"
-NOTE = b"# run with "
-_NOTED = re.compile(rb"^(?:# run with --[a-z-]+ [^\n]*\n){1,100}\Z", re.MULTILINE)
+NOTE = "# run with "
+_NOTED = re.compile(r"^(?:# run with --[a-z-]+ [^\n]*\n){1,100}\Z", re.MULTILINE)
 LONGEST_REASON = 200  # characters
 DIGEST = re.compile("[0-9a-f]{64}")
 # As a run keeps a trace, and as a pack does, where it has its own name, which is a part of the plan.
@@ -55,23 +55,29 @@ def read_plan(run: Path) -> Plan:
 def unpack_run(pack: Pack, into: Path) -> Path:
     """The run directory of a pack, in `into`; RecordsError when it is damaged."""
     run = pack.unpack(RUN, into)
-    _with_options_in_the_plan(run)
+    _as_runs_are(run)
     return run
 
 
-def _with_options_in_the_plan(run: Path) -> None:
-    """The packs of docs/reproduction note the options of the command line in study.toml, and not in the plan."""
-    study, plan = run / STUDY, run / PLAN
-    if not (study.is_file() and plan.is_file()):
+def _as_runs_are(run: Path) -> None:
+    """Title and options of the command line into the plan: in the packs of docs/reproduction study.toml has them alone.
+
+    What is damaged stays as it is, for its reader to tell.
+    """
+    try:
+        text = tomltext.read_text(run / STUDY)
+        first, end, trials = (run / PLAN).read_bytes().partition(b"\n")
+        header, title = jsontext.parse(first), tomltext.parse(text).get("title")
+    except (OSError, ValueError, tomltext.TomlRefusedError):
         return
-    noted = _NOTED.search(study.read_bytes())
-    header, end, trials = plan.read_bytes().partition(b"\n")
-    if noted is None or b'"options": ' in header or not header.endswith(b"}"):
+    noted = _NOTED.search(text)
+    if {"title", "options"} & header.keys() or not (title or noted):
         return
-    options = [line.removeprefix(NOTE).split(b" ", 1) for line in noted[0].splitlines()]
-    told = json.dumps([[each.decode(errors="replace") for each in option] for option in options])
-    plan.write_bytes(header[:-1] + b', "options": ' + told.encode() + b"}" + end + trials)
-    study.write_bytes(study.read_bytes()[: noted.start()])
+    header |= {"title": title} if title else {}
+    if noted:
+        header["options"] = [line.removeprefix(NOTE).split(" ", 1) for line in noted[0].splitlines()]
+        (run / STUDY).write_text(text[: noted.start()], encoding="utf-8")
+    (run / PLAN).write_bytes(json.dumps(header).encode() + end + trials)
 
 
 def copy_run(

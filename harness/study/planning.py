@@ -61,6 +61,7 @@ def make_plan(study: Study, seed: int) -> Plan:
         figures=study.figures,
         published=study.published,
         options=study.options,
+        title=study.title if study.title != study.name else "",
         companions=study.companions,
     )
 

@@ -126,6 +126,7 @@ class Synthetic:
         header = {
             "schema": 1,
             "study": "made-up",
+            "title": "A made-up study",
             "seed": self.seed,
             "trials": self.trials * len(self.conditions()),
             "blocks": self.trials,
@@ -245,6 +246,13 @@ ENVIRONMENT = {
     "programs": {"chromium": "Chromium 999.0", "apache": None},
     "browser": {"flags": ["--one", "--two"]},
 }
+
+
+def entitled(directory: Path, title: str) -> None:
+    """Give the study of a run another title."""
+    path = directory / "plan.jsonl"
+    header, *planned = map(json.loads, path.read_text().splitlines())
+    write_lines(path, [header | {"title": title}, *planned])
 
 
 def write_lines(path: Path, lines: list[dict[str, Any]]) -> None:

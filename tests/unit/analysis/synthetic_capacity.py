@@ -328,6 +328,7 @@ def _write(
     header: dict[str, Any] = {
         "schema": 1,
         "study": "made-up",
+        "title": title,
         "seed": made.seed,
         "trials": len(records),
         "blocks": made.trials,

@@ -20,7 +20,7 @@ from analysis.tables.table import write
 from analysis.tables.tables import tables_of
 from harness.cli.main import main
 from harness.errors import RecordsError
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import Synthetic, entitled
 
 SMALL = Synthetic(pages=("p",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=5)
 FILES = ("records.jsonl", "plan.jsonl", "calibration.jsonl", "environment.json", "study.toml")
@@ -159,7 +159,7 @@ def test_texts_of_pages_are_texts_in_every_format(tmp_path: Path) -> None:
                 )  # no font has them, or no page can be called so
                 row["reason"] = HOSTILE
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (run / "study.toml").write_text('name = "x"\ntitle = "<script>alert(1)</script>"\n')
+    entitled(run, "<script>alert(1)</script>")
     report = build([run])
     page = report.path.read_text()
     assert "<script" not in page

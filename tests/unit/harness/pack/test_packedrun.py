@@ -11,8 +11,9 @@ import pytest
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.studychoice import chosen
 from harness.errors import RecordsError
-from harness.pack.packedrun import copy_run, read_plan
+from harness.pack.packedrun import copy_run, read_plan, unpack_run
 from harness.pack.packedstudy import read_packed_study
+from harness.pack.packfile import open_pack
 from harness.run.directory import open_run
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
@@ -234,7 +235,7 @@ def test_a_damaged_run_is_refused_with_one_line(name: str, home: Path, tmp_path:
     assert len(str(refused.value).splitlines()) == 1
 
 
-def test_packs_that_note_options_in_the_study_are_read_as_if_the_plan_told_them() -> None:
+def test_packs_that_note_options_in_the_study_are_read_as_if_the_plan_told_them(tmp_path: Path) -> None:
     packed = read_packed_study(REPRODUCTION / "requests-2012-run1.zip")
     assert packed.options == (
         ("--only", "engine=wrk"),
@@ -244,3 +245,7 @@ def test_packs_that_note_options_in_the_study_are_read_as_if_the_plan_told_them(
     assert "# run with" not in packed.text
     assert packed.seed == 2012
     assert read_packed_study(REPRODUCTION / "second-host-2012-run1.zip").options == ()
+    with open_pack(REPRODUCTION / "requests-2012-run1.zip") as pack:
+        plan = read_plan(unpack_run(pack, tmp_path / "run"))
+    assert plan.title.startswith("Requests per second")
+    assert plan.options == packed.options
