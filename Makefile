@@ -29,7 +29,7 @@ test-releases: setup
 	$(BIN)/pytest tests/releases -s
 
 test-lengthy: setup-all
-	$(BIN)/python -m harness.capacity.k6build test
+	$(BIN)/python -m harness.capacity.k6 test
 	$(BIN)/pytest tests/system -m lengthy
 
 check: read

@@ -1,6 +1,6 @@
 """What each of many clients gets of a link to itself, and what the emulator spends on it. A minute or two.
 
-    .venv/bin/python benchmarks/clients.py [--backend tun|veth] [--runs 3] [--only truth packets]
+    .venv/bin/python benchmarks/clients.py [--device tun|veth] [--runs 3] [--only truth packets]
 
 Each client has 5 Mbit/s, 40 ms down and 45 ms up. Every figure is printed beside what it should reach, as the median of
 the runs with their range. A run in which the host of this virtual machine took its cores away is counted and repeated.
@@ -24,7 +24,7 @@ import psutil
 from benchmarks.link import UDP_SEGMENT, Row, Setting, at_most, cpu_share, program
 from harness.lab.calibrate import PROBE_ADDRESS
 from harness.lab.calibrateclients import calibrate_clients
-from harness.lab.manyways import IP_PKTINFO, PACKET_INFO
+from harness.lab.probes import IP_PKTINFO, PACKET_INFO
 from harness.lab.testbed import Client, Testbed, testbed
 from harness.model.link import Link, Way
 from harness.system.netns import Host
@@ -47,7 +47,7 @@ DISCARD = 9
 def truth(setting: Setting) -> Iterator[Row | str]:
     """How far off rate, delay and fairness of 1, 50 and 500 clients are."""
     for number in NUMBERS:
-        with testbed(backend=setting.backend) as made:
+        with testbed(device=setting.device) as made:
             taken, said = undisturbed(partial(calibrate_clients, made, EACH, number), setting.runs)
         figures = [each.figures for each in taken]
         yield f"{number} clients: {said}"
@@ -109,7 +109,7 @@ def packets(setting: Setting) -> Iterator[Row | str]:
             for link, count in ((EACH, CROWD), (FAST, 1), (replace(FAST, per_client=True), 1), *MANY_AND_FEW)
         )
 
-    with testbed(backend=setting.backend) as made:
+    with testbed(device=setting.device) as made:
         made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
         taken, said = undisturbed(measure, setting.runs)
     yield f"packets: {said}"

@@ -31,7 +31,7 @@ from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.bench import Bench, bench
+from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
@@ -152,7 +152,7 @@ def ratio(slowed: Work, usual: Work) -> Ratio:
     )
 
 
-def load(opened: Bench, driver: Driver, page: str, slowdown: int, number: int) -> Done | None:
+def load(opened: BrowserLab, driver: Driver, page: str, slowdown: int, number: int) -> Done | None:
     """What one load did; None when it does not count."""
     condition = Condition(
         page=page,
@@ -179,7 +179,7 @@ def measure(archives: Mapping[str, Archive], rounds: int) -> Ratios:
     """The ratios to full speed by driver, slowdown and place; the first round warms the machine up."""
     ratios: Ratios = defaultdict(list)
     drivers = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
-    with bench(archives, [Protocol.H2], replay=AS_RECORDED) as opened:  # the page's own clock
+    with browser_lab(archives, [Protocol.H2], replay=AS_RECORDED) as opened:  # the page's own clock
         for number, driver, page in product(range(rounds + 1), drivers, archives):
             usual = load(opened, driver, page, FULL_SPEED, number) or {}
             for slowdown in SLOWDOWNS:

@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.link import Row, Setting, program
 from harness.capacity.arrival import connections_per_host
 from harness.capacity.cores import allotted_here, starting_on
-from harness.capacity.k6 import K6
+from harness.capacity.usergenerators import K6
 from harness.lab.testbed import testbed
 from harness.model.link import Link
 from harness.model.protocol import Protocol
@@ -52,7 +52,7 @@ class Cost:
 
 def cost(setting: Setting, protocol: Protocol, users: Users) -> Cost:
     """What a crowd cost the generator."""
-    with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(backend=setting.backend) as made:
+    with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(device=setting.device) as made:
         files = Path(folder)
         archive = RECIPES[PAGE].archive(files / "archives", package_cache())
         made.serve(archive, [protocol])

@@ -20,8 +20,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.link import Row, Setting, program
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
-from harness.capacity.provedload import in_the_browser, proved_recipe
-from harness.capacity.recipe import PageRecipe, network_ms
+from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, proved_recipe
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine, speaking
@@ -35,7 +34,7 @@ from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import Bench, bench
+from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import Archive, archives_root, open_archive
 
@@ -64,20 +63,17 @@ def crowd(protocol: Protocol) -> Condition:
     )
 
 
-def in_bench(
-    setting: Setting, archive: Archive, condition: Condition
-) -> contextlib.AbstractContextManager[Bench]:
+def in_lab(archive: Archive, condition: Condition) -> contextlib.AbstractContextManager[BrowserLab]:
     """Where the browser that the users are like loads the page."""
-    return bench(
+    return browser_lab(
         {PAGE: archive},
         [condition.protocol],
-        backend=setting.backend,
         server=condition.server,
         engine=condition.engine.browser,
     )
 
 
-def in_browser(opened: Bench, condition: Condition, first: int) -> list[float]:
+def in_browser(opened: BrowserLab, condition: Condition, first: int) -> list[float]:
     """The network times of some loads that count."""
     found: list[float] = []
     for number in range(first, first + LOADS):
@@ -94,7 +90,7 @@ def by_crowd(
     setting: Setting, archive: Archive, condition: Condition, recipe: PageRecipe
 ) -> tuple[float, str]:
     """The median page time of a crowd, and how its trial ended."""
-    with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(backend=setting.backend) as made:
+    with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(device=setting.device) as made:
         tuning = Tuning(status=True, name=condition.server)
         replay = Replay.usual(condition.engine)
         made.serve(archive, [condition.protocol], replay, condition.server, condition.engine, tuning)
@@ -111,12 +107,12 @@ def times(setting: Setting) -> Iterator[Row | str]:
     archive = open_archive(archives_root(), PAGE)
     for protocol in PROTOCOLS:
         condition, shares = crowd(protocol), []
-        with in_bench(setting, archive, condition) as opened:
+        with in_lab(archive, condition) as opened:
             recipe = proved_recipe(opened, condition, WORKSPACE / "recipe")
             taken = in_browser(opened, condition, 1)
         for run in range(setting.runs):
             page_ms, ended = by_crowd(setting, archive, condition, recipe)
-            with in_bench(setting, archive, condition) as opened:
+            with in_lab(archive, condition) as opened:
                 after = in_browser(opened, condition, 1 + (run + 1) * LOADS)
             network = statistics.median(taken + after)
             said = (

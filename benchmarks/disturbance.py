@@ -38,8 +38,8 @@ from benchmarks.rules import (
     telling,
     with_ratios,
 )
+from harness.lab.emulated import STALL_VARIABLE
 from harness.lab.environment import describe_machine
-from harness.lab.needs import STALL_VARIABLE
 from harness.model.condition import Condition, Origins
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
@@ -47,7 +47,7 @@ from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT, STALLED_LIMIT, WAITING_LIMIT, unsound
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.bench import Bench, bench
+from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import archives_root, open_archive
 
@@ -179,7 +179,9 @@ def wait_for_calm(patience_s: float) -> None:
         pass
 
 
-def measure(opened: Bench, keeper: Keeper, minutes: float, patience_s: float) -> Iterator[dict[str, Any]]:
+def measure(
+    opened: BrowserLab, keeper: Keeper, minutes: float, patience_s: float
+) -> Iterator[dict[str, Any]]:
     """Whole rounds until the time is over."""
     end, number, loaded = time.monotonic() + 60 * minutes, 0, 0
     while time.monotonic() < end:
@@ -221,7 +223,7 @@ def record_to(out: Path, minutes: float, patience_s: float) -> int:
 
     def command() -> int:
         with (
-            bench({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.H2]) as opened,
+            browser_lab({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.H2]) as opened,
             out.open("a") as file,
         ):
             for row in measure(opened, keeper, minutes, patience_s):

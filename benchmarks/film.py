@@ -31,7 +31,7 @@ from harness.system.command import Command
 from harness.system.enclosure import enclosed
 from harness.system.folders import cache_folder
 from harness.system.program import run
-from harness.trial.bench import Bench, bench
+from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import TrialOptions
 from sites.archive import Archive, Response, archives_root, open_archive, write_archive
 from sites.warc import About
@@ -64,14 +64,14 @@ def made_pages(root: Path) -> dict[str, Archive]:
 
 
 def loaded(
-    opened: Bench, page: str, driver: Driver, number: int, files: Path, options: TrialOptions
+    opened: BrowserLab, page: str, driver: Driver, number: int, files: Path, options: TrialOptions
 ) -> Observation | None:
     """What one load showed; None when it does not count."""
     record = load(opened, page, driver, number, files, options)
     return record.observation if record else None
 
 
-def told_rate(opened: Bench, driver: Driver) -> str:
+def told_rate(opened: BrowserLab, driver: Driver) -> str:
     """Frames a second while something moves."""
     with TemporaryDirectory() as kept:
         loaded(opened, "moving", driver, 1, Path(kept), TrialOptions(keep=(FILM,)))
@@ -81,7 +81,7 @@ def told_rate(opened: Bench, driver: Driver) -> str:
     return f"{rate:.1f} frames/s, median gap {statistics.median(gaps):.1f} ms, longest {max(gaps):.1f} ms"
 
 
-def told_known(opened: Bench, driver: Driver, loads: int) -> str:
+def told_known(opened: BrowserLab, driver: Driver, loads: int) -> str:
     """The Speed Index over the mean of the times at which boxes were painted."""
     ratios = []
     for number in range(1, loads + 1):
@@ -121,7 +121,7 @@ def by_speedline(film: KeptFilm) -> Mapping[str, object]:
     return found
 
 
-def beside_speedline(opened: Bench, page: str, store: Path | None) -> str:
+def beside_speedline(opened: BrowserLab, page: str, store: Path | None) -> str:
     with TemporaryDirectory() as kept:
         files = store / page if store else Path(kept)
         seen = loaded(opened, page, DRIVERS[0], 1, files, TrialOptions(keep=(FILM,)))
@@ -138,7 +138,7 @@ def beside_speedline(opened: Bench, page: str, store: Path | None) -> str:
 def measure(only: Sequence[str], store: Path | None) -> int:
     with TemporaryDirectory() as root:
         archives = {name: open_archive(archives_root(), name) for name in PAGES}
-        with bench({**archives, **made_pages(Path(root))}, [Protocol.H2]) as opened:
+        with browser_lab({**archives, **made_pages(Path(root))}, [Protocol.H2]) as opened:
             for driver in DRIVERS if {"rate", "known"} & set(only) else ():
                 if "rate" in only:
                     print(f"{driver}: {told_rate(opened, driver)}", flush=True)

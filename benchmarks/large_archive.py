@@ -22,7 +22,7 @@ from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import TODAY
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import open_archive, rebuild_index, write_archive
 from sites.htcache import gzip_encoded
@@ -75,7 +75,7 @@ def loads(count: int) -> int:
     archive = write_archive(
         WORKSPACE / "archives", "page", About(start, "", "", ()), itertools.chain([page], pictures)
     )
-    with bench({"page": archive}, TODAY) as opened:
+    with browser_lab({"page": archive}, TODAY) as opened:
         for number, protocol in enumerate(TODAY, 1):
             cell = Condition(
                 page="page",

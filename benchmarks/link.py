@@ -1,6 +1,6 @@
 """How true the emulated link is, and what it costs. Prints every figure beside what it should reach.
 
-    .venv/bin/python benchmarks/link.py [--backend tun|veth] [--runs 3] [--only rtt parts goodput ...]
+    .venv/bin/python benchmarks/link.py [--device tun|veth] [--runs 3] [--only rtt parts goodput ...]
 
 Everything goes through the whole path, client host to server host. A figure is the median of the runs, its spread their
 range. Run it as root, and as an ordinary user to see what a link without real-time scheduling reaches.
@@ -25,11 +25,12 @@ from typing import Any
 
 from benchmarks.parts import Split, Waits, carried, passed, split, table, tap
 from harness.lab.calibrate import PROBE_ADDRESS, TCP_SHARE, calibrate
-from harness.lab.emulated import EmulatedLink, Ends, LinkFiles, joined, kernel_settings, usable_backend
+from harness.lab.emulated import EmulatedLink, Ends, LinkDevice, LinkFiles, usable_device
 from harness.lab.environment import describe_machine
+from harness.lab.link import joined, kernel_settings
 from harness.lab.probes import ECHO_BYTES, OneWay, echoes, goodput_mbps
 from harness.lab.testbed import Client, Testbed, testbed
-from harness.model.link import Backend, Discipline, GilbertElliott, Link, Loss, Queue, RandomLoss
+from harness.model.link import Discipline, GilbertElliott, Link, Loss, Queue, RandomLoss
 from harness.model.rate import MAX_RATE_MBPS
 from harness.model.settings import TcpSettings
 from harness.system.enclosure import enclosed
@@ -63,7 +64,7 @@ class Row:
 class Setting:
     """What all measurements share."""
 
-    backend: Backend | None
+    device: LinkDevice | None
     runs: int
 
     def each_run(
@@ -71,7 +72,7 @@ class Setting:
     ) -> list[float]:
         """One value per run, each over a link of its own."""
         values = []
-        with testbed(TcpSettings(tcp), self.backend) as made:
+        with testbed(TcpSettings(tcp), self.device) as made:
             made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
             for _ in range(self.runs):
                 with made.client(link) as client:
@@ -132,7 +133,7 @@ def parts_of_round_trips(setting: Setting) -> Iterator[str]:
 
 def parts_of_one_run(setting: Setting, link: Link) -> tuple[list[Split], Waits]:
     tcp = TcpSettings()
-    with testbed(tcp, setting.backend) as made, host("client") as client:
+    with testbed(tcp, setting.device) as made, host("client") as client:
         made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
         client.set_kernel(kernel_settings(tcp))
         times = made.folder / "times.csv"
@@ -142,7 +143,7 @@ def parts_of_one_run(setting: Setting, link: Link) -> tuple[list[Split], Waits]:
                 Ends(client, CLIENT_ADDRESS, made.server),
                 LinkFiles(made.folder, times=times),
                 tcp=tcp,
-                backend=made.backend,
+                device=made.device,
             ) as running,
             tap(client) as near,
             tap(made.server) as far,
@@ -265,14 +266,14 @@ def queue_and_loss(setting: Setting) -> Iterator[Row]:
 
 def figures(setting: Setting, link: Link) -> dict[str, Any]:
     """The long form of the calibration, over a link of its own."""
-    with testbed(backend=setting.backend) as made:
+    with testbed(device=setting.device) as made:
         return dict(calibrate(made, link, thorough=True).figures)
 
 
 def building(setting: Setting) -> Iterator[Row]:
     """Both hosts and the link made and removed again: 20 rounds per run."""
     values = []
-    with testbed(backend=setting.backend) as made:
+    with testbed(device=setting.device) as made:
         for _ in range(setting.runs * 20):
             began = time.perf_counter()
             with host("another-server"), made.client(Link.of(10, 20)):
@@ -331,11 +332,11 @@ def program(
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--backend", type=Backend, choices=list(Backend), metavar="|".join(Backend))
+    parser.add_argument("--device", type=LinkDevice, choices=list(LinkDevice), metavar="|".join(LinkDevice))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=list(measurements), default=list(measurements))
     arguments = parser.parse_args()
-    setting = Setting(arguments.backend, arguments.runs)
+    setting = Setting(arguments.device, arguments.runs)
 
     def measure() -> int:
         machine = describe_machine()
@@ -344,7 +345,7 @@ def program(
                 f"{key} {machine[key]}" for key in ("system", "kernel", "processor", "cores", "as_root")
             )
         )
-        print(f"backend {usable_backend(arguments.backend)}; load average {os.getloadavg()[0]:.1f}")
+        print(f"device {arguments.device or usable_device()}; load average {os.getloadavg()[0]:.1f}")
         for name in arguments.only:
             for row in measurements[name](setting):
                 print(row, flush=True)

@@ -30,7 +30,7 @@ from harness.model.engine import Driver
 from harness.model.protocol import Protocol
 from harness.study.enginefile import FILM, TRACE
 from harness.system.enclosure import enclosed
-from harness.trial.bench import Bench, bench
+from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.har import HAR
 from harness.trial.trial import TrialOptions
 from sites.archive import archives_root, open_archive
@@ -53,7 +53,7 @@ class Took:
     overhead_ms: float
 
 
-def took(opened: Bench, page: str, driver: Driver, block: int, options: TrialOptions) -> Took | None:
+def took(opened: BrowserLab, page: str, driver: Driver, block: int, options: TrialOptions) -> Took | None:
     """None when the load does not count."""
     with TemporaryDirectory() as kept:
         record = load(opened, page, driver, block, Path(kept), options)
@@ -78,7 +78,7 @@ def told(name: str, pairs: Sequence[tuple[Took, Took]]) -> str:
 def measure(page: str, blocks: int, only: Sequence[str]) -> int:
     kinds: Mapping[str, TrialOptions] = {"nothing again": NOTHING, **{name: OBSERVED[name] for name in only}}
     source = random.Random(1)  # noqa: S311  # an order, not a secret
-    with bench({page: open_archive(archives_root(), page)}, [Protocol.H2]) as opened:
+    with browser_lab({page: open_archive(archives_root(), page)}, [Protocol.H2]) as opened:
         for driver in DRIVERS:
             pairs: dict[str, list[tuple[Took, Took]]] = {name: [] for name in kinds}
             for block in range(1, blocks + 1):

@@ -16,7 +16,7 @@ from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.bench import Bench
+from harness.trial.browserlab import BrowserLab
 from harness.trial.trial import TrialOptions, run_trial
 
 LINK = Link.of(20, 40)
@@ -36,7 +36,7 @@ def over_h2(page: str, driver: Driver) -> Condition:
 
 
 def load(
-    opened: Bench, page: str, driver: Driver, number: int, files: Path, options: TrialOptions
+    opened: BrowserLab, page: str, driver: Driver, number: int, files: Path, options: TrialOptions
 ) -> Record[Observation] | None:
     """The record of one load, in the block of this number; None when it does not count, which is printed."""
     planned = PlannedTrial(f"{number:05d}", number, number, over_h2(page, driver))

@@ -60,7 +60,7 @@ def one_file(folder: Path) -> Archive:
 def measured(setting: Setting, server: str, cells: Sequence[tuple[Engine, Protocol, int, int]]) -> Rates:
     """Every cell once in each run, in turn."""
     rates: Rates = {cell: [] for cell in cells}
-    with testbed(backend=setting.backend) as made, tempfile.TemporaryDirectory() as folder:
+    with testbed(device=setting.device) as made, tempfile.TemporaryDirectory() as folder:
         archive = one_file(Path(folder))
         for engine in dict.fromkeys(engine for engine, *_ in cells):
             protocols = list(dict.fromkeys(protocol for each, protocol, *_ in cells if each is engine))

@@ -22,7 +22,7 @@ from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import archives_root, open_archive
 
@@ -35,7 +35,7 @@ def measure(trials: int) -> dict[tuple[Driver, Link], list[Record]]:
     """The records of `trials` loads per driver and link, taking turns."""
     cells = [(driver, link) for link in (FAST, SLOW) for driver in Driver if driver.engine is Engine.CHROMIUM]
     records: dict[tuple[Driver, Link], list[Record]] = {cell: [] for cell in cells}
-    with bench({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.HTTP1]) as opened:
+    with browser_lab({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.HTTP1]) as opened:
         for number in range(1, trials + 2):  # the first round warms the machine's own caches and is dropped
             for driver, link in cells:
                 condition = Condition(

@@ -36,7 +36,7 @@ from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import run
-from harness.trial.bench import Bench, bench
+from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.chromium import ChromiumMaker
 from harness.trial.settling import settles
 from harness.trial.tracefile import read_trace
@@ -128,7 +128,9 @@ def archives(root: Path) -> dict[str, Archive]:
     return {**{name: open_archive(archives_root(), name) for name in PAGES}, LATE: made}
 
 
-def side_by_side(opened: Bench, page: str, loads: int, library: str) -> Iterator[tuple[Figures, Figures]]:
+def side_by_side(
+    opened: BrowserLab, page: str, loads: int, library: str
+) -> Iterator[tuple[Figures, Figures]]:
     """Our figures and those of the library, of the same loads."""
     cell = over_h2(page, DRIVER)
     endpoint = opened.testbed.endpoint(cell)
@@ -151,7 +153,7 @@ def side_by_side(opened: Bench, page: str, loads: int, library: str) -> Iterator
 
 
 def own_loads(
-    opened: Bench, page: str, loads: int, files: Path = WORKSPACE / "kept", keep: tuple[str, ...] = ()
+    opened: BrowserLab, page: str, loads: int, files: Path = WORKSPACE / "kept", keep: tuple[str, ...] = ()
 ) -> Iterator[Observation]:
     """The records' own figures, of loads that count; what a load keeps is gone at the next one."""
     for number in range(1, loads + 1):
@@ -160,7 +162,7 @@ def own_loads(
             yield record.observation
 
 
-def by_trace(opened: Bench, page: str, loads: int, modules: Path) -> Iterator[tuple[Figures, Figures]]:
+def by_trace(opened: BrowserLab, page: str, loads: int, modules: Path) -> Iterator[tuple[Figures, Figures]]:
     """Our figures and what Lighthouse makes of a trace, of the same loads."""
     for _ in range(loads):
         with TemporaryDirectory() as folder:
@@ -194,7 +196,7 @@ def _written(path: Path) -> bool:
     return path.exists() and path.read_text() != ""
 
 
-def by_lighthouse(opened: Bench, page: str, loads: int, modules: Path) -> Iterator[Figures]:
+def by_lighthouse(opened: BrowserLab, page: str, loads: int, modules: Path) -> Iterator[Figures]:
     """Lighthouse's figures, observed and not simulated, in Chromiums of the same policy on the client's host."""
     cell = over_h2(page, DRIVER)
     endpoint = opened.testbed.endpoint(cell)
@@ -242,7 +244,7 @@ def measure(loads: int, only: Sequence[str]) -> int:
     modules = CACHE / "node_modules"
     with contextlib.ExitStack() as stack:
         made = archives(Path(stack.enter_context(TemporaryDirectory())))
-        opened = stack.enter_context(bench(made, [Protocol.H2]))
+        opened = stack.enter_context(browser_lab(made, [Protocol.H2]))
         print("| page | metric | ours | theirs | difference | who |\n| --- | --- | --- | --- | --- | --- |")
         if "web-vitals" in only:
             source = (modules / "web-vitals" / "dist" / "web-vitals.iife.js").read_text()

@@ -44,7 +44,7 @@ class Record(Generic[Seen]):
     """One attempt at a trial as it is stored: what was planned, how it ended, what was observed, as its kind has it.
 
     `left_out` names the rule by which the attempt does not count (`harness.model.soundness`); None when it counts.
-    `machine_speed` is that of the machine before the block (`harness.lab.machinespeed`).
+    `machine_speed` is that of the machine before the block (`harness.lab.machine`).
     `machine` is where it was made, None for a run on one machine, and `lane` in which of its `lanes`, None without any;
     `restart` how often its block was begun again before.
     """

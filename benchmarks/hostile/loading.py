@@ -19,6 +19,7 @@ from benchmarks.hostile.site import LINK, Page
 from benchmarks.hostile.truth import ANSWER_S, SLACK_S, TIMEOUT_S, judged
 from benchmarks.hostile.worker import Begin, End, carried_out
 from harness.errors import ArchiveError
+from harness.lab.lab import opened
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.plan import PlannedTrial
@@ -26,7 +27,7 @@ from harness.model.settings import Replay, TcpSettings
 from harness.outcome import Outcome
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.program import find_program
-from harness.trial.bench import Bench, opened
+from harness.trial.browserlab import BrowserLab
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import write_archive
 from sites.warc import About
@@ -62,8 +63,8 @@ def _in_enclosure(batch: Sequence[str], begin: Begin, end: End) -> None:
 
 
 def _load_batch(batch: Sequence[str], begin: Begin, end: End) -> int:
-    with tempfile.TemporaryDirectory() as folder, opened(Bench({}, [], TcpSettings(), None)) as bench:
-        loader = _Loader(bench, Path(folder))
+    with tempfile.TemporaryDirectory() as folder, opened(BrowserLab({}, [], TcpSettings())) as lab:
+        loader = _Loader(lab, Path(folder))
         loader.wrap_chromium()
         for number, name in enumerate(batch, start=1):
             begin(name)
@@ -74,7 +75,7 @@ def _load_batch(batch: Sequence[str], begin: Begin, end: End) -> int:
 
 @dataclass
 class _Loader:
-    bench: Bench
+    lab: BrowserLab
     archives: Path
 
     def wrap_chromium(self) -> None:
@@ -107,27 +108,27 @@ class _Loader:
         )
         planned = PlannedTrial(f"{number:05d}", number, number, condition)
         self._flag.write_text(page.flag)
-        self.bench.drivers.prepare(condition)
+        self.lab.drivers.prepare(condition)
         before, began = surroundings(), time.perf_counter()
         try:
             record = run_trial(
-                self.bench.testbed,
-                self.bench.drivers,
+                self.lab.testbed,
+                self.lab.drivers,
                 planned,
                 TrialOptions(TIMEOUT_S, answer_s=ANSWER_S, vitals=True),
                 WORKSPACE / "kept",
             )
         except Exception:
-            self.bench.renew()
+            self.lab.renew()
             return {"exception": traceback.format_exc()}
         wall_ms = (time.perf_counter() - began) * 1000
         answer = {"record": record.to_json(), "wall_ms": wall_ms, "left": left_behind(before)}
         if record.outcome is Outcome.TESTBED_FAILED:
-            self.bench.renew()
+            self.lab.renew()
         return answer
 
     def _serve(self, page: Page, engine: Engine) -> None:
-        testbed = self.bench.testbed
+        testbed = self.lab.testbed
         if any((each.archive, each.engine) == (page.name, engine) for each in testbed.endpoints):
             return
         archive = write_archive(

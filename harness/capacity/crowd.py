@@ -5,20 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.capacity.arrival import connections_per_host, first_pauses_ms, users_at
+from harness.capacity.arrival import PORTS, connections_per_host, first_pauses_ms, users_at
 from harness.capacity.cores import Cores, pinned, starting_on
-from harness.capacity.limits import PORTS
-from harness.capacity.logtail import Tail
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
-from harness.capacity.served import ServedCounts, counted
 from harness.capacity.serverside import Sampler, Watched, sampling
-from harness.capacity.usergenerator import UserGenerator
+from harness.capacity.usergenerators import UserGenerator
+from harness.capacity.watches import Tail
 from harness.errors import TestbedFailed
 from harness.lab.emulated import EmulatedLink
 from harness.lab.endpoint import Endpoint
@@ -27,10 +26,12 @@ from harness.model.link import Link
 from harness.model.workload import Users
 from harness.system.process import Process
 from harness.system.processtree import ForeignCpu
+from sites.servers.server import ServedRequest
 
 LOOK_EVERY_S = 1.0
 # How long a generator may go on after the crowd's time and the limit of a page: to start, to end, to end itself.
 OVERTIME_S = 60.0
+NO_TLS = "none"
 
 
 @dataclass
@@ -182,3 +183,26 @@ class _Told:
         for number, second in enumerate(self.seen.seconds[self.seconds :]):
             self.seconds += 1
             self.each_second(second, pages if number == 0 else ())
+
+
+@dataclass(frozen=True)
+class ServedCounts:
+    """How many requests of the crowd the server logged: by protocol (ALPN name), and by version of TLS."""
+
+    requests: int
+    by_protocol: Mapping[str, int]
+    by_tls: Mapping[str, int]
+    resumed: int = 0
+
+
+def counted(requests: Iterable[ServedRequest], clients: Collection[str]) -> ServedCounts:
+    """The requests of these addresses, but for handshakes of WebSockets."""
+    protocols: Counter[str] = Counter()
+    versions: Counter[str] = Counter()
+    resumed = 0
+    for each in requests:
+        if each.client_address in clients and not each.websocket:
+            protocols[each.protocol] += 1
+            versions[each.tls or NO_TLS] += 1
+            resumed += each.resumed
+    return ServedCounts(protocols.total(), dict(protocols), dict(versions), resumed)

@@ -1,39 +1,53 @@
-"""One trial of kind users: a crowd from its start to its end, and the record of it, whatever happens."""
+"""Kind `users`: a crowd a trial from its start to its end, and the record of it, whatever happens; the lab for them.
+
+What the pages ask for is learned first, from loads in the browser.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.capacity import limit
-from harness.capacity.arrival import connections_per_host, crowd_of
-from harness.capacity.buckets import buckets
+from harness.capacity.arrival import Machine, connections_per_host, crowd_of, refuse_too_many
 from harness.capacity.cores import allotted_here
 from harness.capacity.crowd import Crowd, CrowdSeen
-from harness.capacity.crowdobserve import CrowdResults, observe
-from harness.capacity.crowdproof import CrowdEvidence, verdict
+from harness.capacity.crowdproof import CrowdEvidence, CrowdResults, observe, verdict
 from harness.capacity.limit import Capacity, Part
-from harness.capacity.limits import Machine, refuse_too_many
-from harness.capacity.recipe import PageRecipe
-from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, PageLine, Second
+from harness.capacity.recipe import RECIPES, KeptRecipes, PageRecipe, in_the_browser, proved_recipe
+from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, PageLine, Second, buckets
 from harness.capacity.usergenerators import GENERATORS
 from harness.errors import StudyError, TestbedFailed
+from harness.lab.calibrateclients import client_readings
+from harness.lab.calibration import Calibration, Patience
+from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Testbed
-from harness.model.link import Way
+from harness.model.compression import RECORDED_COMPRESSION
+from harness.model.condition import Condition, Served
+from harness.model.engine import Engine
+from harness.model.link import Link, Way
 from harness.model.plan import PlannedTrial
-from harness.model.serversettings import USUAL, ServerSettings
+from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
+from harness.study.study import EngineSetup, Study
 from harness.system.clock import utc_text
+from harness.system.enclosure import WORKSPACE
+from harness.trial.browserlab import BrowserLab
+from harness.trial.browsers import browser_programs
+from sites.archive import Archive
 
 PAGE_NAME, CORES_NAME = "page.json", "cores.json"  # what a user loads, and who had which cores
 EMULATOR_THREADS = 1  # that work; those that read and write devices wait most of the time
+# Clients of which each has its link measured: more take minutes, and are measured by `coldload calibrate`.
+MOST_MEASURED = 50
 
 
 def nobody(*_told: object) -> None:
@@ -180,3 +194,108 @@ def _capacity(crowd: Crowd, settings: ServerSettings) -> Capacity:
 
 def _write(path: Path, lines: Sequence[Bucket]) -> None:
     path.write_text("".join(json.dumps(each.to_json()) + "\n" for each in lines))
+
+
+class CrowdLab(TrialLab):
+    """The servers of a study of crowds, with their status pages. `recipes` are those of its pages."""
+
+    def __init__(self, study: Study, archives: Archives, recipes: Mapping[Served, PageRecipe]) -> None:
+        super().__init__(archives, parts_of(study), study.tcp)
+        self._recipes = recipes
+        self._settings: Mapping[tuple[str, str], ServerSettings] = {
+            (part.factor, setup.server.name): setup.server.capacity
+            for part in study.parts
+            for setup in part.setups
+        }
+
+    def refuse_unless_usable(self, engine: Engine) -> None:
+        GENERATORS[engine].version()
+
+    def tuning(self, setup: EngineSetup) -> Tuning:
+        return Tuning(setup.server.settings, status=True, name=setup.server.name)
+
+    def readings(
+        self, link: Link, trials: Sequence[PlannedTrial], patience: Patience
+    ) -> Iterator[Calibration]:
+        """With as many clients as a trial has users, up to a number that is measured in seconds."""
+        if not link.per_client:
+            yield from super().readings(link, trials, patience)
+            return
+        most = max((users_of(each.condition) for each in trials if each.condition.link == link), default=1)
+        yield from client_readings(self.testbed, link, min(most, MOST_MEASURED), patience=patience)
+
+    def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
+        condition = planned.condition
+        settings = self._settings[condition.factor, condition.server]
+        options = CrowdOptions(self._recipes[page_of(condition)], settings)
+        return run_crowd_trial(self.testbed, planned, options, files)
+
+
+def users_of(condition: Condition) -> int:
+    """The most users of a condition at a time."""
+    return condition.workload.most if isinstance(condition.workload, Users) else 1
+
+
+def page_of(condition: Condition) -> Served:
+    """What a recipe is of: a page by a protocol, whatever serves the crowd, and however its text is compressed."""
+    return replace(in_the_browser(condition), compression=RECORDED_COMPRESSION).served
+
+
+@contextlib.contextmanager
+def crowd_lab(opening: Opening) -> Iterator[CrowdLab]:
+    """The lab for the trials that are left of a study, open for the length of the block.
+
+    Raises an error of one line, before any crowd comes, when a generator cannot run here, when a page does not load in
+    the browser, or when the machine does not carry so many users.
+    """
+    for engine in {each.condition.engine for each in opening.trials}:
+        GENERATORS[engine].version()
+    recipes = _recipes(opening)
+    with opened(CrowdLab(opening.study, opening.archives, recipes)) as made:
+        yield made
+
+
+def crowd_programs() -> Mapping[str, Callable[[], str]]:
+    """What trials run by, each with what asks for its version."""
+    return {**browser_programs(), **{engine.value: made.version for engine, made in GENERATORS.items()}}
+
+
+def _recipes(opening: Opening) -> Mapping[Served, PageRecipe]:
+    """What the pages of the trials that are left ask for, each by its protocol: as the run knows it, or learned now."""
+    study, kept = opening.study, KeptRecipes(opening.run / RECIPES, opening.warn)
+    conditions = [each.condition for each in opening.trials]
+    firsts = {page_of(condition): condition for condition in reversed(conditions)}
+    made: dict[Served, PageRecipe] = {}
+    with opened(BrowserLab({}, (), study.tcp)) as lab:
+        for page, condition in firsts.items():
+            archive = opening.archives[condition.engine][page.archive]
+            known = kept.read(page, archive.digest)
+            if known is None:
+                known = _learned(opening, lab, condition, archive)
+                kept.write(page, archive.digest, known)
+            made[page] = known
+    for condition in conditions:
+        _refuse_too_many(condition, made[page_of(condition)])
+    return made
+
+
+def _learned(opening: Opening, lab: BrowserLab, condition: Condition, archive: Archive) -> PageRecipe:
+    """What a page asks for in the browser.
+
+    At a server of the study, set up as for page loads: one that is set up to starve would hold up the browser, too.
+    """
+    part, asked = opening.study.part_of(condition), in_the_browser(condition)
+    servers = {server.name: server for every in part.servers.values() for server in every}
+    lab.refuse_unless_usable(asked.engine)
+    replay = replace(part.replays[condition.engine], compression=condition.compression)
+    opening.tell(f"what {condition.page} asks for by {asked.protocol}, from loads of it in the browser")
+    program = servers[condition.server].program
+    lab.testbed.serve(archive, [asked.protocol], replay, program, asked.engine)
+    return proved_recipe(lab, condition, WORKSPACE / "recipes")
+
+
+def _refuse_too_many(condition: Condition, recipe: PageRecipe) -> None:
+    """Raise an error of one line when the machine does not carry the users of a condition."""
+    if isinstance(condition.workload, Users):
+        crowd = crowd_of(condition.workload, recipe, condition.protocol, condition.link.rtt_ms)
+        refuse_too_many(crowd, Machine.this())

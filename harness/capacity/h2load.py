@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.capacity.closedloop import ClosedLoop, Latency, RateReading, percentiles, there_were
-from harness.capacity.ratetool import RateTool
+from harness.capacity.ratetool import ClosedLoop, Latency, RateReading, RateTool, percentiles, there_were
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
 from harness.model.protocol import Protocol

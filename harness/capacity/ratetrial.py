@@ -1,4 +1,4 @@
-"""One trial of kind `requests`: a fresh client, its link, a tool that asks for one URL without a pause; the record."""
+"""Kind `requests`: a fresh client, its link, a tool that asks for one URL without a pause; the record; the lab."""
 
 from __future__ import annotations
 
@@ -6,35 +6,34 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.capacity.burst import Burst, burst
-from harness.capacity.closedloop import ClosedLoop, RateReading
 from harness.capacity.cores import Cores, allotted_here, pinned
 from harness.capacity.h2load import H2LOAD
 from harness.capacity.limit import Capacity, Part
-from harness.capacity.rateobserve import observe
-from harness.capacity.rateproof import RateEvidence, ending
-from harness.capacity.ratetool import OUTPUT, RateTool, ToolWatch, files_of, run_tool
-from harness.capacity.ratewindow import Used, Window, limited_by
+from harness.capacity.rateproof import RateEvidence, ending, observe
+from harness.capacity.ratetool import OUTPUT, ClosedLoop, RateReading, RateTool, ToolWatch, files_of, run_tool
+from harness.capacity.ratewindow import Burst, Used, Window, burst, limited_by
 from harness.capacity.spdyclient import SPDY_CLIENT
 from harness.capacity.wrk import WRK
 from harness.errors import StudyError, TestbedFailed
 from harness.lab.emulated import EmulatedLink
 from harness.lab.endpoint import Endpoint
+from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Client, Testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.link import Way
 from harness.model.plan import PlannedTrial
-from harness.model.serversettings import USUAL, ServerSettings
+from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.underload import RateObservation
 from harness.model.workload import Requests
 from harness.outcome import Outcome
 from harness.records import Record
+from harness.study.study import EngineSetup, Study
 from harness.system.accounts import Account, account
 from harness.system.clock import utc_text
 from sites.coding import BROWSER_CODINGS
@@ -222,3 +221,39 @@ class _RateAttempt:
         """Raise TestbedFailed when a part that the trial needs has died or is stopped."""
         self.endpoint.check()
         client.link.check()
+
+
+class RateLab(TrialLab):
+    """The servers of a study of request rates; its tools are started by each trial."""
+
+    def __init__(self, study: Study, archives: Archives) -> None:
+        super().__init__(archives, parts_of(study), study.tcp)
+        self._options = {
+            (part.factor, setup.server.name): RateOptions(setup.server.capacity, study.keep)
+            for part in study.parts
+            for setup in part.setups
+        }
+
+    def refuse_unless_usable(self, engine: Engine) -> None:
+        TOOLS[engine].version()
+
+    def tuning(self, setup: EngineSetup) -> Tuning:
+        """A status page costs what is measured, so that there is none."""
+        return Tuning(setup.server.settings, name=setup.server.name)
+
+    def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
+        condition = planned.condition
+        options = self._options[condition.factor, condition.server]
+        return run_rate_trial(self.testbed, planned, options, files)
+
+
+@contextlib.contextmanager
+def rate_lab(opening: Opening) -> Iterator[RateLab]:
+    """The lab for a study, open for the length of the block; nothing of it depends on which trials are left."""
+    with opened(RateLab(opening.study, opening.archives)) as made:
+        yield made
+
+
+def rate_programs() -> Mapping[str, Callable[[], str]]:
+    """What trials run by, each with what asks for its version."""
+    return {engine.value: tool.version for engine, tool in TOOLS.items()}

@@ -2,25 +2,33 @@
 
 Who reads once a second (`harness.capacity.serverside`) takes from the cores that are measured, and a closed loop has no
 course to show: the same is asked from its first second to its last.
+
+Whether a tool sends requests without waiting for answers is seen before the trial: two are asked for, and packets
+counted. Of a tool that sends a request as soon as one is answered, the packets of a long run tell nothing where the
+server answers one by one: every answer lets one request go, however many are under way. But the first requests of a
+connection go out together, in fewer packets than one at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from harness.capacity.limit import Bottleneck, Capacity, limit_of_second
-from harness.capacity.readings import MachineReading
+from harness.capacity.ratetool import PATIENCE_S, ClosedLoop, RateTool
 from harness.capacity.series import Second
+from harness.capacity.serverside import MachineReading
 from harness.lab.testbed import Client
 from harness.model.link import Way
 from harness.system.accounts import Account, usage
 from harness.system.netns import Host
 from harness.system.processtree import ForeignCpu
+from harness.system.program import run
 
 Reading = Mapping[str, Any]
+BURST_REQUESTS = 2  # the fewest that tell: on a slow link more of a large file would take long
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,3 +115,38 @@ def limited_by(used: Used, generator_cpu_s: float | None, seconds: float, capaci
         up_bytes=used.grown(Way.UP, "bytes_out"),
     )
     return limit_of_second(whole, seconds, capacity)
+
+
+@dataclass(frozen=True)
+class Burst:
+    """How many packets with data the client sent for so many requests on one connection: all at once, one at a time."""
+
+    requests: int
+    at_once: int
+    one_at_a_time: int
+
+    @property
+    def pipelined(self) -> bool:
+        return self.at_once < self.one_at_a_time
+
+    def __str__(self) -> str:
+        return (
+            f"{self.requests} requests on a connection took {self.at_once} packets at once and "
+            f"{self.one_at_a_time} one at a time"
+        )
+
+
+def burst(tool: RateTool, loop: ClosedLoop, host: Host) -> Burst | None:
+    """Of two requests on a connection; None where that proves nothing, or is not needed.
+
+    TestbedFailed when the tool fails or does not end.
+    """
+    if tool.few is None or loop.depth == 1 or loop.protocol.wire != "http/1.1":
+        return None
+    packets = []
+    for depth in (BURST_REQUESTS, 1):
+        before = data_packets(host)
+        command = tool.few(replace(loop, connections=1, threads=1, depth=depth), BURST_REQUESTS)
+        run(command.on(host.path), timeout_s=PATIENCE_S)
+        packets.append(data_packets(host) - before)
+    return Burst(BURST_REQUESTS, *packets)

@@ -1,4 +1,4 @@
-"""What a page asks for, in which order and by which dependency: taken from proved loads of it in the browser. Pure.
+"""What a page asks for, in which order and by which dependency: taken from proved loads of it in the browser.
 
 Chromium's NetLog names no initiator but an origin. So the rule is one of time, over several loads of the page:
 
@@ -10,18 +10,33 @@ load. An object always waits for the document, and a hop of a redirect for the h
 frame or a style sheet, the object waits for that, too: a browser reads those while they arrive.
 
 What a browser finds while the document arrives waits here for the whole of it.
+
+The recipes of a run are kept in its directory: all of its trials follow the same, also those of a later call.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from harness.browser.browserlog import Request
 from harness.errors import MeasurementRefused
+from harness.input import jsontext
+from harness.input.shown import one_line
+from harness.model.condition import Condition, Served
+from harness.model.link import Link
+from harness.model.plan import PlannedTrial
+from harness.outcome import Outcome
+from harness.system.files import write_whole
+from harness.trial.browserlab import BrowserLab
+from harness.trial.trial import TrialOptions, run_observed
 from sites.asked import refused
 
 DOCUMENT = -1  # as an index
@@ -31,6 +46,13 @@ LEADS_NOWHERE = ("image", "font", "audio", "video", "track", "application/font",
 NOT_SENT_AGAIN = frozenset(
     {"host", "connection", "content-length", "transfer-encoding", "cookie", "authorization", "te", "upgrade"}
 )
+RECIPES = "recipes"
+SCHEMA = 1
+LOADS = 3  # so that what merely happened to come earlier in one of them is not taken for a dependency
+MOST_LOADS = 6
+# So long that what the browser computes between one request and the next takes no time beside it: over a quick link all
+# style sheets are there before a busy browser has read to the end of its document.
+LEAST_RTT_MS = 400.0
 
 
 @dataclass(frozen=True)
@@ -192,3 +214,118 @@ def network_ms(load: Sequence[Request]) -> float:
     """What the network took in a load: from asking for the document to the last byte of the last object."""
     seen = _answered(load)
     return max(_ended_ms(each) for each in seen) - _asked_ms(seen[0])
+
+
+class KeptItem(msgspec.Struct, forbid_unknown_fields=True):
+    """An item of a recipe as it stands in a file."""
+
+    url: str
+    method: str
+    headers: dict[str, str]
+    status: int
+    after: list[int]
+
+    def item(self) -> Item:
+        return Item(self.url, self.method, tuple(self.headers.items()), self.status, tuple(self.after))
+
+
+class KeptRecipe(msgspec.Struct, forbid_unknown_fields=True):
+    """The file of a recipe: of which archive it is, and what its page asks for, the document first."""
+
+    schema: int
+    archive_digest: str
+    left_out: int
+    items: list[KeptItem]
+
+    def recipe(self) -> PageRecipe:
+        """ValueError when it is none that could be followed."""
+        if self.schema != SCHEMA:
+            raise ValueError(f"schema {self.schema}, not {SCHEMA}")
+        if not self.items or self.items[0].after:
+            raise ValueError("no document comes first")
+        document, *objects = (each.item() for each in self.items)
+        for number, each in enumerate(objects):
+            if not all(-1 <= other < number for other in each.after):
+                raise ValueError(f"object {number} waits for a later one")
+        return PageRecipe(document, tuple(objects), self.left_out)
+
+
+class KeptRecipes:
+    """A folder with a file per page and protocol. `warn` is told of one that is damaged, which is as good as none."""
+
+    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
+        self._folder, self._warn = folder, warn
+
+    def read(self, page: Served, digest: str) -> PageRecipe | None:
+        """The recipe of a page in the archive with this digest; None when there is none."""
+        path = self._path(page)
+        try:
+            kept = msgspec.convert(jsontext.read(path), KeptRecipe)
+            recipe = kept.recipe()
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            self._warn(f"{path} is damaged ({one_line(str(error))}), so that the page is learned anew")
+            return None
+        if kept.archive_digest != digest:
+            self._warn(f"{path} is of another archive, so that the page is learned anew")
+            return None
+        return recipe
+
+    def write(self, page: Served, digest: str, recipe: PageRecipe) -> None:
+        self._folder.mkdir(exist_ok=True)
+        items = [each.to_json() for each in (recipe.document, *recipe.objects)]
+        kept: dict[str, Any] = {
+            "schema": SCHEMA,
+            "archive_digest": digest,
+            "left_out": recipe.left_out,
+            "items": items,
+        }
+        write_whole(self._path(page), json.dumps(kept) + "\n")
+
+    def _path(self, page: Served) -> Path:
+        return self._folder / f"{page.archive}-{page.protocol}-{page.engine}.json"
+
+
+def in_the_browser(condition: Condition) -> Condition:
+    """The condition of a load in the browser for one of a crowd: one client has the link to itself, and no factor."""
+    engine = condition.engine.browser
+    link = replace(condition.link, per_client=False, shared_down_mbps=None, shared_up_mbps=None)
+    return replace(condition, engine=engine, driver=engine.drivers[0], link=link, workload=None, factor="")
+
+
+def unhurried(link: Link) -> Link:
+    """The link with a long round trip."""
+    if link.rtt_ms >= LEAST_RTT_MS:
+        return link
+    down, up = (replace(each, delay_ms=None) for each in link.directions)
+    return replace(link, name="recipe", rtt_ms=LEAST_RTT_MS, down=down, up=up)
+
+
+def proved_recipe(
+    opened: BrowserLab, condition: Condition, files: Path, *, timeout_s: float = 60.0
+) -> PageRecipe:
+    """What the page of a crowd's condition asks for, from loads by its protocol that were proved.
+
+    They go over the condition's link with a long round trip. MeasurementRefused when not enough of them count.
+    """
+    usual = in_the_browser(condition)
+    asked = replace(usual, link=unhurried(usual.link))
+    loads: list[Sequence[Request]] = []
+    said = ""
+    for number in range(1, MOST_LOADS + 1):
+        planned = PlannedTrial(f"recipe-{number}", number, number, asked)
+        record, evidence = run_observed(
+            opened.testbed, opened.drivers, planned, TrialOptions(timeout_s), files
+        )
+        if record.outcome is Outcome.OK and evidence is not None:
+            loads.append(evidence.load_requests)
+        else:
+            said = f"{record.outcome}: {record.reason}"
+        if len(loads) == LOADS:
+            return recipe_of(loads)
+    raise MeasurementRefused(
+        f"what {condition.page} asks for by {condition.protocol} is taken from {LOADS} loads of it in the browser, and "
+        f"only {len(loads)} of {MOST_LOADS} counted ({said}); see `coldload load {condition.page} --protocol "
+        f"{condition.protocol}`"
+    )

@@ -1,17 +1,28 @@
-"""The long series of a crowd as values, and their JSON lines: a line per page, per second, per bucket.
+"""The long series of a crowd as values, and their JSON lines: a line per page, per second, per bucket. Pure.
 
-`harness.capacity.buckets` makes the buckets. What is not known is None. The keys are the contract of
+The buckets sum up pages and seconds. What is not known is None. The keys are the contract of
 docs/record-format.md.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import itertools
+import math
+import statistics
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
+
+from harness.errors import TestbedFailed
 
 PAGES_NAME, SECONDS_NAME, BUCKETS_NAME = "pages.jsonl", "seconds.jsonl", "buckets.jsonl"
+Number = TypeVar("Number", int, float)
+WHOLE_SHARE = 0.5  # what is left at the end is a bucket of its own from half a bucket on
+UNTOLD = "unknown"  # a page that failed by nothing that was told
+Timed = TypeVar("Timed")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,3 +128,109 @@ class Bucket:
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
+
+
+def buckets(
+    pages: Sequence[PageLine], seconds: Sequence[Second], bucket_s: float, total_s: float
+) -> list[Bucket]:
+    """The buckets of a trial of `total_s`: every page and every second is in one of them, and in one alone.
+
+    A page counts in the bucket in which it ended; one that failed in that of its start.
+    """
+    ends = [each.counts_at_s for each in pages] + [each.t_s for each in seconds]
+    edges = _edges(bucket_s, max([total_s, *ends]))
+    page_lots = _lots(pages, edges, lambda page: page.counts_at_s)
+    # What was read at the end of a second is of the time before.
+    read = [_Read(*each) for each in zip(seconds, server_memory(seconds), strict=True)]
+    read_lots = _lots(read, edges, lambda each: max(0.0, math.nextafter(each.second.t_s, 0.0)))
+    made = [
+        _bucket(start, end - start, page_lots[number], read_lots[number])
+        for number, (start, end) in enumerate(itertools.pairwise(edges))
+    ]
+    _refuse_uneven(pages, seconds, made)
+    return made
+
+
+def percentile(values: Iterable[float], share: float) -> float | None:
+    """The least of the values that this share of them do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
+
+
+def _edges(bucket_s: float, total_s: float) -> list[float]:
+    """Where buckets begin, and the end of the last one, which may be up to half a bucket longer than the others."""
+    whole = int(total_s / bucket_s)
+    left = total_s - whole * bucket_s
+    count = max(1, whole + (left >= WHOLE_SHARE * bucket_s))
+    return [*(number * bucket_s for number in range(count)), max(total_s, (count - 1) * bucket_s)]
+
+
+def _lots(items: Iterable[Timed], edges: Sequence[float], at: Callable[[Timed], float]) -> list[list[Timed]]:
+    lots: list[list[Timed]] = [[] for _ in edges[1:]]
+    for each in items:
+        lots[min(max(bisect_right(edges, at(each)) - 1, 0), len(lots) - 1)].append(each)
+    return lots
+
+
+class _Read(NamedTuple):
+    """A second, and the server's memory in it."""
+
+    second: Second
+    memory_bytes: int | None
+
+
+def _bucket(start: float, length: float, pages: Sequence[PageLine], read: Sequence[_Read]) -> Bucket:
+    seconds = [each.second for each in read]
+    times = [page.ms for page in pages if page.ms is not None]
+    failed = [page for page in pages if page.ms is None]
+    users = [each.users for each in seconds if each.users is not None]
+    users = users or [page.users for page in pages if page.users is not None]
+    idle = known(second.machine_idle_share for second in seconds)
+    cpu = known(second.server_cpu_s for second in seconds)
+    return Bucket(
+        t_s=round(start, 6),
+        seconds=round(length, 6),
+        users=round(statistics.fmean(users), 2) if users else None,
+        pages=len(times),
+        failed=len(failed),
+        errors=dict(Counter(page.error or UNTOLD for page in failed)),
+        pages_per_s=round(len(times) / length, 4),
+        page_ms=round(statistics.median(times), 3) if times else None,
+        page_p95_ms=percentile(times, 0.95),
+        workers_busy=most(second.workers_busy for second in seconds),
+        workers=most(second.workers for second in seconds),
+        cpu_idle_share=round(statistics.fmean(idle), 4) if idle else None,
+        server_cpu_s=round(math.fsum(cpu), 4) if cpu else None,
+        memory_bytes=most(each.memory_bytes for each in read),
+        requests=sum(page.requests for page in pages),
+    )
+
+
+def known(values: Iterable[Number | None]) -> list[Number]:
+    """Those that somebody told."""
+    return [each for each in values if each is not None]
+
+
+def most(values: Iterable[int | None]) -> int | None:
+    """The most of those that somebody told."""
+    return max(known(values), default=None)
+
+
+def _refuse_uneven(pages: Sequence[PageLine], seconds: Sequence[Second], made: Sequence[Bucket]) -> None:
+    """Hold the buckets against the lines they are made of."""
+    loaded = sum(page.ms is not None for page in pages)
+    sums = {
+        "pages": (loaded, sum(each.pages for each in made)),
+        "failed pages": (len(pages) - loaded, sum(each.failed for each in made)),
+        "errors": (len(pages) - loaded, sum(sum(each.errors.values()) for each in made)),
+        "requests": (sum(page.requests for page in pages), sum(each.requests for each in made)),
+        "seconds of CPU": (
+            round(math.fsum(known(each.server_cpu_s for each in seconds)), 1),
+            round(math.fsum(known(each.server_cpu_s for each in made)), 1),
+        ),
+    }
+    for what, (lines, summed) in sums.items():
+        if not math.isclose(lines, summed, abs_tol=0.11):
+            raise TestbedFailed(
+                f"the buckets do not add up: {lines:g} {what} in the lines, {summed:g} in them"
+            )

@@ -16,8 +16,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.capacity.closedloop import ClosedLoop, RateReading, percentiles
-from harness.capacity.ratetool import RateTool
+from harness.capacity.ratetool import ClosedLoop, RateReading, RateTool, percentiles
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
 from harness.system.command import Command

@@ -17,8 +17,7 @@ import json
 import re
 from pathlib import Path
 
-from harness.capacity.closedloop import ClosedLoop, Latency, RateReading, there_were
-from harness.capacity.ratetool import RateTool
+from harness.capacity.ratetool import ClosedLoop, Latency, RateReading, RateTool, there_were
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
 from harness.system.command import Command

@@ -19,7 +19,7 @@ from harness.lab.calibrate import calibrate
 from harness.lab.calibrateclients import calibrate_clients
 from harness.lab.calibration import Calibration, refuse_if_off
 from harness.lab.testbed import Testbed, testbed
-from harness.model.link import Backend, Link
+from harness.model.link import Link
 from harness.study.linkfile import named_links, shipped_links
 from harness.study.studyfile import read_study
 
@@ -38,7 +38,6 @@ def run(arguments: argparse.Namespace) -> int:
             arguments,
             lambda: _calibrate(
                 links,
-                arguments.backend,
                 lambda made, link: calibrate(made, link, thorough=not arguments.short),
             ),
         )
@@ -48,25 +47,21 @@ def run(arguments: argparse.Namespace) -> int:
     each = [replace(link, per_client=True) for link in links]
     return in_enclosure(
         arguments,
-        lambda: _calibrate(
-            each, arguments.backend, lambda made, link: calibrate_clients(made, link, clients)
-        ),
+        lambda: _calibrate(each, lambda made, link: calibrate_clients(made, link, clients)),
     )
 
 
-def _calibrate(
-    links: list[Link], backend: Backend | None, measure: Callable[[Testbed, Link], Calibration]
-) -> int:
+def _calibrate(links: list[Link], measure: Callable[[Testbed, Link], Calibration]) -> int:
     out = console()
     readings: list[Calibration] = []
-    with testbed(backend=backend) as made:
+    with testbed() as made:
         for link in links:
             with out.status(Text(f"measuring {link.name} ({len(readings) + 1} of {len(links)})")):
                 readings.append(measure(made, link))
             out.print(_table(readings[-1]))
             out.print()
     out.print(
-        f"{readings[0].backend} devices, {readings[0].scheduling} scheduling; RTT is the full round trip, "
+        f"{readings[0].device} devices, {readings[0].scheduling} scheduling; RTT is the full round trip, "
         "rates are 10^6 bit/s of IP packets"
     )
     refuse_if_off(readings)

@@ -8,11 +8,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from harness.capacity.arrival import crowd_of
+from harness.capacity.arrival import Machine, crowd_of, refuse_too_many
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
-from harness.capacity.limits import Machine, refuse_too_many
-from harness.capacity.provedload import in_the_browser, proved_recipe
-from harness.capacity.recipe import PageRecipe
+from harness.capacity.recipe import PageRecipe, in_the_browser, proved_recipe
 from harness.capacity.usergenerators import GENERATORS
 from harness.cli.archived import warn_if_broken
 from harness.cli.arguments.crowd import SPOKEN
@@ -31,7 +29,6 @@ from harness.lab.testbed import testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine, speaking
 from harness.model.kind import Kind
-from harness.model.link import Backend
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
@@ -41,7 +38,7 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import variant_of
 
@@ -84,14 +81,14 @@ def run(arguments: argparse.Namespace) -> int:
         print(what, file=talk, flush=True)
 
     def command() -> int:
-        recipe = _recipe(archive, condition, replay, arguments.backend)
+        recipe = _recipe(archive, condition, replay)
         say(one_line(recipe_line(arguments.name, recipe)))
         options = CrowdOptions(
             recipe,
             each_second=lambda second, ended: say(second_line(second, ended)),
             interrupted=lambda seen: say("\n".join(map(one_line, cut_short(condition, seen)))),
         )
-        record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
+        record = _one_trial(archive, condition, replay, options, files)
         print(json.dumps(record.to_json()) if arguments.json else "\n".join(map(one_line, summary(record))))
         return _exit_code(record.outcome)
 
@@ -119,13 +116,12 @@ def _users(arguments: argparse.Namespace) -> Users:
     )
 
 
-def _recipe(archive: Archive, condition: Condition, replay: Replay, backend: Backend | None) -> PageRecipe:
+def _recipe(archive: Archive, condition: Condition, replay: Replay) -> PageRecipe:
     """What the page asks for; and whether the machine carries so many who ask for it."""
     asked = in_the_browser(condition)
-    with bench(
+    with browser_lab(
         {asked.served.archive: archive},
         [asked.protocol],
-        backend=backend,
         replay=replay,
         server=asked.server,
         engine=asked.engine,
@@ -143,10 +139,8 @@ def _one_trial(
     replay: Replay,
     options: CrowdOptions,
     files: Path,
-    *,
-    backend: Backend | None,
 ) -> Record:
-    with testbed(backend=backend) as made:
+    with testbed() as made:
         tuning = Tuning(status=True, name=condition.server)
         made.serve(archive, [condition.protocol], replay, condition.server, condition.engine, tuning)
         users = condition.workload.most if isinstance(condition.workload, Users) else 1

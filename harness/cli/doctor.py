@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness.capacity.k6program import REMEDY, k6_program, k6_version
+from harness.capacity.k6 import REMEDY, k6_program, k6_version
 from harness.cli.plaintext import say
 from harness.errors import ColdloadError
 from harness.lab.preflight import Check, checks, missing

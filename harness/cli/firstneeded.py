@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Collection, Iterable
 
-from harness.capacity import k6build
+from harness.capacity import k6
 from harness.cli.console import console
 from harness.cli.root import tell
 from harness.cli.shipped import make_shipped_archives
@@ -45,7 +45,7 @@ def make_parts_and_pages(
     output may be for a program.
     """
     if Engine.K6 in parts:
-        k6build.build()
+        k6.build()
     wanted_root = Engine.QTWEBKIT in parts and os.environ.get(roots.CHOICE) != roots.NONE
     if wanted_root and rootmaking.lacking() is Purpose.HISTORICAL:
         with contextlib.suppress(EnvironmentLacks):  # as with the gateway's packages

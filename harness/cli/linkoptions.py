@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from harness.errors import StudyError
-from harness.model.link import Backend, Link, Way
+from harness.model.link import Link, Way
 from harness.study.linkfile import named_links
 
 
@@ -17,7 +17,7 @@ def add_named_link(parser: argparse.ArgumentParser) -> None:
 
 
 def add_link_options(parser: argparse.ArgumentParser) -> None:
-    """--down-mbps, --up-mbps, --rtt-ms or --delay-down-ms and --delay-up-ms, and --backend."""
+    """--down-mbps, --up-mbps, --rtt-ms or --delay-down-ms and --delay-up-ms."""
     parser.add_argument(
         "--down-mbps", type=float, metavar="MBPS", help="rate to the client in 10^6 bit/s (default 10)"
     )
@@ -32,13 +32,6 @@ def add_link_options(parser: argparse.ArgumentParser) -> None:
             metavar="MS",
             help=f"delay {'to' if way is Way.DOWN else 'from'} the client in ms; both instead of --rtt-ms",
         )
-    parser.add_argument(
-        "--backend",
-        type=Backend,
-        choices=list(Backend),
-        metavar="|".join(Backend),
-        help="what emulates the link (default: tun, or veth where TUN devices may not be opened)",
-    )
 
 
 def link_of(arguments: argparse.Namespace) -> Link:

@@ -18,11 +18,10 @@ from harness.cli.variantoption import chosen_variant
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.lab.calibrate import check_link
-from harness.lab.machinespeed import machine_speed
+from harness.lab.machine import machine_speed
 from harness.model.condition import FULL_SPEED, CacheState, Condition
 from harness.model.device import DEVICES
 from harness.model.engine import Driver
-from harness.model.link import Backend
 from harness.model.observation import Observation
 from harness.model.plan import PlannedTrial
 from harness.model.settings import Replay
@@ -31,7 +30,7 @@ from harness.records import Record
 from harness.study.enginefile import FILM, TRACE, refuse_unfilmable
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.har import BODIES, HAR
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, archives_root, open_archive
@@ -46,14 +45,11 @@ def _one_trial(
     replay: Replay,
     options: TrialOptions,
     files: Path,
-    *,
-    backend: Backend | None,
 ) -> Record:
     planned = PlannedTrial("00001", 1, 1, condition)
-    with bench(
+    with browser_lab(
         {condition.served.archive: archive},
         [condition.protocol],
-        backend=backend,
         replay=replay,
         server=condition.server,
         engine=condition.engine,
@@ -107,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     def command() -> int:
         vitals = arguments.vitals or TRACE in keep  # a trace is had soonest from a page at rest
         options = TrialOptions(arguments.timeout_s, keep, vitals=vitals)
-        record = _one_trial(archive, condition, replay, options, files, backend=arguments.backend)
+        record = _one_trial(archive, condition, replay, options, files)
         print(json.dumps(record.to_json()) if arguments.json else one_line(_line(record)))
         return _exit_code(record.outcome)
 

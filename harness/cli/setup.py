@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from importlib import resources
 
-from harness.capacity import k6build
+from harness.capacity import k6
 from harness.cli.arguments.setup import PARTS
 from harness.cli.console import console
 from harness.cli.root import tell
@@ -37,7 +37,7 @@ def _gateway(_: argparse.Namespace) -> int:
 
 
 def _k6(_: argparse.Namespace) -> int:
-    k6build.build()
+    k6.build()
     return 0
 
 

@@ -9,19 +9,19 @@ from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
 from harness.lab.calibrate import check_link
 from harness.lab.testbed import testbed
-from harness.model.link import Backend, Link
+from harness.model.link import Link
 from harness.system.program import in_foreground
 
 
 def run(arguments: argparse.Namespace) -> int:
     link = link_of(arguments)
     words = arguments.argv or [os.environ.get("SHELL", "/bin/sh")]
-    return in_enclosure(arguments, lambda: _shell(link, arguments.backend, words))
+    return in_enclosure(arguments, lambda: _shell(link, words))
 
 
-def _shell(link: Link, backend: Backend | None, words: list[str]) -> int:
+def _shell(link: Link, words: list[str]) -> int:
     """Run the words on the client host; the server host answers at 10.0.255.254."""
-    with testbed(backend=backend) as made:
+    with testbed() as made:
         check_link(made, link)
         with made.client(link) as client, client.host.entered():
             code = in_foreground(words)

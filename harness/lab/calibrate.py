@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.errors import TestbedFailed
-from harness.lab.calibration import CalibratedFigure, Calibration, refuse_if_off
+from harness.lab.calibration import CalibratedFigure, Calibration, Patience, refuse_if_off
 from harness.lab.oracle import Transmitter, transmitter
 from harness.lab.probes import ECHO_BYTES, OneWay, Passage, echoes, goodput_mbps, train
 from harness.lab.testbed import SERVER_NETWORK, Client, Testbed
-from harness.lab.untilright import Patience
 from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
 from harness.model.rate import ConstantRate
 from harness.system.clock import utc_now
@@ -70,7 +69,7 @@ def measured(
         reading = client.link.reading()
     return Calibration(
         link=link,
-        backend=reading["backend"],
+        device=reading["backend"],
         scheduling=reading["scheduling"],
         taken_utc=utc_now(),
         figures=figures,

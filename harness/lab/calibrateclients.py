@@ -23,12 +23,10 @@ from harness.lab.calibrate import (
     Figures,
     measured,
 )
-from harness.lab.calibration import CalibratedFigure, Calibration
-from harness.lab.manyways import MOST_WAYS, TRAIN_PACKETS, ManyWays, Pair
+from harness.lab.calibration import CalibratedFigure, Calibration, Patience
 from harness.lab.oracle import transmitter
-from harness.lab.probes import Passage
+from harness.lab.probes import MOST_WAYS, TRAIN_PACKETS, ManyWays, Pair, Passage
 from harness.lab.testbed import Client, Testbed
-from harness.lab.untilright import Patience
 from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
 from harness.model.rate import ConstantRate
 from harness.system.netns import Host

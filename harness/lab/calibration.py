@@ -1,15 +1,19 @@
-"""What a measurement of a link saw, figure by figure, and whether the link may be used."""
+"""What a measurement of a link saw, whether the link may be used, and how long one that seems off is measured again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harness.errors import MeasurementRefused
+from harness.lab.machine import Calm
 from harness.model.link import Link
 
 CALIBRATION_SCHEMA = 2
+AT_ONCE = 3  # measurements before anybody looks at the machine
+WHILE_CALM = 4  # of a link that stays off on a calm machine: it is the link
+PATIENCE_S = 5 * 60.0  # that a link is waited for in all
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Calibration:
     """What one calibration saw. `figures` are by name, as in calibration.jsonl; times are without serialisation."""
 
     link: Link
-    backend: str
+    device: str
     scheduling: str | None
     taken_utc: str
     figures: dict[str, CalibratedFigure] = field(hash=False)
@@ -65,7 +69,7 @@ class Calibration:
         return {
             "schema": CALIBRATION_SCHEMA,
             "link": self.link.to_json(),
-            "backend": self.backend,
+            "backend": self.device,
             "scheduling": self.scheduling,
             **kept,
             "ok": not self.complaints,
@@ -84,3 +88,31 @@ def refuse_if_off(readings: Sequence[Calibration]) -> None:
             f"the emulated link is not what it should be, nothing was measured over it ({' | '.join(off)}); "
             "free the machine of other work and try again"
         )
+
+
+@dataclass
+class Patience:
+    """How long a link is measured again. `waiting` is told every second of a wait how long it has taken."""
+
+    calm: Calm = field(default_factory=lambda: Calm(left_s=PATIENCE_S))
+    waiting: Callable[[float], None] = lambda _: None
+
+    def until_right(self, measure: Callable[[], Calibration]) -> Iterator[Calibration]:
+        """Measurements until one has no complaints; the last one counts.
+
+        A spell in which other work on the machine delays packets passes, so that it is waited for; a link that is not
+        what it should be stays so while the machine is calm.
+        """
+        for _ in range(AT_ONCE):
+            taken = measure()
+            yield taken
+            if not taken.complaints:
+                return
+        off_while_calm = 0
+        while off_while_calm < WHILE_CALM:
+            calm = self.calm.wait(self.waiting)
+            taken = measure()
+            yield taken
+            if not taken.complaints or (not calm and self.calm.left_s <= 0):
+                return
+            off_while_calm += calm

@@ -1,4 +1,4 @@
-"""The emulated access link: one `linkem` process between two hosts, its device, and its own counters.
+"""The emulated access link: one `linkem` process between two hosts, its devices, and what it tells.
 
 The emulator counts IP bytes (no link-layer headers). Its model is described in harness/linkem/README.md.
 """
@@ -6,64 +6,102 @@ The emulator counts IP bytes (no link-layer headers). Its model is described in 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
-from typing import Protocol as Interface
 
-from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
-from harness.lab.account import LinkAccount, spans_since
-from harness.lab.direct import direct_link
-from harness.lab.needs import linkem_program, refuse_without_tun
-from harness.lab.netem import netem_link, refuse_without_netem
-from harness.model.link import MTU_BYTES, Backend, Direction, GilbertElliott, Link, Way, default_queue
+from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.model.link import MTU_BYTES, Direction, GilbertElliott, Link, Way, default_queue
 from harness.model.rate import ConstantRate
-from harness.model.settings import TcpSettings
 from harness.system.command import Command
+from harness.system.installation import set_up_again
 from harness.system.netns import Host, host
 from harness.system.process import Process, running
 
 DEVICE = "link0"
-TAIL_LOSS_PROBE = 3  # of tcp_early_retrans: Linux's own value
 EXAMINATION_S = 5.0  # within which it tells its counters, also on a very busy machine
-DEVICE_PACKETS = 10_000  # room for a burst while the emulator waits for a core; the emulated queue is its own
 # Both ends of the veth path share one hardware address and do no ARP: no packet but the traffic itself
 # crosses the link, and the first one waits for nobody.
 SHARED_MAC = "02:00:00:00:00:01"
+LINKEM_FOLDER = Path(__file__).parents[1] / "linkem"
+IN_A_ROOT = Path("/coldload/linkem/target/release/linkem")  # built for the system there
+TUN_DEVICE = Path("/dev/net/tun")
+TUN_MENDS = {
+    errno.ENOENT: f"run `modprobe tun` as root, or start the container with `--device {TUN_DEVICE}`",
+    errno.ENODEV: "run `modprobe tun` as root",
+    errno.EPERM: f"start the container with `--device {TUN_DEVICE}`",
+}  # elsewhere the user may not
+STALL_VARIABLE = "LINKEM_STALL"  # makes an emulator late on purpose; for tests and benchmarks alone
+NS_PER_US = 1000
+
+Spans = tuple[tuple[int, int], ...]
 
 
-def route_options(tcp: TcpSettings) -> str:
-    """The options of a route that give its connections these settings, also where sysctls may not be set."""
-    return f"congctl {tcp.congestion_control} initcwnd {tcp.initial_window} mtu {MTU_BYTES}"
+class LinkDevice(StrEnum):
+    """What packets get to the emulator by; a run has one kind."""
+
+    TUN = "tun"
+    VETH = "veth"  # pairs with packet sockets, for who may not open TUN devices
 
 
-def kernel_settings(tcp: TcpSettings) -> dict[str, str | int]:
-    """Sysctls below net. No metrics are kept between connections; IPv6 would add its own chatter."""
-    return {
-        "ipv4.tcp_no_metrics_save": 1,
-        "ipv4.tcp_slow_start_after_idle": int(tcp.slow_start_after_idle),
-        "ipv4.tcp_early_retrans": TAIL_LOSS_PROBE if tcp.tail_loss_probe else 0,
-        "ipv6.conf.all.disable_ipv6": 1,
-        "ipv6.conf.default.disable_ipv6": 1,
-    }
+def linkem_program() -> Path:
+    """The emulator that the package's build made."""
+    for place in (
+        IN_A_ROOT,
+        LINKEM_FOLDER / "bin" / "linkem",
+        LINKEM_FOLDER / "target" / "release" / "linkem",
+    ):
+        if place.is_file():
+            return place
+    raise EnvironmentLacks(
+        f"the link emulator is not built (looked in {LINKEM_FOLDER}); to mend it: {set_up_again()}"
+    )
 
 
-def usable_backend(wanted: Backend | None = None) -> Backend:
-    """The wanted backend, or EnvironmentLacks; by default TUN where its device may be opened, else veth."""
-    if wanted is Backend.NETEM:
-        refuse_without_netem()
-    if wanted not in (None, Backend.TUN):
-        return wanted
+def refuse_without_tun() -> None:
+    """Raise EnvironmentLacks when TUN devices may not be opened here."""
+    try:
+        os.close(os.open(TUN_DEVICE, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        mend = TUN_MENDS.get(error.errno or 0, "run as root")
+        raise EnvironmentLacks(f"cannot open {TUN_DEVICE} ({error.strerror}); {mend}") from error
+
+
+def usable_device() -> LinkDevice:
+    """TUN where its device may be opened, else veth."""
     try:
         refuse_without_tun()
     except EnvironmentLacks:
-        if wanted is Backend.TUN:
-            raise
-        return Backend.VETH
-    return Backend.TUN
+        return LinkDevice.VETH
+    return LinkDevice.TUN
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What a link joins: the client host, which gets the address, and the server host.
+
+    With a `network` the client host has all its addresses, as of a crowd; `address` is one of them.
+    """
+
+    client: Host
+    address: str
+    server: Host
+    network: str | None = None
+
+
+@dataclass(frozen=True)
+class LinkFiles:
+    """Where the emulator writes: its own files into `folder`, the packets, and when each came, was due and left."""
+
+    folder: Path
+    pcap: Path | None = None
+    times: Path | None = None
 
 
 def specification(direction: Direction, delay_ms: float, seed: int, folder: Path) -> str:
@@ -87,40 +125,29 @@ def _rate(direction: Direction, folder: Path) -> str:
     return f"{direction.rate.format}={file}"
 
 
-class RunningLink(Interface):
-    """A link between two hosts, whatever emulates it."""
+@dataclass(frozen=True)
+class LinkAccount:
+    """When packets waited or were in transmission each way, as spans in us of CLOCK_MONOTONIC.
 
-    @property
-    def epoch_ns(self) -> int:
-        """Time zero of traces and step lists, CLOCK_MONOTONIC."""
-        ...
+    Spans down are later by the link's delay: the client waits for what comes down until it is there.
+    """
 
-    @property
-    def alive(self) -> bool: ...
+    down: Spans
+    up: Spans
 
-    def check(self) -> None:
-        """Raise TestbedFailed when the link has died or is stopped."""
-        ...
 
-    def examine(self) -> None:
-        """`check`, and TestbedFailed when it does not tell its counters at once."""
-        ...
-
-    def reading(self) -> dict[str, Any]:
-        """The counters now: packets, IP bytes, drops and lateness per direction."""
-        ...
-
-    def account(self) -> LinkAccount | None:
-        """When each way was busy so far; None where nothing tells."""
-        ...
+def spans_since(epoch_ns: int, edges_us: Sequence[int]) -> Spans:
+    """Begins and ends by turns, told in us since an instant, as spans."""
+    edges = [epoch_ns // NS_PER_US + edge for edge in edges_us]
+    return tuple(zip(edges[::2], edges[1::2], strict=True))
 
 
 class EmulatedLink:
     """A link of our own emulator. `seed` is what its random losses and jitter were drawn with."""
 
-    def __init__(self, process: Process, backend: Backend, seed: int) -> None:
+    def __init__(self, process: Process, device: LinkDevice, seed: int) -> None:
         self._process = process
-        self.backend = backend
+        self.device = device
         self.seed = seed
         self.ready: Mapping[str, Any] = {}
         self._told: dict[str, list[dict[str, Any]]] = {}
@@ -202,7 +229,7 @@ class EmulatedLink:
         kept = {key: value for key, value in counters.items() if key != "event"}
         scheduling = self.ready.get("scheduling")
         arrivals = self.ready.get("arrivals")
-        told = {"backend": self.backend.value, "scheduling": scheduling, "arrivals": arrivals}
+        told = {"backend": self.device.value, "scheduling": scheduling, "arrivals": arrivals}
         return {**told, "seed": self.seed, **kept}
 
     def _events(self, kind: str) -> list[dict[str, Any]]:
@@ -220,69 +247,19 @@ class EmulatedLink:
         return self._told.get(kind, [])
 
 
-@dataclass(frozen=True)
-class Ends:
-    """What a link joins: the client host, which gets the address, and the server host.
-
-    With a `network` the client host has all its addresses, as of a crowd; `address` is one of them.
-    """
-
-    client: Host
-    address: str
-    server: Host
-    network: str | None = None
-
-
-@dataclass(frozen=True)
-class LinkFiles:
-    """Where the emulator writes: its own files into `folder`, the packets, and when each came, was due and left."""
-
-    folder: Path
-    pcap: Path | None = None
-    times: Path | None = None
-
-
 @contextlib.contextmanager
-def joined(
-    link: Link, ends: Ends, files: LinkFiles, *, tcp: TcpSettings, backend: Backend, block: int = 0
-) -> Iterator[RunningLink]:
-    """Join client and server by the link; the client's default route crosses it.
-
-    `block` moves the link's seed on, so that blocks differ in their random losses and conditions of a block do not.
-    """
-    with contextlib.ExitStack() as undo:
-        made: RunningLink
-        if not link.emulated or backend is Backend.NETEM:
-            if files.pcap is not None or files.times is not None:
-                what = "netem" if link.emulated else f"the link {link.name}"
-                raise StudyError(f"{what} captures no packets; leave pcap out of `keep`")
-            if link.emulated:
-                made = undo.enter_context(netem_link(link, ends.client, ends.server, DEVICE, SHARED_MAC))
-            else:
-                made = undo.enter_context(direct_link(ends.client, ends.server, DEVICE, SHARED_MAC))
-        else:
-            made = undo.enter_context(_emulated_link(link, ends, files, backend, link.seed + block))
-        try:
-            _route(ends, tcp)
-        except TestbedFailed:
-            made.examine()  # its device goes with it
-            raise
-        yield made
-
-
-@contextlib.contextmanager
-def _emulated_link(
-    link: Link, ends: Ends, files: LinkFiles, backend: Backend, seed: int
+def emulated_link(
+    link: Link, ends: Ends, files: LinkFiles, device: LinkDevice, seed: int
 ) -> Iterator[EmulatedLink]:
     with contextlib.ExitStack() as undo:
-        command = _linkem(link, files, seed).plus("--backend", backend.value, "--device", DEVICE)
+        command = _linkem(link, files, seed).plus("--backend", device.value, "--device", DEVICE)
         command = command.plus("--client-ns", ends.client.path, "--server-ns", ends.server.path)
-        if backend is Backend.VETH:
+        if device is LinkDevice.VETH:
             middle = undo.enter_context(_veth_pairs(ends.client, ends.server))
             command = command.plus("--middle-ns", middle.path)
             command = command.plus("--client-peer", "client", "--server-peer", "server")
         process = undo.enter_context(running(command, files.folder / "link.log"))
-        emulated = EmulatedLink(process, backend, seed)
+        emulated = EmulatedLink(process, device, seed)
         process.wait_until(emulated.is_ready)
         yield emulated
 
@@ -319,19 +296,3 @@ def _veth_pairs(client: Host, server: Host) -> Iterator[Host]:
         finally:
             with contextlib.suppress(TestbedFailed):  # gone already when making it failed
                 server.configure(f"link del {DEVICE}")
-
-
-def _route(ends: Ends, tcp: TcpSettings) -> None:
-    device = f"link set {DEVICE} up mtu {MTU_BYTES} txqueuelen {DEVICE_PACKETS}"
-    ends.client.configure(
-        device,
-        f"addr add {ends.address}/32 dev {DEVICE}",
-        f"route add default dev {DEVICE} src {ends.address} {route_options(tcp)}",
-    )
-    if ends.network is None:
-        to_client = ends.address
-    else:
-        # A local route gives a host thousands of addresses at once. By one gateway the server needs one neighbour.
-        ends.client.configure(f"route add local {ends.network} dev {DEVICE}")
-        to_client = f"{ends.network} via {ends.address} onlink"
-    ends.server.configure(device, f"route add {to_client} dev {DEVICE} {route_options(tcp)}")

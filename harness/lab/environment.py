@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -14,15 +15,17 @@ from typing import Any
 import harness
 from harness.browser import fonts
 from harness.browser.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
-from harness.errors import EnvironmentLacks
-from harness.lab import distribution
-from harness.lab.needs import linkem_program
+from harness.errors import ColdloadError, EnvironmentLacks
+from harness.lab.emulated import linkem_program
+from harness.lab.preflight import debian_packages, debian_release
 from harness.lab.testbed import SERVERS, Testbed
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.engine import Engine
 from harness.study.study import EngineSetup, Study
+from harness.system import roots
 from harness.system.clock import utc_now
-from harness.system.program import version_line
+from harness.system.command import Command
+from harness.system.program import run, version_line
 from sites.archive import Archive
 from sites.optimise.derive import report_of
 
@@ -42,10 +45,10 @@ def describe_environment(
         "taken_utc": utc_now(),
         "coldload": harness.__version__,
         "machine": describe_machine(),
-        distribution.DEBIAN: distribution.described(),
+        "debian": _distribution(),
         "programs": program_versions(browsers),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
-        "link": {"backend": testbed.backend.value, "tcp": asdict(testbed.tcp)},
+        "link": {"backend": testbed.device.value, "tcp": asdict(testbed.tcp)},
         "fonts": fonts.described(),
         "browser": {
             "flags": list(FLAGS),
@@ -211,3 +214,37 @@ def _proc_value(path: str, key: str) -> str | None:
 def _real_root() -> bool:
     """Whether uid 0 here is the machine's root and not an ordinary user's own namespace."""
     return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
+
+
+def _distribution() -> dict[str, Any]:
+    """Its release, the packages that coldload asks for (null where nothing tells of them), and the roots in use."""
+    return {
+        "release": debian_release() or None,
+        "packages": _versions([each.name for each in debian_packages() if each.is_offered]),
+        "roots": {
+            purpose: {"release": root.release, "made_utc": root.made_utc, "packages": _listed(root)}
+            for purpose, root in _roots_in_use().items()
+        },
+    }
+
+
+def _roots_in_use() -> Mapping[str, roots.Root]:
+    """The roots that a run would use, by their purpose."""
+    found = {
+        roots.Purpose.LABORATORY: roots.inside(),
+        roots.Purpose.HISTORICAL: roots.of_the_historical_engine(),
+    }
+    return {purpose.value: root for purpose, root in found.items() if root is not None}
+
+
+def _versions(names: list[str]) -> dict[str, str] | None:
+    with contextlib.suppress(ColdloadError):  # no dpkg, as on another distribution
+        query = Command.of("dpkg-query", "--show", r"--showformat=${Package} ${Version}\n", *names)
+        rows = (line.split() for line in run(query, ok_codes=(0, 1)).splitlines())
+        return {row[0]: row[1] for row in rows if len(row) == 2}
+    return None
+
+
+def _listed(root: roots.Root) -> dict[str, str]:
+    names = {each.name for each in debian_packages()}
+    return {name: version for name, version in root.packages.items() if name in names}

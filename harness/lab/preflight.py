@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from harness.errors import ColdloadError, EnvironmentLacks
-from harness.lab.needs import linkem_program, refuse_without_tun
+from harness.lab.emulated import linkem_program, refuse_without_tun
 from harness.system import roots
 from harness.system.enclosure import enclosed
 from harness.system.installation import is_checkout, set_up_again

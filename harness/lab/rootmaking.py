@@ -22,7 +22,7 @@ from importlib import metadata, resources
 from pathlib import Path
 
 from harness.errors import EnvironmentLacks, StorageFailed, TestbedFailed
-from harness.lab.needs import LINKEM_FOLDER
+from harness.lab.emulated import LINKEM_FOLDER
 from harness.lab.preflight import debian_packages, debian_release
 from harness.system.clock import utc_now
 from harness.system.command import Command

@@ -22,19 +22,13 @@ from dnsredirect.dnsmasq import NameServer, name_server
 from dnsredirect.resolver import Resolver
 from harness.errors import TestbedFailed
 from harness.lab.addresses import Addresses, AddressPool
-from harness.lab.emulated import (
-    Ends,
-    LinkFiles,
-    RunningLink,
-    joined,
-    kernel_settings,
-    usable_backend,
-)
+from harness.lab.emulated import Ends, LinkDevice, LinkFiles, usable_device
 from harness.lab.endpoint import Endpoint, zone_of
+from harness.lab.link import RunningLink, joined, kernel_settings
 from harness.model.condition import Condition, Origins, Served
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.kind import Kind
-from harness.model.link import Backend, Link
+from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
@@ -85,13 +79,13 @@ class Testbed:
     __test__ = False  # not a test class, whatever pytest thinks of its name
 
     def __init__(
-        self, server: Host, folder: Path, stack: contextlib.ExitStack, tcp: TcpSettings, backend: Backend
+        self, server: Host, folder: Path, stack: contextlib.ExitStack, tcp: TcpSettings, device: LinkDevice
     ) -> None:
         self.server = server
         self.folder = folder
         self.tcp = tcp
         self._server_tcp = tcp
-        self.backend = backend
+        self.device = device
         self.authority = Authority.create(folder / "authority")
         self.trust = trust_database(self.authority, folder / "trust")
         self.resolver = Resolver(folder / "resolver", partial(_cover, stack))
@@ -259,7 +253,7 @@ class Testbed:
                 Ends(made, addresses[0], self.server, addresses.network if count > 1 else None),
                 LinkFiles(Path(folder), pcap),
                 tcp=chosen,
-                backend=self.backend,
+                device=self.device,
                 block=block,
             ) as running:
                 yield Client(made, addresses, running)
@@ -272,9 +266,9 @@ class Testbed:
 
 
 @contextlib.contextmanager
-def testbed(tcp: TcpSettings | None = None, backend: Backend | None = None) -> Iterator[Testbed]:
-    """A testbed with an empty server host; by default on the best backend there is. Must run inside an enclosure."""
-    settings, usable = tcp or TcpSettings(), usable_backend(backend)
+def testbed(tcp: TcpSettings | None = None, device: LinkDevice | None = None) -> Iterator[Testbed]:
+    """A testbed with an empty server host; by default on the best devices there are. Must run inside an enclosure."""
+    settings, usable = tcp or TcpSettings(), device or usable_device()
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(host("server"))
         server.set_kernel({**SERVER_KERNEL, **kernel_settings(settings)})

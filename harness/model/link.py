@@ -164,14 +164,6 @@ MAX_SEED = 2**32
 QUEUE_FLOOR_BYTES = 1000 * MTU_BYTES  # the default limit of Linux netem, so what other tools' links have
 
 
-class Backend(StrEnum):
-    """What emulates the link and how packets get there; a run has one kind."""
-
-    TUN = "tun"  # our emulator over TUN devices
-    VETH = "veth"  # our emulator over veth pairs and packet sockets, for ordinary users
-    NETEM = "netem"  # the kernel's own emulator, where it has one
-
-
 @dataclass(frozen=True)
 class Link:
     """An emulated access link: a description of each direction and the full round-trip time.

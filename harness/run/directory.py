@@ -16,7 +16,6 @@ from typing import Any
 from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line
-from harness.lab import distribution
 from harness.model.engine import Engine
 from harness.model.plan import LOOKS, PLAN, Plan
 from harness.records import RECORDS, Record, RecordLine, RecordReader
@@ -140,7 +139,7 @@ class RunDirectory:
             try:
                 stored = jsontext.read(path)
                 later = list(stored.get("continued", ()))
-                begun_under, goes_on = distribution.place(stored), distribution.place(environment)
+                begun_under, goes_on = _place(stored), _place(environment)
                 begun: dict[tuple[str, str], str] = {}
                 for earlier in (stored, *later):
                     begun = {**_must_not_mix(earlier, self.plan.engines), **begun}
@@ -155,13 +154,23 @@ class RunDirectory:
                     raise RecordsError(
                         f"{self.folder} was begun with {what[0]} {had} and cannot go on {other}; choose another --out"
                     )
-            if distribution.DEBIAN in stored and begun_under != goes_on:
+            if "debian" in stored and begun_under != goes_on:
                 warning = f"this run was begun under {begun_under}, and goes on under {goes_on}"
             stored["continued"] = [*later, dict(environment)]
         else:
             stored = dict(environment)
         write_whole(path, json.dumps(stored, indent=1) + "\n")
         return warning
+
+
+def _place(environment: Mapping[str, Any]) -> str:
+    """Where a run is made, from its environment: `Debian GNU/Linux 12 (bookworm)`, with the roots in use."""
+    system = str(environment.get("machine", {}).get("system") or "an unknown system")
+    inside = environment.get("debian", {}).get("roots", {})
+    named = [
+        f"the root {purpose} of {str(root['made_utc'])[:10]}" for purpose, root in sorted(inside.items())
+    ]
+    return " with ".join([system, *named])
 
 
 def _must_not_mix(environment: Mapping[str, Any], engines: Iterable[Engine]) -> dict[tuple[str, str], str]:

@@ -12,8 +12,8 @@ from typing import Any
 
 from harness.errors import ColdloadError, UsageError
 from harness.lab.calibration import Calibration
-from harness.lab.needs import STALL_VARIABLE
-from harness.lab.opening import Opening
+from harness.lab.emulated import STALL_VARIABLE
+from harness.lab.lab import Opening
 from harness.model.plan import PlannedTrial
 from harness.run.directory import attempt_folder
 from harness.run.laboratory import laboratory

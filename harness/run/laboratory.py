@@ -1,4 +1,4 @@
-"""A laboratory: the room of a study in this enclosure, its links measured, where blocks are run."""
+"""A laboratory: the lab of a study in this enclosure, its links measured, where blocks are run."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.lab.calibration import refuse_if_off
+from harness.lab.calibration import Patience, refuse_if_off
 from harness.lab.environment import describe_environment
-from harness.lab.opening import Opening
-from harness.lab.untilright import Patience
+from harness.lab.lab import Opening, TrialLab
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.plan import PlannedTrial
-from harness.run.kinds import ROOMS, Room
+from harness.run.kinds import KINDS
 from harness.run.repeating import Folders, Repeating
 from harness.run.work import Block, Made, Watcher
 
 
 class Laboratory:
-    """Runs blocks in a room that is open. `environment` is what it was made on and with."""
+    """Runs blocks in a lab that is open. `environment` is what it was made on and with."""
 
     def __init__(
-        self, made: Room, opening: Opening, folders: Folders, watcher: Watcher, *, patient: bool
+        self, made: TrialLab, opening: Opening, folders: Folders, watcher: Watcher, *, patient: bool
     ) -> None:
         self._made = made
         self._opening = opening
         self._watcher = watcher
-        programs = ROOMS[opening.study.kind].programs()
+        programs = KINDS[opening.study.kind].programs()
         self.environment: Mapping[str, Any] = describe_environment(
             made.testbed, opening.archives, opening.study, programs
         )
@@ -77,5 +76,5 @@ def laboratory(
 
     `patient`: after an attempt that was disturbed it waits for a calm machine.
     """
-    with ROOMS[opening.study.kind].room(opening) as made:
+    with KINDS[opening.study.kind].lab(opening) as made:
         yield Laboratory(made, opening, folders, watcher, patient=patient)

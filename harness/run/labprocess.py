@@ -1,7 +1,7 @@
 """A laboratory in a process of its own, which makes its enclosure itself: an executor for whoever has several of them.
 
     here                                     the process (harness.run.labmain)
-      │  an assignment ───────────────────────►  its room is opened
+      │  an assignment ───────────────────────►  its lab is opened
       │  ◄─────────────── ready: environment
       │  a block ─────────────────────────────►  the links are measured, once; the block begins
       │  ◄─────────────── an attempt
@@ -74,7 +74,7 @@ class LaboratoryProcess:
     lacking: Mapping[Engine, str] = field(default_factory=dict)
 
     def open(self, assignment: Assignment) -> None:
-        """Open the room; raises what keeps it from opening."""
+        """Open the lab; raises what keeps it from opening."""
         self.say(assignment)
         self.environment, self.lacking = self.heard(READY)
 

@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import TestbedFailed
-from harness.lab.calm import Calm
-from harness.lab.machinespeed import MachineSpeed
+from harness.lab.lab import TrialLab
+from harness.lab.machine import Calm, MachineSpeed
 from harness.model.plan import PlannedTrial
 from harness.model.soundness import MACHINE, unsound
 from harness.outcome import Outcome
 from harness.records import Record, not_run
 from harness.run.attempts import ENGINE_MISSING
-from harness.run.kinds import Room
 from harness.run.work import Due, Made, Watcher
 
 FAILURES_IN_A_ROW = 3
@@ -31,7 +30,7 @@ class Repeating:
 
     def __init__(
         self,
-        made: Room,
+        made: TrialLab,
         folders: Folders,
         watcher: Watcher,
         remeasure: Callable[[PlannedTrial], None],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import StudyError
-from harness.lab.opening import Opening
+from harness.lab.lab import Opening
 from harness.model.engine import Engine
 from harness.model.plan import Enough
 from harness.run.coordinator import Coordinator

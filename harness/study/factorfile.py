@@ -27,7 +27,6 @@ OF_THE_RUN = (
     "timeout_s",
     "keep",
     "vitals",
-    "link_backend",
     "claims",
     "figures",
     "only_figures",

@@ -17,7 +17,7 @@ from harness.model.engine import Driver, Engine
 from harness.model.figure import StudyFigure
 from harness.model.filtersettings import Changed
 from harness.model.kind import Kind
-from harness.model.link import Backend, Link
+from harness.model.link import Link
 from harness.model.pageset import Sets, narrowed
 from harness.model.plan import MAX_PLANNED, Options
 from harness.model.protocol import Protocol
@@ -81,7 +81,6 @@ class Study:
     compressions: tuple[Compression, ...]
     protocols: tuple[Protocol, ...]
     links: tuple[Link, ...]
-    link_backend: Backend | None
     engines: tuple[Engine, ...]
     drivers: tuple[Driver, ...]
     device: Device

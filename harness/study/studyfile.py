@@ -18,7 +18,7 @@ from harness.model.condition import FULL_SPEED, USUAL_FACTOR, CacheState, Origin
 from harness.model.device import DESKTOP, DEVICES
 from harness.model.engine import Engine
 from harness.model.kind import Kind
-from harness.model.link import Backend, Link
+from harness.model.link import Link
 from harness.model.pageset import refuse_overlap
 from harness.model.protocol import Protocol
 from harness.model.settings import (
@@ -69,7 +69,6 @@ COMMON_KEYS = (
     "filters",
     "protocols",
     "links",
-    "link_backend",
     "origins",
     "determinism",
     "compression",
@@ -174,9 +173,6 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         compressions=_compressions(data),
         protocols=protocols,
         links=links_of(data, folder),
-        link_backend=keys.enum("link_backend", data["link_backend"], Backend)
-        if "link_backend" in data
-        else None,
         engines=engines,
         drivers=drivers_in(data, engines),
         device=device,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.browser.browserlog import BrowserLog, Request
-from harness.lab.account import LinkAccount
+from harness.lab.emulated import LinkAccount
 from harness.model.condition import CacheState
 from harness.model.protocol import Protocol
 from harness.trial.film import Film

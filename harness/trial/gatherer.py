@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.browser.browserlog import BrowserLog
-from harness.lab.account import LinkAccount
+from harness.lab.emulated import LinkAccount
 from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import Client
 from harness.model.condition import Condition

@@ -24,7 +24,7 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.clock import utc_now
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import Bench, bench
+from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.evidence import Evidence
 from harness.trial.trial import TrialOptions, run_observed
 from harness.verify.behaviour import Behaviour
@@ -78,7 +78,7 @@ def check_variants(
 
     Must run inside an enclosure. Raises MeasurementRefused when the link is off.
     """
-    with bench({archive.name: archive}, [where.protocol], engine=where.engine) as opened:
+    with browser_lab({archive.name: archive}, [where.protocol], engine=where.engine) as opened:
         check_link(opened.testbed, LINK)
         comparison = _Comparison(opened, archive, where, keep)
         for variant in variants:
@@ -162,10 +162,10 @@ def breaking(
 
 
 class _Comparison:
-    """Loads of one page on one bench; the original's are made once for all variants."""
+    """Loads of one page on one lab; the original's are made once for all variants."""
 
-    def __init__(self, opened: Bench, archive: Archive, where: Where, keep: Path | None) -> None:
-        self._bench = opened
+    def __init__(self, opened: BrowserLab, archive: Archive, where: Where, keep: Path | None) -> None:
+        self._lab = opened
         self._archive = archive
         self._where = where
         self._keep = keep
@@ -204,7 +204,7 @@ class _Comparison:
 
     def _serve(self, variant: Variant) -> None:
         derived = self.derived(variant)
-        self._bench.testbed.serve(
+        self._lab.testbed.serve(
             derived.archive,
             [self._where.protocol],
             Replay.usual(self.engine),
@@ -245,7 +245,7 @@ class _Comparison:
         files = WORKSPACE / "look"
         for _ in range(LOADS):
             shutil.rmtree(files, ignore_errors=True)
-            record, evidence = run_observed(self._bench.testbed, self._bench.drivers, planned, OPTIONS, files)
+            record, evidence = run_observed(self._lab.testbed, self._lab.drivers, planned, OPTIONS, files)
             if evidence is not None and record.outcome is not Outcome.TESTBED_FAILED:
                 return record, evidence, taken(files / "screens")
         raise TestbedFailed(f"the testbed failed {LOADS} times in a row, last: {record.reason}")

@@ -28,7 +28,7 @@ from harness.model.protocol import Protocol
 from harness.records import Record
 from harness.study.rules import DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.bench import Bench
+from harness.trial.browserlab import BrowserLab
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
@@ -169,7 +169,7 @@ def planned(number: int, cell: Condition) -> PlannedTrial:
 
 
 def trial(
-    opened: Bench,
+    opened: BrowserLab,
     number: int,
     cell: Condition,
     *,
@@ -177,7 +177,7 @@ def trial(
     keep: Sequence[str] = (),
     files: Path = WORKSPACE / "kept",
 ) -> Record:
-    """One trial on an open bench; what it keeps goes into the folder `files`."""
+    """One trial on an open lab; what it keeps goes into the folder `files`."""
     return run_trial(
         opened.testbed, opened.drivers, planned(number, cell), TrialOptions(timeout_s, tuple(keep)), files
     )

@@ -22,7 +22,7 @@ from harness.records import Record
 from harness.system.netns import Host
 from harness.system.processtree import family
 from harness.system.program import find_program
-from harness.trial.bench import Bench, bench
+from harness.trial.browserlab import BrowserLab, browser_lab
 from tests.system.conftest import OTHER_HOST, condition, inside, small_site, trial
 
 pytestmark = pytest.mark.side_by_side
@@ -60,7 +60,7 @@ class Fault:
     said: str
     worker: bool = False
 
-    def happen(self, opened: Bench, server: str) -> None:
+    def happen(self, opened: BrowserLab, server: str) -> None:
         """Once the server has answered the first request of the page; the others take a second on the link."""
         endpoint = opened.testbed.endpoint(condition("small", Protocol.HTTP1, server=server))
         before = endpoint.server.log_offset
@@ -86,7 +86,7 @@ def records_of(tmp_path: Path, server: str, faults: Sequence[Fault]) -> tuple[li
 
     def run() -> tuple[list[Record], Record]:
         bad = []
-        with bench({"small": archive}, [Protocol.HTTP1], server=server) as opened:
+        with browser_lab({"small": archive}, [Protocol.HTTP1], server=server) as opened:
             for number, fault in enumerate(faults):
                 opened.drivers.prepare(slow)
                 happening = threading.Thread(target=fault.happen, args=(opened, server))
@@ -159,7 +159,7 @@ def test_a_service_of_the_browser_that_uses_the_link_is_found(
     archive = small_site(tmp_path)
 
     def run() -> Record:
-        with bench({"small": archive}, [Protocol.H2]) as opened:
+        with browser_lab({"small": archive}, [Protocol.H2]) as opened:
             return trial(opened, 1, condition("small", Protocol.H2))
 
     record = inside(run)

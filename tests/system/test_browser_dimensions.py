@@ -13,7 +13,7 @@ from harness.model.engine import Driver
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.har import FILE, HAR
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
@@ -97,7 +97,7 @@ def test_a_slowed_processor_takes_longer_for_the_same_work(made: dict[str, Archi
     """By about 4 on a quiet machine (`benchmarks/cpu_slowdown.py`); where cores are scarce, Chromium slows less."""
 
     def run() -> dict[tuple[Driver, int], Record]:
-        with bench({"work": made["work"]}, [Protocol.H2]) as opened:
+        with browser_lab({"work": made["work"]}, [Protocol.H2]) as opened:
             return {
                 (driver, slowdown): trial(
                     opened,
@@ -142,7 +142,7 @@ def test_a_warm_load_has_the_cache_of_the_one_before_and_nothing_else(
     ]
 
     def run() -> list[Record]:
-        with bench({"kept": made["kept"]}, {each.protocol for each in cells}, server=server) as opened:
+        with browser_lab({"kept": made["kept"]}, {each.protocol for each in cells}, server=server) as opened:
             return [
                 trial(opened, number, cell, keep=[HAR], files=tmp_path / str(number))
                 for number, cell in enumerate(cells)

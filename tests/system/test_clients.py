@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from harness.errors import EnvironmentLacks, StudyError
 from harness.lab.calibrate import PROBE_ADDRESS
 from harness.lab.calibrateclients import client_readings
 from harness.lab.calibration import Calibration
-from harness.lab.emulated import EmulatedLink
-from harness.lab.manyways import ManyWays, Pair
+from harness.lab.emulated import EmulatedLink, LinkDevice
+from harness.lab.probes import ManyWays, Pair
 from harness.lab.testbed import testbed
-from harness.model.link import Backend, Link
+from harness.model.link import Link
 from harness.system.netns import host
 from tests.system.conftest import inside, timed, wait_until
 
@@ -25,10 +24,10 @@ SHARED = replace(EACH, shared_down_mbps=50.0, shared_up_mbps=20.0)
 
 
 @timed("packets wait for the emulator's core")
-@pytest.mark.parametrize(("link", "backend"), [(EACH, Backend.VETH), (SHARED, Backend.TUN)])
-def test_each_of_fifty_clients_gets_its_own_rate_and_delay(link: Link, backend: Backend) -> None:
+@pytest.mark.parametrize(("link", "device"), [(EACH, LinkDevice.VETH), (SHARED, LinkDevice.TUN)])
+def test_each_of_fifty_clients_gets_its_own_rate_and_delay(link: Link, device: LinkDevice) -> None:
     def measure() -> Calibration:
-        with testbed(backend=backend) as made:
+        with testbed(device=device) as made:
             return [*client_readings(made, link, 50)][-1]
 
     taken = inside(measure)
@@ -87,16 +86,6 @@ def test_what_many_clients_share_is_no_more_than_the_shared_rate() -> None:
         return (len(arrived) - 1) * 1500 * 8 / (arrived[-1] - arrived[0]) * 1e3
 
     assert inside(shared_mbps) == pytest.approx(50, rel=0.02)
-
-
-@pytest.mark.side_by_side
-def test_netem_has_no_link_per_client() -> None:
-    def make() -> str:
-        with testbed(backend=Backend.NETEM) as made, made.client(EACH, count=2):
-            return "made"
-
-    with pytest.raises((StudyError, EnvironmentLacks), match=r"netem has no link per client|lacks sch_netem"):
-        inside(make)
 
 
 @pytest.mark.side_by_side

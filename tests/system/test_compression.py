@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from harness.lab.lab import ServedPart, opened
 from harness.model.compression import CODINGS, DYNAMIC, Compression
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
@@ -16,7 +17,7 @@ from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.study.serverfile import NamedServer
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import Bench, opened
+from harness.trial.browserlab import BrowserLab
 from sites.archive import Response
 from sites.certificates import Authority
 from sites.coding import decode, encode
@@ -88,7 +89,7 @@ def test_text_is_compressed_while_it_is_sent_at_the_level_asked_for(server: str,
 def test_every_compression_of_a_study_is_served_side_by_side(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """One bench with all of them, as a run has it; the browser takes the bodies, and the link carries fewer bytes."""
+    """One lab with all of them, as a run has it; the browser takes the bodies, and the link carries fewer bytes."""
     archive = small_site(tmp_path_factory.mktemp("archives"), extra=f"<p>{TEXT.decode()}")
     names = ("none", "gzip-6", "gzip-6-dynamic", "zstd-3", "zstd-3-dynamic", "brotli-5")
     replays = tuple(Replay(compression=Compression.parse(name)) for name in names)
@@ -102,7 +103,8 @@ def test_every_compression_of_a_study_is_served_side_by_side(
     )
 
     def run() -> dict[str, Record]:
-        with opened(Bench({Engine.CHROMIUM: {"small": archive}}, [setup], TcpSettings(), None)) as made:
+        parts = [ServedPart((setup,), TcpSettings())]
+        with opened(BrowserLab({Engine.CHROMIUM: {"small": archive}}, parts, TcpSettings())) as made:
             return {
                 name: trial(
                     made, number, condition("small", Protocol.H2, compression=Compression.parse(name))

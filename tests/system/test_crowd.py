@@ -16,8 +16,7 @@ import psutil
 import pytest
 
 from harness.capacity.crowdtrial import PAGE_NAME, CrowdOptions, run_crowd_trial
-from harness.capacity.provedload import in_the_browser, proved_recipe
-from harness.capacity.recipe import Item, PageRecipe
+from harness.capacity.recipe import Item, PageRecipe, in_the_browser, proved_recipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.crowdlines import summary
 from harness.input.shown import one_line
@@ -34,7 +33,7 @@ from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from sites.archive import Archive, Response, archives_root, open_archive, write_archive
 from sites.warc import About
 from tests.system.conftest import html, inside
@@ -74,7 +73,7 @@ def crowd_of(protocol: Protocol, users: int = 5, seconds: float = 8, engine: Eng
 def recipe(condition: Condition) -> PageRecipe:
     asked = in_the_browser(condition)
     archive = open_archive(archives_root(), PAGE)
-    with bench({PAGE: archive}, [asked.protocol], server=asked.server, engine=asked.engine) as opened:
+    with browser_lab({PAGE: archive}, [asked.protocol], server=asked.server, engine=asked.engine) as opened:
         return proved_recipe(opened, condition, WORKSPACE / "recipe")
 
 

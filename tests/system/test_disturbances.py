@@ -22,7 +22,7 @@ from harness.model.soundness import MACHINE, unsound
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.processtree import family
-from harness.trial.bench import Bench, bench
+from harness.trial.browserlab import BrowserLab, browser_lab
 from tests.system.conftest import (
     CHROMIUMS,
     condition,
@@ -45,7 +45,7 @@ def interrupted(
     archive = small_site(tmp_path)
     slow = Link.of(0.2, 200)
 
-    def killer(opened: Bench) -> None:
+    def killer(opened: BrowserLab) -> None:
         """Strike once the server has answered the first request of the page; others take 1.5 s on this link."""
         server = opened.testbed.endpoint(condition("small", Protocol.HTTP1)).server
         before = server.log_offset
@@ -54,7 +54,7 @@ def interrupted(
         strike(next(pid for pid in family(os.getpid()) if victim in _command_line(pid)))
 
     def run() -> list[Record]:
-        with bench({"small": archive}, [Protocol.HTTP1]) as opened:
+        with browser_lab({"small": archive}, [Protocol.HTTP1]) as opened:
             started = threading.Thread(target=killer, args=(opened,))
             opened.drivers.prepare(condition("small", Protocol.HTTP1, driver))
             started.start()
@@ -132,7 +132,7 @@ def test_another_link_than_the_conditions_is_noticed(tmp_path: Path) -> None:
     archive = small_site(tmp_path)
 
     def run() -> Record:
-        with bench({"small": archive}, [Protocol.HTTP1]) as opened:
+        with browser_lab({"small": archive}, [Protocol.HTTP1]) as opened:
             right = opened.testbed.client
 
             def wrong(

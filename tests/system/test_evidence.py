@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import TestbedFailed
-from harness.lab.emulated import DEVICE, RunningLink
+from harness.lab.emulated import DEVICE
+from harness.lab.link import RunningLink
 from harness.lab.testbed import Client
 from harness.model.link import Link
 from harness.model.protocol import Protocol
@@ -24,7 +25,7 @@ from harness.records import Record
 from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE
 from harness.system.process import running
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from sites.certificates import Authority, trust_database
 from tests.system.conftest import condition, inside, small_site, trial
 
@@ -77,7 +78,7 @@ def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Co
         )
         counted: dict[str, int] = {}
         clients: list[str] = []
-        with bench({"small": archive}, [protocol]) as opened:
+        with browser_lab({"small": archive}, [protocol]) as opened:
             joined = opened.testbed.client
 
             @contextmanager
@@ -121,7 +122,7 @@ def test_an_expired_certificate_is_refused_before_anything_is_measured(tmp_path:
     archive = small_site(tmp_path)
 
     def run() -> None:
-        with bench({}, []) as opened:
+        with browser_lab({}, []) as opened:
             opened.testbed.authority = Authority.create(WORKSPACE / "expired", now=LONG_AGO)
             opened.testbed.serve(archive, [Protocol.H2])
 
@@ -134,7 +135,7 @@ def test_a_certificate_the_browser_does_not_trust_is_a_page_error(tmp_path: Path
     archive = small_site(tmp_path)
 
     def run() -> Record:
-        with bench({"small": archive}, [protocol]) as opened:
+        with browser_lab({"small": archive}, [protocol]) as opened:
             other = Authority.create(WORKSPACE / "other")
             opened.testbed.trust = trust_database(other, WORKSPACE / "other-trust")
             cell = condition("small", protocol)

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from harness.lab.emulated import DEVICE
-from harness.lab.studybed import ServedPart
+from harness.lab.lab import opened, parts_of
 from harness.model.condition import Served
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
 from harness.study.studyfile import parse_study
 from harness.system.command import Command
 from harness.system.program import run
-from harness.trial.bench import Bench, opened
+from harness.trial.browserlab import BrowserLab
 from tests.system.conftest import Coldload, inside, small_site
 
 pytestmark = pytest.mark.lengthy
@@ -87,10 +87,9 @@ def test_what_is_served_alike_has_one_server_and_each_part_its_own_tcp(tmp_path:
         return Served("small", protocol, Engine.CHROMIUM, factor=factor)
 
     def seen() -> tuple[set[str], list[str], list[str]]:
-        parts = [ServedPart.of(each) for each in study.parts]
         archives = {Engine.CHROMIUM: {"small": archive}}
-        with opened(Bench(archives, study.setups, study.tcp, None, parts)) as bed:
-            there = bed.testbed.endpoints
+        with opened(BrowserLab(archives, parts_of(study), study.tcp)) as lab:
+            there = lab.testbed.endpoints
             alike = {
                 each.factor
                 for each in study.parts
@@ -98,11 +97,11 @@ def test_what_is_served_alike_has_one_server_and_each_part_its_own_tcp(tmp_path:
             }
             routes, sysctls = [], []
             for factor in ("usual", "initial window 3", "usual"):
-                with bed.testbed.client(study.links[0], tcp=there[place(factor)].tcp) as client:
-                    for host in (client.host, bed.testbed.server):
+                with lab.testbed.client(study.links[0], tcp=there[place(factor)].tcp) as client:
+                    for host in (client.host, lab.testbed.server):
                         routes.append(run(Command.of("ip", "route", "show", "dev", DEVICE).on(host.path)))
                     idle = Command.of("cat", "/proc/sys/net/ipv4/tcp_slow_start_after_idle")
-                    sysctls.append(run(idle.on(bed.testbed.server.path)).strip())
+                    sysctls.append(run(idle.on(lab.testbed.server.path)).strip())
         return alike, routes, sysctls
 
     alike, routes, sysctls = inside(seen)

@@ -16,7 +16,7 @@ from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.enginefile import FILM, TRACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
@@ -62,7 +62,7 @@ def filmed(driver: Driver, root: Path, kept: Path) -> dict[str, Record]:
         "slow": (FILM,),
         "restless": (TRACE,),
     }
-    with bench(made, [Protocol.H2]) as opened:
+    with browser_lab(made, [Protocol.H2]) as opened:
         return {
             name: run_trial(
                 opened.testbed,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.capacity.k6 import K6
-from harness.capacity.k6program import SOURCES
+from harness.capacity.k6 import SOURCES
+from harness.capacity.usergenerators import K6
 from harness.errors import TestbedFailed
 from harness.lab.testbed import testbed
 from harness.model.condition import Served

@@ -20,7 +20,7 @@ from harness.model.protocol import TODAY, Protocol
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.chromium import ChromiumMaker
 from harness.trial.evidence import Evidence
 from harness.trial.har import har
@@ -87,7 +87,7 @@ def kept_of(archive: Archive, cells: list[tuple[Driver, Protocol]], *keep: str) 
         engine = cells[0][0].engine
         protocols = dict.fromkeys(protocol for _, protocol in cells)
         found = {}
-        with bench({archive.name: archive}, protocols, engine=engine) as opened:
+        with browser_lab({archive.name: archive}, protocols, engine=engine) as opened:
             for number, (driver, protocol) in enumerate(cells, start=1):
                 files = WORKSPACE / "kept" / str(number)
                 cell = condition(archive.name, protocol, driver, LINK, server=engine.traits.server)
@@ -182,7 +182,7 @@ def both(archive: Archive, protocol: Protocol) -> tuple[dict[str, Any], dict[str
     """One load, in our HAR and in that of Playwright itself."""
 
     def run() -> tuple[dict[str, Any], dict[str, Any]]:
-        with bench({archive.name: archive}, [protocol]) as opened, ExitStack() as stack:
+        with browser_lab({archive.name: archive}, [protocol]) as opened, ExitStack() as stack:
             cell = condition(archive.name, protocol, Driver.PLAYWRIGHT, LINK)
             endpoint = opened.testbed.endpoint(cell)
             maker = ChromiumMaker(WORKSPACE, stack)

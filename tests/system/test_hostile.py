@@ -13,7 +13,7 @@ from harness.model.engine import Driver
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
@@ -123,7 +123,7 @@ def archives(root: Path) -> dict[str, Archive]:
 
 def loaded(driver: Driver, root: Path) -> dict[str, Record]:
     made = archives(root)
-    with bench(made, [Protocol.HTTPS1]) as opened:
+    with browser_lab(made, [Protocol.HTTPS1]) as opened:
         options = TrialOptions(timeout_s=6, answer_s=2, vitals=True)
         lingering = replace(options, linger_s=1.0)  # some of what it asks for comes after its load event
         return {

@@ -14,7 +14,7 @@ from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.evidence import Evidence
 from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import Response, write_archive
@@ -79,7 +79,7 @@ def records(root: Path, pages: Mapping[str, Sequence[Response]], options: TrialO
 
     def run() -> dict[str, Seen]:
         found = {}
-        with bench(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
+        with browser_lab(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
             for number, name in enumerate(archives):
                 cell = condition(name, Protocol.HTTPS1, Driver.PYQT, server="nginx")
                 planned = PlannedTrial(f"{number:05d}", 1, number, cell)

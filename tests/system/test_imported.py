@@ -13,7 +13,7 @@ import pytest
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from sites.archive import Archive
 from sites.importers import import_recording
 from tests.system.conftest import condition, inside, picture, trial
@@ -80,7 +80,7 @@ def recording(root: Path) -> Archive:
 
 def loads(archive: Archive) -> list[Record]:
     protocols = (Protocol.HTTP1, Protocol.H2)
-    with bench({"page": archive}, protocols) as opened:
+    with browser_lab({"page": archive}, protocols) as opened:
         return [trial(opened, n, condition("page", protocol)) for n, protocol in enumerate(protocols, 1)]
 
 

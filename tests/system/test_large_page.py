@@ -13,7 +13,7 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from sites.archive import Response, write_archive
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, trial
@@ -38,7 +38,7 @@ def test_a_page_of_thousands_of_objects_loads(tmp_path: Path) -> None:
     protocols = (Protocol.HTTP1, Protocol.H2)
 
     def loads() -> list[Record]:
-        with bench({"page": archive}, protocols) as opened:
+        with browser_lab({"page": archive}, protocols) as opened:
             cells = [condition("page", protocol, link=FAST) for protocol in protocols]
             return [trial(opened, number, cell, timeout_s=120) for number, cell in enumerate(cells, 1)]
 

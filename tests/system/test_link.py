@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import struct
-import subprocess
 import threading
 from dataclasses import replace
 from functools import partial
@@ -14,28 +13,26 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import EnvironmentLacks, MeasurementRefused, TestbedFailed
+from harness.errors import MeasurementRefused, TestbedFailed
 from harness.lab.calibrate import PROBE_ADDRESS, readings
 from harness.lab.calibration import Calibration, refuse_if_off
-from harness.lab.emulated import EmulatedLink
-from harness.lab.needs import STALL_VARIABLE
+from harness.lab.emulated import STALL_VARIABLE, EmulatedLink, LinkDevice
 from harness.lab.probes import Echo, OneWay, echoes, train
 from harness.lab.testbed import testbed
-from harness.model.link import Backend, Discipline, GilbertElliott, Link, Queue, RandomLoss
+from harness.model.link import Discipline, GilbertElliott, Link, Queue, RandomLoss
 from harness.model.rate import RateFormat, RecordedRate
 from harness.model.settings import TcpSettings
-from harness.system.netns import host
 from harness.system.processtree import family
 from tests.system.conftest import inside, timed
 
 SERVER = "10.0.255.1"
 
 
-def reading(link: Link, backend: Backend, *, thorough: bool = False) -> Calibration:
+def reading(link: Link, device: LinkDevice, *, thorough: bool = False) -> Calibration:
     """Calibrate a link in a testbed of its own, as a run does."""
 
     def measure() -> Calibration:
-        with testbed(backend=backend) as made:
+        with testbed(device=device) as made:
             return [*readings(made, link, thorough=thorough)][-1]
 
     return inside(measure)
@@ -54,7 +51,7 @@ def odd(name: str, **changes: object) -> Link:
 
 @timed("packets wait for the emulator's core")
 @pytest.mark.side_by_side
-@pytest.mark.parametrize("backend", [Backend.TUN, Backend.VETH])
+@pytest.mark.parametrize("device", [LinkDevice.TUN, LinkDevice.VETH])
 @pytest.mark.parametrize(
     "link",
     [
@@ -71,10 +68,10 @@ def odd(name: str, **changes: object) -> Link:
     ],
     ids=lambda link: link.name,
 )
-def test_every_kind_of_link_does_what_it_says(link: Link, backend: Backend) -> None:
-    taken = reading(link, backend)
+def test_every_kind_of_link_does_what_it_says(link: Link, device: LinkDevice) -> None:
+    taken = reading(link, device)
     assert taken.complaints == ()
-    assert taken.backend == backend
+    assert taken.device == device
     rtt = taken.figures["rtt_ms"]
     assert rtt.measured == pytest.approx(link.rtt_ms, abs=rtt.tolerance)
     for direction in link.directions:
@@ -88,7 +85,7 @@ def test_the_long_form_fills_the_link_and_its_queue() -> None:
     small = Queue(Discipline.DROP_TAIL, 100_000)
     plain = Link.of(20, 20)
     link = replace(plain, down=replace(plain.down, queue=small), up=replace(plain.up, queue=small))
-    taken = reading(link, Backend.TUN, thorough=True)
+    taken = reading(link, LinkDevice.TUN, thorough=True)
     assert taken.complaints == ()
     assert taken.figures["queue_down_ms"].configured == 66 * 1500 * 8 / 20e3  # 66 full packets fit
     assert taken.figures["goodput_up_mbps"].configured == pytest.approx(20 * 1448 / 1500)
@@ -115,28 +112,8 @@ def test_blocks_lose_other_packets_and_conditions_of_a_block_the_same() -> None:
     assert first != other
 
 
-@pytest.mark.side_by_side
-def test_netem_measures_like_our_own_emulator_or_is_refused_in_one_line() -> None:
-    if netem_works():
-        assert reading(Link.of(10, 50), Backend.NETEM).complaints == ()
-        return
-    with pytest.raises(EnvironmentLacks, match=r"^this kernel lacks sch_netem.*leave link_backend out.*$"):
-        reading(Link.of(10, 50), Backend.NETEM)
-
-
-def netem_works() -> bool:
-    """What the kernel says when it is asked in the plainest way."""
-
-    def ask() -> bool:
-        with host("asked") as made:
-            words = ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
-            return subprocess.run(["nsenter", f"--net={made.path}", *words], check=False).returncode == 0
-
-    return inside(ask)
-
-
 def test_a_link_that_is_off_is_refused_with_how_much() -> None:
-    taken = reading(Link.of(10, 50), Backend.TUN)
+    taken = reading(Link.of(10, 50), LinkDevice.TUN)
     figures = taken.figures | {"rtt_ms": replace(taken.figures["rtt_ms"], configured=80.0)}
     off = replace(taken, figures=figures, link=Link.of(10, 80))
     with pytest.raises(
@@ -146,12 +123,12 @@ def test_a_link_that_is_off_is_refused_with_how_much() -> None:
 
 
 @timed("packets wait for the emulator's core")
-@pytest.mark.parametrize("backend", [Backend.TUN, Backend.VETH])
+@pytest.mark.parametrize("device", [LinkDevice.TUN, LinkDevice.VETH])
 def test_packets_that_come_while_the_emulator_cannot_run_are_still_delivered_in_time(
-    backend: Backend,
+    device: LinkDevice,
 ) -> None:
     def measure() -> list[Echo]:
-        with testbed(backend=backend) as made:
+        with testbed(device=device) as made:
             made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
             with made.client(Link.of(10, 200)) as client:
                 assert isinstance(client.link, EmulatedLink)

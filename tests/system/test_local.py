@@ -13,7 +13,7 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from sites.archive import Archive, Response, write_archive
 from sites.servers.server import served_to
 from sites.warc import About
@@ -73,7 +73,7 @@ def test_local_hosts_and_ports_load(tmp_path: Path, driver: Driver, origins: Ori
     def loads() -> list[tuple[Record, set[str]]]:
         made = []
         replay = Replay(origins, tls="1.3" if driver is Driver.PLAYWRIGHT else "1.2")
-        with bench(
+        with browser_lab(
             {"page": archive}, protocols, server=server, engine=driver.engine, replay=replay
         ) as opened:
             for number, protocol in enumerate(protocols, 1):

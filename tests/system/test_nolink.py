@@ -42,7 +42,7 @@ def observe() -> dict[str, Any]:
 def test_no_link_delays_nothing_limits_nothing_and_counts_packets() -> None:
     seen = inside(observe)
     taken = seen["calibration"]
-    assert (taken.backend, taken.complaints) == ("none", ())
+    assert (taken.device, taken.complaints) == ("none", ())
     assert set(taken.figures) == {"rtt_ms"}
     assert taken.figures["rtt_ms"].measured < 1
     down, up = (

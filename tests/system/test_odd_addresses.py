@@ -15,7 +15,7 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, trial
@@ -75,7 +75,9 @@ def recording(root: Path, start: str, hosts: Sequence[str]) -> Archive:
 def loads(archive: Archive, server: str) -> list[Record]:
     driver, protocols = SPOKEN[server]
     replay = Replay(tls="1.3" if driver is Driver.PLAYWRIGHT else "1.2")
-    with bench({"page": archive}, protocols, server=server, engine=driver.engine, replay=replay) as opened:
+    with browser_lab(
+        {"page": archive}, protocols, server=server, engine=driver.engine, replay=replay
+    ) as opened:
         return [
             trial(opened, number, condition("page", protocol, driver, server=server))
             for number, protocol in enumerate(protocols, 1)

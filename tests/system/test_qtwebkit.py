@@ -26,7 +26,7 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
-from harness.trial.bench import Bench, bench
+from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
@@ -94,7 +94,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Protoco
 
     def run() -> dict[tuple[str, Protocol], Record]:
         cells = [(page, protocol) for page in archives for protocol in SPOKEN]
-        with bench(archives, SPOKEN, engine=Engine.QTWEBKIT) as opened:
+        with browser_lab(archives, SPOKEN, engine=Engine.QTWEBKIT) as opened:
             return {
                 (page, protocol): trial(opened, number, cell(page, protocol), keep=("screenshot",))
                 for number, (page, protocol) in enumerate(cells, start=1)
@@ -156,7 +156,7 @@ def test_all_streams_of_spdy_have_the_same_priority(tmp_path: Path) -> None:
     archive = page_of(tmp_path, "kinds", body, *text, *pictures)
 
     def run() -> tuple[Record, bytes]:
-        with bench({"kinds": archive}, [Protocol.SPDY_PLAIN], engine=Engine.QTWEBKIT) as opened:
+        with browser_lab({"kinds": archive}, [Protocol.SPDY_PLAIN], engine=Engine.QTWEBKIT) as opened:
             kept = WORKSPACE / "kept"
             record = trial(opened, 1, cell("kinds", Protocol.SPDY_PLAIN), keep=["pcap"], files=kept)
             return record, (kept / "link.pcap").read_bytes()
@@ -209,7 +209,7 @@ def test_without_keep_alive_six_connections_to_a_host_work_at_once(tmp_path: Pat
 
     def run() -> list[tuple[Outcome, int]]:
         found = []
-        with bench(archives, closing, engine=Engine.QTWEBKIT, replay=slow) as opened:
+        with browser_lab(archives, closing, engine=Engine.QTWEBKIT, replay=slow) as opened:
             for number, protocol in enumerate(closing, start=1):
                 asked = planned(number, cell("many", protocol))
                 record, seen = run_observed(
@@ -231,7 +231,7 @@ def test_a_server_that_does_not_speak_spdy_is_noticed(tmp_path: Path) -> None:
     archives = {"small": small_site(tmp_path)}
 
     def run() -> Record:
-        with bench(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
+        with browser_lab(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
             endpoints = opened.testbed.endpoints
             right = endpoints[Served("small", Protocol.HTTPS1, Engine.QTWEBKIT)]
             spdy = replace(right, protocol=Protocol.SPDY)
@@ -244,7 +244,7 @@ def test_a_server_that_does_not_speak_spdy_is_noticed(tmp_path: Path) -> None:
 
 
 def failing(tmp_path: Path, *bodies: str | Response, timeout_s: float = 30.0) -> list[Record]:
-    """A trial of each page, and one of the good page after them, on the same bench over TLS."""
+    """A trial of each page, and one of the good page after them, on the same lab over TLS."""
     archives = {
         f"bad{number}": page_of(tmp_path, f"bad{number}", body)
         if isinstance(body, str)
@@ -254,7 +254,7 @@ def failing(tmp_path: Path, *bodies: str | Response, timeout_s: float = 30.0) ->
     archives["small"] = small_site(tmp_path)
 
     def run() -> list[Record]:
-        with bench(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
+        with browser_lab(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
             return [
                 trial(opened, number, cell(page, Protocol.HTTPS1, server="nginx"), timeout_s=timeout_s)
                 for number, page in enumerate(archives, start=1)
@@ -281,7 +281,7 @@ def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
     archives = {"small": small_site(tmp_path)}
 
     def run() -> Record:
-        with bench(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
+        with browser_lab(archives, [Protocol.HTTPS1], engine=Engine.QTWEBKIT, server="nginx") as opened:
             authority = opened.testbed.authority
             opened.testbed.authority = type(authority).create(opened.testbed.folder / "other")
             return trial(opened, 1, cell("small", Protocol.HTTPS1, server="nginx"))
@@ -297,7 +297,7 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
 ) -> None:
     archives = {"small": small_site(tmp_path)}
 
-    def kill(opened: Bench) -> None:
+    def kill(opened: BrowserLab) -> None:
         """Strike once the server has answered the first request; the others take 1.5 s on this link."""
         server = opened.testbed.endpoint(cell("small", Protocol.HTTP1)).server
         before = server.log_offset
@@ -306,7 +306,7 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
         os.kill(next(pid for pid in family(os.getpid()) if victim in _command_line(pid)), signal.SIGKILL)
 
     def run() -> list[Record]:
-        with bench(archives, [Protocol.HTTP1], engine=Engine.QTWEBKIT, server="nginx") as opened:
+        with browser_lab(archives, [Protocol.HTTP1], engine=Engine.QTWEBKIT, server="nginx") as opened:
             striking = threading.Thread(target=kill, args=(opened,))
             striking.start()
             bad = trial(opened, 1, cell("small", Protocol.HTTP1, Link.of(0.2, 200), "nginx"), timeout_s=8)
@@ -348,7 +348,7 @@ def test_an_engine_that_waits_for_the_machine_takes_all_that_came_meanwhile(tmp_
     archives = {"large": page_of(tmp_path, "large", "".join(f'<img src="{url}">' for url in urls), *pictures)}
 
     def run() -> list[Record]:
-        with bench(archives, [Protocol.SPDY], engine=Engine.QTWEBKIT) as opened, starved():
+        with browser_lab(archives, [Protocol.SPDY], engine=Engine.QTWEBKIT) as opened, starved():
             fast = cell("large", Protocol.SPDY, Link.of(100, 2))
             return [trial(opened, number, fast) for number in range(6)]
 

@@ -13,7 +13,7 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from sites.archive import Archive, Response, write_archive
 from sites.servers.server import Match, served_to
 from sites.warc import About
@@ -146,7 +146,7 @@ def loads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         cells = [
             condition(name, protocol, driver, server=server) for protocol in protocols for name in archives
         ]
-        with bench(archives, protocols, server=server, engine=driver.engine, replay=replay) as opened:
+        with browser_lab(archives, protocols, server=server, engine=driver.engine, replay=replay) as opened:
             for number, cell in enumerate(cells, 1):
                 log = opened.testbed.endpoint(cell).server
                 offset = log.log_offset

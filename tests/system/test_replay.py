@@ -15,7 +15,7 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from sites.archive import Archive, Response, write_archive
 from sites.servers.server import Match, served_to
 from sites.warc import About
@@ -87,7 +87,7 @@ class Load:
 
 def loads(archive: Archive, replay: Replay, protocols: tuple[Protocol, ...], times: int) -> list[Load]:
     made = []
-    with bench({"page": archive}, protocols, replay=replay) as opened:
+    with browser_lab({"page": archive}, protocols, replay=replay) as opened:
         for number, protocol in enumerate(protocols * times, 1):
             cell = condition("page", protocol, origins=replay.origins, compression=replay.compression)
             server = opened.testbed.endpoint(cell).server

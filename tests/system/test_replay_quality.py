@@ -14,7 +14,7 @@ from harness.model.device import DEVICES, MOBILE
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.trial import TrialOptions, run_observed
 from harness.verify.replayquality import ReplayQuality
 from harness.verify.verification import Verification, verifications
@@ -119,7 +119,7 @@ def test_both_drivers_make_the_same_phone(tmp_path: Path) -> None:
 
     def load() -> list[str]:
         found = []
-        with bench({"quality": archive}, [Protocol.H2]) as opened:
+        with browser_lab({"quality": archive}, [Protocol.H2]) as opened:
             for number, driver in enumerate(CHROMIUMS, 1):
                 cell = condition("quality", Protocol.H2, driver, device=MOBILE)
                 record, seen = run_observed(

@@ -10,7 +10,7 @@ from harness.model.engine import BROWSERS, Driver, Engine
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from sites.servers.server import served_to
@@ -118,7 +118,7 @@ def loads(
     """A record of each load, and the URLs without their scheme that the server was asked for."""
     made = []
     server, protocols = engine.traits.server, dict.fromkeys(protocol for _, protocol in with_)
-    with bench({"page": archive}, protocols, server=server, engine=engine) as opened:
+    with browser_lab({"page": archive}, protocols, server=server, engine=engine) as opened:
         for number, (driver, protocol) in enumerate(with_, 1):
             cell = condition("page", protocol, driver, server=server)
             log = opened.testbed.endpoint(cell).server

@@ -19,7 +19,7 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.chromium import ChromiumMaker
 from sites.archive import write_archive
 from sites.warc import About
@@ -54,7 +54,7 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     def run(server: str) -> list[Record]:
         cells = [(driver, protocol) for each, driver, protocol in MATRIX if each == server]
         protocols = dict.fromkeys(protocol for _, protocol in cells)
-        with bench({"small": archive}, protocols, server=server) as opened:
+        with browser_lab({"small": archive}, protocols, server=server) as opened:
             return [
                 trial(opened, number, condition("small", protocol, driver, server=server))
                 for number, (driver, protocol) in enumerate(cells, start=1)
@@ -111,7 +111,7 @@ def test_both_drivers_start_chromium_with_the_same_flags(tmp_path: Path) -> None
     archive = small_site(tmp_path)
 
     def flags() -> list[set[str]]:
-        with bench({"small": archive}, [Protocol.HTTP1]) as opened, contextlib.ExitStack() as stack:
+        with browser_lab({"small": archive}, [Protocol.HTTP1]) as opened, contextlib.ExitStack() as stack:
             endpoint = opened.testbed.endpoint(condition("small", Protocol.HTTP1))
             made = ChromiumMaker(WORKSPACE, stack)
             found = []
@@ -141,7 +141,7 @@ def test_nothing_but_the_page_touches_the_link(tmp_path: Path) -> None:
     archive = small_site(tmp_path)
 
     def capture() -> tuple[Record, str]:
-        with bench({"small": archive}, [Protocol.HTTPS1]) as opened:
+        with browser_lab({"small": archive}, [Protocol.HTTPS1]) as opened:
             kept = WORKSPACE / "kept"
             record = trial(opened, 1, condition("small", Protocol.HTTPS1), keep=["pcap"], files=kept)
             pcap = kept / "link.pcap"
@@ -167,14 +167,14 @@ def failing(
     driver: Driver = Driver.PLAYWRIGHT,
     timeout_s: float = 30.0,
 ) -> list[Record]:
-    """A trial of a page with this body, and one of the good page after it, on the same bench."""
+    """A trial of a page with this body, and one of the good page after it, on the same lab."""
     archives = {
         "bad": write_archive(tmp_path, "bad", About(START_URL, "test", "", ()), [html(START_URL, body)]),
         "small": small_site(tmp_path),
     }
 
     def run() -> list[Record]:
-        with bench(archives, [protocol]) as opened:
+        with browser_lab(archives, [protocol]) as opened:
             bad, good = condition("bad", protocol, driver), condition("small", protocol)
             return [trial(opened, 1, bad, timeout_s=timeout_s), trial(opened, 2, good)]
 
@@ -212,7 +212,7 @@ def test_another_protocol_than_the_conditions_is_noticed(tmp_path: Path) -> None
     archive = small_site(tmp_path)
 
     def run() -> Record:
-        with bench({"small": archive}, [Protocol.HTTPS1, Protocol.H2]) as opened:
+        with browser_lab({"small": archive}, [Protocol.HTTPS1, Protocol.H2]) as opened:
             endpoints = opened.testbed.endpoints
             wrong = replace(endpoints[key(Protocol.HTTPS1)], protocol=Protocol.H2)
             endpoints[key(Protocol.H2)] = wrong
@@ -228,7 +228,7 @@ def test_http3_that_does_not_get_through_is_never_measured_as_another_protocol(t
     archive = small_site(tmp_path)
 
     def run() -> Record:
-        with bench({"small": archive}, [Protocol.H2, Protocol.H3]) as opened:
+        with browser_lab({"small": archive}, [Protocol.H2, Protocol.H3]) as opened:
             endpoints = opened.testbed.endpoints
             endpoints[key(Protocol.H3)] = replace(endpoints[key(Protocol.H2)], protocol=Protocol.H3)
             return trial(opened, 1, condition("small", Protocol.H3), timeout_s=8)
@@ -265,7 +265,7 @@ def test_every_handshake_is_a_full_one_unless_the_study_says_otherwise(
             "small", Protocol.HTTPS1_CLOSE, server=server
         )  # most connections come after an answer
         replay = Replay(tls_resumption=True)
-        with bench({"small": archive}, [cell.protocol], replay=replay, server=server) as opened:
+        with browser_lab({"small": archive}, [cell.protocol], replay=replay, server=server) as opened:
             return trial(opened, 1, cell)
 
     for server in ("apache", "caddy", "nginx"):
@@ -282,7 +282,9 @@ def test_tls_is_the_version_the_study_names(tmp_path: Path, server: str) -> None
     cell = condition("small", Protocol.H2, server=server)
 
     def run() -> list[Record]:
-        with bench({"small": archive}, [Protocol.H2], replay=Replay(tls="1.2"), server=server) as opened:
+        with browser_lab(
+            {"small": archive}, [Protocol.H2], replay=Replay(tls="1.2"), server=server
+        ) as opened:
             good = trial(opened, 1, cell)
             endpoints = opened.testbed.endpoints
             right = endpoints[key(Protocol.H2)]

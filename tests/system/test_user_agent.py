@@ -11,7 +11,7 @@ import pytest
 from harness.model.device import DEVICES, Device
 from harness.model.engine import Driver
 from harness.model.protocol import Protocol
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.evidence import Evidence
 from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import write_archive
@@ -37,7 +37,7 @@ def loads(root: Path) -> list[tuple[Driver, Device, Evidence]]:
     made = write_archive(root, "asking", about, [html(START_URL, PAGE), html(FRAME, IN_THE_FRAME)])
     cells = [(driver, device) for driver in CHROMIUMS for device in DEVICES.values()]
     found = []
-    with bench({"asking": made}, [Protocol.H2]) as opened:
+    with browser_lab({"asking": made}, [Protocol.H2]) as opened:
         for number, (driver, device) in enumerate(cells, start=1):
             trial = planned(number, condition("asking", Protocol.H2, driver, device=device))
             options = TrialOptions(linger_s=1.0)

@@ -24,7 +24,7 @@ from harness.model.variant import parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.trial import TrialOptions, run_observed
 from harness.verify.likeness import Likeness
 from harness.verify.mending import Where, check_variants
@@ -70,10 +70,10 @@ def small_page(root: Path) -> Archive:
 
 
 def load(archive: Archive, names: list[str]) -> list[Record]:
-    """One trial of each variant, all on one bench as a run has them."""
+    """One trial of each variant, all on one lab as a run has them."""
     variants = [parse_variant(name) for name in names]
     archives = {each.served_name("look"): variant_of(archive, each) for each in variants}
-    with bench(archives, [Protocol.H2]) as opened:
+    with browser_lab(archives, [Protocol.H2]) as opened:
         cell = condition("look", Protocol.H2)
         return [trial(opened, number, replace(cell, variant=each)) for number, each in enumerate(variants, 1)]
 
@@ -176,7 +176,7 @@ def test_what_scripts_put_off_comes_once_and_later(tmp_path: Path) -> None:
         cell = condition("clock", Protocol.H2)
         options = TrialOptions(timeout_s=20, keep=("screens",), linger_s=0.5)
         files = WORKSPACE / "kept"
-        with bench({"clock": archive}, [Protocol.H2]) as opened:
+        with browser_lab({"clock": archive}, [Protocol.H2]) as opened:
             _, evidence = run_observed(opened.testbed, opened.drivers, planned(1, cell), options, files)
         said = [each for each in (evidence and evidence.console_errors) or () if "404" not in each]
         shown = [
@@ -355,7 +355,7 @@ def test_engines_take_what_is_stated_of_them(engine: Engine, tmp_path: Path) -> 
 
     def said() -> list[str]:
         options = TrialOptions(timeout_s=20, linger_s=0.1)
-        with bench({"asks": archive}, [Protocol.HTTP1], engine=engine) as opened:
+        with browser_lab({"asks": archive}, [Protocol.HTTP1], engine=engine) as opened:
             _, evidence = run_observed(
                 opened.testbed, opened.drivers, planned(1, cell), options, WORKSPACE / "kept"
             )

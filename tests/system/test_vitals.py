@@ -14,7 +14,7 @@ from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.enginefile import TRACE
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
@@ -77,7 +77,7 @@ def archives(root: Path) -> dict[str, Archive]:
 
 def loaded(driver: Driver, root: Path, kept: Path) -> dict[str, Record]:
     made = archives(root)
-    with bench(made, [Protocol.H2]) as opened:
+    with browser_lab(made, [Protocol.H2]) as opened:
         options = TrialOptions(timeout_s=20, keep=(TRACE,), answer_s=5, vitals=True)
         return {
             name: run_trial(

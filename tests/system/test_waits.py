@@ -22,7 +22,7 @@ from harness.model.settings import Replay, ThinkTime
 from harness.model.waiting import Waiting
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
 from tests.system.conftest import START_URL, condition, html, inside, picture, timed, trial
@@ -85,7 +85,7 @@ def loaded(
     if server == "nginx":
         replay = replace(replay, think_time=ThinkTime(THINK_MS))
     protocols = {each.protocol for each in cells}
-    with bench(archives, protocols, engine=driver.engine, server=server, replay=replay) as opened:
+    with browser_lab(archives, protocols, engine=driver.engine, server=server, replay=replay) as opened:
         for number, each in enumerate(cells, start=1):
             where = condition(each.page, each.protocol, driver, each.link, server=server)
             found[each.name] = trial(opened, number, where, keep=("trace",) if each.traced else ())
@@ -106,7 +106,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Archive]:
 
 @pytest.fixture(scope="module")
 def loads(archives: Mapping[str, Archive]) -> Loads:
-    """A load of each cell, by its name; those of one bench are made on one."""
+    """A load of each cell, by its name; those of one lab are made on one."""
     found: dict[str, Record[Observation]] = {}
     for (driver, server), group in itertools.groupby(CELLS, key=lambda each: (each.driver, each.server)):
         found |= inside(partial(loaded, archives, driver, server, list(group)))

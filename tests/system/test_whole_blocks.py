@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.lab.calm import CALM_SHARE, glance
+from harness.lab.machine import CALM_SHARE, glance
 from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT, MACHINE, unsound
 from harness.records import Record
-from harness.trial.bench import bench
+from harness.trial.browserlab import browser_lab
 from tests.system.conftest import Coldload, condition, inside, small_site, trial, wait_until
 
 ATTEMPTS = 2
@@ -126,7 +126,7 @@ def test_a_busy_machine_cannot_enter_an_estimate(tmp_path: Path) -> None:
     archive, cell = small_site(tmp_path), condition("small", Protocol.HTTP1)
 
     def run() -> Record:
-        with bench({"small": archive}, [cell.protocol]) as opened:
+        with browser_lab({"small": archive}, [cell.protocol]) as opened:
             return trial(opened, 1, cell, timeout_s=60)
 
     with thieves():

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.capacity.closedloop import ClosedLoop
 from harness.capacity.h2load import COUNTS_FROM, TIMES, Logged, command, few, read, under_way
+from harness.capacity.ratetool import ClosedLoop
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 

@@ -25,8 +25,7 @@ from harness.capacity.limit import (
     verdict,
 )
 from harness.capacity.series import Second
-from harness.capacity.spdyusers import SPDY_USERS
-from harness.capacity.usergenerators import GENERATORS
+from harness.capacity.usergenerators import GENERATORS, SPDY_USERS
 from harness.model.engine import Engine
 
 OWN = Capacity(

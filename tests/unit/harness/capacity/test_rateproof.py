@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from harness.capacity.burst import Burst
-from harness.capacity.closedloop import ClosedLoop, Latency, RateReading
 from harness.capacity.limit import Bottleneck, Capacity, Part
-from harness.capacity.rateobserve import observe
-from harness.capacity.rateproof import RateEvidence, ending
+from harness.capacity.rateproof import RateEvidence, ending, observe
+from harness.capacity.ratetool import ClosedLoop, Latency, RateReading
 from harness.capacity.ratetrial import threads_for
-from harness.capacity.ratewindow import Used, limited_by
+from harness.capacity.ratewindow import Burst, Used, limited_by
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome

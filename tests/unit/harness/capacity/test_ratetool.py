@@ -1,21 +1,48 @@
-"""Running a tool: real processes that stand for one."""
+"""Percentiles of counted microseconds; running a tool: real processes that stand for one."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from harness.capacity.closedloop import ClosedLoop, RateReading
-from harness.capacity.ratetool import OUTPUT, Ran, RateTool, ToolWatch, files_of, run_tool
+from harness.capacity.ratetool import (
+    OUTPUT,
+    ClosedLoop,
+    Latency,
+    Ran,
+    RateReading,
+    RateTool,
+    ToolWatch,
+    files_of,
+    percentiles,
+    run_tool,
+    there_were,
+)
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.system.command import Command
+
+
+@given(st.lists(st.integers(0, 10**7), min_size=1))
+def test_percentiles_are_those_of_the_sorted_values(taken: list[int]) -> None:
+    values = sorted(taken)
+    wanted = [values[math.ceil(share / 100 * len(values)) - 1] / 1000 for share in (50, 90, 99, 99.9)]
+    assert percentiles(Counter(taken)) == Latency(*wanted)
+
+
+def test_errors_that_did_not_happen_are_left_out() -> None:
+    assert there_were(status=0, timeout=2) == {"timeout": 2}
+
 
 LOOP = ClosedLoop("http://site.example/", Protocol.HTTP1, 1, 1, 1.0, warm_s=0.5)
 BURN = "import time\ndef burn(s):\n  t = time.process_time() + s\n  while time.process_time() < t: pass\n"

@@ -1,4 +1,4 @@
-"""A link in the words of what emulates it: our own emulator, which checks them, and the kernel's tc."""
+"""A link in the words of the emulator, which checks them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.lab.emulated import specification
-from harness.lab.needs import linkem_program
-from harness.lab.netem import disciplines
+from harness.lab.emulated import linkem_program, specification
 from harness.model.link import Direction, Discipline, GilbertElliott, Queue, RandomLoss, Way
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate
 from harness.system.command import Command
@@ -49,13 +47,3 @@ def test_the_emulator_understands_a_direction_as_it_is_meant(
 def test_the_emulator_gets_the_very_trace(tmp_path: Path) -> None:
     specification(replace(PLAIN, rate=TRACE), 0, 1, tmp_path)
     assert hashlib.sha256((tmp_path / "down.trace").read_bytes()).hexdigest() == TRACE.sha256
-
-
-def test_netem_gets_ethernet_frames_and_the_chances_of_loss() -> None:
-    bursty = replace(PLAIN, queue=Queue(Discipline.CODEL, 45_000), loss=GilbertElliott(0.01, 0.3, 0.1))
-    netem, tbf, codel = disciplines(bursty, 75, "link0")
-    assert "netem delay 75000us" in netem
-    assert "loss gemodel 1.000000% 30.000000% 90.000000% 0.000000%" in netem
-    assert f"tbf rate {round(1.6e6 * 1514 / 1500)}bit burst 1514 limit {31 * 1514}" in tbf
-    assert "codel limit 30 target 5ms interval 100ms" in codel
-    assert len(disciplines(PLAIN, 75, "link0")) == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StudyError
-from harness.lab.needs import linkem_program
+from harness.lab.emulated import linkem_program
 from harness.lab.oracle import transmitter
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate
 from harness.system.command import Command

@@ -1,4 +1,4 @@
-"""Every kind has its room, and its programs are known by the names of its engines."""
+"""Every kind has its lab, and its programs are known by the names of its engines."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from harness.model.engine import engines_of
 from harness.model.kind import Kind
-from harness.run.kinds import ROOMS
+from harness.run.kinds import KINDS
 
 
 @pytest.mark.parametrize("kind", Kind)
 def test_each_kind_has_a_room_that_runs_its_engines(kind: Kind) -> None:
-    assert set(ROOMS) == set(Kind)
-    assert set(engines_of(kind)) <= set(ROOMS[kind].programs())
+    assert set(KINDS) == set(Kind)
+    assert set(engines_of(kind)) <= set(KINDS[kind].programs())

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from harness.browser.browserlog import BrowserLog
-from harness.lab.account import LinkAccount
+from harness.lab.emulated import LinkAccount
 from harness.model.link import NO_LINK, Direction, Link, Way
 from harness.model.rate import RateFormat, RecordedRate
 from harness.trial.activity import MOST_STEPS, activity

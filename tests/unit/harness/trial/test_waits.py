@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.browser.browserlog import BrowserLog, Connection, Exchange, Request, Span
-from harness.lab.account import LinkAccount
+from harness.lab.emulated import LinkAccount
 from harness.model.waiting import Waiting
 from harness.trial.evidence import Evidence
 from harness.trial.mainthread import MainThread

@@ -1,4 +1,4 @@
-"""A run waits for a machine that is calm, and for no longer than it may."""
+"""A run waits for a machine that is calm, for no longer than it may; its speed is measured once for each block."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.lab import calm
-from harness.lab.calm import Calm, Glance
+from harness.lab.machine import WAIT_S, Calm, Glance, MachineSpeed
 
 QUIET, BUSY, LATE = Glance(0.05, 0.3), Glance(0.9, 0.3), Glance(0.05, 40.0)
 
@@ -46,11 +45,19 @@ def test_two_calm_seconds_in_a_row_are_enough(seconds: list[Glance], waited: int
 
 def test_a_wait_has_an_end_and_so_have_all_of_them_together() -> None:
     machine = Machine([], BUSY)
-    limit = calm.WAIT_S * 1.5
+    limit = WAIT_S * 1.5
     patience = Calm(left_s=limit, glance=machine.glance, clock=machine.clock)
     assert not patience.wait(machine.said.append)
-    assert machine.now == calm.WAIT_S
+    assert machine.now == WAIT_S
     assert not patience.wait(machine.said.append)
     assert machine.now == limit
     assert not patience.wait(machine.said.append)
     assert machine.now == limit
+
+
+def test_the_trials_of_a_block_have_one_speed() -> None:
+    speed = MachineSpeed()
+    first = speed.of_block(1)
+    assert first > 0
+    assert speed.of_block(1) == first
+    assert speed.of_block(2) > 0

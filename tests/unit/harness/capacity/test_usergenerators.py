@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from harness.capacity.arrival import users_at
-from harness.capacity.spdyusers import SPDY_USERS, command
+from harness.capacity.usergenerators import SPDY_USERS
 from harness.errors import EnvironmentLacks
 from harness.model.workload import Users
 from harness.system.command import Command
 from harness.system.program import run
 from sites.servers.nodepackages import node, node_modules
 
-TESTS = Path(__file__).with_name("spdyusers.js")
+TESTS = Path(__file__).with_name("usergenerators.js")
 A_MOMENT_S = 1e-6
 ARRIVALS = """
 const { arrivals } = require(process.argv[1])
@@ -45,7 +45,7 @@ def test_they_pass_the_tests_of_their_own() -> None:
     ],
 )
 def test_users_come_when_the_workload_says_so(workload: Users) -> None:
-    plan = Path(command(Path("plan"), Path()).argv[1]).with_name("plan.js")
+    plan = Path(SPDY_USERS.command(Path("plan"), Path()).argv[1]).with_name("plan.js")
     came = [ms / 1000 for ms in json.loads(by_node("-e", ARRIVALS, plan, json.dumps(workload.to_json())))]
     assert len(came) == workload.most
     for number, at in enumerate(came):

@@ -1,28 +1,34 @@
-"""A testbed that serves what a study asks for: brought up once, and renewed after a failure."""
+"""A lab: a testbed that serves what a study asks for, brought up once and renewed after a failure."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from harness.errors import EnvironmentLacks
+from harness.lab.calibrate import readings
+from harness.lab.calibration import Calibration, Patience
 from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Served
 from harness.model.engine import Engine
-from harness.model.link import Backend
+from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
+from harness.records import Record
 from harness.study.serverfile import NamedServer
 from harness.study.study import EngineSetup, Study
 from sites.archive import Archive
 
 Archives = Mapping[Engine, Mapping[str, Archive]]  # of each engine, by the name they are served under
 Way = tuple[Engine, str, Replay, NamedServer, Protocol]  # how an archive is served
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -44,8 +50,13 @@ class ServedPart:
         return self.archives is None or archive.name in self.archives
 
 
-class StudyBed(ABC):
-    """A testbed with all servers of a study. A room says which engines can work here, and how a server is tuned.
+def parts_of(study: Study) -> tuple[ServedPart, ...]:
+    """What a study has served, with and without its factors."""
+    return tuple(ServedPart.of(each) for each in study.parts)
+
+
+class Lab(ABC):
+    """A testbed with all servers of a study. Each kind says which engines can work here, and how a server is tuned.
 
     `parts` are those of a study with factors; what is served alike in several has one server. `lacking` are the engines
     that cannot work on this machine, each with the reason.
@@ -54,15 +65,12 @@ class StudyBed(ABC):
     def __init__(
         self,
         archives: Archives,
-        setups: Iterable[EngineSetup],
+        parts: Sequence[ServedPart],
         tcp: TcpSettings,
-        backend: Backend | None,
-        parts: Sequence[ServedPart] = (),
     ) -> None:
         self._archives = archives
-        self._parts = tuple(parts) or (ServedPart(tuple(setups), tcp),)
+        self._parts = parts
         self._tcp = tcp
-        self._backend = backend
         self._there: dict[Way, Served] = {}
         self._stack = contextlib.ExitStack()
         self.testbed: Testbed
@@ -70,7 +78,7 @@ class StudyBed(ABC):
 
     def open(self) -> None:
         """Bring everything up; raises EnvironmentLacks when no engine can work."""
-        self.testbed = self._stack.enter_context(testbed(self._tcp, self._backend))
+        self.testbed = self._stack.enter_context(testbed(self._tcp))
         self._there = {}
         setups = [(each, setup) for each in self._parts for setup in each.setups]
         usable = {setup.engine: False for _, setup in setups}
@@ -122,12 +130,45 @@ class StudyBed(ABC):
         self._stack.close()
 
 
-Bed = TypeVar("Bed", bound=StudyBed)
+class TrialLab(Lab):
+    """A lab where the trials of a study are made, all of one kind."""
+
+    def readings(
+        self, link: Link, trials: Sequence[PlannedTrial], patience: Patience
+    ) -> Iterator[Calibration]:
+        """Measurements of a link as these trials will use it, until one is right; the last one counts.
+
+        Whatever the trials, it is measured with one client.
+        """
+        del trials
+        yield from readings(self.testbed, link, patience=patience)
+
+    @abstractmethod
+    def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
+        """One attempt at a trial, whatever happens to it; `files` is the folder for what is kept of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """What a lab is opened with: a study, its archives, the trials that are left of it, the directory of the run.
+
+    `tell` is given what is being prepared, for somebody who waits; `warn` what somebody should read afterwards.
+    """
+
+    study: Study
+    archives: Archives
+    trials: Sequence[PlannedTrial]
+    run: Path
+    tell: Tell
+    warn: Tell
+
+
+Opened = TypeVar("Opened", bound=Lab)
 
 
 @contextlib.contextmanager
-def opened(made: Bed) -> Iterator[Bed]:
-    """The testbed, open for the length of the block. Must run inside an enclosure."""
+def opened(made: Opened) -> Iterator[Opened]:
+    """The lab, open for the length of the block. Must run inside an enclosure."""
     try:
         made.open()
         yield made

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.capacity import k6program
-from harness.capacity.k6build import build
-from harness.capacity.k6program import k6_program, k6_version
+from harness.capacity import k6
+from harness.capacity.k6 import build, k6_program, k6_version
 from harness.cli.main import main
 from harness.errors import EnvironmentLacks
 
@@ -24,14 +23,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def sources(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the sources that may be changed."""
-    copied = shutil.copytree(k6program.SOURCES, folder / "k6")
-    monkeypatch.setattr(k6program, "SOURCES", copied)
+    copied = shutil.copytree(k6.SOURCES, folder / "k6")
+    monkeypatch.setattr(k6, "SOURCES", copied)
     return copied
 
 
 def put_a_program() -> None:
     """Where the build would put it, for these sources."""
-    place = k6program.place()
+    place = k6.place()
     place.parent.mkdir(parents=True)
     place.touch()
 

@@ -1,4 +1,4 @@
-"""What logs gain while somebody writes them."""
+"""What logs gain while somebody writes them, and the emulator's counters as values."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 import threading
 from pathlib import Path
 
-from harness.capacity import logtail
-from harness.capacity.logtail import Gain, RequestTail, Tail
+from harness.capacity import watches
+from harness.capacity.watches import Counters, Gain, RequestTail, Tail, counters
 
 SIZE = re.compile(rb'"size":(\d+)')
 
@@ -58,7 +58,7 @@ def test_requests_are_counted_and_their_bytes_added_up(tmp_path: Path) -> None:
 def test_what_grows_too_fast_is_counted_alone(tmp_path: Path) -> None:
     log = tmp_path / "log"
     tail = RequestTail(log, SIZE)
-    lines = logtail.SUMMED_BYTES // 10
+    lines = watches.SUMMED_BYTES // 10
     log.write_bytes(b'{"size":7}\n' * lines)
     assert tail.gained() == Gain(lines, None)
 
@@ -97,3 +97,26 @@ def test_lines_are_kept_small(tmp_path: Path) -> None:
     before = log.stat().st_size
     tail.gained()
     assert len(tail._kept._packed.getvalue()) < before / 5
+
+
+DOWN = {
+    "packets_out": 10,
+    "bytes_out": 9000,
+    "drops_queue": 1,
+    "drops_loss": 2,
+    "drops_codel": 0,
+    "drops_device": 3,
+}
+UP = {
+    "packets_out": 8,
+    "bytes_out": 400,
+    "drops_queue": 0,
+    "drops_loss": 1,
+    "drops_codel": 0,
+    "drops_device": None,
+}
+
+
+def test_drops_of_all_kinds_are_added_up() -> None:
+    told = {"event": "stats", "down": DOWN, "up": UP, "cpu_user_s": 0.25, "cpu_system_s": 0.5}
+    assert counters(told) == Counters(0.75, 10, 8, 9000, 400, 6, 1)

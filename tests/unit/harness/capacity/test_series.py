@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.capacity.buckets import buckets, percentile
-from harness.capacity.series import PageLine, Second
+from harness.capacity.series import PageLine, Second, buckets, percentile
 
 
 def page(t_s: float, ms: float | None = 100.0, error: str | None = None) -> PageLine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from harness.capacity.readings import Growth, MachineReading, Sparing
+from harness.capacity.serverside import Growth, MachineReading, Sparing
 
 
 def test_growth_since_it_was_last_known() -> None:

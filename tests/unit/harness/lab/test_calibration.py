@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.lab.calibration import CalibratedFigure, Calibration
-from harness.lab.calm import Calm, Glance
-from harness.lab.untilright import AT_ONCE, PATIENCE_S, WHILE_CALM, Patience
+from harness.lab.calibration import AT_ONCE, PATIENCE_S, WHILE_CALM, CalibratedFigure, Calibration, Patience
+from harness.lab.machine import Calm, Glance
 from harness.model.link import Link
 
 QUIET, BUSY = Glance(0.05, 0.3), Glance(0.9, 40.0)
