@@ -203,7 +203,7 @@ def _calibration(a: Run, b: Run) -> Iterator[Difference]:
     mine, others = _readings(a), _readings(b)
     for name in (name for name in mine if name in others):
         one, other = _configured(mine[name]), _configured(others[name])
-        shared = one.keys() & other.keys()  # an older version told less of a link
+        shared = one.keys() & other.keys()
         yield from _apart(
             f"link {name}", *({k: v for k, v in x.items() if k in shared} for x in (one, other))
         )

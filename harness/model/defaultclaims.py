@@ -19,7 +19,7 @@ Thing = TypeVar("Thing")
 
 
 class Compared(NamedTuple):
-    """What tells the conditions of a setting apart, by name; an older run may not know its compression."""
+    """What tells the conditions of a setting apart, by name."""
 
     protocol: str
     variant: Any
