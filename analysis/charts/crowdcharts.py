@@ -12,13 +12,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from analysis.charts import lines, plots
-from analysis.charts.drawing import Drawing
 from analysis.charts.lines import DrawnLine
+from analysis.charts.plots import Drawing
 from analysis.evaluation.curves import TIME, USERS, Curve, curve, drawable
 from analysis.evaluation.results import Results
 from analysis.labels import words
 
 MOST_GROUPS = 8
+BESIDE = 4  # names of a legend
 CROWDS = "What the server gave a growing crowd"  # a table
 ROW_INCHES = 1.3
 LOG_FROM = 20.0  # times its least value: an axis of page times that spans more is logarithmic
@@ -87,12 +88,12 @@ def cost(results: Results) -> Iterator[Drawing]:
             f"What the crowd costs the server: {title}. Idle is the whole machine; memory is the server's, "
             f"pages that processes share divided among them. {_reading(buckets)}{each.rest}"
         )
-        figure = plots.new(plots.PAGE_INCHES, 2.3 + _legend_inches(shown))
+        figure = plots.new(plots.PAGE_INCHES, 2.3 + lines.legend_inches(shown, BESIDE))
         for axes, panel in zip(figure.subplots(1, 2), COST, strict=True):
             _panel(axes, panel, shown, buckets, USERS)
             axes.set_xlabel("Users")
             axes.set_ylabel(panel.label)
-        lines.legend(figure, [(line.label, line.style) for line in shown], _columns(shown), markers=False)
+        lines.legend(figure, [(line.label, line.style) for line in shown], BESIDE, markers=False)
         plots.title(figure, title)
         yield Drawing(f"cost_{each.name}{each.group.slug}", caption, figure)
 
@@ -109,8 +110,7 @@ def _first(
     buckets = drawable(results.buckets)
     found = [(group, buckets[buckets["cell"].isin(group.cells["cell"])]) for group in groups]
     there = [(group, mine) for group, mine in found if not mine.empty]
-    for number, (group, mine) in enumerate(there[:MOST_GROUPS], start=1):
-        rest = lines.not_drawn(number, len(there), CROWDS) if number == MOST_GROUPS else ""
+    for (group, mine), rest in lines.first(there, MOST_GROUPS, CROWDS):
         yield Crowds(name, group, lines.entries(group, column), mine, rest)
 
 
@@ -121,7 +121,7 @@ def _figure(
     against: Sequence[str],
     title: str,
 ) -> Figure:
-    figure = plots.new(plots.PAGE_INCHES, 0.7 + ROW_INCHES * len(panels) + _legend_inches(shown))
+    figure = plots.new(plots.PAGE_INCHES, 0.7 + ROW_INCHES * len(panels) + lines.legend_inches(shown, BESIDE))
     grid = figure.subplots(len(panels), len(against), squeeze=False, sharex="col", sharey="row")
     for row, panel in zip(grid, panels, strict=True):
         for axes, x in zip(row, against, strict=True):
@@ -130,7 +130,7 @@ def _figure(
     for axes, x in zip(grid[-1], against, strict=True):
         axes.set_xlabel("Users" if x == USERS else f"Time ({_time_unit(buckets)[0]})")
     figure.align_ylabels(grid[:, 0])
-    lines.legend(figure, [(each.label, each.style) for each in shown], _columns(shown), markers=False)
+    lines.legend(figure, [(each.label, each.style) for each in shown], BESIDE, markers=False)
     plots.title(figure, title)
     return figure
 
@@ -199,8 +199,7 @@ def _reading(buckets: pd.DataFrame) -> str:
     of = f"Buckets of {words.plain(round(length, 3))} s"
     if most == 1:
         return f"{of}; one trial."
-    n = f"{least}" if least == most else f"{least} to {most}"
-    return f"{of}; thick: median of {n} trials, band: their range, thin: each trial."
+    return f"{of}; thick: median of {words.between(least, most)} trials, band: their range, thin: each trial."
 
 
 def _told(buckets: pd.DataFrame, column: str, panels: Sequence[Panel]) -> bool:
@@ -209,11 +208,3 @@ def _told(buckets: pd.DataFrame, column: str, panels: Sequence[Panel]) -> bool:
 
 def _time_unit(buckets: pd.DataFrame) -> tuple[str, float]:
     return ("min", 60.0) if buckets[TIME].max() > MINUTES_FROM_S else ("s", 1.0)
-
-
-def _columns(shown: Sequence[DrawnLine]) -> int:
-    return max(1, min(4, len(shown)))
-
-
-def _legend_inches(shown: Sequence[DrawnLine]) -> float:
-    return 0.16 * -(-len(shown) // _columns(shown))

@@ -12,32 +12,24 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.charts import (
-    claimchart,
-    codingchart,
-    crowdcharts,
-    effectchart,
-    overpages,
-    plots,
-    ratecharts,
-    reading,
-    variantchart,
-)
-from analysis.charts.drawing import Drawing
+from analysis.charts import claimcharts, crowdcharts, effectcharts, plots, ratecharts
+from analysis.charts.claimcharts import paired_differences
 from analysis.charts.filmstrip import filmstrips
 from analysis.charts.orderchart import order_of_trials
-from analysis.charts.pairchart import paired_differences
+from analysis.charts.plots import Drawing
 from analysis.charts.studyfigures import study_figures
 from analysis.charts.trialchart import every_trial
 from analysis.charts.waitchart import what_variants_change, where_the_time_goes
 from analysis.charts.waterfall import waterfalls
-from analysis.evaluation import effects
+from analysis.evaluation import explored
 from analysis.evaluation.explored import JUDGED, SAYS
 from analysis.evaluation.results import PAGE_AND_RATE, Results
 from analysis.labels import conditions, engines, protocols, words
+from analysis.statistics.estimate import IntervalKind
 from harness.model.kind import Kind
 
 CLAIMS = "claims"
@@ -46,7 +38,10 @@ MOST_VARIANT_FIGURES = 8
 VARIANTS_APART = ("variant", "engine", "driver", "server")
 PAGES_PER_FIGURE = 6
 MOST_ROWS = 500  # of a figure
-TITLE_CHARACTERS = 46  # of bold text across one column of a paper
+OVER_PAGES = (
+    "Every page counts once: the median of the pages' medians, and bars that hold the middle half of the pages. "
+    "median-times.csv has every page."
+)
 
 
 def draw(results: Results) -> Iterator[Drawing]:
@@ -67,9 +62,9 @@ def draw(results: Results) -> Iterator[Drawing]:
 
 def claims(results: Results) -> Iterator[Drawing]:
     """The claims on one axis."""
-    caption = f"Every claim against its reference. {claimchart.reading(results.claims, results.margin)}"
-    charts = claimchart.charts(results.claims, results.wording, results.margin)
-    for figure in itertools.islice(charts, MOST_ROWS // claimchart.MOST_ROWS):
+    caption = f"Every claim against its reference. {claimcharts.reading(results.claims, results.margin)}"
+    charts = claimcharts.charts(results.claims, results.wording, results.margin)
+    for figure in itertools.islice(charts, MOST_ROWS // claimcharts.MOST_ROWS):
         yield Drawing(CLAIMS, caption, figure)
 
 
@@ -91,7 +86,7 @@ def panels(results: Results) -> Iterator[Drawing]:
                 f"{plots.MEDIAN} at {words.plain(place['rtt_ms'])} ms RTT",
                 _at_one_rtt(cells, at),
             )
-        yield Drawing(name, f"{what}: {title}. {reading.of_trials(cells)}", figure)
+        yield Drawing(name, f"{what}: {title}. {plots.reading_of_trials(cells)}", figure)
 
 
 def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
@@ -101,7 +96,7 @@ def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
     axes = figure.subplots()
     unit = plots.unit_of(cells["median"])
     plots.lines(axes, cells, styles, unit, list(cells["rtt_ms"].unique()))
-    axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
+    axes.set_title(textwrap.fill(title, plots.TITLE_CHARACTERS))
     axes.set_xlabel(plots.RTT_AXIS)
     axes.set_ylabel(unit.axis)
     plots.legend(figure, styles, columns=2)
@@ -117,11 +112,8 @@ def _at_one_rtt(cells: pd.DataFrame, title: str) -> Figure:
     axes.set_yticks(
         [(n + 1) / (len(styles) + 1) for n in range(len(styles))], [protocols.label(s) for s in styles]
     )
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    figure.suptitle(
-        textwrap.fill(title, TITLE_CHARACTERS), x=0.01, ha="left", fontsize="medium", weight="bold"
-    )
+    plots.rows_alone(axes)
+    plots.title(figure, title)
     axes.set_xlabel(unit.axis)
     return figure
 
@@ -138,14 +130,34 @@ def overviews(results: Results) -> Iterator[Drawing]:
         name = "_".join(["overview", *(words.slug(text) for text in rest)])
         chart = _dots_by_page if _has_one_rtt(group) else _grid
         if many or _rows_of(group) > MOST_ROWS:
-            caption = f"{plots.MEDIAN} over the pages at every rate{_about(rest)}. {overpages.READING}"
-            yield Drawing(name, caption, chart(overpages.folded(group)))
+            caption = f"{plots.MEDIAN} over the pages at every rate{_about(rest)}. {OVER_PAGES}"
+            yield Drawing(name, caption, chart(over_pages(group)))
             continue
         parts = _parts(group)
         for part, cells in enumerate(parts, start=1):
             said = [*rest, f"figure {part} of {len(parts)}"] if len(parts) > 1 else rest
-            caption = f"{plots.MEDIAN} of every page and rate{_about(said)}. {reading.of_trials(cells)}"
+            caption = f"{plots.MEDIAN} of every page and rate{_about(said)}. {plots.reading_of_trials(cells)}"
             yield Drawing(f"{name}_{part}" if part > 1 else name, caption, chart(cells))
+
+
+def over_pages(cells: pd.DataFrame) -> pd.DataFrame:
+    """One row per rate, RTT and protocol, with the median over the pages; the quartiles stand for the interval."""
+    known = cells.dropna(subset=["median"])
+    medians = known.groupby(["down_mbps", "up_mbps", "rtt_ms", "protocol"], dropna=False, sort=False)[
+        "median"
+    ]
+    found = (
+        medians.quantile(np.array([0.25, 0.5, 0.75]))
+        .unstack()
+        .set_axis(["low", "median", "high"], axis="columns")
+    )
+    first = cells.iloc[0]
+    return found.reset_index().assign(
+        page=words.count(cells["page"].nunique(), "page"),
+        interval=IntervalKind.EXACT,
+        engine=first["engine"],
+        panel=0,
+    )
 
 
 def _about(said: list[str]) -> str:
@@ -247,17 +259,17 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
     place = [column for column in results.effects if column not in (*SAYS[1], *JUDGED, "protocol")]
     named = [column for column in results.split_columns if column != "variant"]
     for _, found in results.effects.groupby([*place, "whole"], dropna=False, sort=False):
-        if (found["way"] == effects.TOGETHER).all():
+        if (found["way"] == explored.TOGETHER).all():
             continue
         where = found.iloc[0].to_dict()
         title = f"{conditions.title(where, named)}, {words.plain(where['rtt_ms'])} ms RTT"
         caption = (
             f"What the filters of {where['whole']} do to the page-load time: {title}. Left of 0 a filter makes "
             "the page faster. Grey signs: it changes nothing of this page, so they show the noise. "
-            f"Band: {results.margin * 100:g} % either way. {reading.of_pairs(found)}"
+            f"Band: {results.margin * 100:g} % either way. {plots.reading_of_pairs(found)}"
         )
         yield Drawing(
-            f"effects_{words.slug(title)}", caption, effectchart.chart(found, title, results.margin)
+            f"effects_{words.slug(title)}", caption, effectcharts.filter_chart(found, title, results.margin)
         )
 
 
@@ -272,9 +284,9 @@ def variants(results: Results) -> Iterator[Drawing]:
         apart_text = f" From left to right: {', '.join(map(engines.label, names))}. {engines.NOT_COMPARED}"
         caption = (
             f"{plots.MEDIAN} against RTT with the page as it is and optimised: {title}. Colour and marker: "
-            f"protocol; dash: variant.{apart_text if len(names) > 1 else ''} {reading.of_trials(known)}"
+            f"protocol; dash: variant.{apart_text if len(names) > 1 else ''} {plots.reading_of_trials(known)}"
         )
-        yield Drawing(f"variants_{words.slug(title)}", caption, variantchart.chart(known, title))
+        yield Drawing(f"variants_{words.slug(title)}", caption, effectcharts.variant_chart(known, title))
 
 
 def _with_variants(results: Results) -> list[pd.DataFrame]:
@@ -284,7 +296,7 @@ def _with_variants(results: Results) -> list[pd.DataFrame]:
     for _, cells in results.main_cells.groupby(place, dropna=False, sort=False):
         known = cells[cells["median"].notna()]
         if (
-            1 < known["variant"].nunique() <= len(variantchart.DASHES)
+            1 < known["variant"].nunique() <= len(protocols.DASHES)
             and known["rtt_ms"].nunique() > 1
             and known.groupby("engine")["driver"].nunique().max() == 1
         ):
@@ -313,9 +325,9 @@ def compressions(results: Results) -> Iterator[Drawing]:
         axes.set_yticks([n + 0.5 for n in range(len(names))], names)
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel(unit.axis)
-        axes.set_title(textwrap.fill(title, TITLE_CHARACTERS))
+        axes.set_title(textwrap.fill(title, plots.TITLE_CHARACTERS))
         plots.legend(figure, styles, columns=2)
-        caption = f"{plots.MEDIAN} by compression of the text: {title}. {reading.of_trials(known)}"
+        caption = f"{plots.MEDIAN} by compression of the text: {title}. {plots.reading_of_trials(known)}"
         yield Drawing(f"compressions_{words.slug(title)}", caption, figure)
 
 
@@ -344,13 +356,13 @@ FIGURES: Mapping[Kind, Figures] = {
         compressions,
         panels,
     ),
-    Kind.USERS: (claims, codingchart.cost_of_codings, crowdcharts.behaviour, crowdcharts.cost),
+    Kind.USERS: (claims, effectcharts.cost_of_codings, crowdcharts.behaviour, crowdcharts.cost),
     Kind.REQUESTS: (
         claims,
         ratecharts.matrix,
         ratecharts.against_connections,
         ratecharts.latencies,
-        codingchart.cost_of_codings,
+        effectcharts.cost_of_codings,
     ),
 }
 # Of the trials behind the estimates; each bounds its number by itself.

@@ -15,9 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.charts import plots
-from analysis.charts.drawing import Drawing
-from analysis.charts.plots import TimeUnit
-from analysis.evaluation.medianloads import MedianFilm, median_films
+from analysis.charts.plots import Drawing, TimeUnit
+from analysis.evaluation.loads import MedianFilm, median_films
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.runs.filmfile import KeptFilm, picture

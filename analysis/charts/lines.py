@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from analysis.charts.variantchart import DASHES
+from analysis.charts import plots
 from analysis.evaluation.results import Results
 from analysis.labels import conditions, engines, protocols, words
-from analysis.labels.protocols import FURTHER, STYLES, Style
+from analysis.labels.protocols import DASHES, FURTHER, STYLES, Style
 
 GENERATOR = ("engine", "driver")
 SERVER = "server"
@@ -24,6 +23,7 @@ CODING_STYLES = (Style("#000000", "s", "-"), *FURTHER, STYLES["http1-close"], ST
 THIN = 0.5
 TRIAL_ALPHA = 0.35
 BAND_ALPHA = 0.13
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ def beside(results: Results, *within: str) -> Iterator[SharedFigure]:
             yield group
 
 
-def not_drawn(drawn: int, there: int, table: str) -> str:
-    """A sentence for the caption of the last figure that is drawn; nothing where all of them are."""
-    if drawn == there:
-        return ""
-    left = there - drawn
+def first(found: Sequence[Item], most: int, table: str) -> Iterator[tuple[Item, str]]:
+    """The first ones; with the last that is drawn a sentence for its caption, where there are more."""
+    left = len(found) - most
     are = "is" if left == 1 else "are"
-    return f" {words.count(left, 'further figure')} like these {are} left out: the table “{table}” has the numbers."
+    further = f" {words.count(left, 'further figure')} like these {are} left out: the table “{table}” has the numbers."
+    for number, each in enumerate(found[:most], start=1):
+        yield each, further if left > 0 and number == most else ""
 
 
 def entries(group: SharedFigure, column: str) -> list[DrawnLine]:
@@ -123,20 +123,13 @@ def deep(style: Style, depths: Sequence[float], depth: float) -> Style:
 
 def legend(figure: Figure, shown: Iterable[tuple[str, Style]], columns: int, *, markers: bool) -> None:
     """The lines below everything: what stands above is the title."""
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=style.colour,
-            linestyle=style.dash,
-            linewidth=1.2,
-            marker=style.marker if markers else "",
-            markersize=4 if style.marker != "*" else 6,
-            label=label,
-        )
-        for label, style in shown
-    ]
+    handles = [plots.handle(label, style, width=1.2, marked=markers) for label, style in shown]
     figure.legend(handles=handles, loc="outside lower left", ncols=columns)
+
+
+def legend_inches(shown: Sized, beside: int) -> float:
+    """The height of a legend with so many names beside each other."""
+    return 0.16 * -(-len(shown) // beside)
 
 
 def points(
@@ -153,7 +146,7 @@ def points(
         linestyle=style.dash,
         linewidth=1.1,
         marker=style.marker,
-        markersize=3.6 if style.marker != "*" else 5.4,
+        markersize=style.size(3.6),
         markeredgewidth=0.7,
         elinewidth=0.8,
         capsize=1.6,

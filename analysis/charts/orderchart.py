@@ -14,10 +14,10 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from analysis.charts import plots
-from analysis.charts.drawing import Drawing
+from analysis.charts.plots import Drawing
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.statistics import runorder, verdicts
+from analysis.statistics import compare, runorder
 from analysis.statistics.contrast import Sample
 from analysis.statistics.runorder import Drift
 from harness.model.kind import Kind
@@ -103,7 +103,7 @@ def reading(drift: Drift, lag_1: float, chance: float, values: str = "Times") ->
         said = [f"Fewer than {runorder.LEAST_BLOCKS} blocks tell no drift"]
     else:
         change, low, high = (
-            verdicts.signed(math.exp(value)) for value in (drift.change, drift.low, drift.high)
+            compare.signed(math.exp(value)) for value in (drift.change, drift.low, drift.high)
         )
         said = [f"Drift from the first trial to the last: {change} % [{low} to {high}]"]
     said.append(f"lag-1 autocorrelation {words.number(lag_1, 2)} (chance: up to {words.number(chance, 2)})")

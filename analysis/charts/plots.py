@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -24,8 +25,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from analysis.labels import metrics, protocols, words
 from analysis.labels.protocols import Style
-from analysis.statistics.contrast import Sample
-from analysis.statistics.estimate import IntervalKind
+from analysis.statistics.contrast import LEAST_PAIRS, Sample
+from analysis.statistics.estimate import LEAST_TRIALS, IntervalKind
 from harness.model.kind import Kind
 
 COLUMN_INCHES = 3.5  # one column of a two-column paper
@@ -172,7 +173,7 @@ def points(
     vertical: bool,
 ) -> None:
     """Markers with their intervals; hollow ones stand for fewer trials than an interval needs."""
-    hollow = (cells["interval"] != IntervalKind.EXACT).any()
+    hollow = bool((cells["interval"] != IntervalKind.EXACT).any())
     median = cells["median"].to_numpy(dtype=float) / unit.ms
     spread = np.nan_to_num(
         [
@@ -185,15 +186,24 @@ def points(
         median if vertical else along,
         yerr=spread if vertical else None,
         xerr=None if vertical else spread,
-        fmt=style.marker,
-        color=style.colour,
-        markersize=4 if style.marker != "*" else 6,
-        markerfacecolor="white" if hollow else style.colour,
-        markeredgewidth=0.8,
-        elinewidth=0.8,
-        capsize=2,
-        capthick=0.8,
+        **whiskers(style, hollow=hollow),
     )
+
+
+def whiskers(
+    style: Style, *, hollow: bool = False, size: float = 4, thick: float = 0.8, cap: float = 2
+) -> dict[str, Any]:
+    """The look of a marker with its interval, for `Axes.errorbar`; `thick` are lines, `cap` is half an end's width."""
+    return {
+        "fmt": style.marker,
+        "color": style.colour,
+        "markersize": style.size(size),
+        "markerfacecolor": "white" if hollow else style.colour,
+        "markeredgewidth": 0.8,
+        "elinewidth": thick,
+        "capsize": cap,
+        "capthick": thick,
+    }
 
 
 def scatter(axes: Axes, x: Sample, y: Sample, colour: str, *, marker: str = "o") -> None:
@@ -228,26 +238,25 @@ def legend(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
 
 def handles(styles: Mapping[str, Style]) -> list[Line2D]:
     """What a legend holds: a line with its marker for each name."""
-    return [
-        Line2D(
-            [],
-            [],
-            color=style.colour,
-            linestyle=style.dash,
-            linewidth=1.1,
-            marker=style.marker,
-            markersize=4 if style.marker != "*" else 6,
-            label=protocols.label(name),
-        )
-        for name, style in styles.items()
-    ]
+    return [handle(protocols.label(name), style) for name, style in styles.items()]
 
 
-def title(figure: Figure, text: str) -> None:
+def handle(label: str, style: Style, *, width: float = 1.1, marked: bool = True) -> Line2D:
+    """A line with its marker, as a legend holds it."""
+    marker = style.marker if marked else ""
+    look: dict[str, Any] = {"color": style.colour, "linestyle": style.dash, "linewidth": width}
+    return Line2D([], [], marker=marker, markersize=style.size(), label=label, **look)
+
+
+def title(figure: Figure, text: str, characters: int = TITLE_CHARACTERS) -> None:
     """Above everything, at the left edge: wider than axes that have long labels beside them."""
-    figure.suptitle(
-        textwrap.fill(text, TITLE_CHARACTERS), x=0.01, ha="left", fontsize="medium", weight="bold"
-    )
+    figure.suptitle(textwrap.fill(text, characters), x=0.01, ha="left", fontsize="medium", weight="bold")
+
+
+def rows_alone(axes: Axes) -> None:
+    """A y axis whose labels name rows: without line and ticks."""
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
 
 
 def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:
@@ -262,3 +271,39 @@ def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:
 
 def new(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """`name` is the stem of its files. `of_data`: it shows single trials, and stands behind what was estimated.
+
+    `asked`: the name of the study's own figure that it is, `title` that figure's; empty of all others.
+    """
+
+    name: str
+    caption: str
+    figure: Figure
+    of_data: bool = False
+    asked: str = ""
+    title: str = ""
+
+
+def reading_of_trials(cells: pd.DataFrame) -> str:
+    """How many trials a point stands for and what its bar is."""
+    known = cells[cells["n"] > 0]
+    size = f"n = {_span(known)} per point"
+    if (known["interval"] == IntervalKind.EXACT).all():
+        return f"{size}; bars: 95 % intervals."
+    if known["n"].max() < LEAST_TRIALS:
+        return f"{size}, too few for an interval; bars: range of the trials."
+    return f"{size}; bars: 95 % intervals, at hollow markers (fewer than five trials) the range."
+
+
+def reading_of_pairs(points: pd.DataFrame) -> str:
+    """How many pairs a point stands for, and what its bar is."""
+    few = "" if points["n"].min() >= LEAST_PAIRS else f", hollow without (fewer than {LEAST_PAIRS} pairs)"
+    return f"n = {_span(points)} pairs of blocks; bars: 95 % intervals{few}."
+
+
+def _span(points: pd.DataFrame) -> str:
+    return words.between(points["n"].min(), points["n"].max())

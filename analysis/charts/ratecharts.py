@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from analysis.charts import lines, plots
-from analysis.charts.drawing import Drawing
+from analysis.charts.plots import Drawing
 from analysis.evaluation.results import Results
 from analysis.labels import engines, words
 from analysis.labels.protocols import Style
@@ -25,6 +25,7 @@ from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import IntervalKind
 
 MOST_GROUPS = 6
+BESIDE = 3  # names of a legend
 RATES = "Requests a second"  # a table
 MULTIPLEXED = ("h2", "h3", "spdy", "spdy-plain")
 MOST_COLUMNS = 4  # connections side by side
@@ -37,6 +38,7 @@ PERCENTILES = {
 }
 GENERATOR_MARKERS = ("o", "s", "^", "D")
 SAME = "The generators differ in what they cost and how they wait: comparisons are within one of them."
+WITHIN = ("connections", "depth", "compression")
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def _against_connections(
         if group.cells["connections"].nunique() < 2:
             continue
         ways, generators = _ways(group.cells, column), engines.ordered(group.cells["engine"].astype(str))
-        figure = plots.new(_width(generators), 2.2 + _legend_inches(ways))
+        figure = plots.new(_width(generators), 2.2 + lines.legend_inches(ways, BESIDE))
         row = figure.subplots(1, len(generators), squeeze=False, sharey=True)[0]
         unit, axis = _unit(group.cells["median"])
         for axes, generator in zip(row, generators, strict=True):
@@ -95,7 +97,7 @@ def latencies(results: Results) -> Iterator[Drawing]:
         cells = group.cells[group.cells["cell"].isin(told["cell"])]
         columns = _some(cells["connections"])
         ways, generators = _ways(cells), engines.ordered(cells["engine"].astype(str))
-        figure = plots.new(plots.PAGE_INCHES, 0.7 + 1.6 * len(generators) + _legend_inches(ways))
+        figure = plots.new(plots.PAGE_INCHES, 0.7 + 1.6 * len(generators) + lines.legend_inches(ways, BESIDE))
         grid = figure.subplots(len(generators), len(columns), squeeze=False, sharex=True, sharey=True)
         for axes, connections in zip(grid[0], columns, strict=True):
             axes.set_title(words.count(int(connections), "connection"))
@@ -107,7 +109,7 @@ def latencies(results: Results) -> Iterator[Drawing]:
         for axes in grid[-1]:
             axes.set_xlabel("Percentile")
         figure.supylabel("Latency (ms, logarithmic)", fontsize="medium")
-        lines.legend(figure, [(way.label, way.style) for way in ways], _columns(ways), markers=True)
+        lines.legend(figure, [(way.label, way.style) for way in ways], BESIDE, markers=True)
         plots.title(figure, group.title)
         silent = sorted(set(group.cells["cell"]) - set(told["cell"]))
         lacking = " Not every generator tells the latency of pipelined requests: those are missing." * bool(
@@ -174,9 +176,6 @@ class RateGroup(lines.SharedFigure):
     rest: str = ""
 
 
-WITHIN = ("connections", "depth", "compression")
-
-
 def _groups(results: Results) -> Iterator[RateGroup]:
     """The cells that share axes, whatever their generator, connections and depth."""
     yield from _first(lines.groups(results, *WITHIN))
@@ -192,12 +191,10 @@ def _beside(results: Results) -> Iterator[RateGroup]:
 
 
 def _first(groups: Iterable[lines.SharedFigure]) -> Iterator[RateGroup]:
-    there = list(groups)
-    for number, group in enumerate(there[:MOST_GROUPS], start=1):
+    for group, rest in lines.first(list(groups), MOST_GROUPS, RATES):
         cells = group.cells[group.cells["n"] > 0]
         first = cells["compression"].dropna().unique()[:1]  # the others: `codingchart`
         shown = cells[cells["compression"].isin(first) | cells["compression"].isna()]
-        rest = lines.not_drawn(number, len(there), RATES) if number == MOST_GROUPS else ""
         yield RateGroup(group.title, shown, rest)
 
 
@@ -273,8 +270,7 @@ def _rows(
             height = number + step * (place - (len(markers) - 1) / 2)
             for cell in mine[mine["engine"] == generator].to_dict("records"):
                 _row(axes, cell, kept[kept["cell"] == cell["cell"]], height, (way.style, marker), unit)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    plots.rows_alone(axes)
     axes.grid(axis="x", color=plots.GUIDE, linewidth=0.5)
 
 
@@ -312,15 +308,14 @@ def _row(
 def _finish(figure: Figure, first: Axes, ways: Sequence[RateLine], title: str) -> None:
     first.set_ylim(bottom=0)
     plots.ticks(first.yaxis)
-    lines.legend(figure, [(way.label, way.style) for way in ways], _columns(ways), markers=True)
+    lines.legend(figure, [(way.label, way.style) for way in ways], BESIDE, markers=True)
     plots.title(figure, title)
 
 
 def _some(connections: pd.Series[Any]) -> list[float]:
     """All numbers of connections, or so many that they fit side by side, spread evenly."""
     every = sorted(float(each) for each in connections.unique())
-    picked = np.linspace(0, len(every) - 1, min(len(every), MOST_COLUMNS)).round().astype(int)
-    return [every[place] for place in picked]
+    return words.evenly(every, MOST_COLUMNS)
 
 
 def _left_out(columns: Sequence[float], cells: pd.DataFrame) -> str:
@@ -347,8 +342,7 @@ def _generators(generators: Sequence[str], by: str = "panel") -> str:
 
 
 def _reading(cells: pd.DataFrame) -> str:
-    least, most = int(cells["n"].min()), int(cells["n"].max())
-    n = f"n = {least}" if least == most else f"n = {least} to {most}"
+    n = f"n = {words.between(int(cells['n'].min()), int(cells['n'].max()))}"
     exact = bool((cells["interval"] == IntervalKind.EXACT).all())
     bars = "95 % intervals" if exact else "95 % intervals, below five trials the range"
     return f"Medians, {n} trials; bars: {bars}."
@@ -360,11 +354,3 @@ def _array(values: pd.Series[Any]) -> Sample:
 
 def _width(generators: Sequence[str]) -> float:
     return plots.PAGE_INCHES if len(generators) > 1 else plots.COLUMN_INCHES * 1.3
-
-
-def _columns(ways: Sequence[RateLine]) -> int:
-    return max(1, min(3, len(ways)))
-
-
-def _legend_inches(ways: Sequence[RateLine]) -> float:
-    return 0.16 * -(-len(ways) // _columns(ways))

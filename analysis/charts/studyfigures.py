@@ -19,17 +19,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis.charts import lines, plots, reading
-from analysis.charts.drawing import Drawing
+from analysis.charts import lines, plots
 from analysis.charts.lines import CODING_STYLES
-from analysis.charts.variantchart import DASHES
+from analysis.charts.plots import Drawing
 from analysis.claims.claimresult import Absence
 from analysis.evaluation.results import Results
 from analysis.evaluation.studyfigures import FigurePoints
 from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import value_text
 from analysis.labels.metrics import IN_SENTENCES
-from analysis.labels.protocols import FURTHER, Style
+from analysis.labels.protocols import DASHES, FURTHER, Style
 from analysis.statistics.estimate import IntervalKind
 from harness.model.figure import FigureKind
 from harness.model.metric import Unit
@@ -101,9 +100,9 @@ def caption(points: FigurePoints) -> str:
     if known.empty:
         return f"{label}{by}:{absences or ' no trial of it counts.'}"
     if points.figure.reference is not None:
-        told = f"relative to {reference_label(points)}, inside blocks. {reading.of_pairs(known)}"
+        told = f"relative to {reference_label(points)}, inside blocks. {plots.reading_of_pairs(known)}"
         return f"{label}{by} {told}{absences}"
-    return f"{label}{by}, medians. {reading.of_trials(known)}{absences}"
+    return f"{label}{by}, medians. {plots.reading_of_trials(known)}{absences}"
 
 
 def _absences(points: FigurePoints) -> str:
@@ -142,7 +141,7 @@ def _lines(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
         axes.set_xticks(xs, [words.plain(x) for x in xs])
     axes.set_xlabel(AXES.get(points.figure.x, points.figure.x))
     _value_axis(axes, points, known, scale, vertical=True)
-    _title(figure, points, plots.TITLE_CHARACTERS)
+    plots.title(figure, points.figure.title)
     shown = [(points.labels[number], style) for number, style in styles.items()]
     lines.legend(figure, shown, _columns(points, styles), markers=True)
     return figure
@@ -193,7 +192,7 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
             text.set_horizontalalignment("right")
     axes.tick_params(axis="x", length=0)
     _value_axis(axes, points, known, scale, vertical=True)
-    _title(figure, points, TITLE_OF_A_PAGE if wide else plots.TITLE_CHARACTERS)
+    plots.title(figure, points.figure.title, TITLE_OF_A_PAGE if wide else plots.TITLE_CHARACTERS)
     handles = [
         Patch(facecolor=style.colour, hatch=hatches[n], edgecolor="white", label=points.labels[n])
         for n, style in styles.items()
@@ -226,7 +225,7 @@ def _rows(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
     axes.set_yticks([row + 0.5 for row in range(len(xs))], [_x_text(points, x) for x in xs])
     axes.tick_params(axis="y", length=0)
     _value_axis(axes, points, known, scale, vertical=False)
-    _title(figure, points, plots.TITLE_CHARACTERS)
+    plots.title(figure, points.figure.title)
     shown = [(points.labels[number], style) for number, style in styles.items()]
     lines.legend(figure, shown, _columns(points, styles), markers=True)
     return figure
@@ -335,9 +334,3 @@ def _x_text(points: FigurePoints, x: Any) -> str:
         unit = {"rtt_ms": " ms", "down_mbps": " Mbit/s", "up_mbps": " Mbit/s"}.get(points.figure.x, "")
         return f"{words.plain(x)}{unit}"
     return value_text(points.figure.x, x)
-
-
-def _title(figure: Figure, points: FigurePoints, characters: int) -> None:
-    figure.suptitle(
-        textwrap.fill(points.figure.title, characters), x=0.01, ha="left", fontsize="medium", weight="bold"
-    )

@@ -1,28 +1,189 @@
-"""Every trial as a dot beside the median of its condition, and what was left out as a cross."""
+"""Every trial as a dot beside the median of its condition, what was left out as a cross; the distributions below."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 
-from analysis.charts import ecdfchart, plots
-from analysis.charts.drawing import Drawing
-from analysis.charts.plots import TimeUnit
-from analysis.charts.samples import DrawnTrials, Group, drawn
+from analysis.charts import plots
+from analysis.charts.plots import Drawing, TimeUnit
 from analysis.evaluation.results import Results
-from analysis.labels import protocols, words
-from analysis.labels.protocols import Style
+from analysis.labels import conditions, protocols, words
+from analysis.labels.protocols import DASHES, Dash, Style
+from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import LEAST_TRIALS, Estimate, IntervalKind, estimate
+from analysis.statistics.runorder import in_run_order
+from harness.model.condition import AGAIN
+from harness.model.defaultclaims import single_filters
 
+FORM = ("variant", "compression")  # of a page: they share axes with the page as it is
+MOST_CONDITIONS = 12  # on one axis
+MOST_GROUPS = 4  # drawn of a report: a figure takes some 0.6 s to store
+PARQUET = "records.parquet has every trial."
+LEAST_OF_A_LINE = 2  # of a line
+AGAIN_ALPHA = 0.45
 ROW_INCHES = 0.34
 ECDF_INCHES = 1.2
 FIRST, LAST, BESIDE = -0.36, 0.16, 0.34  # of a row: where its first trial, its last and its median stand
 LABEL_CHARACTERS = 21
 FORMS_IN_A_ROW = 2
+
+
+@dataclass(frozen=True)
+class DrawnTrials:
+    """The trials of one condition that have a time, in the order in which they ran.
+
+    `form`: the variant and compression, as far as they vary in the group. `again`: a baseline, measured a second time.
+    """
+
+    label: str
+    protocol: str
+    form: str
+    again: bool
+    times_ms: Sample
+    counts: NDArray[np.bool_]
+
+    @property
+    def kept_ms(self) -> Sample:
+        return self.times_ms[self.counts]
+
+
+@dataclass(frozen=True)
+class Group:
+    """What shares an axis. `untimed`: how many trials were left out that have no time to draw."""
+
+    title: str
+    conditions: tuple[DrawnTrials, ...]
+    untimed: int
+
+    @property
+    def times_ms(self) -> pd.Series[float]:
+        return pd.Series(np.concatenate([each.times_ms for each in self.conditions]))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The groups that are drawn, of how many there are."""
+
+    groups: tuple[Group, ...]
+    of: int
+
+    @property
+    def note(self) -> str:
+        """What is not drawn; empty when everything is."""
+        if len(self.groups) == self.of:
+            return ""
+        return (
+            f" {len(self.groups)} of {self.of} settings are drawn, spread evenly over their order; {PARQUET}"
+        )
+
+
+def drawn(results: Results) -> Drawn:
+    """A group per page and link; where that would be too many conditions, one per variant and compression of it."""
+    records = in_run_order(results.records)
+    records = records[~records["variant"].isin(single_filters(set(results.cells["variant"])))]
+    counts = records.index.isin(results.sifted.kept.index)
+    records = records.assign(counts=counts, time=records[results.metric].where(records[results.metric] > 0))
+    together = [name for name in results.panel_columns if name not in FORM]
+    frames: list[tuple[list[str], pd.DataFrame]] = []
+    for part in _parts(records, results, [*together, "rtt_ms"]):
+        if part["cell"].nunique() <= MOST_CONDITIONS:
+            frames.append((together, part))
+        else:
+            columns = list(results.panel_columns)
+            frames += [(columns, each) for each in _parts(part, results, [*columns, "rtt_ms"])]
+    frames = [(columns, part) for columns, part in frames if part.loc[part["counts"], "time"].notna().any()]
+    picked = words.evenly(frames, MOST_GROUPS)
+    return Drawn(tuple(_group(part, results, columns) for columns, part in picked), len(frames))
+
+
+def _parts(records: pd.DataFrame, results: Results, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """The records of each place that the columns name, in reading order."""
+    order = {place: number for number, place in enumerate(results.cells["cell"])}
+    groups = [part for _, part in records.groupby(list(columns), dropna=False, sort=False)]
+    yield from sorted(groups, key=lambda part: part["cell"].map(order).min())
+
+
+def _group(records: pd.DataFrame, results: Results, columns: Sequence[str]) -> Group:
+    place = records.iloc[0].to_dict()
+    named = [name for name in results.split_columns if name in columns]
+    title = f"{conditions.title(place, named)}, {words.plain(place['rtt_ms'])} ms RTT"
+    first = records.drop_duplicates("cell")
+    varying = [name for name in conditions.varying(first, FORM) if name not in columns]
+    members = conditions.in_order(first, [*FORM, "protocol", AGAIN])
+    made: list[DrawnTrials] = []
+    for member in members.to_dict("records"):
+        mine = records[records["cell"] == member["cell"]]
+        timed = mine[mine["time"].notna()]
+        form = ", ".join(str(member[name]) for name in varying)
+        made.append(
+            DrawnTrials(
+                label=_label(member, form),
+                protocol=str(member["protocol"]),
+                form=form,
+                again=bool(member[AGAIN]),
+                times_ms=timed["time"].to_numpy(dtype=float),
+                counts=timed["counts"].to_numpy(dtype=bool),
+            )
+        )
+    return Group(title, tuple(_told_apart(made)), int(records["time"].isna().sum()))
+
+
+def _label(member: Mapping[Any, Any], form: str) -> str:
+    parts = (protocols.label(str(member["protocol"])), form, "again" if member[AGAIN] else "")
+    return ", ".join(part for part in parts if part)
+
+
+def _told_apart(made: Sequence[DrawnTrials]) -> Iterator[DrawnTrials]:
+    """Labels that say the same get a number."""
+    seen: dict[str, int] = {}
+    for each in made:
+        seen[each.label] = number = seen.get(each.label, 0) + 1
+        yield each if number == 1 else replace(each, label=f"{each.label} ({number})")
+
+
+def distributions(
+    axes: Axes, conditions: Sequence[DrawnTrials], styles: Mapping[str, Style], unit: TimeUnit
+) -> None:
+    """The trials that count, in the colours of their protocols; what was measured again is pale."""
+    dashes = _dashes(conditions)
+    for each in conditions:
+        if each.kept_ms.size < LEAST_OF_A_LINE:
+            continue
+        style = styles[each.protocol]
+        axes.ecdf(
+            each.kept_ms / unit.ms,
+            color=style.colour,
+            linestyle=dashes.get(each.form, style.dash),
+            linewidth=1.1,
+            alpha=AGAIN_ALPHA if each.again else 1,
+        )
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "½", "", "1"])
+    axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
+    axes.set_ylabel("Share of trials")
+
+
+def handles(conditions: Sequence[DrawnTrials]) -> list[Line2D]:
+    """What tells the forms of a page apart; empty when there is one."""
+    return [
+        Line2D([], [], color="#000000", linestyle=dash, linewidth=1.1, label=form)
+        for form, dash in _dashes(conditions).items()
+    ]
+
+
+def _dashes(conditions: Sequence[DrawnTrials]) -> dict[str, Dash]:
+    forms = list(dict.fromkeys(each.form for each in conditions))
+    return {form: DASHES[number % len(DASHES)] for number, form in enumerate(forms)} if len(forms) > 1 else {}
 
 
 def every_trial(results: Results) -> Iterator[Drawing]:
@@ -39,7 +200,7 @@ def every_trial(results: Results) -> Iterator[Drawing]:
 def _chart(group: Group) -> Figure:
     rows = group.conditions
     height = ROW_INCHES * len(rows)
-    forms = ecdfchart.handles(rows)
+    forms = handles(rows)
     figure = plots.new(
         plots.COLUMN_INCHES, height + ECDF_INCHES + 0.85 + 0.16 * -(-len(forms) // FORMS_IN_A_ROW)
     )
@@ -55,7 +216,7 @@ def _chart(group: Group) -> Figure:
     axes.set_yticks(range(len(rows)), labels)
     axes.tick_params(axis="both", length=0)
     axes.spines[["left", "bottom"]].set_visible(False)
-    ecdfchart.distributions(below, rows, styles, unit)
+    distributions(below, rows, styles, unit)
     below.margins(x=0.04)
     plots.ticks(below.xaxis)
     below.set_xlabel(f"{plots.TIME} ({unit.name})")
@@ -91,14 +252,7 @@ def _median(axes: Axes, height: float, found: Estimate, style: Style, unit: Time
         [found.median / unit.ms],
         [height],
         xerr=spread,
-        fmt=style.marker,
-        color=style.colour,
-        markersize=3.6 if style.marker != "*" else 5.4,
-        markerfacecolor=style.colour if found.interval is IntervalKind.EXACT else "white",
-        markeredgewidth=0.8,
-        elinewidth=0.9,
-        capsize=2,
-        capthick=0.9,
+        **plots.whiskers(style, hollow=found.interval is not IntervalKind.EXACT, size=3.6, thick=0.9),
     )
 
 

@@ -10,10 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis.charts import plots, reading
-from analysis.charts.drawing import Drawing
-from analysis.charts.plots import TimeUnit
-from analysis.claims.claimtext import TWICE
+from analysis.charts import plots
+from analysis.charts.plots import Drawing, TimeUnit
+from analysis.claims.claimresult import TWICE
 from analysis.evaluation import waits
 from analysis.evaluation.results import PAGE_AND_RATE, Results
 from analysis.evaluation.waits import COLOURS, LABELS
@@ -64,7 +63,7 @@ def what_variants_change(results: Results) -> Iterator[Drawing]:
             what = f"{variant} against plain: {title}"
             caption = (
                 f"What {what}. Left of 0 loads wait less for it. Means of differences within blocks. "
-                f"{reading.of_pairs(mine)}"
+                f"{plots.reading_of_pairs(mine)}"
             )
             if all(waits.of_one_archive(results, mine)):
                 caption += f" This is {TWICE}."
@@ -120,8 +119,7 @@ def _bars(axes: Axes, cells: pd.DataFrame, means: pd.DataFrame, told: Sequence[s
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_xlim(0, longest * 1.04)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    plots.rows_alone(axes)
     plots.ticks(axes.xaxis)
     axes.set_xlabel(_mean(unit))
 

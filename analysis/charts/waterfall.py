@@ -18,16 +18,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from analysis.charts import plots
-from analysis.charts.busyrows import busy_rows
-from analysis.charts.drawing import Drawing
 from analysis.charts.filmstrip import strip
-from analysis.charts.plots import TimeUnit
-from analysis.evaluation.loadchanges import changes
-from analysis.evaluation.medianloads import MedianLoad, median_films, median_loads
+from analysis.charts.plots import Drawing, TimeUnit
+from analysis.evaluation.loads import MedianLoad, load_changes, median_films, median_loads
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.runs.filmfile import KeptFilm
-from analysis.runs.harfile import PHASES, HarLoad, HarRequest
+from analysis.runs.harfile import PHASES, Activity, ActivityRow, HarLoad, HarRequest
 from harness.input.shown import clipped
 
 MOST_FIGURES = 6  # of single loads; a figure takes about a second to store
@@ -50,6 +47,9 @@ MARK_COLOURS = {
 }
 FAILED, FOLDED, BLOCKS = "#B3261E", "#F0C36D", "#D00000"
 START = "start"
+DOWN, UP, MAIN_THREAD = "#1977DD", "#E58226", "#C9A400"
+BUSY_COLOURS = {"link down": DOWN, "link up": UP}
+ROW_HIGH = 1.25  # with the room between rows
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def waterfalls(results: Results) -> Iterator[Drawing]:
     for first, second in _pairs(found.loads)[:MOST_COMPARISONS]:
         caption = (
             f"Two loads from the same start, on one axis: {first.label} above, {second.label} below. "
-            f"{changes(first.load, second.load).text}."
+            f"{load_changes(first.load, second.load).text}."
         )
         name = f"waterfalls_{words.slug(first.label)}_{words.slug(second.label)}"
         both = films.get((first.run, first.trial)), films.get((second.run, second.trial))
@@ -346,3 +346,29 @@ def ascii_text(text: str) -> str:
     """Without anything that a viewer acts on or a font lacks; addresses are in ASCII anyway."""
     shown = text[:500].encode("ascii", "backslashreplace").decode("ascii")
     return "".join(character if character.isprintable() else "?" for character in shown)
+
+
+def colour_of(row: ActivityRow) -> str:
+    """By what was busy."""
+    return BUSY_COLOURS.get(row.name, MAIN_THREAD)
+
+
+def busy_rows(axes: Axes, activity: Activity, unit: TimeUnit, shift_ms: float = 0.0) -> None:
+    """A row each, as high as it was busy, on a line; `shift_ms` is what stands at 0 of the axis."""
+    bottoms = [ROW_HIGH * number for number in range(len(activity.rows))][::-1]
+    for bottom, row in zip(bottoms, activity.rows, strict=True):
+        edges = (np.arange(len(row.percent) + 1) * activity.step_ms - shift_ms) / unit.ms
+        heights = bottom + np.array(row.percent) / 100
+        axes.stairs(heights, edges, baseline=bottom, fill=True, color=colour_of(row), linewidth=0, zorder=2)
+        axes.axhline(bottom, color=plots.GUIDE, linewidth=0.4)
+    axes.set_ylim(-0.1, ROW_HIGH * len(bottoms))
+    axes.set_yticks(
+        [bottom + 0.5 for bottom in bottoms], [_busy_label(row) for row in activity.rows], fontsize=5
+    )
+    axes.tick_params(axis="y", length=0, pad=1)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", color=plots.GUIDE, linewidth=0.4)
+
+
+def _busy_label(row: ActivityRow) -> str:
+    return row.name if row.whole_mbps is None else f"{row.name}, of {row.whole_mbps:.3g} Mbit/s"

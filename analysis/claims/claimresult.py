@@ -1,18 +1,33 @@
-"""What became of one claim in one setting, as a value."""
+"""What became of one claim in one setting: as a value, and in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import pandas as pd
 
-from analysis.labels import words
-from analysis.statistics.compare import Comparison, Judgement
+from analysis.labels import engines, metrics, protocols, words
+from analysis.labels.conditions import BESIDE_VARIANTS, OF_BROWSERS, browser_setting
+from analysis.statistics.compare import Comparison, Judgement, Verdict, signed, unknown_text, verdict_text
 from harness.model.claim import Claim
+from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, value
+from harness.model.observation import MAIN_METRIC
+from harness.model.pageset import MARK
 from harness.model.underload import CROWD_METRIC, EVENTS
+
+COMPRESSED = {"none": "uncompressed text", "recorded": "text compressed as recorded"}
+LABELS: Mapping[str, Callable[[str], str]] = {
+    "protocol": protocols.label,
+    "engine": engines.label,
+    "compression": lambda each: COMPRESSED.get(each, f"text compressed by {each}"),
+    **BESIDE_VARIANTS,
+}
+TWICE = "the same archive measured twice, which shows the noise"
+FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
 
 
 @dataclass(frozen=True)
@@ -105,3 +120,182 @@ class ClaimRow:
             return True
         half = (self.comparison.high - self.comparison.low) / 2
         return abs(self.comparison.ratio - other.comparison.ratio) > half
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What has to be said of a setting: the dimensions that tell the conditions of the study apart.
+
+    `links`: a shorter text for each link, where its name is not needed.
+    """
+
+    telling: frozenset[str] = frozenset(EVERY_DIMENSION) - frozenset(FOLLOW)
+    links: Mapping[str, str] = field(default_factory=dict)
+
+
+def wording(conditions: pd.DataFrame) -> Wording:
+    """The wording for a study of these conditions, a row each; what a column does not tell, needs no word."""
+    there = conditions.reindex(columns=[*EVERY_DIMENSION, *OF_VARIANTS])
+    varying = {name for name in there if there[name].nunique(dropna=False) > 1}
+    if there.groupby("engine", dropna=False)["driver"].nunique(dropna=False).max() == 1:
+        varying.discard("driver")  # follows from the engine
+    if there.groupby(["engine", "protocol"], dropna=False)["server"].nunique(dropna=False).max() == 1:
+        varying.discard("server")
+    return Wording(frozenset(map(str, varying)), _link_texts(there))
+
+
+def _link_texts(conditions: pd.DataFrame) -> dict[str, str]:
+    """`50 ms RTT` where links differ in the RTT alone, `10 Mbit/s` where only in the rate."""
+    links = conditions[["link", *NUMBERS]].drop_duplicates().dropna(subset=["link"])
+    named = links.to_dict("records")
+    texts: dict[str, str] = {}
+    rates = len(links.drop_duplicates(["down_mbps", "up_mbps"]))
+    if rates == 1 and links["rtt_ms"].nunique() == len(links):
+        texts = {each["link"]: f"{words.plain(each['rtt_ms'])} ms RTT" for each in named}
+    elif links["rtt_ms"].nunique() == 1 and rates == len(links):
+        texts = {each["link"]: words.rate_with_unit(each["down_mbps"], each["up_mbps"]) for each in named}
+    return texts if len(texts) == len(links) else {}
+
+
+@dataclass(frozen=True)
+class ClaimOutcome:
+    """What is known of a claim in a setting, for its sentence. `missing`: why there is nothing to compare. `idle`: both
+    sides were served the very same archive.
+    """
+
+    seen: Comparison
+    judgement: Judgement
+    verdict: ClaimVerdict
+    floor: float | None = None
+    missing: Sequence[str] = ()
+    idle: bool = False
+
+
+def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> str:
+    """What became of a claim at one place.
+
+    `HTTP/2 against HTTP/1.1, 10mbps-50ms: faster, by 5 to 9 % (ratio 0.93 [0.91-0.95]); expected below 1: holds.`
+    """
+    head = f"{subject_text(claim)}, {where}" if where else subject_text(claim)
+    seen, verdict = outcome.seen, outcome.verdict
+    if seen.n == 0:
+        why = "; ".join(outcome.missing) or "no block holds what it needs"
+        return f"{head}: no data: {why}."
+    if claim.at_most is not None:
+        told = f"{head}: {_budget_text(claim, seen)}: {verdict}"
+    else:
+        ratio = f"ratio {words.number(seen.ratio, 3)} {words.span(seen.low, seen.high, 3)}".rstrip()
+        known = TWICE if outcome.idle else told_text(claim, seen, outcome.judgement, margin)
+        told = f"{head}: {known} ({ratio})"
+        expected = " and ".join(expectations(claim))
+        told += f"; expected {expected}: {_decided(claim, outcome)}" if expected else ""
+        told += f"; {floor_text(outcome.floor)}" if seen.below(outcome.floor) else ""
+    told += f"; {'; '.join(outcome.missing)}" if outcome.missing else ""
+    return f"{told}."
+
+
+def told_text(claim: Claim, seen: Comparison, judgement: Judgement, margin: float) -> str:
+    """Direction and size of what a claim compares."""
+    row = {
+        **{name: getattr(seen, name) for name in ("ratio", "low", "high", "n")},
+        **{name: getattr(judgement, name) for name in ("trials", "verdict", "small")},
+    }
+    if judgement.verdict is Verdict.UNKNOWN:
+        return unknown_text(row)
+    return verdict_text(row, margin, claim.metric)
+
+
+def _decided(claim: Claim, outcome: ClaimOutcome) -> str:
+    """The verdict, and by what it is known where the interval does not tell: it is of the ratio, and of two sides."""
+    seen, verdict = outcome.seen, outcome.verdict
+    limits = [*(claim.ratio_within or ()), *(() if claim.ratio_below is None else (claim.ratio_below,))]
+    open_by_interval = any(seen.low <= limit <= seen.high for limit in limits)
+    if open_by_interval and verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS):
+        return f"{verdict} by a test of its own"
+    return str(verdict)
+
+
+def floor_text(floor: float | None) -> str:
+    """That a difference is no larger than that of two equal baselines."""
+    return f"below the floor of this study ({signed(floor or math.nan)} % between two equal baselines)"
+
+
+def _budget_text(claim: Claim, seen: Comparison) -> str:
+    limit = claim.at_most or math.nan
+    return f"{value_text(claim, seen)}; expected at most {words.plain(limit)}"
+
+
+def value_text(claim: Claim, seen: Comparison) -> str:
+    """The mean that a budget limits, with its interval and unit."""
+    limit = claim.at_most or math.nan
+    digits = _digits(limit)
+    value = words.number(seen.ratio * limit, digits)
+    ends = words.span(seen.low * limit, seen.high * limit, digits)
+    return " ".join(part for part in (value, ends, metrics.unit_text(claim.metric)) if part)
+
+
+def _digits(limit: float) -> int:
+    """So many that a hundredth of the limit shows."""
+    return min(6, max(0, 2 - math.floor(math.log10(limit)))) if limit > 0 else 1
+
+
+def subject_text(claim: Claim) -> str:
+    """Both sides in the names of the figures, and the metric unless it is the page-load time."""
+    subject = side_text(claim.subject) or "every condition"
+    against = "" if claim.is_budget else f" against {side_text(claim.reference)}"
+    return f"{metric_text(claim)}{subject}{against}"
+
+
+def metric_text(claim: Claim) -> str:
+    return "" if claim.metric == MAIN_METRIC else f"{metrics.subject(claim.metric)} of "
+
+
+def side_text(side: Mapping[str, Any]) -> str:
+    """The values of a side of a claim as readers know them."""
+    return ", ".join(_value(dimension, each) for dimension, each in side.items())
+
+
+def _value(dimension: str, each: Any) -> str:
+    if dimension in LABELS:
+        return LABELS[dimension](str(each))
+    if dimension == "rtt_ms":
+        return f"{words.plain(each)} ms RTT"
+    if dimension in ("down_mbps", "up_mbps"):
+        return f"{words.plain(each)} Mbit/s {dimension.removesuffix('_mbps')}"
+    if dimension in OF_BROWSERS:
+        return browser_setting(dimension, each)
+    if dimension in metrics.WORKLOADS:
+        return metrics.WORKLOADS[dimension].format(words.plain(each) if words.is_number(each) else each)
+    return str(each)
+
+
+def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Wording | None = None) -> str:
+    """Where: the pages, the link, and what else tells settings apart."""
+    wanted = telling or Wording()
+    where = []
+    if "page" in wanted.telling:
+        of_set = f" of {MARK}{setting[SET]}" if value(setting, SET) is not None else ""
+        where = [pages[0] if len(pages) == 1 else f"{len(pages)} pages{of_set}"]
+    said = [name for name in (*EVERY_DIMENSION, *OF_VARIANTS) if name in setting and name in wanted.telling]
+    said = [name for name in said if name not in ("page", SET)]
+    link = [name for name in OF_LINKS if name in said]
+    if "link" in setting and link:
+        where.append(wanted.links.get(str(setting["link"]), str(setting["link"])))
+    else:
+        where += [_value(name, setting[name]) for name in link]
+    where += [_value(name, setting[name]) for name in said if name not in link]
+    return ", ".join(where)
+
+
+def expectations(claim: Claim) -> list[str]:
+    """What is expected."""
+    found = []
+    if claim.at_most is not None:
+        found.append(f"at most {words.plain(claim.at_most)}")
+    if claim.ratio_below is not None:
+        found.append(f"below {claim.ratio_below:g}")
+    if claim.ratio_within is not None:
+        low, high = claim.ratio_within
+        between = f"between {signed(low)} and {signed(high)} %"
+        found.append(f"at least {signed(low)} %" if claim.is_open_above else between)
+    return found

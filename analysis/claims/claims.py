@@ -18,8 +18,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.claims.claimresult import Absence, ClaimRow, ClaimVerdict, absence
-from analysis.claims.claimtext import TWICE, ClaimOutcome, sentence, setting_text, wording
+from analysis.claims.claimresult import (
+    TWICE,
+    Absence,
+    ClaimOutcome,
+    ClaimRow,
+    ClaimVerdict,
+    absence,
+    sentence,
+    setting_text,
+    wording,
+)
 from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import (
     ALPHA,
@@ -47,6 +56,7 @@ from harness.model.claim import Claim, Pair, Setting, settings
 from harness.model.defaultclaims import default_claims
 
 UNTOLD = Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False)
+NOT_RECORDED = Setting({}, ())
 
 
 @dataclass(frozen=True)
@@ -102,9 +112,6 @@ class Measured:
     @lru_cache  # noqa: B019 - lives no longer than the report that is made
     def blocks(self, metric: str) -> Blocks:
         return Blocks(self._kept if metric in self._kept else self._kept.assign(**{metric: math.nan}), metric)
-
-
-NOT_RECORDED = Setting({}, ())
 
 
 def archives_of(kept: pd.DataFrame) -> dict[int, frozenset[str]]:

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.claims.claimresult import ClaimRow
+from analysis.claims.claimresult import ClaimRow, setting_text
 from analysis.claims.claims import Measured, over_pages
-from analysis.claims.claimtext import setting_text
 from analysis.statistics.compare import Comparison, Judgement, described, judged
 from harness.model.condition import USUAL_FACTOR, follows
 

@@ -9,8 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from xml.etree import ElementTree
 
-from analysis.claims.claimresult import ClaimRow, ClaimVerdict
-from analysis.claims.claimtext import setting_text
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict, setting_text
 from harness.input.shown import printable
 
 # What XML 1.0 can hold in no way, not even escaped.

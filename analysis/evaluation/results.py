@@ -6,24 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
-from analysis.claims.claimresult import ClaimRow
+from analysis.claims.claimresult import ClaimRow, Wording
 from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated
-from analysis.claims.claimtext import Wording
 from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
 from analysis.claims.published import PublishedRow
-from analysis.evaluation.explored import explore
+from analysis.evaluation.explored import JUDGED, explore
 from analysis.evaluation.repeated import publications_of, repeated
 from analysis.evaluation.studyfigures import FigurePoints, points_of
-from analysis.evaluation.twins import floors, twins
-from analysis.labels import engines, metrics, protocols
+from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns, varying
 from analysis.runs.alike import kind_of, refuse_some_observed_at_a_cost
 from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift
 from analysis.runs.rundirectory import Run
 from analysis.runs.series import Series, series_of_all
-from analysis.statistics.compare import MARGIN, Certainty
+from analysis.statistics.compare import MARGIN, Blocks, Certainty, compared
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.condition import AGAIN, SET
 from harness.model.defaultclaims import default_claims, single_filters
@@ -32,8 +31,34 @@ from harness.model.kind import Kind
 from harness.model.metrics import main_metric
 from harness.model.published import Publication
 
+FLOOR_OF = ("page", "link", "rtt_ms", "down_mbps", "engine", "driver", "device", "cpu_slowdown", "cache")
 IDS = ("panel", "place", "cell")
 PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
+
+
+def twins(
+    every: pd.DataFrame, condition: Sequence[str], blocks: Blocks, certainty: Certainty
+) -> pd.DataFrame:
+    """Each baseline that was measured twice: the second in units of the first, which differ by chance alone."""
+    keys = list(condition)
+    again = every[every[AGAIN]]
+    both = again[[*keys, "place", "cell"]].merge(
+        every.loc[~every[AGAIN], [*keys, "cell"]], on=keys, suffixes=("", "_first")
+    )
+    pairs = [
+        ({name: row[name] for name in (*keys, "place")}, int(row["cell"]), int(row["cell_first"]))
+        for row in both.to_dict("records")
+    ]
+    return compared(blocks, pairs, certainty).reindex(columns=[*keys, "place", *JUDGED])
+
+
+def floors(found: pd.DataFrame, cells: pd.DataFrame) -> dict[int, float]:
+    """Of each cell how far the two equal baselines of its page, link and browser lie apart, as a ratio from 1 on."""
+    same = [name for name in FLOOR_OF if name in cells]
+    known = found.dropna(subset=["ratio"]).groupby(same, dropna=False)["ratio"]
+    apart = known.agg(lambda ratios: float(np.exp(np.abs(np.log(ratios)).max()))).rename("floor")
+    there = cells.merge(apart.reset_index(), on=same, how="inner") if len(apart) else cells.head(0)
+    return dict(zip(there["cell"].astype(int), there.get("floor", ()), strict=True))
 
 
 @dataclass(frozen=True)
@@ -83,6 +108,15 @@ class Results:
     published_by_run: Mapping[str, tuple[PublishedRow, ...]] = field(default_factory=dict)
     figures: tuple[FigurePoints, ...] = ()
 
+    @cached_property
+    def by_name(self) -> dict[str, Run]:
+        """The runs by what each is called in the records of all."""
+        return dict(zip(run_names(self.runs), self.runs, strict=True))
+
+    @property
+    def certainty(self) -> Certainty:
+        return Certainty(self.margin, looked=any(run.looked for run in self.runs))
+
     @property
     def metric(self) -> str:
         """What the estimates are of."""
@@ -119,6 +153,16 @@ class Results:
         """The least and the most trials in a condition that has an estimate; (0, 0) when none has."""
         n = self.cells.loc[self.cells["n"] > 0, "n"]
         return (int(n.min()), int(n.max())) if len(n) else (0, 0)
+
+    @property
+    def n(self) -> str:
+        """The same in words: `n = 5`, `n = 5 to 8`."""
+        return f"n = {words.between(*self.trials)}"
+
+    @property
+    def conditions(self) -> pd.DataFrame:
+        """What each cell is, without what was estimated of it."""
+        return self.cells[[*self.condition_columns, "cell"]]
 
     @property
     def few(self) -> bool:

@@ -19,6 +19,7 @@ from harness.model.figure import FigureSeries, StudyFigure
 from harness.model.variant import PLAIN
 
 POINT = ("x", "series", "cell", "n", "value", "low", "high", "interval", "absence")
+Held = Sequence[tuple[Mapping[str, Any], int, int]]
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,6 @@ def _points(
         points=pd.DataFrame(rows, columns=list(POINT)),
         engines=tuple(dict.fromkeys(str(each["engine"]) for each, _, _ in held)),
     )
-
-
-Held = Sequence[tuple[Mapping[str, Any], int, int]]
 
 
 def _medians(figure: StudyFigure, held: Held, kept: pd.DataFrame) -> list[tuple[Any, ...]]:

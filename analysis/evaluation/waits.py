@@ -16,6 +16,7 @@ from analysis.labels.conditions import POINT
 from analysis.runs.places import LEVEL, in_levels
 from analysis.statistics.compare import Certainty
 from analysis.statistics.contrast import Sample, Statistic, mean, mean_of
+from harness.model.variant import PLAIN
 from harness.model.waiting import Waiting
 
 LABELS = {
@@ -37,7 +38,6 @@ COLOURS = {
     Waiting.UNKNOWN: "#DADADA",
 }
 ALL = "all"  # of a change: that of the whole load
-PLAIN = "plain"
 KEYS = {waiting.value: waiting.key for waiting in Waiting}
 MEANS = ("cell", "waiting", "ms", "low", "high", "share", "n")
 CHANGES = ("cell", "reference", "column", "waiting", "ms", "low", "high", "n")
@@ -45,7 +45,7 @@ CHANGES = ("cell", "reference", "column", "waiting", "ms", "low", "high", "n")
 
 def means(results: Results) -> pd.DataFrame:
     """A row per condition and class, in the order of precedence; empty where no trial tells."""
-    seen, certainty = _seen(results), _certainty(results)
+    seen, certainty = _seen(results), results.certainty
     by_cell, rows = dict(iter(seen.groupby("cell"))), []
     for cell in results.cells["cell"]:
         if cell not in by_cell:
@@ -64,7 +64,7 @@ def changes(results: Results) -> pd.DataFrame:
 
     `column` names which of the two it is; a row per class, and one for the whole load (`all`).
     """
-    seen, certainty = _seen(results), _certainty(results)
+    seen, certainty = _seen(results), results.certainty
     seen = seen.assign(**{ALL: seen[list(KEYS.values())].sum(axis=1)})
     blocks = {cell: found.set_index(list(LEVEL)) for cell, found in seen.groupby("cell")}
     rows = []
@@ -94,10 +94,6 @@ def _seen(results: Results) -> pd.DataFrame:
     if not set(KEYS.values()) <= set(kept):
         return pd.DataFrame(columns=[*LEVEL, "cell", *KEYS.values()])
     return in_levels(kept)[[*LEVEL, "cell", *KEYS.values()]].dropna()
-
-
-def _certainty(results: Results) -> Certainty:
-    return Certainty(results.margin, looked=any(run.looked for run in results.runs))
 
 
 def _interval(runs: Sequence[Sample], certainty: Certainty) -> tuple[float, float, float]:

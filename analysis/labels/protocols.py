@@ -17,6 +17,8 @@ ordered = model.in_order
 baseline = model.baseline
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
+# Of what else tells lines apart. The first variant, plain where it is there, is dotted: optimised ones stand out.
+DASHES: tuple[Dash, ...] = ((0, (1.2, 1.2)), "-", (0, (5, 1.6)), (0, (4, 1.2, 1.2, 1.2)))
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,10 @@ class Style:
     colour: str
     marker: str
     dash: Dash
+
+    def size(self, usual: float = 4) -> float:
+        """Of its marker: a star is larger than others that look as large."""
+        return 1.5 * usual if self.marker == "*" else usual
 
 
 STYLES: dict[str, Style] = {

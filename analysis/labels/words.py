@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Sequence
 from numbers import Real
-from typing import TypeGuard
+from typing import TypeGuard, TypeVar
 
 DASH = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 SECONDS_FROM_MS = 1_000.0
+Item = TypeVar("Item")
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -82,9 +84,26 @@ def count(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def between(least: float, most: float) -> str:
+    """`5`, or `5 to 8` where they differ."""
+    return f"{least}" if least == most else f"{least} to {most}"
+
+
 def listed(items: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+
+
+def distinct(texts: Iterable[str], separator: str = ", ") -> str:
+    """Each text once, in their order, without empty ones."""
+    return separator.join(dict.fromkeys(text for text in texts if text))
+
+
+def evenly(items: Sequence[Item], most: int) -> list[Item]:
+    """At most so many (at least 2), spread evenly, the first and the last among them."""
+    if len(items) <= most:
+        return list(items)
+    return [items[round(number * (len(items) - 1) / (most - 1))] for number in range(most)]
 
 
 def slug(text: str) -> str:

@@ -2,43 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from analysis.evaluation.results import Results
-from analysis.evaluation.variantforms import forms
 from analysis.labels import engines, words
+from analysis.labels.conditions import BESIDE_VARIANTS
 from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import environment_differences, leaves
+from analysis.runs.rundirectory import Run
 from analysis.statistics.contrast import LEAST_LEVELS
-from harness.input.shown import shortened
+from harness.errors import StudyError
+from harness.input.shown import clipped, one_line, shortened
+from harness.model.condition import OF_VARIANTS, value, variant_of
 from harness.model.kind import Kind
 
+LONGEST_WHY = 300  # characters
+FORM = ("page", "variant", *OF_VARIANTS)
 DIFFERENCES_SHOWN = 6
 LONGEST_SHOWN = 100  # characters of a difference
 
 
+def forms(runs: Sequence[Run]) -> list[str]:
+    """`agency: core without inline_css`, `core with shard.hosts=4`, `article: inline is its original (...)`."""
+    return list(dict.fromkeys(text for run in runs for text in (*_beside(run), *_originals(run))))
+
+
+def form_of(row: Mapping[str, Any]) -> str:
+    """A variant with what is beside its name: `core without inline_css`."""
+    told = [BESIDE_VARIANTS[name](row[name]) for name in OF_VARIANTS if value(row, name) is not None]
+    return " ".join([str(row["variant"]), *told])
+
+
+def variants_of(run: Run) -> list[dict[str, Any]]:
+    """Each variant of each page as its records have it."""
+    there = run.records.reindex(columns=[*FORM]).drop_duplicates().dropna(subset=["page", "variant"])
+    return [{str(name): each for name, each in row.items()} for row in there.to_dict("records")]
+
+
+def _beside(run: Run) -> Iterator[str]:
+    for row in variants_of(run):
+        if value(row, "without") is not None:
+            yield f"{row['page']}: {form_of(row)}"
+        elif value(row, "filter_settings") is not None:
+            yield form_of(row)
+
+
+def _originals(run: Run) -> Iterator[str]:
+    """The variants of which the digest is that of the page, with the reason where the run tells it."""
+    archives = run.environment.get("archives")
+    known = archives if isinstance(archives, dict) else {}
+    for row in variants_of(run):
+        try:
+            variant = variant_of({name: each for name, each in row.items() if value(row, name) is not None})
+        except (StudyError, ValueError):  # of another version
+            continue
+        served = variant.served_name(str(row["page"]))
+        for name, made in known.items():  # engines that get different archives have one each
+            why = made.get("unchanged") if isinstance(made, dict) else None
+            place, _, engine = str(name).partition(", ")
+            if place == served and isinstance(why, list):
+                reasons = clipped(one_line("; ".join(map(str, why)) or "it has no filter"), LONGEST_WHY)
+                where = f" in {engines.label(engine)}" if engine else ""
+                yield f"{row['page']}: {form_of(row)} is its original{where} ({reasons})"
+
+
 def title(results: Results) -> str:
-    return _each((run.title for run in results.runs), " + ")
+    return words.distinct((run.title for run in results.runs), " + ")
 
 
 def facts(results: Results) -> list[tuple[str, str]]:
     """Label and value, in reading order; what is not known is left out."""
     runs, records = results.runs, results.records
     found = [
-        ("Study", _each(run.study for run in runs)),
+        ("Study", words.distinct(run.study for run in runs)),
         ("Design", ", ".join(_design(results))),
         ("Variants", "; ".join(forms(results.runs))),
         ("Load", _load(results)),
         ("Trials", f"{len(records):,} recorded, {len(results.sifted.kept):,} of them in the estimates"),
         ("Measured", _dates(records)),
-        ("Seed", _each(str(run.plan.seed) for run in runs if run.plan)),
+        ("Seed", words.distinct(str(run.plan.seed) for run in runs if run.plan)),
         ("Browser" if results.kind is Kind.LOAD else "Generator", _engines(results)),
         ("Server", _servers(results)),
-        ("Machine", _each((machine(run.environment) for run in runs), "; ")),
-        ("Machine speed", _each((machine_speed(run.records) for run in runs), "; ")),
+        ("Machine", words.distinct((machine(run.environment) for run in runs), "; ")),
+        ("Machine speed", words.distinct((machine_speed(run.records) for run in runs), "; ")),
     ]
     return [(name, value) for name, value in found if value]
 
@@ -133,7 +182,7 @@ def _levels(results: Results) -> str:
 
 
 def _difference(key: str, values: Iterable[str]) -> str:
-    text = f"{key} is {_each(values, ' or ')}"
+    text = f"{key} is {words.distinct(values, ' or ')}"
     return text if len(text) <= LONGEST_SHOWN else f"{key} differs"
 
 
@@ -165,12 +214,14 @@ def machine(environment: Mapping[str, Any]) -> str:
 def _servers(results: Results) -> str:
     """Each server with its version, where that is known."""
     names = sorted(results.records["server"].dropna().astype(str).unique())
-    return _each((_programs(results, name) or name for name in names), "; ")
+    return words.distinct((_programs(results, name) or name for name in names), "; ")
 
 
 def _programs(results: Results, name: str) -> str:
     programs = (run.environment.get("programs") for run in results.runs)
-    return _each(str(found[name]) for found in programs if isinstance(found, dict) and found.get(name))
+    return words.distinct(
+        str(found[name]) for found in programs if isinstance(found, dict) and found.get(name)
+    )
 
 
 def _engines(results: Results) -> str:
@@ -180,16 +231,14 @@ def _engines(results: Results) -> str:
         return "; ".join(_programs(results, name) or engines.label(name) for name in names)
     drivers = results.records.dropna(subset=["engine", "driver"]).groupby("engine")["driver"].unique()
     return "; ".join(
-        f"{_programs(results, str(name)) or engines.label(str(name))} driven by {_each(sorted(map(str, by)))}"
+        f"{_programs(results, str(name)) or engines.label(str(name))} driven by {words.distinct(sorted(map(str, by)))}"
         for name, by in drivers.items()
     )
 
 
 def _dates(records: pd.DataFrame) -> str:
     """First and last start, to the minute, in UTC."""
-    if "started_utc" not in records:
-        return ""
-    started = pd.to_datetime(records["started_utc"], errors="coerce", utc=True, format="ISO8601").dropna()
+    started = starts(records)
     if started.empty:
         return ""
     first, last = started.min(), started.max()
@@ -198,5 +247,7 @@ def _dates(records: pd.DataFrame) -> str:
     return f"{first:%Y-%m-%d %H:%M} to {until} UTC"
 
 
-def _each(values: Iterable[str], between: str = ", ") -> str:
-    return between.join(dict.fromkeys(value for value in values if value))
+def starts(records: pd.DataFrame) -> pd.Series[Any]:
+    """When each attempt began, of those that tell."""
+    told = records.get("started_utc", pd.Series(dtype=str))
+    return pd.to_datetime(told, errors="coerce", utc=True, format="ISO8601").dropna()

@@ -7,20 +7,6 @@ from dataclasses import dataclass
 
 from harness.model.kind import Kind
 
-
-@dataclass(frozen=True)
-class KindText:
-    """`subject` stands in the head of the page. `trial` is how a trial is made, `metric` what the main metric is.
-    `one_engine_alone`: why generators are not compared.
-    """
-
-    subject: str
-    trial: str
-    metric: str
-    pictures: str
-    one_engine_alone: str
-
-
 BLOCKS = (
     "Each block runs all conditions once, in random order from the stored seed; what is compared stands close "
     "together. An attempt is judged by mechanical reasons before anyone looks at its figures, and repeated in its "
@@ -37,6 +23,20 @@ LIMIT = (
     "Every trial says what ran out: workers, the CPU of the server, that of the generator, the emulator, the link, "
     "or nothing."
 )
+
+
+@dataclass(frozen=True)
+class KindText:
+    """`subject` stands in the head of the page. `trial` is how a trial is made, `metric` what the main metric is.
+    `one_engine_alone`: why generators are not compared.
+    """
+
+    subject: str
+    trial: str
+    metric: str
+    pictures: str
+    one_engine_alone: str
+
 
 TEXTS: Mapping[Kind, KindText] = {
     Kind.LOAD: KindText(

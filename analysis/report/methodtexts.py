@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from analysis.evaluation.results import Results
-from analysis.evaluation.variantforms import forms
 from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import NO_LINK, is_linked
 from analysis.report import facts
+from analysis.report.facts import forms
 from analysis.report.kindtexts import TEXTS
-from analysis.report.statisticstexts import Paragraph, statistics_texts
+from analysis.runs.places import has_places
+from analysis.statistics.contrast import CONFIDENCE_WITH_LOOKS
 from harness.model.condition import CACHE, CPU_SLOWDOWN, USUAL
 from harness.model.kind import Kind
 from harness.model.metrics import metrics_of
@@ -24,6 +25,13 @@ WARM = (
 )
 ALWAYS = ("dnsmasq", "linkem")  # programs of every run
 RATES = ("down_mbps", "up_mbps")
+
+
+class Paragraph(NamedTuple):
+    """A paragraph: `head` is its first words, set off, and the text goes on with them."""
+
+    head: str
+    text: str
 
 
 def method_texts(results: Results) -> Iterator[Paragraph]:
@@ -83,18 +91,20 @@ def _links(records: pd.DataFrame) -> list[str]:
 def versions(results: Results) -> str:
     """coldload, what loaded, what served, the transport and the machine."""
     used = {*_values(results.records, "engine"), *_values(results.records, "server"), *ALWAYS}
-    programs = _each(
+    programs = words.distinct(
         str(version)
         for run in results.runs
         for name, version in _mapping(run.environment.get("programs")).items()
         if version and _is_of(name, used)
     )
     said = [
-        f"coldload {_each(_told(results, 'coldload'))}" if any(_told(results, "coldload")) else "coldload",
+        f"coldload {words.distinct(_told(results, 'coldload'))}"
+        if any(_told(results, "coldload"))
+        else "coldload",
         *([programs] if programs else []),
     ]
-    machine = _each(facts.machine(run.environment) for run in results.runs)
-    transport = _each(_transport(run.environment) for run in results.runs)
+    machine = words.distinct(facts.machine(run.environment) for run in results.runs)
+    transport = words.distinct(_transport(run.environment) for run in results.runs)
     return " ".join(
         [
             f"{'; '.join(said)}.",
@@ -123,16 +133,15 @@ def _transport(environment: Mapping[str, Any]) -> str:
 
 def sample(results: Results) -> str:
     """Seeds, blocks, n, attempts."""
-    seeds = _each(str(run.plan.seed) for run in results.runs if run.plan)
-    blocks = _each(str(run.plan.blocks) for run in results.runs if run.plan)
-    least, most = results.trials
+    seeds = words.distinct(str(run.plan.seed) for run in results.runs if run.plan)
+    blocks = words.distinct(str(run.plan.blocks) for run in results.runs if run.plan)
     in_blocks = f" of {blocks} block{'s' * (blocks != '1')}" if blocks else ""
     planned = f" of {results.planned:,} planned trials" if results.planned is not None else ""
     said = [
         f"{words.count(len(results.runs), 'run')}{in_blocks}",
         f"{len(results.records):,} attempts{planned} were recorded and {len(results.sifted.kept):,} of them are in "
         "the estimates",
-        f"n is {least if least == most else f'{least} to {most}'} per condition",
+        f"n is {words.between(*results.trials)} per condition",
     ]
     order = f" The order of conditions within each block is random, from seed {seeds}." if seeds else ""
     dates = dict(facts.facts(results)).get("Measured", "")
@@ -214,5 +223,55 @@ def _values(records: pd.DataFrame, column: str) -> list[str]:
     return sorted(records[column].dropna().astype(str).unique()) if column in records else []
 
 
-def _each(values: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(value for value in values if value))
+def statistics_texts(results: Results) -> Iterator[Paragraph]:
+    """How estimates, comparisons and verdicts are made."""
+    yield Paragraph(
+        "Estimates",
+        "of one condition are medians. Brackets and bars are 95 % intervals from order statistics (Hettmansperger "
+        "and Sheather): they hold for any distribution and need no random numbers. With five trials the interval is "
+        "the range of the sample, which covers the true median in 93.75 % of all samples. With fewer than five no "
+        "two values of the sample come near 95 %: they are then labelled as the range, and one trial has none.",
+    )
+    yield Paragraph(
+        "Comparisons",
+        "come from one statistic, which gives estimate, interval and test alike. It works on the logarithm of subject "
+        "/ reference inside each block that holds both, so that what a whole block shares cancels out. Below 15 pairs "
+        "of blocks it is the mean with Student's t (the paired t test), from 15 on the Hodges-Lehmann estimate with "
+        "the exact signed-rank distribution, ties included. A value with no reference, as of a budget, is the mean of "
+        "its values with Student's t. Below three pairs, or values, there is no interval.",
+    )
+    on_several = (
+        " Every machine, or lane, of a run on several counts as a run here."
+        if has_places(results.records)
+        else ""
+    )
+    yield Paragraph(
+        "Pages and runs are levels.",
+        "A ratio over several pages is the geometric mean of the pages' ratios: each page counts once. From three "
+        "pages or runs on, the interval also allows for how much they differ; with fewer it speaks of these pages and "
+        f"runs alone.{on_several}",
+    )
+    looks = results.certainty.looked * (
+        " The run looked at its data to see when it was enough, at blocks that were fixed beforehand; intervals are "
+        f"of {CONFIDENCE_WITH_LOOKS * 100:g} % and p-values are higher to pay for that."
+    )
+    yield Paragraph(
+        "Claims and exploration.",
+        "Claims were named before the first trial. Their p-values are corrected for all claims of the report "
+        f"(Benjamini and Hochberg), those of the exploration among themselves.{looks}",
+    )
+    directions, margin = metrics.direction(results.metric), f"{results.margin * 100:g}"
+    yield Paragraph(
+        "Verdicts",
+        f"are two statements. Direction: {directions.below} or {directions.above} when the corrected p-value is "
+        f"below 0.05 and the interval excludes 1. Size: by less than {margin} %, or within {margin} % of each other "
+        "where there is no direction, when two one-sided tests say so after the same correction; "
+        f"{margin} % is the margin that is declared not to matter. Otherwise it is not known yet, with the interval. "
+        "An expectation holds when the test that it does not is passed at 5 %, and fails when the test that it does "
+        "is passed.",
+    )
+    yield Paragraph(
+        "The floor.",
+        "The baseline of a page and a link is measured twice under two names (A/A). A difference that is no larger "
+        "than that between the two is marked as below the floor, whatever its p-value.",
+    )

@@ -5,31 +5,211 @@ It needs article, geometry, graphicx and booktabs alone: Debian's texlive-latex-
 
 from __future__ import annotations
 
+import itertools
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
 
-from analysis.evaluation.results import Results, run_names
+from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.latex import escape_latex
 from analysis.report import facts, summary
 from analysis.report.kindtexts import TEXTS
 from analysis.report.methodtexts import method_texts
-from analysis.report.papertable import paper_table
-from analysis.report.references import bibliography, originals
-from analysis.report.reportfigure import Figure
 from analysis.tables.figuretables import PREFIX
-from analysis.tables.table import Table
+from analysis.tables.table import Table, caption, tabular
 
+STATISTICS = r"""@article{hettmansperger1986,
+  author = {Hettmansperger, Thomas P. and Sheather, Simon J.},
+  title = {Confidence intervals based on interpolated order statistics},
+  journal = {Statistics \& Probability Letters},
+  volume = {4},
+  number = {2},
+  pages = {75-79},
+  year = {1986},
+}
+
+@article{benjamini1995,
+  author = {Benjamini, Yoav and Hochberg, Yosef},
+  title = {Controlling the false discovery rate: a practical and powerful approach to multiple testing},
+  journal = {Journal of the Royal Statistical Society, Series B},
+  volume = {57},
+  number = {1},
+  pages = {289-300},
+  year = {1995},
+}
+"""
+MOST_ROWS = 40  # of a table on one page; the CSV has all
+MOST_LONG_ROWS = 200  # of a table across pages
+WRAPPED = "5cm"
+WRAPPED_CHARACTERS = 34  # as many go into one line of a wrapped column
+# Characters side by side at \footnotesize: 115 fill a page, so a wider table would be less than three quarters of it.
+WIDEST = 155
+# Across pages, in cm, at \scriptsize: what columns share of a page's longer side, the gap beside each, a character, and
+# what is added to the longest word.
+ACROSS, GAP, CHARACTER, SLACK = 25.0, 0.29, 0.145, 0.15
 TEMPLATE = "paper.tex.j2"
 PAPER, REFERENCES = "paper.tex", "references.bib"
 # By the section of the paper; all others stand among the results.
 ANSWERS = ("published", "claims", "equal-baselines", "published-by-page", "published-by-run", "claims-by-run")
 OF_METHODS = ("calibration", "attempts", "exclusions", "claims-of-all", "loads-that-differ")
+
+
+class Reference(NamedTuple):
+    """A BibTeX entry; `fields` are plain text."""
+
+    key: str
+    kind: str
+    fields: tuple[tuple[str, str], ...]
+
+
+def bibliography(results: Results) -> str:
+    """references.bib."""
+    return "\n".join([*map(_entry, (ourselves(results), *originals(results))), STATISTICS])
+
+
+def ourselves(results: Results) -> Reference:
+    """The program itself in the version, or versions, that measured."""
+    versions = dict.fromkeys(
+        str(run.environment["coldload"]) for run in results.runs if run.environment.get("coldload")
+    )
+    fields = [
+        ("title", "coldload: a page-load laboratory on one machine"),
+        ("author", "The coldload authors"),
+    ]
+    if versions:
+        fields.append(("note", f"Version {', '.join(versions)}"))
+    started = facts.starts(results.records)
+    if not started.empty:
+        fields.append(("year", f"{started.max():%Y}"))
+    return Reference("coldload", "misc", tuple(fields))
+
+
+def originals(results: Results) -> Iterator[Reference]:
+    """The studies that the runs repeat, where they say so."""
+    for number, each in enumerate(results.publications, start=1):
+        key = f"original{number}"  # by which BibTeX sorts what has no author
+        yield Reference(key, "misc", (("key", key), ("title", each.title), ("howpublished", each.source)))
+
+
+def _entry(reference: Reference) -> str:
+    lines = "".join(f"  {name} = {{{_braced(text)}}},\n" for name, text in reference.fields)
+    return f"@{reference.kind}{{{reference.key},\n{lines}}}\n"
+
+
+def _braced(text: str) -> str:
+    """For a field: BibTeX counts braces also where TeX does not, so none stands alone."""
+    return escape_latex(text).replace(r"\{", r"\textbraceleft{}").replace(r"\}", r"\textbraceright{}")
+
+
+def paper_table(table: Table) -> str:
+    """The table with its caption; of a long one the beginning."""
+    widths = _widths(table) if _characters(table) > WIDEST else None
+    return _across_pages(table, widths) if widths else _on_a_page(table)
+
+
+def _on_a_page(table: Table) -> str:
+    return "\n".join(
+        [
+            r"\begin{table}[htbp]",
+            r"\centering\footnotesize",
+            rf"\caption{{{_caption(table, MOST_ROWS)}}}",
+            rf"\label{{tab:{table.name}}}",
+            rf"\fitted{{{tabular(table, wrapped=WRAPPED, rows=MOST_ROWS)}}}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _across_pages(table: Table, widths: Sequence[float]) -> str:
+    """Every column wrapped to its width in cm; the heads again on each page."""
+    layout = "".join(
+        rf">{{\ragged{'right' if table.is_text(column) else 'left'}\arraybackslash}}p{{{width:.2f}cm}}"
+        for column, width in enumerate(widths)
+    )
+    head = " & ".join(map(escape_latex, table.head)) + r" \\"
+    rows = [
+        "{}" + " & ".join(escape_latex(str(cell)) for cell in row) + r" \\ \addlinespace[2pt]"
+        for _, row in itertools.islice(table.grouped(), MOST_LONG_ROWS)
+    ]
+    return "\n".join(
+        [
+            r"\begin{landscape}",
+            r"\scriptsize\setlength{\LTcapwidth}{\linewidth}",
+            rf"\begin{{longtable}}{{{layout}}}",
+            rf"\caption{{{_caption(table, MOST_LONG_ROWS)}}}\label{{tab:{table.name}}}\\",
+            rf"\toprule {head} \midrule \endfirsthead",
+            rf"\toprule {head} \midrule \endhead",
+            r"\bottomrule \endfoot",
+            *rows,
+            r"\end{longtable}",
+            r"\end{landscape}",
+            "",
+        ]
+    )
+
+
+def _caption(table: Table, most: int) -> str:
+    cut = (
+        f" The first {most} of {len(table.rows)} rows; {table.name}.csv of the report has all."
+        if len(table.rows) > most
+        else ""
+    )
+    return escape_latex(caption(table) + cut)
+
+
+def _characters(table: Table) -> int:
+    """How wide the table is by itself, its long texts wrapped."""
+    return sum(min(longest, WRAPPED_CHARACTERS) for longest, _ in _columns(table))
+
+
+def _columns(table: Table) -> list[tuple[int, int]]:
+    """Of each column the characters of the longest cell, head included, and of the longest word."""
+    found = []
+    for column, head in enumerate(table.head):
+        cells = [head, *(str(row[column]) for row in table.rows)]
+        words = (len(word) for cell in cells for word in cell.split())
+        found.append((max(map(len, cells)), max(words, default=0)))
+    return found
+
+
+def _widths(table: Table) -> list[float] | None:
+    """In cm: what each column needs for its longest word, and of what is left a share by its longest cell.
+
+    None where the longest words alone do not fit side by side.
+    """
+    columns = _columns(table)
+    least = [CHARACTER * word + SLACK for _, word in columns]
+    more = [CHARACTER * min(longest - word, 3 * WRAPPED_CHARACTERS) for longest, word in columns]
+    left = ACROSS - GAP * len(columns) - sum(least)
+    if left < 0:
+        return None
+    share = min(1.0, left / sum(more)) if sum(more) else 0.0
+    return [needed + share * wanted for needed, wanted in zip(least, more, strict=True)]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`first`: it opens the report. `files` are paths relative to the report, by suffix.
+
+    `asked`: the name of the study's own figure that it is, `title` that figure's.
+    """
+
+    name: str
+    caption: str
+    wide: bool
+    first: bool
+    of_data: bool
+    data_uri: str
+    files: Mapping[str, str]
+    asked: str = ""
+    title: str = ""
 
 
 class PaperArchive(NamedTuple):
@@ -106,7 +286,7 @@ def render(results: Results, tables: Sequence[Table], figures: Sequence[Figure])
         pictures=[figure for figure in figures if figure.of_data],
         pictures_say=TEXTS[results.kind].pictures,
         originals=[each.key for each in originals(results)],
-        runs=words.listed(run_names(results.runs)),
+        runs=words.listed(list(results.by_name)),
     )
 
 

@@ -14,21 +14,20 @@ import jinja2
 from markupsafe import Markup, escape
 
 from analysis.charts import figures, plots
+from analysis.charts.waterfallview import WaterfallView, view
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.published import PublishedRow
-from analysis.evaluation.failedloads import failed_loads
-from analysis.evaluation.medianloads import median_films, median_loads
+from analysis.evaluation.loads import failed_loads, median_films, median_loads
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.report import facts, paper, summary
 from analysis.report.kindtexts import TEXTS
-from analysis.report.reportfigure import Figure
-from analysis.report.statisticstexts import statistics_texts
+from analysis.report.methodtexts import statistics_texts
+from analysis.report.paper import Figure
 from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
 from analysis.tables import table
 from analysis.tables.figuretables import PREFIX
 from analysis.tables.tables import tables_of
-from analysis.waterfalls.waterfallview import WaterfallView, view
 from harness.errors import RecordsError, StorageFailed
 from harness.input.shown import in_page
 from harness.model.kind import Kind

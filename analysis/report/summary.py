@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from analysis.claims.claimresult import ClaimRow, ClaimVerdict
-from analysis.claims.claimtext import TWICE, expectations, floor_text, subject_text
+from analysis.claims.claimresult import TWICE, ClaimRow, ClaimVerdict, expectations, floor_text, subject_text
 from analysis.claims.doubleratios import PROTOCOL, DoubleRatio
 from analysis.evaluation.results import Results
 from analysis.labels import protocols, words
-from analysis.statistics.compare import ALPHA, Verdict
-from analysis.statistics.verdicts import change, direction_text, signed
+from analysis.statistics.compare import ALPHA, Verdict, change_text, direction_text, signed
 
 MOST_SENTENCES = 12
 MOST_NAMED = 3  # settings by name in one sentence
@@ -142,7 +140,7 @@ def _interaction(found: Sequence[DoubleRatio]) -> str:
         protocol = protocols.label(str(strongest.changed.setting[PROTOCOL]))
         return (
             f"{title}: the effect differs between protocols. With {protocol} the ratio is "
-            f"{change(ratio.low, ratio.high)} {'higher' if ratio.ratio > 1 else 'lower'} than with {reference}"
+            f"{change_text(ratio.low, ratio.high)} {'higher' if ratio.ratio > 1 else 'lower'} than with {reference}"
             f"{f' ({where})' if where else ''}, q {_q(strongest.judgement.q)}."
         )
     reach = max(

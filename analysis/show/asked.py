@@ -1,4 +1,7 @@
-"""What a page is made from: the run as it is now, what was asked, and the addresses of other pages."""
+"""What a page is made from: the run as it is now, what was asked, the addresses of other pages, and its template.
+
+Every value becomes text: none is markup, none moves a terminal or turns the writing around.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,36 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import jinja2
 from werkzeug.exceptions import NotFound
 from werkzeug.routing import MapAdapter
 from werkzeug.wrappers import Request, Response
 
 from analysis.show.attempts import ShownAttempt, shown_attempt
-from analysis.show.rendering import rendered
 from analysis.show.shownrun import LiveRun, ShownRun
+from harness.input.shown import in_page
+
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.PackageLoader("analysis.show", "templates"),
+    autoescape=True,
+    finalize=in_page,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def sentence(text: str) -> str:
+    """A line as a sentence: its first letter large, a full stop at its end."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+ENVIRONMENT.filters["sentence"] = sentence
+
+
+def rendered(template: str, status: int = 200, **context: Any) -> Response:
+    """A page."""
+    return Response(ENVIRONMENT.get_template(template).render(context), status, mimetype="text/html")
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ LEAST_PAIRS = 3  # for an interval
 LEAST_PAIRS_RANKED = 15
 MOST_PAIRS_RANKED = 400  # 80,000 Walsh averages; beyond them the mean of so many pairs is as good
 ROUNDING = 1e-12  # of a log ratio: what is smaller is no difference
+LEAST_LEVELS = 3
 
 
 class Method(StrEnum):
@@ -221,9 +222,6 @@ def _standard_error(sample: Sample) -> float:
     return (
         0.0 if spread < ROUNDING * max(1.0, float(np.abs(sample).max())) else spread / math.sqrt(sample.size)
     )
-
-
-LEAST_LEVELS = 3
 
 
 def mean_of(parts: Sequence[Statistic], *, random: bool = True) -> Statistic:

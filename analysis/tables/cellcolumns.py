@@ -1,15 +1,19 @@
-"""The columns of a table that say which condition a row is about."""
+"""The columns of a table that say which condition a row is about, and what it is in units of another one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import compress
 from typing import Any
+
+import pandas as pd
 
 from analysis.evaluation.results import Results
 from analysis.labels import engines, protocols, words
 from analysis.labels.conditions import NO_LINK, is_linked
-from analysis.tables.table import Shown
+from analysis.statistics.compare import Verdict, direction_text, verdict_text
+from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, spread, with_interval
 from harness.model.kind import Kind
 
 HEADS = {
@@ -28,6 +32,11 @@ HEADS = {
     "depth": "Depth",
 }
 OF_GENERATORS = {"engine": "Generator"}
+# What a folded table says of ratios: how they are spread, and how often which verdict was given.
+OF_RATIOS = (
+    FoldedColumn("Ratio", "ratio", spread(partial(words.number, digits=3))),
+    FoldedColumn("Verdicts", "verdict", counts),
+)
 
 
 def place_heads(results: Results) -> tuple[str, ...]:
@@ -54,11 +63,26 @@ def cell_of(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
 
 def ratio_of(row: Mapping[Any, Any]) -> tuple[Shown, Shown, Shown]:
     """Ratio with its interval, n, and the corrected p-value."""
-    return (
-        Shown(words.number(row["ratio"], 3), words.span(row["low"], row["high"], 3)),
-        Shown(words.number(row["n"])),
-        Shown(words.probability(row["q"])),
+    ratio = with_interval(row["ratio"], row["low"], row["high"], 3)
+    return ratio, Shown(words.number(row["n"])), Shown(words.probability(row["q"]))
+
+
+def ratio_table(results: Results, found: pd.DataFrame, *, name: str, title: str, note: str) -> Table:
+    """A row per comparison, with its verdict: `found` tells the conditions, and the fields of a comparison."""
+    heads = cell_heads(results)
+    rows = tuple(
+        (*cell_of(results, row), *ratio_of(row), Shown(verdict_text(row, results.margin, results.metric)))
+        for row in found.to_dict("records")
     )
+    head = (*heads, "Ratio", "n", "q", "Verdict")
+    return folded(
+        Table(name, title, note, told(found, results.metric), head, rows, len(heads)), OF_RATIOS, len(heads)
+    )
+
+
+def told(found: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """With verdicts as that metric's direction is called."""
+    return found.assign(verdict=[direction_text(Verdict(verdict), metric) for verdict in found["verdict"]])
 
 
 def _of_links_told(results: Results) -> tuple[bool, bool]:

@@ -1,26 +1,27 @@
-"""The tables of the claims: what became of them, run by run, with nothing left out, and the A/A floor."""
+"""The tables of the claims: what became of them, by run, by factor, with nothing left out, and the A/A floor."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from itertools import compress
 
 import pandas as pd
 
-from analysis.claims.claimresult import ClaimRow
-from analysis.claims.claimtext import TWICE, expectations, subject_text, told_text, value_text
+from analysis.claims.claimresult import TWICE, ClaimRow, expectations, subject_text, told_text, value_text
+from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.statistics.compare import Comparison, Verdict
-from analysis.statistics.verdicts import direction_text, signed, verdict_text
+from analysis.statistics.compare import Comparison, direction_text, signed, verdict_text
 from analysis.tables import cellcolumns
-from analysis.tables.folding import FoldedColumn, counts, folded
-from analysis.tables.ratios import OF_RATIOS
-from analysis.tables.table import Shown, Table
+from analysis.tables.cellcolumns import OF_RATIOS
+from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, with_interval
+from harness.model.condition import USUAL_FACTOR
 
 NOT_KNOWN = Shown(words.DASH)
 MOST_RUNS = 8  # that have a column each
+USUAL_LAST = Shown(words.DASH)
 
 
 def claims(results: Results) -> Table | None:
@@ -71,15 +72,13 @@ def _row(row: ClaimRow, margin: float) -> list[Shown]:
 
 
 def _figure(row: ClaimRow) -> Shown:
-    if row.comparison is None:
-        return Shown("no data")
-    if row.claim.is_budget:
+    if row.claim.is_budget and row.comparison is not None:
         return Shown(value_text(row.claim, row.comparison))
     return _ratio(row.comparison)
 
 
-def _ratio(seen: Comparison) -> Shown:
-    return Shown(words.number(seen.ratio, 3), words.span(seen.low, seen.high, 3))
+def _ratio(seen: Comparison | None) -> Shown:
+    return Shown("no data") if seen is None else with_interval(seen.ratio, seen.low, seen.high, 3)
 
 
 def _data(rows: Iterable[ClaimRow], results: Results) -> pd.DataFrame:
@@ -205,23 +204,75 @@ def equal_baselines(results: Results) -> Table | None:
     found = results.twins
     if found.empty:
         return None
-    rows = [
-        (
-            *cellcolumns.cell_of(results, row),
-            *cellcolumns.ratio_of(row),
-            Shown(verdict_text(row, results.margin, results.metric)),
-        )
-        for row in found.to_dict("records")
-    ]
-    made = Table(
+    return cellcolumns.ratio_table(
+        results,
+        found.drop(columns="place"),
         name="equal-baselines",
         title="Baselines measured twice (A/A)",
         note="The second in units of the first [95 % interval]: the truth is 1, so these are ratios of chance.",
-        data=found.drop(columns="place").assign(
-            verdict=[direction_text(Verdict(verdict), results.metric) for verdict in found["verdict"]]
-        ),
-        head=(*cellcolumns.cell_heads(results), "Ratio", "n", "q", "Verdict"),
-        rows=tuple(rows),
-        keys=len(cellcolumns.cell_heads(results)),
     )
-    return folded(made, OF_RATIOS, made.keys)
+
+
+def factors(results: Results) -> Table | None:
+    """One row per claim and factor, below the claim as it is; None without factors."""
+    found = results.factors
+    if not found:
+        return None
+    rows: list[tuple[Shown, ...]] = []
+    last: ClaimRow | None = None
+    for each in found:
+        if each.usual is not last:
+            rows.append(_usual(each.usual))
+        last = each.usual
+        rows.append(_changed(each, results.margin))
+    return Table(
+        name="factors",
+        title="One factor at a time",
+        note="Ratio: subject / reference with the factor [95 % interval]. Change: that ratio in units of the usual "
+        "one, from blocks that hold all four conditions; n: those blocks. q: p-value of the change, corrected for all.",
+        data=_data_of_factors(found),
+        head=("Claim", "Factor", "Ratio", "n", "Change", "q", "Against the usual ratio"),
+        rows=tuple(rows),
+        keys=2,
+    )
+
+
+def _usual(row: ClaimRow) -> tuple[Shown, ...]:
+    seen = row.comparison
+    n = Shown(words.number(seen.n if seen else 0))
+    return (Shown(subject_text(row.claim)), Shown(USUAL_FACTOR), _ratio(seen), n, *[USUAL_LAST] * 3)
+
+
+def _changed(each: DoubleRatio, margin: float) -> tuple[Shown, ...]:
+    known = {**asdict(each.comparison), **asdict(each.judgement)}
+    return (
+        Shown(subject_text(each.changed.claim)),
+        Shown(str(each.changed.setting[FACTOR])),
+        _ratio(each.changed.comparison),
+        Shown(words.number(each.comparison.n)),
+        _ratio(each.comparison),
+        Shown(words.probability(each.judgement.q)),
+        Shown(verdict_text(known, margin, each.changed.claim.metric)),
+    )
+
+
+def _data_of_factors(found: tuple[DoubleRatio, ...]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "claim": each.changed.claim.name,
+            "factor": str(each.changed.setting[FACTOR]),
+            "where": each.usual.where,
+            "metric": each.changed.claim.metric,
+            **_prefixed("", each.changed.comparison),
+            **_prefixed("usual_", each.usual.comparison),
+            **_prefixed("change_", each.comparison),
+            "n": each.comparison.n,
+            "q": each.judgement.q,
+            "verdict": str(each.judgement.verdict),
+        }
+        for each in found
+    )
+
+
+def _prefixed(prefix: str, seen: Comparison | None) -> dict[str, float | None]:
+    return {f"{prefix}{key}": getattr(seen, key, None) for key in ("ratio", "low", "high")}

@@ -12,7 +12,7 @@ from analysis.evaluation.results import Results
 from analysis.evaluation.studyfigures import FigurePoints
 from analysis.labels import words
 from analysis.labels.conditions import value_text
-from analysis.tables.table import Shown, Table
+from analysis.tables.table import Shown, Table, with_interval
 from harness.model.figure import FigureKind
 
 PREFIX = "figure-"
@@ -74,7 +74,7 @@ def _head(points: FigurePoints) -> str:
 
 
 def _value(row: dict[Any, Any], digits: int) -> Shown:
-    return Shown(words.number(row["value"], digits), words.span(row["low"], row["high"], digits))
+    return with_interval(row["value"], row["low"], row["high"], digits)
 
 
 def _data(points: FigurePoints, row: dict[Any, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis.claims.claimtext import side_text
+from analysis.claims.claimresult import side_text
 from analysis.claims.published import PublishedRow, PublishedVerdict, overall
 from analysis.evaluation.results import Results
 from analysis.labels import metrics, words

@@ -1,20 +1,28 @@
-"""One table in three formats: CSV with the numbers as they are, Markdown and LaTeX as a reader wants them."""
+"""One table in three formats: CSV with the numbers as they are, Markdown and LaTeX as a reader wants them.
+
+One that is too long for a page is folded there: rows that differ in one of their keys alone, as the page, become one.
+The files hold every row. Nothing is estimated here: a folded row says how the rows that it stands for are spread.
+"""
 
 from __future__ import annotations
 
 import itertools
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
 
+from analysis.labels import words
 from analysis.labels.latex import escape_latex, on_one_line
-from harness.input.shown import printable
+from harness.input.shown import ACTED_ON, printable
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - meant so
 
@@ -26,6 +34,7 @@ MOST_SHOWN = 500  # rows in the page: of a longer table a summary, or its first 
 FIRST_SHOWN = 50
 LONGEST_ON_ONE_LINE, WIDEST_HEAD = 40, 12  # characters of a cell and of a head, where columns can be wrapped
 _LETTER = re.compile(r"[^\W\d_]")
+MOST_VALUES = 4  # of a column of words
 
 
 class Shown(NamedTuple):
@@ -37,6 +46,11 @@ class Shown(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.text} {self.aside}".strip()
+
+
+def with_interval(value: float, low: float, high: float, digits: int) -> Shown:
+    """An estimate, and in small its interval."""
+    return Shown(words.number(value, digits), words.span(low, high, digits))
 
 
 @dataclass(frozen=True)
@@ -216,3 +230,99 @@ def write(table: Table, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for suffix, text in (("csv", to_csv(table)), ("md", to_markdown(table)), ("tex", to_latex(table))):
         (directory / f"{table.name}.{suffix}").write_text(text, encoding="utf-8")
+
+
+class FoldedColumn(NamedTuple):
+    """A column of a folded table: what it shows of a column of the data, over the rows that are taken together."""
+
+    head: str
+    name: str
+    shows: Callable[[pd.Series[Any]], Shown]
+
+
+def spread(text: Callable[[float], str]) -> Callable[[pd.Series[Any]], Shown]:
+    """The median of the rows, and in brackets the least and the most; `text` writes a value."""
+
+    def shows(values: pd.Series[Any]) -> Shown:
+        known = values.dropna()
+        if known.empty:
+            return Shown(words.DASH)
+        return Shown(
+            text(float(known.median())), f"[{text(float(known.min()))}{words.DASH}{text(float(known.max()))}]"
+        )
+
+    return shows
+
+
+def total(values: pd.Series[Any]) -> Shown:
+    """The sum over the rows."""
+    return Shown(words.number(values.sum()))
+
+
+def counts(values: pd.Series[Any]) -> Shown:
+    """How many rows have which value, the most frequent first."""
+    found = values.dropna().value_counts()
+    shown = [f"{value} {count:,}" for value, count in found.head(MOST_VALUES).items()]
+    left = int(found.iloc[MOST_VALUES:].sum())
+    return Shown(", ".join([*shown, *([f"others {left:,}"] if left else [])]) or words.DASH)
+
+
+def folded(table: Table, columns: Sequence[FoldedColumn], leading: int) -> Table:
+    """The table, with a summary for the page where it is too long for one.
+
+    Its rows must go with its data, one for one. Of the `leading` columns, which say what a row is about, the one with
+    the most values is folded away, and further ones until the page can hold the rest.
+    """
+    if len(table.rows) <= MOST_SHOWN:
+        return table
+    keys = pd.DataFrame([[str(cell) for cell in row[:leading]] for row in table.rows])
+    left: list[int] = list(range(leading))
+    gone: list[int] = []
+    while len(left) > 1 and (not gone or len(keys[left].drop_duplicates()) > MOST_SHOWN):
+        most = max(left, key=lambda column: keys[column].nunique())
+        left.remove(most)
+        gone.append(most)
+    data = table.data.reset_index(drop=True)
+    rows = [
+        (
+            *(table.rows[group.index[0]][column] for column in left),
+            Shown(words.number(len(group))),
+            *(column.shows(data.loc[group.index, column.name]) for column in columns),
+        )
+        for _, group in keys.groupby(left, sort=False)
+    ]
+    names = words.listed([f"{keys[column].nunique():,} of {table.head[column]}" for column in gone])
+    summary = replace(
+        table,
+        head=(*(table.head[column] for column in left), "Rows", *(column.head for column in columns)),
+        rows=tuple(rows[:MOST_SHOWN]),
+        keys=len(left),
+        note=f"{table.note} Folded over {names}: a row stands for several; figures are their median, in brackets the "
+        "least and the most, counts their sum.",
+    )
+    return replace(table, summary=summary)
+
+
+def write_csv(table: pa.Table, file: IO[bytes]) -> None:
+    """A line per record below the names of the columns.
+
+    Texts that a spreadsheet takes for formulas are defused, and what a terminal would act on is made visible.
+    """
+    names = [f"'{name}" if name.startswith(FORMULA) else name for name in table.column_names]
+    columns = [
+        _defused(_visible(column)) if pa.types.is_string(column.type) else column for column in table.columns
+    ]
+    csv.write_csv(pa.table(columns, names=names), file, csv.WriteOptions(quoting_style="needed"))
+
+
+def _visible(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without what a terminal would act on; few columns have any, and the others are only searched."""
+    if not pc.any(pc.match_substring_regex(column, f"[{ACTED_ON}]")).as_py():
+        return column
+    texts = [None if text is None else printable(text) for text in column.to_pylist()]
+    return pa.chunked_array([texts], type=column.type)
+
+
+def _defused(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    begins = reduce(pc.or_, (pc.starts_with(column, each) for each in FORMULA))
+    return pc.if_else(begins, pc.binary_join_element_wise("'", column, ""), column)

@@ -9,29 +9,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from analysis.charts import plots
-from analysis.claims.claimtext import TWICE
-from analysis.evaluation.effects import TOGETHER
+from analysis.claims.claimresult import TWICE
+from analysis.evaluation.explored import TOGETHER
 from analysis.evaluation.results import IDS, Results
 from analysis.labels import metrics, protocols, words
-from analysis.statistics.compare import Verdict
-from analysis.statistics.verdicts import direction_text, verdict_text
-from analysis.tables.calibration import calibration
-from analysis.tables.cellcolumns import cell_heads, cell_of, place_heads, place_of, ratio_of
-from analysis.tables.claimtables import claims, claims_by_run, claims_of_all, equal_baselines
-from analysis.tables.crowdtables import crowds
-from analysis.tables.differing import loads_that_differ
-from analysis.tables.factortable import factors
+from analysis.statistics.compare import verdict_text
+from analysis.tables.capacitytables import crowds, rates
+from analysis.tables.cellcolumns import (
+    OF_RATIOS,
+    cell_heads,
+    cell_of,
+    place_heads,
+    place_of,
+    ratio_of,
+    ratio_table,
+    told,
+)
+from analysis.tables.claimtables import claims, claims_by_run, claims_of_all, equal_baselines, factors
 from analysis.tables.figuretables import figure_tables
-from analysis.tables.folding import FoldedColumn, folded, spread
-from analysis.tables.machinetable import machines
+from analysis.tables.machinetables import calibration, machines
 from analysis.tables.publishedtable import published, published_by_page, published_by_run
-from analysis.tables.ratetables import rates
-from analysis.tables.ratios import OF_RATIOS
-from analysis.tables.table import MOST_SHOWN, Shown, Table
-from analysis.tables.trialtables import attempts, exclusions
+from analysis.tables.table import MOST_SHOWN, FoldedColumn, Shown, Table, folded, spread
+from analysis.tables.trialtables import attempts, exclusions, loads_that_differ
 from analysis.tables.waittables import waiting_changes, waiting_times
 from harness.model.kind import Kind
 from harness.model.metric import MetricTable
@@ -43,15 +43,13 @@ IN_MS = {name: f"{name}_ms" for name in ("median", "low", "high", "q1", "q3")}
 
 def median_times(results: Results) -> Table:
     """Median page-load time of every condition: protocols side by side as long as they fit a page."""
-    least, most = results.trials
-    n = f"n = {least}" if least == most else f"n = {least} to {most}"
     few = "; below five trials the brackets hold the range" if results.few else ""
     side_by_side = len(results.protocols) <= WIDEST
     head, rows = (_side_by_side if side_by_side else _below_each_other)(results)
     made = Table(
         name="median-times",
         title=f"{plots.MEDIAN} in ms [95 % interval]",
-        note=f"{n} trials per condition{few}.",
+        note=f"{results.n} trials per condition{few}.",
         data=results.cells.drop(columns=list(IDS)).rename(columns=lambda name: IN_MS.get(name, name)),
         head=head,
         rows=rows,
@@ -102,25 +100,14 @@ def against_baseline(results: Results) -> Table | None:
     data = places.merge(found, on="place", how="inner").drop(columns=["panel", "place"])
     data = data[[*where, "rtt_ms", *(column for column in found if column in data and column != "rtt_ms")]]
     name = protocols.label(str(results.baseline))
-    rows = [
-        (
-            *cell_of(results, row),
-            *ratio_of(row),
-            Shown(verdict_text(row, results.margin, results.metric)),
-        )
-        for row in data.to_dict("records")
-    ]
-    made = Table(
+    return ratio_table(
+        results,
+        data,
         name="comparisons",
         title=f"{results.metric_label} relative to {name} [95 % interval]",
         note=f"Below 1: {_below(results)} than {name}. n: blocks that hold both. q: p-value of the "
         "direction, corrected for all explored comparisons of this report (Benjamini-Hochberg).",
-        data=told(data, results.metric),
-        head=(*cell_heads(results), "Ratio", "n", "q", "Verdict"),
-        rows=tuple(rows),
-        keys=len(cell_heads(results)),
     )
-    return folded(made, OF_RATIOS, made.keys)
 
 
 def variant_effects(results: Results) -> Table | None:
@@ -163,30 +150,14 @@ def compression_effects(results: Results) -> Table | None:
     if found.empty:
         return None
     data = found.sort_values(["page", "rtt_ms", "protocol", "ratio"], kind="stable")
-    rows = [
-        (
-            *cell_of(results, row),
-            *ratio_of(row),
-            Shown(verdict_text(row, results.margin, results.metric)),
-        )
-        for row in data.to_dict("records")
-    ]
     reference = found["reference"].iloc[0]
-    made = Table(
+    return ratio_table(
+        results,
+        data,
         name="compressions",
         title=f"{results.metric_label} relative to compression {reference} [95 % interval]",
         note=f"Below 1: {_below(results)} than {reference}. n: blocks that hold both. q: as above.",
-        data=told(data, results.metric),
-        head=(*cell_heads(results), "Ratio", "n", "q", "Verdict"),
-        rows=tuple(rows),
-        keys=len(cell_heads(results)),
     )
-    return folded(made, OF_RATIOS, made.keys)
-
-
-def told(found: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """With verdicts as that metric's direction is called."""
-    return found.assign(verdict=[direction_text(Verdict(verdict), metric) for verdict in found["verdict"]])
 
 
 def _below(results: Results) -> str:
@@ -230,10 +201,9 @@ def _medians(results: Results, name: MetricTable, title: str, note: str) -> Tabl
     columns = [each for each in metrics.columns(name) if each.name in kept and kept[each.name].notna().any()]
     if not columns:
         return None
-    cells = results.cells[[*results.condition_columns, "cell"]]
-    data = cells.join(kept.groupby("cell")[[each.name for each in columns]].median(), on="cell").drop(
-        columns="cell"
-    )
+    data = results.conditions.join(
+        kept.groupby("cell")[[each.name for each in columns]].median(), on="cell"
+    ).drop(columns="cell")
     rows = [
         (*cell_of(results, row), *(Shown(each.text(row[each.name])) for each in columns))
         for row in data.to_dict("records")

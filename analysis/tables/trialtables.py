@@ -1,21 +1,31 @@
-"""The tables of what was not counted: attempts that were repeated, and why which trial was left out."""
+"""The tables of single trials: repeated attempts, why which was left out, and loads that asked for other things.
+
+Loads are compared by the digest of what they asked for before their load event (`requested_digest`), the lists stand
+once in `requested.jsonl`. The usual set of a page is the one that most loads of a variant in an engine asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
 from analysis.evaluation.results import Results
-from analysis.labels import words
+from analysis.labels import engines, protocols, words
 from analysis.tables.cellcolumns import cell_heads, cell_of
-from analysis.tables.folding import FoldedColumn, folded, total
-from analysis.tables.table import Shown, Table
+from analysis.tables.table import FoldedColumn, Shown, Table, folded, total
 from harness.input.shown import clipped, shortened
+from harness.outcome import Outcome
 
 REASONS_SHOWN = 3
 COUNTED = ("trials", "attempts", "repeated", "counted")
 LONGEST_SHOWN = 160  # characters of a reason
+DIGEST = "requested_digest"
+PAGE = ["page", "variant"]
+CONDITION = [*PAGE, "engine", "protocol"]
+URLS_SHOWN = 4
+LONGEST_URL = 90  # characters of a URL
 
 
 def attempts(results: Results) -> Table | None:
@@ -26,7 +36,7 @@ def attempts(results: Results) -> Table | None:
     counted = results.sifted.kept.groupby("cell").size().reindex(made.index, fill_value=0)
     counts = pd.DataFrame({"trials": trials, "attempts": made, "counted": counted})
     counts["repeated"] = counts["attempts"] - counts["trials"]
-    data = _cells(results).merge(counts[counts["repeated"] > 0], on="cell", how="inner")
+    data = results.conditions.merge(counts[counts["repeated"] > 0], on="cell", how="inner")
     if data.empty:
         return None
     reasons = {
@@ -64,7 +74,7 @@ def attempts(results: Results) -> Table | None:
 
 def exclusions(results: Results) -> Table | None:
     """Excluded trials per condition and rule, with what the records say; None when every trial counts."""
-    data = _cells(results).merge(results.sifted.by_condition(["cell"]), on="cell", how="inner")
+    data = results.conditions.merge(results.sifted.by_condition(["cell"]), on="cell", how="inner")
     if data.empty:
         return None
     excluded = results.sifted.excluded
@@ -101,10 +111,6 @@ def exclusions(results: Results) -> Table | None:
     return folded(made, summed, made.keys + 1)
 
 
-def _cells(results: Results) -> pd.DataFrame:
-    return results.cells[[*results.condition_columns, "cell"]]
-
-
 def _most_common(reasons: pd.Series[str]) -> list[str]:
     return [str(reason) for reason in reasons.value_counts().index]
 
@@ -112,3 +118,96 @@ def _most_common(reasons: pd.Series[str]) -> list[str]:
 def _shown(reasons: Iterable[str]) -> str:
     """The first ones; the CSV has all."""
     return shortened([clipped(reason, LONGEST_SHOWN) for reason in reasons], REASONS_SHOWN, separator="; ")
+
+
+def loads_that_differ(results: Results) -> Table | None:
+    """One row for each protocol and other set of URLs; None when all loads of a page asked for the same."""
+    if DIGEST not in results.records:
+        return None
+    records = results.records[results.records["outcome"] == Outcome.OK]
+    records = records[records[DIGEST].notna()]
+    sets = {digest: urls for run in results.runs for digest, urls in run.requested.items()}
+    data = pd.DataFrame([*_between_engines(records, sets), *_within(records, sets)])
+    if data.empty:
+        return None
+    return Table(
+        name="loads-that-differ",
+        title="Loads that differ",
+        note="What was asked for before the load event, against what most loads of the page in that variant and engine "
+        "asked for. Numbers made of time or chance count as one another.",
+        data=data.assign(more=data["more"].str.join(" "), missing=data["missing"].str.join(" ")),
+        head=("Page", "Variant", "Engine", "Loads", "Trials", "Of", "More", "Missing"),
+        rows=tuple(_row_of_loads(row) for row in data.to_dict("records")),
+        keys=3,
+    )
+
+
+def _within(records: pd.DataFrame, sets: Mapping[str, frozenset[str]]) -> Iterator[dict[str, Any]]:
+    """Loads against the usual ones of their page, variant and engine."""
+    usual = _usual(records)
+    for key, found in records.groupby(CONDITION, sort=True):
+        page, variant, engine, protocol = map(str, key)
+        expected = usual[page, variant, engine]
+        others = found.loc[found[DIGEST] != expected, DIGEST].value_counts()
+        for digest, count in others.items():
+            yield {
+                **dict(zip(CONDITION, (page, variant, engine, protocol), strict=True)),
+                "loads": protocols.label(protocol),
+                "trials": int(count),
+                "of": len(found),
+                **_difference(sets, expected, str(digest)),
+            }
+
+
+def _between_engines(records: pd.DataFrame, sets: Mapping[str, frozenset[str]]) -> Iterator[dict[str, Any]]:
+    """The usual loads of an engine against those of the first one that loaded the same page."""
+    usual = _usual(records)
+    first: dict[tuple[str, str], tuple[str, str]] = {}
+    for (page, variant, engine), digest in sorted(usual.items()):
+        reference, expected = first.setdefault((page, variant), (engine, digest))
+        if digest != expected:
+            here = (records[[*PAGE, "engine"]] == [page, variant, engine]).all(axis=1)
+            yield {
+                **dict(zip(CONDITION, (page, variant, engine, ""), strict=True)),
+                "loads": f"usual, against {engines.label(reference)}",
+                "trials": int((here & (records[DIGEST] == digest)).sum()),
+                "of": int(here.sum()),
+                **_difference(sets, expected, digest),
+            }
+
+
+def _usual(records: pd.DataFrame) -> dict[tuple[str, str, str], str]:
+    """The digest of most loads; of equally many the first by its letters."""
+    counts = records.groupby([*PAGE, "engine", DIGEST]).size()
+    best: dict[tuple[str, str, str], tuple[int, str]] = {}
+    for row in counts.reset_index(name="count").to_dict("records"):
+        key = (str(row["page"]), str(row["variant"]), str(row["engine"]))
+        if key not in best or row["count"] > best[key][0]:
+            best[key] = (int(row["count"]), str(row[DIGEST]))
+    return {key: digest for key, (_, digest) in best.items()}
+
+
+def _difference(sets: Mapping[str, frozenset[str]], expected: str, found: str) -> dict[str, list[str]]:
+    there, here = sets.get(expected, frozenset()), sets.get(found, frozenset())
+    return {"more": sorted(here - there), "missing": sorted(there - here)}
+
+
+def _row_of_loads(row: Mapping[Any, Any]) -> tuple[Shown, ...]:
+    return (
+        Shown(row["page"]),
+        Shown(row["variant"]),
+        Shown(engines.label(row["engine"])),
+        Shown(row["loads"]),
+        Shown(words.number(row["trials"])),
+        Shown(words.number(row["of"])),
+        _urls(row["more"]),
+        _urls(row["missing"]),
+    )
+
+
+def _urls(urls: list[str]) -> Shown:
+    """The first ones; the CSV has all."""
+    if not urls:
+        return Shown(words.DASH)
+    shown = shortened([clipped(url, LONGEST_URL) for url in urls], URLS_SHOWN, separator=" ")
+    return Shown(f"{len(urls)}: {shown}")

@@ -12,7 +12,7 @@ from analysis.evaluation.results import Results
 from analysis.evaluation.waits import LABELS
 from analysis.labels import conditions, words
 from analysis.tables.cellcolumns import cell_heads, cell_of
-from analysis.tables.table import Shown, Table
+from analysis.tables.table import Shown, Table, with_interval
 from harness.model.waiting import Waiting
 
 HEADS = tuple(LABELS[waiting].capitalize() for waiting in Waiting)
@@ -64,7 +64,7 @@ def waiting_changes(results: Results) -> Table | None:
 
 def _told(results: Results, found: pd.DataFrame) -> pd.DataFrame:
     """With what the conditions are, for the CSV."""
-    cells = results.cells[[*results.condition_columns, "cell"]]
+    cells = results.conditions
     data = cells.merge(found, on="cell", how="inner")
     if "reference" in data:
         names = cells.set_index("cell")
@@ -82,4 +82,4 @@ def _cell(results: Results, cell: Any) -> Mapping[Any, Any]:
 
 def _ms(part: Mapping[Any, Any]) -> Shown:
     digits = words.decimals(part["ms"])
-    return Shown(words.number(part["ms"], digits), words.span(part["low"], part["high"], digits))
+    return with_interval(part["ms"], part["low"], part["high"], digits)

@@ -12,11 +12,9 @@ from dataclasses import replace
 from analysis.claims import junit
 from analysis.claims.junit import Case, Ending
 from analysis.comparing.between import Change
-from analysis.comparing.pairjson import to_json
-from analysis.comparing.runpair import RunPair, read_pair
+from analysis.comparing.runpair import RunPair, read_pair, to_json
 from analysis.labels import metrics
-from analysis.statistics.compare import Verdict
-from analysis.statistics.verdicts import direction_text
+from analysis.statistics.compare import Verdict, direction_text
 from harness.cli.comparelines import lines, name_of, ratio_of, verdict_of
 from harness.cli.plaintext import say
 from harness.cli.runfolders import run_folders

@@ -10,8 +10,7 @@ from analysis.comparing.matching import Condition, varying
 from analysis.comparing.runpair import RunPair
 from analysis.labels import metrics, words
 from analysis.runs.rundirectory import Run
-from analysis.statistics.compare import Comparison, Judgement, Verdict
-from analysis.statistics.verdicts import verdict_text
+from analysis.statistics.compare import Comparison, Judgement, Verdict, verdict_text
 from harness.cli.plaintext import aligned
 from harness.input.shown import shortened
 from harness.model.condition import EVERY_DIMENSION, OF_LINKS, value

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from analysis.runs.rundirectory import load
 from analysis.runs.selection import as_table, selected
-from analysis.tables.recordscsv import write_csv
+from analysis.tables.table import write_csv
 from harness.cli.plaintext import say
 from harness.cli.runfolders import run_folders
 from harness.errors import StorageFailed, UsageError

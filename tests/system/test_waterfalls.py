@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Dialog, Locator, Page, sync_playwright
 
-from analysis.evaluation.loadchanges import changes
-from analysis.evaluation.medianloads import median_loads
+from analysis.charts.waterfallview import PICTURE_PIXELS
+from analysis.evaluation.loads import load_changes, median_loads
 from analysis.evaluation.results import Results, evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load as load_run
-from analysis.waterfalls.filmview import PICTURE_PIXELS
 from harness.system.program import find_program
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_film import keep_films
@@ -122,7 +121,7 @@ def test_what_changed_is_what_the_analysis_says(page: Page, results: Results) ->
     for first, second in ((0, 1), (2, 3), (5, 0)):
         part(page, "first").select_option(str(first))
         part(page, "second").select_option(str(second))
-        found = changes(loads[first].load, loads[second].load)
+        found = load_changes(loads[first].load, loads[second].load)
         told = part(page, "changes").inner_text()
         assert told.startswith(f"requests {found.requests[0]} and {found.requests[1]}, ")
         assert f"connections {found.connections[0]} and {found.connections[1]}" in told

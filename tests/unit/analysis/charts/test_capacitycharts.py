@@ -10,12 +10,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from analysis.charts import crowdcharts, figures, plots, ratecharts
-from analysis.charts.drawing import Drawing
+from analysis.charts.plots import Drawing
 from analysis.evaluation.results import evaluate
 from analysis.labels import protocols
 from analysis.runs.rundirectory import load
-from analysis.tables.crowdtables import crowds
-from analysis.tables.ratetables import rates
+from analysis.tables.capacitytables import crowds, rates
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
 pytestmark = pytest.mark.thorough

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from analysis.charts import figures, plots
-from analysis.charts.drawing import Drawing
+from analysis.charts.figures import over_pages
+from analysis.charts.plots import Drawing
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import protocols
 from analysis.report import facts, summary
 from analysis.runs.rundirectory import load
+from analysis.statistics.estimate import IntervalKind
 from harness.model.protocol import Protocol
 from tests.unit.analysis.synthetic import Synthetic, write_lines
-
-pytestmark = pytest.mark.thorough
 
 
 def results(tmp_path: Path, made: Synthetic) -> Results:
@@ -35,6 +37,7 @@ def drawings(found: Results) -> dict[str, Drawing]:
         }
 
 
+@pytest.mark.thorough
 def test_text_stays_text_and_no_date_is_stored(tmp_path: Path) -> None:
     found = results(tmp_path, Synthetic(pages=("a$b$",), rates_mbps=(10.0,), trials=2))
     with plots.look():
@@ -47,6 +50,7 @@ def test_text_stays_text_and_no_date_is_stored(tmp_path: Path) -> None:
     assert b"CreationDate" not in files["pdf"].read_bytes()
 
 
+@pytest.mark.thorough
 def test_the_y_axis_starts_at_zero_and_holds_every_interval(tmp_path: Path) -> None:
     found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
     (drawing,) = drawings(found).values()
@@ -55,6 +59,7 @@ def test_the_y_axis_starts_at_zero_and_holds_every_interval(tmp_path: Path) -> N
     assert high >= found.cells["high"].max() / 1e3
 
 
+@pytest.mark.thorough
 def test_one_line_per_protocol_in_its_own_colour(tmp_path: Path) -> None:
     found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
     (drawing,) = drawings(found).values()
@@ -65,6 +70,7 @@ def test_one_line_per_protocol_in_its_own_colour(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_one_rtt_is_drawn_as_rows(tmp_path: Path) -> None:
     found = results(tmp_path, Synthetic(rtts_ms=(150.0,), trials=2))
     made = drawings(found)
@@ -75,6 +81,7 @@ def test_one_rtt_is_drawn_as_rows(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_a_partial_grid_keeps_one_x_axis(tmp_path: Path) -> None:
     run = Synthetic(trials=1, rates_mbps=(1.0, 10.0), rtts_ms=(0.0, 50.0, 100.0)).write(tmp_path / "run")
     some = [r for r in Synthetic(trials=1, rtts_ms=(0.0, 50.0, 100.0)).records() if recorded(r["condition"])]
@@ -91,6 +98,7 @@ def recorded(condition: dict[str, Any]) -> bool:
     return bool(condition["page"] == "dummy-2012" or (link["rtt_ms"] == 0 and link["down_mbps"] == 1))
 
 
+@pytest.mark.thorough
 def test_a_rate_without_any_estimate_leaves_its_axes_empty(tmp_path: Path) -> None:
     made = Synthetic(trials=1, rtts_ms=(150.0,))
     failed = {r["trial"]: "page-error" for r in made.records() if r["condition"]["link"]["down_mbps"] == 1}
@@ -109,6 +117,7 @@ def test_a_rate_without_any_estimate_leaves_its_axes_empty(tmp_path: Path) -> No
     assert not_there == 0
 
 
+@pytest.mark.thorough
 def test_drivers_variants_and_engines_never_share_a_figure(tmp_path: Path) -> None:
     made = Synthetic(rates_mbps=(10.0,), rtts_ms=(20.0, 50.0), trials=1, drivers=("playwright", "selenium"))
     other = Synthetic(rates_mbps=(10.0,), rtts_ms=(20.0, 50.0), trials=1, engine="qtwebkit", drivers=("qt",))
@@ -131,6 +140,7 @@ def both_engines(tmp_path: Path) -> Results:
     return evaluate([load(made.write(tmp_path / made.engine)) for made in (today, old)])
 
 
+@pytest.mark.thorough
 def test_the_variants_of_a_page_share_a_figure_and_engines_stand_apart_in_it(tmp_path: Path) -> None:
     made = drawings(both_engines(tmp_path))["variants_dummy-2012-10-mbit-s"]
     assert "difference between them is not the protocol's" in made.caption
@@ -147,6 +157,7 @@ def test_the_variants_of_a_page_share_a_figure_and_engines_stand_apart_in_it(tmp
         made.figure.draw_without_rendering()
 
 
+@pytest.mark.thorough
 def test_engines_are_named_everywhere_and_never_compared(tmp_path: Path) -> None:
     found = both_engines(tmp_path)
     assert found.split_columns == ("variant", "engine")
@@ -165,6 +176,7 @@ def test_engines_are_named_everywhere_and_never_compared(tmp_path: Path) -> None
     assert all("QtWebKit" in each.caption or "Chromium" in each.caption for each in drawings(found).values())
 
 
+@pytest.mark.thorough
 def test_the_historical_engine_alone_is_named_too(tmp_path: Path) -> None:
     old = Synthetic(("dummy-2012",), protocols=("http1",), trials=1, engine="qtwebkit", drivers=("pyqt",))
     for each in drawings(results(tmp_path, old)).values():
@@ -172,6 +184,7 @@ def test_the_historical_engine_alone_is_named_too(tmp_path: Path) -> None:
         assert all("QtWebKit" in axes.get_title(loc="left") for axes in each.figure.axes)
 
 
+@pytest.mark.thorough
 def test_hollow_markers_are_explained_where_they_occur(tmp_path: Path) -> None:
     outcomes = {"00001": "page-error"}
     found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,), outcomes=outcomes))
@@ -180,11 +193,13 @@ def test_hollow_markers_are_explained_where_they_occur(tmp_path: Path) -> None:
     assert "hollow" in drawing.caption
 
 
+@pytest.mark.thorough
 def test_names_that_differ_only_in_signs_do_not_overwrite_each_other(tmp_path: Path) -> None:
     found = results(tmp_path, Synthetic(pages=("a b", "a+b"), rates_mbps=(10.0,), trials=1))
     assert list(drawings(found)) == ["overview"]
 
 
+@pytest.mark.thorough
 def test_every_protocol_of_the_model_has_a_look_of_its_own() -> None:
     assert [protocol.value for protocol in Protocol] == list(protocols.STYLES)
     for what in ("colour", "marker", "dash"):
@@ -192,6 +207,7 @@ def test_every_protocol_of_the_model_has_a_look_of_its_own() -> None:
         assert len(looks) == len(set(looks))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("extra", [[], ["masque"], ["masque", "carrier-pigeon"]])
 def test_colours_do_not_depend_on_what_else_was_measured(extra: list[str]) -> None:
     found = protocols.styles(["h2", *extra, "http1", "spdy"])
@@ -200,18 +216,21 @@ def test_colours_do_not_depend_on_what_else_was_measured(extra: list[str]) -> No
     assert len({style.colour for style in found.values()}) == len(found)
 
 
+@pytest.mark.thorough
 def test_labels() -> None:
     assert protocols.label("h2") == Protocol.H2.label
     assert protocols.label("spdy") == "SPDY (TLS)"
     assert protocols.label("masque") == "masque"
 
 
+@pytest.mark.thorough
 def test_baseline() -> None:
     assert protocols.baseline(["h2", "http1", "http1-close"]) == "http1"
     assert protocols.baseline(["h2", "https1"]) == "https1"
     assert protocols.baseline([]) is None
 
 
+@pytest.mark.thorough
 def test_pictures_of_the_data_stand_behind_the_estimates(tmp_path: Path) -> None:
     found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
     with plots.look():
@@ -220,3 +239,34 @@ def test_pictures_of_the_data_stand_behind_the_estimates(tmp_path: Path) -> None
     assert flags == sorted(flags)
     assert any(flags)
     assert len({drawing.name for drawing in every}) == len(every)
+
+
+PLACE = {"down_mbps": 10.0, "up_mbps": 10.0, "rtt_ms": 20.0, "protocol": "h2", "engine": "chromium", "n": 5}
+
+
+def cells(*medians: float, **place: Any) -> pd.DataFrame:
+    """A page for each median."""
+    return pd.DataFrame(
+        [{**PLACE, **place, "page": f"page-{n}", "median": median} for n, median in enumerate(medians)]
+    )
+
+
+def test_the_middle_of_the_pages_with_the_middle_half_as_bars() -> None:
+    (row,) = over_pages(cells(100, 200, 300, 400, 5000)).to_dict("records")
+    assert (row["low"], row["median"], row["high"]) == (200, 300, 400)
+    assert (row["page"], row["interval"]) == ("5 pages", IntervalKind.EXACT)
+
+
+def test_a_row_for_each_protocol_link_and_rate() -> None:
+    other = [cells(1, 2, protocol="h3"), cells(3, 4, rtt_ms=50.0), cells(5, 6, down_mbps=1.0)]
+    rows = over_pages(pd.concat([cells(7, 8), *other]))
+    assert sorted(rows["median"]) == [1.5, 3.5, 5.5, 7.5]
+
+
+def test_a_page_without_an_estimate_moves_nothing() -> None:
+    rows = over_pages(cells(100, math.nan, 300))
+    assert rows["median"].tolist() == [200]
+
+
+def test_links_without_a_rate_up_are_kept() -> None:
+    assert len(over_pages(cells(100, 300, up_mbps=math.nan))) == 1

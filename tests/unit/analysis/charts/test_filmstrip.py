@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.charts import plots
-from analysis.charts.drawing import Drawing
 from analysis.charts.filmstrip import MOST_STEPS, filmstrips, step_ms
+from analysis.charts.plots import Drawing
 from analysis.charts.waterfall import chart
-from analysis.evaluation.medianloads import median_films
+from analysis.evaluation.loads import median_films
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.filmfile import read_film
 from analysis.runs.harfile import load_of

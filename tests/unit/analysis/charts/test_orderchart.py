@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from analysis.charts import plots
-from analysis.charts.drawing import Drawing
 from analysis.charts.orderchart import order_of_trials, reading
+from analysis.charts.plots import Drawing
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.runorder import Drift

@@ -11,8 +11,8 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from analysis.charts import plots
-from analysis.charts.drawing import Drawing
 from analysis.charts.figures import draw
+from analysis.charts.plots import Drawing
 from analysis.charts.studyfigures import MOST_ROWS_INCHES, study_figures
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load

@@ -12,9 +12,8 @@ import pytest
 from matplotlib.lines import Line2D
 
 from analysis.charts import plots
-from analysis.charts.drawing import Drawing
-from analysis.charts.samples import MOST_CONDITIONS, MOST_GROUPS, drawn
-from analysis.charts.trialchart import every_trial
+from analysis.charts.plots import Drawing
+from analysis.charts.trialchart import MOST_CONDITIONS, MOST_GROUPS, drawn, every_trial
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import protocols
 from analysis.runs.rundirectory import load

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle, StepPatch
 
 from analysis.charts import plots
-from analysis.charts.drawing import Drawing
+from analysis.charts.plots import Drawing
 from analysis.charts.waterfall import (
     COLOURS,
     MOST_FIGURES,
@@ -24,7 +24,7 @@ from analysis.charts.waterfall import (
     rows_of,
     waterfalls,
 )
-from analysis.evaluation.medianloads import MedianLoad, median_loads
+from analysis.evaluation.loads import MedianLoad, median_loads
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.harfile import PHASES, HarLoad, load_of
 from analysis.runs.rundirectory import load as load_run

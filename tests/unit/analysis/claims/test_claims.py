@@ -14,9 +14,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.claims.claimresult import ClaimRow, ClaimVerdict
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict, subject_text
 from analysis.claims.claims import Measured, evaluated, over_pages
-from analysis.claims.claimtext import subject_text
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict, benjamini_hochberg

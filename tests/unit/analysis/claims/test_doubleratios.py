@@ -14,7 +14,7 @@ from analysis.report import summary
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Verdict
-from analysis.tables.factortable import factors
+from analysis.tables.claimtables import factors
 from harness.model.claim import Claim
 from harness.model.condition import USUAL_FACTOR
 from tests.unit.analysis.synthetic import Synthetic

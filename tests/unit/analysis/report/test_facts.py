@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from analysis.evaluation.results import evaluate
-from analysis.report import facts
+import pytest
+
+from analysis.comparing.runpair import read_pair
+from analysis.evaluation.results import Results, evaluate
+from analysis.report import facts, methodtexts
+from analysis.report.facts import forms
+from analysis.report.summary import claims
+from analysis.runs.alike import environment_differences
 from analysis.runs.rundirectory import load
-from tests.unit.analysis.synthetic import Synthetic
+from analysis.tables.tables import median_times, tables_of
+from harness.errors import RecordsError
+from tests.unit.analysis.synthetic import ENVIRONMENT, Synthetic
 
 MADE = Synthetic(pages=("p",), protocols=("http1",), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=1)
 
@@ -63,3 +72,114 @@ def test_the_connections_of_page_loads_are_no_load_on_the_server(tmp_path: Path)
     results = evaluate([load(MADE.write(tmp_path / "run"))])
     assert "connections" in results.records
     assert "Load" not in dict(facts.facts(results))
+
+
+WHY = "inline_css: larger than 2,048 bytes (inline_css.max_bytes): https://r.example/a.css 5,120 bytes"
+
+
+@dataclass(frozen=True)
+class Changed(Synthetic):
+    """A run of plain and core; `beside` says what core is for a page, `originals` of which pages it is the original."""
+
+    pages: tuple[str, ...] = ("p", "q", "r")
+    variants: tuple[str, ...] = ("plain", "core")
+    protocols: tuple[str, ...] = ("http1", "h2")
+    rates_mbps: tuple[float, ...] = (10.0,)
+    rtts_ms: tuple[float, ...] = (50.0,)
+    trials: int = 7
+    waits: bool = True
+    beside: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (("p", (("without", "inline_css"),)),)
+    originals: tuple[str, ...] = ("r",)
+
+    def conditions(self) -> list[dict[str, Any]]:
+        beside = {page: dict(told) for page, told in self.beside}
+        return [
+            each | (beside.get(each["page"], {}) if each["variant"] == "core" else {})
+            for each in super().conditions()
+        ]
+
+    def records(self) -> list[dict[str, Any]]:
+        return [each | {"archive_digest": self._digest(each["condition"])} for each in super().records()]
+
+    def _digest(self, condition: dict[str, Any]) -> str:
+        page, variant = condition["page"], condition["variant"]
+        return f"{page} {'plain' if page in self.originals else variant}"
+
+    def write(self, directory: Path) -> Path:
+        super().write(directory)
+        archives = {f"{page}--core": {"unchanged": [WHY]} for page in self.originals}
+        (directory / "environment.json").write_text(json.dumps({**ENVIRONMENT, "archives": archives}))
+        return directory
+
+
+def results(folder: Path, made: Synthetic) -> Results:
+    return evaluate([load(made.write(folder / "run"))])
+
+
+def test_a_report_names_what_variants_are_and_compares_them_with_plain_all_the_same(tmp_path: Path) -> None:
+    found = results(tmp_path, Changed())
+    told = dict(facts.facts(found))["Variants"]
+    assert told == f"p: core without inline_css; r: core is its original ({WHY})"
+    texts = {each.head: each.text for each in methodtexts.method_texts(found)}
+    assert "p: core without inline_css." in texts["Conditions."]
+    # It is no dimension of its own: the page stands in the same panels, tables and claims as the others.
+    assert len(found.cells) == 3 * 2 * 2
+    assert not {"without", "filter_settings"} & set(found.panel_columns)
+    table = median_times(found)
+    assert table is not None
+    assert "without" not in table.head
+    row = next(each for each in found.claims if each.claim.name == "core against plain")
+    assert row.pages == ("p", "q", "r")
+    effects = {each["page"]: each for each in found.effects.to_dict("records")}
+    assert set(effects) == {"p", "q", "r"}
+
+
+def test_a_variant_that_is_its_original_is_called_so_in_tables_and_claims(tmp_path: Path) -> None:
+    some, alone = results(tmp_path / "some", Changed()), results(tmp_path / "all", Changed(pages=("r",)))
+    effects = {each.name: each for each in tables_of(some)}["effects"]
+    verdicts = {row[0].text: row[-1].text for row in effects.rows}
+    assert verdicts["r"] == "the same archive measured twice, which shows the noise"
+    assert "twice" not in verdicts["p"]
+    (said,) = (
+        each.text for each in claims(some) if each.text.startswith("core against plain, 3 pages, HTTP/1.1")
+    )
+    assert "faster" in said
+    assert "; the same archive measured twice, which shows the noise: r" in said
+    (said,) = (each.text for each in claims(alone) if each.text.startswith("core against plain, HTTP/1.1"))
+    assert (
+        "core against plain, HTTP/1.1: the same archive measured twice, which shows the noise (ratio" in said
+    )
+    waited = {each.name: each for each in tables_of(some)}["waits-changed"]
+    place = waited.head.index("Against")
+    against = {row[0].text: row[place].text for row in waited.rows if row[place].text.startswith("plain")}
+    assert against == {"p": "plain", "q": "plain", "r": "plain (the same archive)"}
+    of_protocols = [each.text for each in claims(some) if "HTTP/2 (TLS) against" in each.text]
+    assert of_protocols
+    assert not any(
+        "twice" in text for text in of_protocols
+    )  # one archive by two protocols is no variant of itself
+
+
+def test_runs_whose_variants_differ_are_not_alike(tmp_path: Path) -> None:
+    large = Changed(
+        pages=("q",), originals=(), beside=(("q", (("filter_settings", "inline_css.max_bytes=4096"),)),)
+    )
+    usual = replace(large, beside=(), seed=1)
+    runs = [load(made.write(tmp_path / name)) for name, made in {"large": large, "usual": usual}.items()]
+    assert forms(runs) == ["core with inline_css.max_bytes=4096"]
+    assert environment_differences(runs)["variant q core"] == ["inline_css.max_bytes=4096", "as named"]
+    assert "variant q plain" not in environment_differences(runs)
+    both = evaluate(runs)
+    assert len(both.cells) == 2 + 2 * 2  # plain of both, and two cores that are no trials of one condition
+    assert any(
+        "variant q core is inline_css.max_bytes=4096 or as named" in note for note in facts.notes(both)
+    )
+    pair = read_pair(tmp_path / "large", tmp_path / "usual", None, 0.03)
+    assert len(pair.matched.pairs) == 4
+
+
+@pytest.mark.parametrize("wrong", [5, ["inline_css"], {"a": 1}])
+def test_what_is_no_text_is_refused(wrong: Any, tmp_path: Path) -> None:
+    made = Changed(beside=(("p", (("without", wrong),)),))
+    with pytest.raises(RecordsError, match="without"):
+        load(made.write(tmp_path))

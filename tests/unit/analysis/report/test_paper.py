@@ -10,19 +10,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from analysis.evaluation.results import Results, evaluate
 from analysis.report.methodtexts import method_texts
-from analysis.report.references import bibliography
+from analysis.report.paper import ACROSS, GAP, MOST_LONG_ROWS, MOST_ROWS, bibliography, paper_table
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
+from analysis.tables.table import Shown, Table
 from harness.model.claim import Claim
 from harness.model.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic, entitled
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
-
-pytestmark = pytest.mark.thorough
 
 CLAIM = Claim(
     name="50 % less & more_of #1",
@@ -93,6 +93,7 @@ def text(folder: Path) -> str:
     return (folder / "paper.tex").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["usual", "hostile", "crowd", "many"])
 def test_every_figure_and_table_is_there_and_every_environment_closed(
     name: str, written: Mapping[str, Path]
@@ -110,6 +111,7 @@ def test_every_figure_and_table_is_there_and_every_environment_closed(
     assert bare.count("{") == bare.count("}")
 
 
+@pytest.mark.thorough
 def test_every_figure_of_the_study_is_drawn_or_a_table(written: Mapping[str, Path]) -> None:
     said = text(written["many"])
     assert r"{study-1.pdf}" in said
@@ -122,6 +124,7 @@ def test_every_figure_of_the_study_is_drawn_or_a_table(written: Mapping[str, Pat
     assert "The first 40 of 80 rows; figure-2.csv of the report has all." in crowded
 
 
+@pytest.mark.thorough
 def test_nothing_of_a_hostile_run_is_a_command(written: Mapping[str, Path]) -> None:
     folder = written["hostile"]
     everything = text(folder) + "".join(path.read_text() for path in folder.rglob("*.tex"))
@@ -136,6 +139,7 @@ def results_of(folder: Path) -> Results:
     return evaluate([load(RUN.write(folder))])
 
 
+@pytest.mark.thorough
 def test_the_methods_tell_versions_seeds_n_exclusions_and_calibration(tmp_path: Path) -> None:
     said = {each.head: each.text for each in method_texts(results_of(tmp_path / "run"))}
     assert "HTTP/1.1, HTTP/2 (TLS)" in said["Conditions."]
@@ -152,6 +156,7 @@ def test_the_methods_tell_versions_seeds_n_exclusions_and_calibration(tmp_path: 
     assert "paired t test" in said["Comparisons"]
 
 
+@pytest.mark.thorough
 def test_a_reading_that_was_off_is_told_apart_from_those_that_trials_follow(tmp_path: Path) -> None:
     run = RUN.write(tmp_path / "run")
     readings = run / "calibration.jsonl"
@@ -164,6 +169,7 @@ def test_a_reading_that_was_off_is_told_apart_from_those_that_trials_follow(tmp_
     assert "1 other reading outside the tolerance: trials begin only after one within it." in said
 
 
+@pytest.mark.thorough
 def test_the_bibliography_names_coldload_in_its_version(tmp_path: Path) -> None:
     run = RUN.write(tmp_path / "run")
     environment = json.loads((run / "environment.json").read_text()) | {"coldload": "1.2.3"}
@@ -173,6 +179,7 @@ def test_the_bibliography_names_coldload_in_its_version(tmp_path: Path) -> None:
     assert "year = {2026}" in entries
 
 
+@pytest.mark.thorough
 def test_the_same_records_give_the_same_paper(written: Mapping[str, Path], tmp_path: Path) -> None:
     build([RUN.write(tmp_path / "usual")], tmp_path / "report", tmp_path / "paper")
     made = {
@@ -181,6 +188,7 @@ def test_the_same_records_give_the_same_paper(written: Mapping[str, Path], tmp_p
     assert made == {name: (written["usual"] / name).read_bytes() for name in made}
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX (texlive-latex-base) is not installed")
 @pytest.mark.parametrize("name", ["usual", "hostile", "crowd", "many"])
 def test_the_paper_builds(name: str, written: Mapping[str, Path], tmp_path: Path) -> None:
@@ -197,3 +205,59 @@ def test_the_paper_builds(name: str, written: Mapping[str, Path], tmp_path: Path
     assert "Missing character" not in log
     assert "Float too large" not in log
     assert (folder / "paper.pdf").read_bytes().startswith(b"%PDF")
+
+
+NARROW = Table(
+    name="narrow",
+    title="Narrow",
+    note="",
+    data=pd.DataFrame(),
+    head=("Claim", "n"),
+    rows=tuple((Shown(f"claim {number}"), Shown(str(number))) for number in range(300)),
+    keys=1,
+)
+LONG_TEXT = Shown("a text of many words that goes on and on, at 10 % & more")
+
+
+def wide(columns: int) -> Table:
+    return Table(
+        name="wide",
+        title="Wide",
+        note="",
+        data=pd.DataFrame(),
+        head=tuple(f"Head {number}" for number in range(columns)),
+        rows=((LONG_TEXT,) * columns,) * 300,
+        keys=0,
+    )
+
+
+def test_a_narrow_table_is_a_float_of_its_first_rows() -> None:
+    made = paper_table(NARROW)
+    assert r"\begin{table}[htbp]" in made
+    assert "longtable" not in made
+    assert f"claim {MOST_ROWS - 1} &" in made
+    assert f"claim {MOST_ROWS} &" not in made
+    assert f"The first {MOST_ROWS} of 300 rows; narrow.csv of the report has all." in made
+
+
+def test_a_wide_table_goes_across_pages_and_repeats_its_head() -> None:
+    made = paper_table(wide(6))
+    assert r"\begin{landscape}" in made
+    assert r"\label{tab:wide}" in made
+    assert made.count("Head 0 &") == 2
+    assert made.count(r"at 10 \% \& more \\") == MOST_LONG_ROWS
+    assert f"The first {MOST_LONG_ROWS} of 300 rows" in made
+
+
+def test_columns_share_the_longer_side_of_a_page() -> None:
+    for columns in (6, 9, 12):
+        widths = [float(each) for each in re.findall(r"p\{([\d.]+)cm\}", paper_table(wide(columns)))]
+        assert len(widths) == columns
+        assert sum(widths) <= ACROSS - GAP * columns + 0.01 * columns
+        assert min(widths) > 1
+
+
+def test_what_does_not_fit_side_by_side_stays_on_one_page_and_is_made_smaller() -> None:
+    made = paper_table(wide(25))
+    assert r"\fitted{" in made
+    assert "longtable" not in made

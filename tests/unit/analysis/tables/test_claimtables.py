@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.evaluation.results import Results, evaluate
-from analysis.report.statisticstexts import statistics_texts
+from analysis.report.methodtexts import statistics_texts
 from analysis.runs.rundirectory import load
 from analysis.tables.claimtables import claims_by_run
 from tests.unit.analysis.synthetic import Synthetic

@@ -14,7 +14,7 @@ from analysis.labels.conditions import panel_columns
 from analysis.labels.latex import escape_latex
 from analysis.runs.rundirectory import load
 from analysis.tables import tables
-from analysis.tables.calibration import calibration
+from analysis.tables.machinetables import calibration
 from analysis.tables.table import Shown, Table, tabular, to_csv, to_latex, to_markdown
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 

@@ -1,0 +1,249 @@
+"""What optimising buys, and what it costs: protocols and variants of a page, filters of a variant, codings of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from analysis.charts import lines, plots
+from analysis.charts.plots import Drawing
+from analysis.evaluation.explored import ALONE, AMONG, TOGETHER
+from analysis.evaluation.results import Results
+from analysis.labels import engines, protocols, words
+from analysis.labels.protocols import DASHES, Dash, Style
+from harness.model.kind import Kind
+
+ROW_INCHES = 0.2
+ONE_LINE = 1000  # characters of a title
+IDLE = "#8A8A8A"
+ROOM_FOR_NAMES = 0.4  # of the least value: the axis goes on so far below it
+
+
+def variant_chart(cells: pd.DataFrame, title: str) -> Figure:
+    """The cells of one page at one rate, in at most as many variants as there are dashes."""
+    names = engines.ordered(cells["engine"].astype(str))
+    variants = sorted(cells["variant"].unique(), key=lambda name: (name != "plain", name))
+    dashes = dict(zip(variants, DASHES, strict=False))
+    most = cells.groupby("engine")["protocol"].nunique().max()
+    width = plots.PAGE_INCHES if len(names) > 1 else plots.COLUMN_INCHES
+    figure = plots.new(width, 2.5 + 0.15 * most * len(variants))
+    row = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
+    unit, rtts, tops = plots.unit_of(cells["median"]), list(cells["rtt_ms"].unique()), []
+    for axes, name in zip(row, names, strict=True):
+        mine = cells[cells["engine"] == name]
+        series = mine.assign(protocol=list(map(_curve, mine["protocol"], mine["variant"])))
+        styles = _curve_styles(mine, dashes)
+        plots.lines(axes, series, styles, unit, rtts)
+        tops.append(axes.get_ylim()[1])
+        axes.set_title(engines.label(name))
+        axes.set_xlabel(plots.RTT_AXIS)
+        axes.legend(
+            handles=plots.handles(styles),
+            title=f"{engines.label(name)}:",
+            alignment="left",
+            loc="upper left",
+            bbox_to_anchor=(0, -0.22),
+        )
+    row[0].set_ylim(0, max(tops))
+    row[0].set_ylabel(unit.axis)
+    plots.title(figure, title, ONE_LINE)
+    return figure
+
+
+def _curve_styles(cells: pd.DataFrame, dashes: dict[str, Dash]) -> dict[str, Style]:
+    """The look of each curve."""
+    present = set(zip(cells["protocol"], cells["variant"], strict=True))
+    return {
+        _curve(protocol, variant): replace(style, dash=dash)
+        for protocol, style in protocols.styles(cells["protocol"]).items()
+        for variant, dash in dashes.items()
+        if (protocol, variant) in present
+    }
+
+
+def _curve(protocol: str, variant: str) -> str:
+    return f"{protocols.label(protocol)}, {variant}"
+
+
+@dataclass(frozen=True)
+class SeriesStyle:
+    """How one way of looking at a filter is drawn: `shift` rows below the middle of its row."""
+
+    label: str
+    colour: str
+    marker: str
+    shift: float
+
+
+WAYS: Mapping[str, SeriesStyle] = {
+    TOGETHER: SeriesStyle("all together, against plain", "#000000", "s", 0.0),
+    ALONE: SeriesStyle("the filter alone, against plain", "#0072B2", "o", -0.19),
+    AMONG: SeriesStyle("all together, against all without it", "#D55E00", "D", 0.19),
+}
+
+
+def filter_chart(effects: pd.DataFrame, title: str, margin: float) -> Figure:
+    """Effects of one whole variant on one page over one link, in per cent of the page-load time."""
+    names = filter_rows(effects)
+    shown = protocols.ordered(effects["protocol"])
+    width = plots.PAGE_INCHES if len(shown) > 1 else plots.COLUMN_INCHES * 1.4
+    figure = plots.new(width, 1.1 + ROW_INCHES * len(names))
+    panels = figure.subplots(1, len(shown), squeeze=False, sharey=True, sharex=True)[0]
+    for axes, protocol in zip(panels, shown, strict=True):
+        _filter_panel(axes, effects[effects["protocol"] == protocol], names, margin)
+        axes.set_title(protocols.label(protocol))
+        axes.set_xlabel("Change of page-load time (%)")
+    whole = str(effects["whole"].iloc[0])
+    panels[0].set_yticks(
+        range(len(names)), [f"{whole}, all of it" if name == whole else name for name in names]
+    )
+    panels[0].set_ylim(len(names) - 0.5, -0.5)
+    plots.title(figure, title, ONE_LINE)
+    handles = [
+        Line2D([], [], color=way.colour, marker=way.marker, markersize=4, linewidth=0.8, label=way.label)
+        for way in WAYS.values()
+    ]
+    figure.legend(handles=handles, loc="outside lower left", ncols=len(handles) if len(shown) > 1 else 1)
+    return figure
+
+
+def filter_rows(effects: pd.DataFrame) -> list[str]:
+    """The whole variant, then its filters: what saves most first, those that change nothing last."""
+    filters = effects[effects["way"] != TOGETHER]
+    change = filters.assign(change=np.log(filters["ratio"])).groupby("filter")
+    ranked = pd.DataFrame({"idle": change["idle"].all(), "change": change["change"].mean()})
+    order = ranked.sort_values(["idle", "change"], kind="stable").index
+    return [*effects.loc[effects["way"] == TOGETHER, "filter"].unique(), *map(str, order)]
+
+
+def _filter_panel(axes: Axes, effects: pd.DataFrame, names: Sequence[str], margin: float) -> None:
+    axes.axvspan(100 * (1 / (1 + margin) - 1), 100 * margin, color="#EEEEEE", linewidth=0)
+    axes.axvline(0, color="#555555", linewidth=0.8)
+    for row in range(1, len(names), 2):
+        axes.axhspan(row - 0.5, row + 0.5, facecolor="none", edgecolor=plots.GUIDE, linewidth=0.4)
+    for effect in effects.to_dict("records"):
+        way = WAYS[effect["way"]]
+        centre, low, high = (100 * (effect[each] - 1) for each in ("ratio", "low", "high"))
+        colour = IDLE if effect["idle"] else way.colour
+        bounds = None if np.isnan(low) else [[centre - low], [high - centre]]
+        axes.errorbar(
+            [centre],
+            [names.index(effect["filter"]) + way.shift],
+            xerr=bounds,
+            **plots.whiskers(Style(colour, way.marker, "-"), hollow=bounds is None, size=3.2, cap=1.4),
+        )
+    plots.rows_alone(axes)
+
+
+@dataclass(frozen=True)
+class AnswerCost:
+    """What one answer is: the columns of its CPU, of the bytes of all, and of how many there were, failed ones too."""
+
+    name: str
+    cpu: str
+    cpu_unit: str
+    bytes_all: str
+    counts: tuple[str, ...]
+
+
+UNITS: Mapping[Kind, AnswerCost] = {
+    Kind.USERS: AnswerCost("page", "server_cpu_ms_per_page", "ms", "bytes_down", ("pages", "pages_failed")),
+    Kind.REQUESTS: AnswerCost("request", "server_cpu_us_per_request", "µs", "bytes_body", ("requests",)),
+}
+
+
+def cost_of_codings(results: Results) -> Iterator[Drawing]:
+    """A figure per group that holds more than one coding; files of several sizes join to a line per coding."""
+    unit = UNITS[results.kind]
+    trials = _trials(results, unit)
+    for group in lines.groups(results, "page", "compression"):
+        if group.cells["compression"].nunique(dropna=False) < 2:
+            continue
+        mine = trials[trials["cell"].isin(group.cells["cell"])]
+        if mine.empty:
+            continue
+        styles = lines.styles_of(group.cells, "compression")
+        figure = plots.new(plots.COLUMN_INCHES, 2.75 + lines.legend_inches(styles, 3))
+        axes = figure.subplots()
+        _codings(axes, mine, styles)
+        axes.set_xlabel(f"Bytes a {unit.name} (kB, logarithmic)")
+        axes.set_ylabel(f"Server's CPU a {unit.name} ({unit.cpu_unit}, logarithmic)")
+        lines.legend(figure, list(styles.items()), 3, markers=True)
+        what = (
+            "on the link, headers included" if results.kind is Kind.USERS else "of bodies as they travelled"
+        )
+        several = mine["page"].nunique() > 1
+        caption = (
+            f"What compressing costs: {_place(group, several)}. To the left fewer bytes ({what}), upwards more CPU. "
+            f"Marks: medians{', the pages of one coding joined' if several else ''}; faint dots: the trials."
+        )
+        yield Drawing(f"codings_{words.slug(_place(group, several))}", caption, figure)
+
+
+def _place(group: lines.SharedFigure, several: bool) -> str:
+    page = str(group.cells["page"].iloc[0])
+    rest = group.title.removeprefix(page).removeprefix(", ")
+    return rest if several else group.title
+
+
+def _trials(results: Results, unit: AnswerCost) -> pd.DataFrame:
+    """Of each trial that counts the CPU and the kilobytes of an answer."""
+    kept = results.sifted.kept
+    count = kept[list(unit.counts)].sum(axis=1)
+    found = kept[["cell", "page", "compression"]].assign(
+        cpu=kept[unit.cpu], kilobytes=kept[unit.bytes_all] / count.where(count > 0) / 1e3
+    )
+    return found[(found["cpu"] > 0) & (found["kilobytes"] > 0)]
+
+
+def _codings(axes: Axes, trials: pd.DataFrame, styles: Mapping[str, Style]) -> None:
+    for number, (name, style) in enumerate(styles.items()):
+        mine = trials[trials["compression"].astype(str) == name]
+        plots.scatter(axes, mine["kilobytes"].to_numpy(), mine["cpu"].to_numpy(), style.colour)
+        medians = mine.groupby("page")[["kilobytes", "cpu"]].median().sort_values("kilobytes")
+        axes.plot(
+            medians["kilobytes"],
+            medians["cpu"],
+            color=style.colour,
+            linestyle=style.dash,
+            linewidth=1.1,
+            marker=style.marker,
+            markersize=style.size(),
+        )
+        if number == 0 and len(medians) > 1:
+            _name(axes, medians.reset_index().to_dict("records"), style)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.grid(visible=True, color=plots.GUIDE, linewidth=0.5)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: lines.round_number(value)))
+        axis.set_minor_locator(NullLocator())
+    axes.margins(x=0.08, y=0.1)
+    low, high = axes.get_ylim()
+    axes.set_ylim(low * ROOM_FOR_NAMES, high)
+
+
+def _name(axes: Axes, medians: Sequence[Mapping[Any, Any]], style: Style) -> None:
+    """The files, at the marks of the first coding."""
+    for each in medians:
+        axes.annotate(
+            str(each["page"]),
+            (float(np.asarray(each["kilobytes"])), each["cpu"]),
+            xytext=(0, -4),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            rotation=90,
+            fontsize="x-small",
+            color=style.colour,
+        )

@@ -1,0 +1,214 @@
+"""What interactive waterfalls are made from: loads as rows, as small as may be, their films, script, style, controls.
+
+The films are made anew: small pictures, as many as there is room for.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from markupsafe import Markup
+
+from analysis.charts.waterfall import COLOURS, MARK_COLOURS, colour_of
+from analysis.evaluation.loads import (
+    NO_REQUESTS,
+    FailedLoad,
+    Median,
+    MedianFilm,
+    MedianFilms,
+    MedianLoad,
+    MedianLoads,
+)
+from analysis.labels import words
+from analysis.runs.filmfile import FilmFrame, KeptFilm, picture
+from analysis.runs.harfile import PHASES, Activity, HarLoad, HarRequest
+from harness.input.shown import clipped, printable
+
+MOST_FILM_BYTES = 2_500_000  # of all films together
+MOST_PICTURES = 40  # of a film
+PICTURE_PIXELS = 200
+QUALITY = 55
+MOST_BYTES = 4_000_000  # of all loads together
+MOST_REQUESTS = 5000  # of a load
+LONGEST_URL = 300
+CACHED, BLOCKS = 1, 2  # flags of a row
+SCRIPTS = ("pairs.js", "waterfalls.js")
+NO_FILMS = MedianFilms((), 0, ())
+
+
+def film_data(film: KeptFilm, films: int) -> dict[str, Any]:
+    """Its size and, in the order of time, when each picture came, the progress with it, and the picture as WebP.
+
+    `films` share the room.
+    """
+    size = PICTURE_PIXELS, max(1, round(PICTURE_PIXELS * film.size[1] / film.size[0]))
+    some = words.evenly(film.frames, MOST_PICTURES)
+    made = [_webp(each, size) for each in some]
+    fit = max(2, math.floor(MOST_FILM_BYTES / films / (sum(map(len, made)) / len(made))))
+    kept = words.evenly(list(zip(some, made, strict=True)), fit)
+    return {
+        "size": size,
+        "frames": [[each.at_ms, round(each.progress, 3), text] for each, text in kept],
+    }
+
+
+def _webp(frame: FilmFrame, size: tuple[int, int]) -> str:
+    file = io.BytesIO()
+    picture(frame, size).save(file, "WEBP", quality=QUALITY)
+    return base64.b64encode(file.getvalue()).decode("ascii")
+
+
+@dataclass(frozen=True)
+class WaterfallView:
+    """`data`, `script`, `style` and `controls` are for the page as they are; `digest` is the script's, for the page's
+    policy. `filmed`: some of the loads have films.
+    """
+
+    data: Markup
+    script: Markup
+    style: Markup
+    controls: Markup
+    digest: str
+    note: str
+    filmed: bool
+
+
+def view(
+    medians: MedianLoads, filmed: MedianFilms = NO_FILMS, failed: Sequence[FailedLoad] = ()
+) -> WaterfallView | None:
+    """The loads until they are too many to embed, those that failed last; None without any.
+
+    One that was filmed and has no HAR has no rows.
+    """
+    films = {(each.run, each.trial): each.load for each in filmed.loads}
+    told = {(each.run, each.trial) for each in medians.loads}
+    silent = [_without_har(each) for each in filmed.loads if (each.run, each.trial) not in told]
+    shown = [
+        (_label(each), each.load, films.get((each.run, each.trial))) for each in (*medians.loads, *silent)
+    ]
+    shown += [(_failed_label(each), each.load, each.film) for each in failed]
+    if not shown:
+        return None
+    loads: list[str] = []
+    cut, room = 0, len(films) + len(failed)
+    for label, load, film in shown:
+        made = load_text(label, load, film_data(film, room) if film else None)
+        if loads and sum(map(len, loads)) + len(made) > MOST_BYTES:
+            break
+        cut += max(0, len(load.requests) - MOST_REQUESTS)
+        loads.append(made)
+    script = script_text()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    return WaterfallView(
+        data=data_of(loads),
+        script=Markup(script),  # noqa: S704 - our own, as the next two
+        style=Markup(file_text("waterfalls.css")),  # noqa: S704
+        controls=controls(),
+        digest=digest,
+        note=_note(medians, filmed, len(loads), cut, len(failed)),
+        filmed=bool(room),
+    )
+
+
+def data_of(loads: Iterable[str]) -> Markup:
+    """The data of a page with these loads (`load_text`), for an element that holds no script."""
+    head = {"phases": PHASES, "colours": [COLOURS[name] for name in PHASES], "marks": MARK_COLOURS}
+    return _inert(f'{json.dumps(head)[:-1]}, "loads": [{",".join(loads)}]}}')
+
+
+def load_text(
+    label: str, load: HarLoad, film: Mapping[str, Any] | None = None, most_requests: int = MOST_REQUESTS
+) -> str:
+    """A load as JSON: its first requests, and its film (`film_data`)."""
+    made = {
+        "label": label,
+        "connections": load.connections,
+        "marks": {name: round(at, 1) for name, at in load.marks_ms.items()},
+        "requests": [_request_row(each) for each in load.requests[:most_requests]],
+        "activity": _activity(load.activity),
+        **({"film": film} if film else {}),
+    }
+    return json.dumps(made, separators=(",", ":"))
+
+
+def script_text() -> str:
+    """The whole script, for a page with `controls` and `data_of`."""
+    return "".join(map(file_text, SCRIPTS))
+
+
+def controls() -> Markup:
+    """The controls and the places of the waterfalls."""
+    return Markup(file_text("controls.html"))  # noqa: S704 - our own
+
+
+def file_text(name: str) -> str:
+    """A file of this folder."""
+    return (resources.files("analysis.charts") / name).read_text(encoding="utf-8")
+
+
+def _note(medians: MedianLoads, filmed: MedianFilms, loads: int, cut: int, failed: int) -> str:
+    parts = []
+    conditions = max(medians.conditions, filmed.conditions)
+    if failed:
+        many = words.count(failed, "load")
+        parts.append(
+            f"{many} that failed, filmed until then and in no estimate, {'is' if failed == 1 else 'are'} here, too."
+        )
+    if loads < conditions:
+        parts.append(f"Of {conditions:,} conditions that kept HARs or films, {loads:,} are here.")
+    if cut:
+        parts.append(f"Of a load the first {MOST_REQUESTS:,} requests are here; {cut:,} later ones are not.")
+    refused = (*medians.refused, *filmed.refused)
+    if refused:
+        parts.append(f"{words.count(len(refused), 'file')} could not be read: {'; '.join(refused[:3])}.")
+    return " ".join(parts)
+
+
+def _inert(text: str) -> Markup:
+    """JSON that ends no element and begins none, within one of HTML that holds no script."""
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704
+
+
+def _label(median: MedianLoad) -> str:
+    return f"{median.label} ({words.duration(median.plt_ms)}, trial {median.trial})"
+
+
+def _failed_label(failed: FailedLoad) -> str:
+    attempt = "" if failed.attempt == 1 else f", attempt {failed.attempt}"
+    return f"{failed.label} (failed: {failed.outcome}, trial {failed.trial}{attempt})"
+
+
+def _without_har(film: MedianFilm) -> MedianLoad:
+    head = (film.label, film.run, film.trial, film.plt_ms, film.median_ms, film.trials)
+    return Median(*head, NO_REQUESTS, film.place)
+
+
+def _activity(activity: Activity | None) -> dict[str, Any] | None:
+    if activity is None:
+        return None
+    rows = [[each.name, each.whole_mbps, each.percent, colour_of(each)] for each in activity.rows]
+    return {"step": activity.step_ms, "rows": rows}
+
+
+def _request_row(request: HarRequest) -> list[Any]:
+    return [
+        clipped(printable(request.url), LONGEST_URL),
+        round(request.start_ms, 1),
+        *(round(took, 1) for took in request.phases_ms),
+        request.kind,
+        request.status,
+        request.body_bytes,
+        request.connection,
+        request.priority,
+        request.protocol,
+        request.method,
+        CACHED * request.cached + BLOCKS * (request.blocks is True),
+    ]

@@ -1,0 +1,213 @@
+"""The page of a trial, with its metrics, waterfall, film, console and files, and that of two trials side by side."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from werkzeug.wrappers import Response
+
+from analysis.charts.waterfallview import controls
+from analysis.labels import words
+from analysis.labels.metrics import UNITS, MetricColumn, main_label
+from analysis.runs.filmfile import FILE, KeptFilm
+from analysis.runs.harfile import MARKS
+from analysis.show.asked import Asked
+from analysis.show.attempts import ShownAttempt, waterfall_data
+from analysis.show.shownrun import CONDITION, ShownRun
+from harness.input.shown import clipped
+from harness.model.kind import Kind
+from harness.model.metric import Metric, Unit
+from harness.model.metrics import metrics_of
+
+MOST_OFFERED = 300
+LONGEST = 120  # characters of a text
+UNIT_TEXTS = {**UNITS, Unit.PER_S: "/s", Unit.BYTES_PER_S: "bytes/s"}
+MOST_FRAMES = 60
+
+
+@dataclass(frozen=True)
+class Offered:
+    """An attempt that can be chosen, by the text that stands for it in an address."""
+
+    text: str
+    label: str
+
+
+def place_text(trial: str, attempt: int) -> str:
+    """`00012`, or `00012:2` of a second attempt."""
+    return trial if attempt == 1 else f"{trial}:{attempt}"
+
+
+def place_of(text: str) -> tuple[str, int]:
+    """`place_text` read back. What is no number of an attempt belongs to the name."""
+    trial, colon, number = text.strip().rpartition(":")
+    if colon and number.isascii() and number.isdecimal() and len(number) < 9 and int(number) > 0:
+        return trial, int(number)
+    return text.strip(), 1
+
+
+def chosen(shown: ShownRun, texts: Sequence[str]) -> tuple[list[tuple[str, int]], str]:
+    """The two attempts, or in one line why they are not two."""
+    wanted = [place_of(text) for text in texts if text.strip()]
+    for (trial, attempt), text in zip(wanted, (text for text in texts if text.strip()), strict=True):
+        if shown.of_trial(trial, attempt) is None:
+            return [], f"the run holds no trial {text.strip()[:80]}"
+    if len(wanted) != 2:
+        told = (
+            "choose two trials"
+            if len(wanted) < 2
+            else f"{len(wanted)} trials are chosen; two can be compared"
+        )
+        return wanted[:2], told
+    return wanted, ""
+
+
+def offered(shown: ShownRun, condition: str = "") -> list[Offered]:
+    """What is worth setting against a trial: the trial nearest to the median of every condition, then those of the
+    same condition, or of all.
+    """
+    return list(dict.fromkeys(_offered(shown, condition)))[:MOST_OFFERED]
+
+
+def _offered(shown: ShownRun, condition: str) -> Iterator[Offered]:
+    for each in shown.conditions.values():
+        if each.median_trial is not None and each.key != condition:
+            yield Offered(place_text(*each.median_trial), f"{each.label}: the trial at the median")
+    attempts = shown.of_condition(condition) if condition else shown.attempts
+    for row in attempts.head(MOST_OFFERED).to_dict("records"):
+        label = shown.conditions[row[CONDITION]].label
+        yield Offered(place_text(str(row["trial"]), int(row["attempt"])), f"{label}: block {row['block']}")
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """A metric: its label, and its value in each record, a dash where it was not observed. `change` is by how much the
+    second one is above the first.
+    """
+
+    key: str
+    label: str
+    meaning: str
+    values: tuple[str, ...]
+    change: str = ""
+
+
+def metric_rows(records: Sequence[Mapping[str, Any]], kind: Kind) -> list[MetricRow]:
+    """The metrics that some record observed, numbers and flags and short texts; lists are in the record itself."""
+    found = []
+    for key, metric in metrics_of(kind).items():
+        values = [each.get(key) for each in records]
+        if metric.unit in (Unit.TEXTS, Unit.COUNTS, Unit.READING) or all(each is None for each in values):
+            continue
+        shown = tuple(_text(key, metric, each) for each in values)
+        found.append(
+            MetricRow(key, metric.label, metric.meaning.replace("`", ""), shown, _change(metric, values))
+        )
+    return found
+
+
+def _text(key: str, metric: Metric, value: Any) -> str:
+    if value is None:
+        return words.DASH
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not metric.unit.is_number or not words.is_number(value):
+        return clipped(str(value), LONGEST)
+    unit = UNIT_TEXTS.get(metric.unit, "")
+    return f"{MetricColumn(key, metric.label, metric.unit).text(value)} {unit}".strip()
+
+
+def _change(metric: Metric, values: Sequence[Any]) -> str:
+    """`+12 %` of a number, `+3` of a small count; empty where nothing differs or there is nothing to compare."""
+    if len(values) < 2 or not metric.unit.is_number or not all(map(words.is_number, values)):
+        return ""
+    first, second = float(values[0]), float(values[1])
+    if first == second:
+        return "same"
+    if metric.unit is Unit.COUNT:
+        return signed(second - first, "")
+    return signed(100 * (second / first - 1), " %") if first > 0 and math.isfinite(second / first) else ""
+
+
+def signed(value: float, unit: str) -> str:
+    """With its sign, and a decimal below 10 where it has one."""
+    digits = 1 if abs(value) < 10 and value % 1 else 0
+    return f"{'+' if value > 0 else words.MINUS}{abs(value):,.{digits}f}{unit}"
+
+
+@dataclass(frozen=True)
+class ShownFrame:
+    """A picture by its name in the folder of the attempt, None of one that is gone; and what is written below it."""
+
+    name: str | None
+    text: str
+
+
+def shown_frames(film: KeptFilm, gone: Container[str] = ()) -> tuple[ShownFrame, ...]:
+    """The pictures of a film, or so many of them evenly, the first and the last among them."""
+    folder = FILE.rpartition("/")[0]
+    return tuple(
+        ShownFrame(
+            None if each.path.name in gone else f"{folder}/{each.path.name}",
+            f"{words.duration(each.at_ms)}, {100 * each.progress:.0f} %",
+        )
+        for each in words.evenly(film.frames, MOST_FRAMES)
+    )
+
+
+def trial(asked: Asked, trial: str, attempt: int) -> Response:
+    shown = asked.shown
+    found = asked.attempt(trial, attempt)
+    before, after = _beside(asked, found)
+    return asked.page(
+        "trial.html.j2",
+        trial=found,
+        before=before,
+        after=after,
+        metric=main_label(shown.run.kind),
+        loads=shown.run.kind is Kind.LOAD,
+        metrics=metric_rows([found.record], shown.run.kind),
+        record=json.dumps(found.record, indent=1, ensure_ascii=False),
+        waterfalls=waterfall_data([found]),
+        controls=controls(),
+        frames=shown_frames(found.film.film, found.film.gone) if found.film.film else (),
+        offered=[each for each in offered(shown, found.condition) if each.text != place_text(trial, attempt)],
+        here=place_text(trial, attempt),
+    )
+
+
+def _beside(asked: Asked, found: ShownAttempt) -> tuple[str | None, str | None]:
+    """The addresses of the attempts before and after it at the same condition."""
+    mine = asked.shown.of_condition(found.condition)
+    places = list(zip(mine["trial"].astype(str), mine["attempt"].astype(int), strict=True))
+    at = places.index((found.trial, found.attempt))
+    urls = [
+        asked.url("trial", trial=trial, attempt=attempt) for trial, attempt in places[max(0, at - 1) : at + 2]
+    ]
+    return urls[0] if at else None, urls[-1] if at + 1 < len(places) else None
+
+
+def compare(asked: Asked) -> Response:
+    shown = asked.shown
+    places, why_not = chosen(shown, asked.request.args.getlist("of"))
+    both = [] if why_not else [asked.attempt(*place) for place in places]
+    return asked.page(
+        "compare.html.j2",
+        both=both,
+        why_not=why_not,
+        given=[*(place_text(*place) for place in places), "", ""][:2],
+        offered=offered(shown),
+        loads=shown.run.kind is Kind.LOAD,
+        metrics=metric_rows([each.record for each in both], shown.run.kind) if both else [],
+        waterfalls=waterfall_data(both),
+        controls=controls(),
+        marks=[
+            name
+            for name in MARKS.values()
+            if all(each.har.load and name in each.har.load.marks_ms for each in both)
+        ],
+    )

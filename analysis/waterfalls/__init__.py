@@ -1,1 +1,0 @@
-"""Interactive waterfalls, as the report and `coldload show` have them: their data, script, style and controls."""

@@ -1,0 +1,140 @@
+"""What the interactive waterfalls are made from: nothing of a page is markup or script, and it stays small."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from analysis.charts.waterfallview import (
+    LONGEST_URL,
+    MOST_BYTES,
+    MOST_FILM_BYTES,
+    MOST_PICTURES,
+    MOST_REQUESTS,
+    PICTURE_PIXELS,
+    WaterfallView,
+    film_data,
+    view,
+)
+from analysis.evaluation.loads import MedianFilm, MedianFilms, MedianLoad, MedianLoads
+from analysis.evaluation.results import evaluate
+from analysis.report.report import render
+from analysis.runs.filmfile import KeptFilm, read_film
+from analysis.runs.harfile import load_of
+from analysis.runs.rundirectory import load as load_run
+from analysis.tables.tables import tables_of
+from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic_film import keep_film
+from tests.unit.analysis.synthetic_har import HOSTILE_URLS, entry, har_of, keep_hars, load
+
+pytestmark = pytest.mark.thorough
+
+ONE = Synthetic(pages=("p",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=1)
+
+
+def viewed(*hars: dict[str, object], label: str = "x") -> WaterfallView:
+    medians = tuple(MedianLoad(label, "run", "00001", 500.0, 500.0, 5, load_of(each)) for each in hars)
+    found = view(MedianLoads(medians, len(medians), ()))
+    assert found is not None
+    return found
+
+
+def test_a_load_comes_out_as_it_was() -> None:
+    data = json.loads(viewed(load(3, 400.0)).data)
+    (made,) = data["loads"]
+    assert made["label"] == "x (500 ms, trial 00001)"
+    assert made["requests"][0][:9] == ["https://site.example/", 0, 1, 20, 20, 20, 30, 5, "document"]
+    assert made["requests"][1][9:] == [200, 1000, "4000", "", "h2", "GET", 0]
+    assert (made["connections"], made["marks"]["load event"]) == (2, 400)
+    assert len(data["phases"]) == len(data["colours"]) == 6
+
+
+def test_hostile_names_are_text_and_clipped() -> None:
+    found = viewed(
+        har_of([entry(url, number) for number, url in enumerate(HOSTILE_URLS)]), label="</script><script>"
+    )
+    assert not set("<>&") & set(found.data)
+    data = json.loads(found.data)
+    assert data["loads"][0]["label"].startswith("</script><script>")
+    urls = [row[0] for row in data["loads"][0]["requests"]]
+    assert max(map(len, urls)) <= LONGEST_URL + 1
+    assert "\u202e" not in "".join(urls)
+    assert "\x1b" not in "".join(urls)
+
+
+def test_many_requests_and_many_loads_are_cut_and_it_says_so() -> None:
+    found = viewed(*[load(MOST_REQUESTS + 10)] * 20)
+    assert len(found.data) <= MOST_BYTES + 10_000
+    kept = len(json.loads(found.data)["loads"])
+    assert 1 < kept < 20
+    assert f"Of 20 conditions that kept HARs or films, {kept} are here." in found.note
+    assert f"the first 5,000 requests are here; {kept * 10:,} later ones are not" in found.note
+
+
+def test_without_a_load_there_is_nothing_to_see() -> None:
+    assert view(MedianLoads((), 0, ())) is None
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_page_runs_our_script_alone_or_none(tmp_path: Path, kept: bool) -> None:
+    run = ONE.write(tmp_path / "run")
+    results = evaluate([load_run(keep_hars(run) if kept else run)])
+    page = render(results, tables_of(results), [])
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == kept
+    digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts]
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert policy.startswith("default-src 'none'; img-src data:; style-src 'unsafe-inline'")
+    assert re.findall(r"script-src '(.*?)'", policy) == [f"sha256-{each}" for each in digests]
+    assert ('id="waterfalls"' in page) is kept
+
+
+def noisy(folder: Path, frames: int) -> KeptFilm:
+    """A film whose pictures can hardly be compressed."""
+    index = keep_film(folder, [10.0 * number for number in range(1, frames)])
+    source = np.random.default_rng(1)
+    for path in index.parent.glob("*.jpg"):
+        noise = source.integers(0, 256, (164, 320, 3), dtype=np.uint8)
+        Image.fromarray(noise).save(path, "JPEG", quality=95)
+    return read_film(index)
+
+
+def size_of(data: object) -> int:
+    return len(json.dumps(data))
+
+
+def test_pictures_are_small_and_in_the_order_of_time(tmp_path: Path) -> None:
+    data = film_data(read_film(keep_film(tmp_path, [100.0, 250.0])), 1)
+    assert data["size"] == (PICTURE_PIXELS, 102)
+    assert [frame[:2] for frame in data["frames"]] == [[0, 0], [100, 0.5], [250, 1]]
+    shown = Image.open(io.BytesIO(base64.b64decode(data["frames"][0][2])))
+    assert (shown.format, shown.size) == ("WEBP", (PICTURE_PIXELS, 102))
+    assert size_of(data) < 3000
+
+
+def test_many_pictures_and_many_films_share_the_room(tmp_path: Path) -> None:
+    film = noisy(tmp_path, 100)
+    alone, shared = film_data(film, 1), film_data(film, 60)
+    assert len(alone["frames"]) == MOST_PICTURES
+    assert 2 <= len(shared["frames"]) < 10
+    for data in (alone, shared):
+        assert (data["frames"][0][0], data["frames"][-1][0]) == (0, 990)
+    assert 60 * size_of(shared) < 1.2 * MOST_FILM_BYTES
+
+
+def test_a_load_that_was_filmed_alone_has_a_film_and_no_rows(tmp_path: Path) -> None:
+    film = MedianFilm("x", "run", "00001", 500.0, 500.0, 5, read_film(keep_film(tmp_path, [100.0])))
+    found = view(MedianLoads((), 0, ()), MedianFilms((film,), 1, ()))
+    assert found is not None
+    assert found.filmed
+    (load,) = json.loads(found.data)["loads"]
+    assert (load["requests"], len(load["film"]["frames"])) == ([], 2)
+    assert view(MedianLoads((), 0, ())) is None

@@ -1,0 +1,82 @@
+"""Baselines measured twice: their ratio, and which conditions it is the floor of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.evaluation.results import Results, evaluate, floors
+from analysis.report import summary
+from analysis.runs.rundirectory import load
+from analysis.tables.claimtables import equal_baselines
+from harness.model.claim import Claim
+from tests.unit.analysis.synthetic import Synthetic
+
+MADE = Synthetic(
+    pages=("dummy-2012", "news-mobile"),
+    variants=("plain", "core"),
+    protocols=("http1", "h2"),
+    rates_mbps=(10.0,),
+    rtts_ms=(20.0, 100.0),
+    trials=6,
+    aa=True,
+)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return evaluate([load(MADE.write(tmp_path_factory.mktemp("runs") / "run"))])
+
+
+def test_every_baseline_has_a_twin_that_is_no_condition_of_its_own(results: Results) -> None:
+    assert len(results.twins) == 2 * 2  # pages and links; plain http1 alone
+    assert set(results.twins["variant"]) == {"plain"}
+    assert set(results.twins["protocol"]) == {"http1"}
+    assert len(results.cells) == 2 * 2 * 2 * 2
+    assert (results.cells["n"] == 6).all()
+    assert results.records["again"].sum() == 4 * 6
+    assert (np.abs(results.twins["ratio"] - 1) < 0.05).all()
+    assert not set(results.comparisons["protocol"]) - {"http1", "h2"}
+
+
+def test_the_floor_of_a_condition_is_that_of_its_page_and_link(results: Results) -> None:
+    found = floors(results.twins, results.cells)
+    assert set(found) == set(results.cells["cell"])
+    for twin in results.twins.to_dict("records"):
+        here = results.cells.query("page == @twin['page'] and rtt_ms == @twin['rtt_ms']")
+        expected = max(twin["ratio"], 1 / twin["ratio"])
+        assert [found[cell] for cell in here["cell"]] == pytest.approx([expected] * 4)
+
+
+def test_the_floor_is_told_in_a_sentence_and_a_table(results: Results) -> None:
+    assert summary.floor(results).startswith("Two equal baselines differ by ")
+    assert "(4 settings)" in summary.floor(results)
+    table = equal_baselines(results)
+    assert table is not None
+    assert len(table.rows) == 4
+
+
+@pytest.mark.thorough
+def test_the_floor_of_a_claim_is_that_of_its_metric(tmp_path: Path) -> None:
+    """The bytes of a page never vary here, its time does."""
+    claims = tuple(
+        Claim(name=metric, subject={"protocol": "h2"}, reference={"protocol": "http1"}, metric=metric)
+        for metric in ("plt_ms", "bytes_down", "tbt_ms")
+    )
+    rows = evaluate([load(replace(MADE, claims=claims).write(tmp_path / "run"))]).claims
+    floors = {
+        name: [row.floor for row in rows if row.claim.name == name] for name in ("plt_ms", "bytes_down")
+    }
+    assert all(each is not None and each > 1.0001 for each in floors["plt_ms"])
+    assert floors["bytes_down"] == pytest.approx([1.0] * len(floors["bytes_down"]))
+    assert {row.floor for row in rows if row.claim.name == "tbt_ms"} == {None}
+
+
+def test_without_twins_the_report_says_so(tmp_path: Path) -> None:
+    found = evaluate([load(replace(MADE, aa=False, trials=2).write(tmp_path / "run"))])
+    assert summary.floor(found).startswith("No baseline was measured twice")
+    assert equal_baselines(found) is None
+    assert {row.floor for row in found.claims} == {None}

@@ -1,0 +1,74 @@
+"""Loads that asked for something else are told with the URLs; what is no page any more does not count."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from analysis.evaluation.results import evaluate
+from analysis.runs.rundirectory import load
+from analysis.tables.trialtables import loads_that_differ
+from tests.unit.analysis.synthetic import Synthetic
+
+SETS = {
+    "usual": ["site.example/", "site.example/a.css", "site.example/b.png"],
+    "less": ["site.example/"],
+    "fonts": ["site.example/", "site.example/a.css", "site.example/b.png", "site.example/f.woff2"],
+}
+
+
+def made(folder: Path, changes: dict[int, dict[str, Any]]) -> Path:
+    """A run of four trials of one page by http1 and four by h2; `changes` to records by their place."""
+    one = Synthetic(
+        pages=("news-mobile",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=4
+    )
+    one.write(folder)
+    lines = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    for place, line in enumerate(lines):
+        line.update({"requested_digest": "usual", "requests": 24} | changes.get(place, {}))
+    (folder / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "requested.jsonl").write_text(
+        "".join(json.dumps({"digest": key, "urls": urls}) + "\n" for key, urls in SETS.items())
+    )
+    return folder
+
+
+def test_alike_loads_need_no_table(tmp_path: Path) -> None:
+    assert loads_that_differ(evaluate([load(made(tmp_path / "run", {}))])) is None
+
+
+def test_other_sets_are_told_with_their_urls_and_trials(tmp_path: Path) -> None:
+    results = evaluate([load(made(tmp_path / "run", {0: {"requested_digest": "less"}}))])
+    table = loads_that_differ(results)
+    assert table is not None
+    (row,) = table.data.to_dict("records")
+    assert (row["trials"], row["of"], row["more"]) == (1, 4, "")
+    assert row["missing"] == "site.example/a.css site.example/b.png"
+
+
+def test_the_usual_sets_of_two_engines_are_compared(tmp_path: Path) -> None:
+    other = made(tmp_path / "other", {place: {"requested_digest": "fonts"} for place in range(8)})
+    text = (other / "records.jsonl").read_text()
+    (other / "records.jsonl").write_text(text.replace('"engine": "chromium"', '"engine": "qtwebkit"'))
+    table = loads_that_differ(evaluate([load(made(tmp_path / "run", {})), load(other)]))
+    assert table is not None
+    (row,) = table.data.to_dict("records")
+    assert (row["engine"], row["trials"], row["of"]) == ("qtwebkit", 8, 8)
+    assert (row["more"], row["missing"]) == ("site.example/f.woff2", "")
+
+
+def test_what_is_no_page_any_more_does_not_count(tmp_path: Path) -> None:
+    changes: dict[int, dict[str, Any]] = {
+        0: {"requests": 11},
+        1: {"requests": 12},
+        2: {"fcp_ms": None, "requests": 20},
+        3: {"fcp_ms": None},  # may have ended before its first paint
+        4: {"fcp_ms": None, "blank": True},
+        5: {"fcp_ms": None, "blank": False},
+    }
+    results = evaluate([load(made(tmp_path / "run", changes))])
+    counts = results.sifted.by_rule()
+    assert (counts["little-of-the-page"], counts["painted-nothing"]) == (1, 2)
+    blank = evaluate([load(made(tmp_path / "blank", {n: {"fcp_ms": None, "blank": True} for n in range(8)}))])
+    assert blank.sifted.by_rule()["painted-nothing"] == 0  # nothing tells that the page has anything to show
