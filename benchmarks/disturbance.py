@@ -240,7 +240,6 @@ def report(rows: list[dict[str, Any]]) -> Iterator[str]:
     """The tables."""
     rules = [
         Rule(({"stalled": STALLED_LIMIT}, {"foreign": FOREIGN_CPU_LIMIT, "client thread": WAITING_LIMIT})),
-        Rule(({"late p99 ms": 1}, {"late max ms": 20}, {"foreign": 0.25})),  # of earlier versions
     ]
     loads = with_ratios(rows)
     yield from by_disturbance(loads, rules)

@@ -22,7 +22,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.hostile import (
-    catalogue,
     endings,
     loading,
     nofiles,
@@ -34,10 +33,10 @@ from benchmarks.hostile import (
     streams,
     studies,
     texts,
+    truth,
 )
-from benchmarks.hostile.cases import Case
+from benchmarks.hostile.cases import Case, failures, table
 from benchmarks.hostile.lanes import Lane, side_by_side
-from benchmarks.hostile.table import failures, table
 
 QUICK_SHARE = 0.1
 
@@ -58,7 +57,7 @@ def lanes(arguments: argparse.Namespace, folder: Path) -> tuple[Lane, Lane]:
         return sorted(chance().sample(found, count), key=found.index)
 
     def loads() -> Iterator[Case]:
-        yield from loading.load_all(catalogue.names(only, chosen, share, chance()), folder)
+        yield from loading.load_all(truth.names(only, chosen, share, chance()), folder)
 
     def strikes_and_files() -> Iterator[Case]:
         yield from nofiles.try_all(nofiles.names(only), folder)

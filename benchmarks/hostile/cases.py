@@ -1,14 +1,15 @@
-"""What came of a case, and the five faults it may show."""
+"""What came of a case, the five faults it may show, and the table of all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 HUNG, TRACEBACK, FORGED, MISBLAMED, LEFT = "hung", "traceback", "forged", "misblamed", "left behind"
 FAULTS = (HUNG, TRACEBACK, FORGED, MISBLAMED, LEFT)
 TRACEBACK_MARKS = ("Traceback (most recent call last)", "Exception ignored in", "was never retrieved")
+COMMAND = ".venv/bin/python -m benchmarks.hostile"
 
 
 @dataclass(frozen=True)
@@ -42,3 +43,27 @@ def one_line(text: str, limit: int = 300) -> str:
     """A text of any length for a table or a list."""
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[:limit]}…"
+
+
+def table(cases: Iterable[Case]) -> str:
+    """A line per row in the order of their first cases, and one for all."""
+    rows: dict[str, list[Case]] = {}
+    for case in cases:
+        rows.setdefault(case.row, []).append(case)
+    everything = [case for found in rows.values() for case in found]
+    head = f"{'':34}{'tried':>7}" + "".join(f"{fault:>13}" for fault in FAULTS)
+    return "\n".join([head, *(_line(row, found) for row, found in rows.items()), _line("all", everything)])
+
+
+def _line(row: str, cases: Sequence[Case]) -> str:
+    counts = [sum(fault in case.faults for case in cases) for fault in FAULTS]
+    return f"{row:34}{len(cases):7}" + "".join(f"{count:13}" for count in counts)
+
+
+def failures(cases: Iterable[Case], seed: int) -> list[str]:
+    """One line per case with a fault, with the command to see it again."""
+    return [
+        f"{case.name}: {fault}: {one_line(seen)}   [{COMMAND} --seed {seed} --only '{case.name}']"
+        for case in cases
+        for fault, seen in case.faults.items()
+    ]

@@ -1,4 +1,7 @@
-"""Parts killed or stopped while a run goes on, from outside, and what the records say of it."""
+"""Parts killed or stopped while a run goes on, from outside, and what the records say of it.
+
+They should blame the part that was struck, and have a true time.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,17 @@ import math
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.hostile.blame import misblamed, plain, said_by, untrue
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
 from benchmarks.hostile.commands import Place, send
-from benchmarks.hostile.stage import PARTS, TIMEOUT_S, Part, study, write_page
-from benchmarks.hostile.watching import POLL_S, SLACK_S, RunOverError, Watched
+from benchmarks.hostile.stage import PARTS, TIMEOUT_S, Part, shortest_ms, study, write_page
+from benchmarks.hostile.watching import POLL_S, SLACK_S, Record, RunOverError, Watched
+from harness.model.soundness import unsound
 from harness.outcome import Outcome
 
+LONGER_MS, LONGER_SHARE = 200.0, 1.1  # what a pause of 300 ms adds at the least, if it adds anything
 KILLS_PER_PART = 5
 STOPPED_TWICE = ("caddy", "gateway", "dnsmasq", "linkem", "chromedriver", "playwright", "qtwebkit")
 PAUSED = (
@@ -32,6 +36,39 @@ PAUSED = (
 )
 PAUSE_S = 0.3
 TYPICAL_TRIAL_S = 4.0
+
+
+def plain(record: Record) -> bool:
+    return bool(record["outcome"] == Outcome.OK)
+
+
+def said_by(record: Record) -> str:
+    if plain(record):
+        return f"ok, {record['plt_ms']:.0f} ms"
+    return f"{record['outcome']}: {record['reason']}"
+
+
+def misblamed(record: Record, rule: Mapping[Outcome, tuple[str, ...]]) -> str | None:
+    """What the record says, when that blames another one than the struck part."""
+    outcome = Outcome(record["outcome"])
+    if outcome is Outcome.OK or any(word in (record["reason"] or "") for word in rule.get(outcome, ())):
+        return None
+    return said_by(record)
+
+
+def untrue(record: Record, usual_ms: float | None) -> str | None:
+    """Why the time of a trial that enters an estimate is not that of the page on the link.
+
+    `usual_ms` is what the page takes; None where nothing has held it up.
+    """
+    if not plain(record) or unsound(record) is not None:
+        return None
+    plt = record["plt_ms"]
+    if plt < 0.98 * shortest_ms():
+        return f"plt_ms {plt:.0f}, but the pictures take {shortest_ms():.0f} ms on the link"
+    if usual_ms is not None and plt > max(usual_ms + LONGER_MS, LONGER_SHARE * usual_ms):
+        return f"ok with plt_ms {plt:.0f}, undisturbed it is {usual_ms:.0f} ms"
+    return None
 
 
 def names(only: Callable[[str], bool], share: float, chance: random.Random) -> list[str]:

@@ -1,24 +1,63 @@
-"""Whether the record of a hostile page is true, by what is known of the page. Pure."""
+"""All hostile pages by name, which of them are loaded by which driver, and whether the record of one is true.
+
+That is told by what is known of the page.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import random
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
+from benchmarks.hostile import answers, bombs, endless, forging, oddpaths, reaching
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
-from benchmarks.hostile.catalogue import catalogue
 from benchmarks.hostile.site import LINK, Page, picture_ms
 from benchmarks.hostile.worker import Told
-from harness.model.engine import Driver
+from harness.model.engine import BROWSERS, Driver
 from harness.outcome import Outcome
 
+HONEST = "honest"
 TIMEOUT_S = 8.0
 ANSWER_S = 4.0
 SLACK_S = 40.0  # for what a trial is beside its load: the browser's start, its answers, its rest, its end
 TIMES = ("navigate_ms", "plt_ms", "ttfb_ms", "dcl_ms", "fcp_ms", "lcp_ms", "tbt_ms", "observed_ms")
 # How much longer than the honest page one may take on a busy machine.
 LONGER_SHARE, LONGER_MS = 1.4, 500.0
+
+
+@cache
+def catalogue() -> dict[str, Page]:
+    """Every page by its name."""
+    found = [
+        page for module in (forging, endless, answers, reaching, oddpaths, bombs) for page in module.pages()
+    ]
+    return {page.name: page for page in found}
+
+
+def names(only: Callable[[str], bool], chosen: bool, share: float, chance: random.Random) -> list[str]:
+    """`page/PAGE/DRIVER` of what is to be loaded; with less than the whole, another part for each seed.
+
+    Forged times and endless loads go through every driver. Odd answers and requests are dealt out among them, unless
+    cases were `chosen` by name.
+    """
+    everywhere = {page.name for module in (forging, endless) for page in module.pages()}
+    drivers = tuple(driver for driver in Driver if driver.engine in BROWSERS)
+    turn = chance.randrange(len(drivers))
+    found = [
+        f"page/{name}/{driver}"
+        for number, (name, page) in enumerate(catalogue().items())
+        for place, driver in enumerate(drivers)
+        if (chosen or name in everywhere or place == (number + turn) % len(drivers))
+        and page.engine in (None, driver.engine)
+    ]
+    wanted = [name for name in found if only(name)]
+    return (
+        wanted
+        if share >= 1
+        else sorted(chance.sample(wanted, math.ceil(len(wanted) * share)), key=wanted.index)
+    )
 
 
 def judged(told: Told, honest: Mapping[str, float]) -> Case:

@@ -19,7 +19,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.lab.emulated import EmulatedLink
+from harness.lab.link import RunningLink
 from harness.system.processtree import family
+from sites.servers.server import Server
 
 OWN_FROM = 4  # cores
 
@@ -97,6 +100,17 @@ def _threads(root: int) -> list[int]:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found += [int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()]
     return found
+
+
+@contextlib.contextmanager
+def placed(server: Server, link: RunningLink, cores: Cores) -> Iterator[None]:
+    """A server and the emulator of a link on their cores for the length of the block."""
+    with contextlib.ExitStack() as undo:
+        for pid in server.programs.values():
+            undo.enter_context(pinned(pid, cores.server))
+        if isinstance(link, EmulatedLink):
+            undo.enter_context(pinned(link.pid, cores.emulator))
+        yield
 
 
 @contextlib.contextmanager

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.capacity.arrival import PORTS, connections_per_host, first_pauses_ms, users_at
-from harness.capacity.cores import Cores, pinned, starting_on
+from harness.capacity.cores import Cores, placed, starting_on
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
 from harness.capacity.serverside import Sampler, Watched, sampling
 from harness.capacity.usergenerators import UserGenerator
 from harness.capacity.watches import Tail
 from harness.errors import TestbedFailed
-from harness.lab.emulated import EmulatedLink
 from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import Client, Testbed
 from harness.model.link import Link
@@ -69,7 +68,7 @@ class Crowd:
     def measure(self, seen: CrowdSeen) -> None:
         """The whole crowd, from its client host to its end; raises TestbedFailed. What was seen is in `seen` anyhow."""
         foreign = ForeignCpu()
-        with self._client() as client, self._placed(client):
+        with self._client() as client, placed(self.endpoint.server, client.link, self.cores):
             began_ns = time.monotonic_ns()
             watched = Watched(
                 self.endpoint.server,
@@ -99,16 +98,6 @@ class Crowd:
         ) as client:
             client.host.set_kernel({"ipv4.ip_local_port_range": f"{PORTS[0]} {PORTS[1]}"})
             yield client
-
-    @contextlib.contextmanager
-    def _placed(self, client: Client) -> Iterator[None]:
-        """Server and emulator on their cores."""
-        with contextlib.ExitStack() as undo:
-            for pid in self.endpoint.server.programs.values():
-                undo.enter_context(pinned(pid, self.cores.server))
-            if isinstance(client.link, EmulatedLink):
-                undo.enter_context(pinned(client.link.pid, self.cores.emulator))
-            yield
 
     def _load(self, client: Client, began_ns: int, sampler: Sampler, seen: CrowdSeen) -> None:
         seen.seconds, seen.accounting = sampler.seconds, sampler.accounting

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.capacity.cores import Cores, allotted_here, pinned
+from harness.capacity.cores import Cores, allotted_here, pinned, placed
 from harness.capacity.h2load import H2LOAD
 from harness.capacity.limit import Capacity, Part
 from harness.capacity.rateproof import RateEvidence, ending, observe
@@ -20,7 +20,6 @@ from harness.capacity.ratewindow import Burst, Used, Window, burst, limited_by
 from harness.capacity.spdyclient import SPDY_CLIENT
 from harness.capacity.wrk import WRK
 from harness.errors import StudyError, TestbedFailed
-from harness.lab.emulated import EmulatedLink
 from harness.lab.endpoint import Endpoint
 from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Client, Testbed
@@ -190,10 +189,7 @@ class _RateAttempt:
         """Server and emulator on their cores; the accounts of the server's programs."""
         with contextlib.ExitStack() as undo:
             programs = self.endpoint.server.programs.values()
-            for pid in programs:
-                undo.enter_context(pinned(pid, self.cores.server))
-            if isinstance(client.link, EmulatedLink):
-                undo.enter_context(pinned(client.link.pid, self.cores.emulator))
+            undo.enter_context(placed(self.endpoint.server, client.link, self.cores))
             accounts = [undo.enter_context(account(pid)) for pid in programs]
             self.accounting = accounts[0].kind
             yield accounts

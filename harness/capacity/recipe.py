@@ -55,8 +55,7 @@ MOST_LOADS = 6
 LEAST_RTT_MS = 400.0
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One thing a page asks for. `after` are the indices of the objects it waits for; DOCUMENT is the document.
 
     `status` is what the server answered in the browser: also an object that is not archived is part of the page.
@@ -64,18 +63,9 @@ class Item:
 
     url: str
     method: str
-    headers: tuple[tuple[str, str], ...]
+    headers: dict[str, str]
     status: int
-    after: tuple[int, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "url": self.url,
-            "method": self.method,
-            "headers": dict(self.headers),
-            "status": self.status,
-            "after": list(self.after),
-        }
+    after: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -104,9 +94,9 @@ class PageRecipe:
         """The page as the generator takes it."""
         return {
             "document": self.document.url,
-            "headers": dict(self.document.headers),
+            "headers": self.document.headers,
             "status": self.document.status,
-            "objects": [each.to_json() for each in self.objects],
+            "objects": msgspec.to_builtins(self.objects),
         }
 
 
@@ -189,7 +179,7 @@ def _needed(waits: set[int], after: Sequence[set[int]]) -> tuple[int, ...]:
 
 
 def _item(request: Request, after: tuple[int, ...]) -> Item:
-    headers = tuple((name, value) for name, value in request.sent if name not in NOT_SENT_AGAIN)
+    headers = {name: value for name, value in request.sent if name not in NOT_SENT_AGAIN}
     return Item(request.url.partition("#")[0], request.method, headers, request.status or 0, after)
 
 
@@ -216,26 +206,13 @@ def network_ms(load: Sequence[Request]) -> float:
     return max(_ended_ms(each) for each in seen) - _asked_ms(seen[0])
 
 
-class KeptItem(msgspec.Struct, forbid_unknown_fields=True):
-    """An item of a recipe as it stands in a file."""
-
-    url: str
-    method: str
-    headers: dict[str, str]
-    status: int
-    after: list[int]
-
-    def item(self) -> Item:
-        return Item(self.url, self.method, tuple(self.headers.items()), self.status, tuple(self.after))
-
-
 class KeptRecipe(msgspec.Struct, forbid_unknown_fields=True):
     """The file of a recipe: of which archive it is, and what its page asks for, the document first."""
 
     schema: int
     archive_digest: str
     left_out: int
-    items: list[KeptItem]
+    items: list[Item]
 
     def recipe(self) -> PageRecipe:
         """ValueError when it is none that could be followed."""
@@ -243,7 +220,7 @@ class KeptRecipe(msgspec.Struct, forbid_unknown_fields=True):
             raise ValueError(f"schema {self.schema}, not {SCHEMA}")
         if not self.items or self.items[0].after:
             raise ValueError("no document comes first")
-        document, *objects = (each.item() for each in self.items)
+        document, *objects = self.items
         for number, each in enumerate(objects):
             if not all(-1 <= other < number for other in each.after):
                 raise ValueError(f"object {number} waits for a later one")
@@ -274,14 +251,8 @@ class KeptRecipes:
 
     def write(self, page: Served, digest: str, recipe: PageRecipe) -> None:
         self._folder.mkdir(exist_ok=True)
-        items = [each.to_json() for each in (recipe.document, *recipe.objects)]
-        kept: dict[str, Any] = {
-            "schema": SCHEMA,
-            "archive_digest": digest,
-            "left_out": recipe.left_out,
-            "items": items,
-        }
-        write_whole(self._path(page), json.dumps(kept) + "\n")
+        kept = KeptRecipe(SCHEMA, digest, recipe.left_out, [recipe.document, *recipe.objects])
+        write_whole(self._path(page), json.dumps(msgspec.to_builtins(kept)) + "\n")
 
     def _path(self, page: Served) -> Path:
         return self._folder / f"{page.archive}-{page.protocol}-{page.engine}.json"

@@ -216,10 +216,10 @@ def hostile(folder: Path, names: Sequence[str], recipe_urls: Sequence[str]) -> T
     page = html(HOSTILE, "<title>\x1b[31m{}</title>")
     archive = write_archive(folder, "hostile", About(HOSTILE, "test", "test", ()), [page, *objects])
     items = [
-        Item(url, "GET", (("x-asked", "\\x1b[31m" * 500),) if number < 20 else (), 200, (-1,))
+        Item(url, "GET", {"x-asked": "\\x1b[31m" * 500} if number < 20 else {}, 200, (-1,))
         for number, url in enumerate(recipe_urls)
     ]
-    options = CrowdOptions(PageRecipe(Item(HOSTILE, "GET", (), 200), tuple(items)))
+    options = CrowdOptions(PageRecipe(Item(HOSTILE, "GET", {}, 200, ()), tuple(items)))
     workload = Users(steps=(2,), step_s=5, page_timeout_s=120, bucket_s=5)
     condition = replace(crowd_of(Protocol.H2), page="hostile", workload=workload)
     return inside(lambda: measured(archive, condition, options, folder / "files"))

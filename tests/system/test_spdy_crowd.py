@@ -38,7 +38,7 @@ def test_a_recipe_from_qtwebkit_is_the_page(recipes: Recipes) -> None:
         assert made.requests == REQUESTS
         assert {each.after for each in made.objects} == {(DOCUMENT,)}
         assert {each.status for each in made.objects} == {200}
-        assert "AppleWebKit" in dict(made.document.headers)["user-agent"]
+        assert "AppleWebKit" in made.document.headers["user-agent"]
 
 
 @pytest.mark.parametrize("protocol", [Protocol.SPDY, Protocol.SPDY_PLAIN, Protocol.HTTP1, Protocol.HTTPS1])

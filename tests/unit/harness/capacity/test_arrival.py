@@ -14,7 +14,7 @@ from harness.model.workload import Users
 
 RAMP = Users(start=1, to=101, over_s=100)
 STEPS = Users(steps=(50, 100), step_s=60)
-ONE, TWO = (Item(f"https://{host}.example/", "GET", (), 200) for host in "ab")
+ONE, TWO = (Item(f"https://{host}.example/", "GET", {}, 200, ()) for host in "ab")
 PAGE = PageRecipe(ONE, (TWO,) * 20)
 
 

@@ -107,9 +107,9 @@ def test_the_line_of_a_second() -> None:
 
 
 def test_the_line_of_a_recipe() -> None:
-    document, style = (Item(f"https://{host}.example/", "GET", (), 200) for host in "ab")
-    late = Item("https://a.example/late", "GET", (), 200, (0,))
-    made = PageRecipe(document, (Item(style.url, "GET", (), 200, (-1,)), late))
+    document, style = (Item(f"https://{host}.example/", "GET", {}, 200, ()) for host in "ab")
+    late = Item("https://a.example/late", "GET", {}, 200, (0,))
+    made = PageRecipe(document, (Item(style.url, "GET", {}, 200, (-1,)), late))
     assert (
         recipe_line("page", made) == "page: 3 requests to 2 hosts, 1 of them after others than the document"
     )
