@@ -21,9 +21,10 @@ from harness.lab.testbed import SERVERS
 from harness.model.protocol import Protocol
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.netns import host
-from sites.archive import Response, open_archive, write_archive
+from sites.archive import open_archive, write_archive
 from sites.certificates import Authority
 from sites.materialise import materialise
+from sites.response import Response
 from sites.servers.server import Service
 from sites.servers.serving import Deployment, serving
 from sites.warc import About

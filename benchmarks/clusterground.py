@@ -26,7 +26,8 @@ from harness.run.progress import PlainProgress
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
-from sites.archive import Response, write_archive
+from sites.archive import write_archive
+from sites.response import Response
 from sites.warc import About
 
 PORT = 28787

@@ -30,10 +30,13 @@ from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
+from harness.probes.probe import TrialOptions
+from harness.probes.timeline import PageTimes
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import TrialOptions, run_observed
-from sites.archive import Archive, Response, write_archive
+from harness.trial.trial import run_observed
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 ALONE, FRAMED = "alone", "framed"
@@ -168,7 +171,7 @@ def load(opened: BrowserLab, driver: Driver, page: str, slowdown: int, number: i
     options = TrialOptions(linger_s=AFTER_S[page])
     with thread_times() as times:
         record, seen = run_observed(opened.testbed, opened.drivers, planned, options, WORKSPACE / "kept")
-    started = (seen.timeline or {}).get("navigation_start_ms") if seen else None
+    started = (seen.of(PageTimes).timeline or {}).get("navigation_start_ms") if seen else None
     if started is None:
         print(f"left out: {record.outcome}: {record.reason}", file=sys.stderr)
         return None

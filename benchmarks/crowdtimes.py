@@ -33,9 +33,11 @@ from harness.model.settings import Replay
 from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
+from harness.probes.timeline import load_requests
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import TrialOptions, run_observed
+from harness.trial.trial import run_observed
 from sites.archive import Archive, archives_root, open_archive
 
 PAGE = "dummy-2012"
@@ -82,7 +84,7 @@ def in_browser(opened: BrowserLab, condition: Condition, first: int) -> list[flo
             opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "loads"
         )
         if record.outcome is Outcome.OK and evidence is not None:
-            found.append(network_ms(evidence.load_requests))
+            found.append(network_ms(load_requests(evidence)))
     return found
 
 

@@ -26,14 +26,15 @@ from harness.lab.environment import describe_machine
 from harness.model.engine import Driver
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
+from harness.probes.probe import TrialOptions
 from harness.study.enginefile import FILM
 from harness.system.command import Command
 from harness.system.enclosure import enclosed
 from harness.system.folders import cache_folder
 from harness.system.program import run
 from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import TrialOptions
-from sites.archive import Archive, Response, archives_root, open_archive, write_archive
+from sites.archive import Archive, archives_root, open_archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 PARTS = ("rate", "known", "speedline")

@@ -21,9 +21,10 @@ from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import TODAY
+from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.browserlab import browser_lab
-from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.trial import run_trial
 from sites.archive import open_archive, rebuild_index, write_archive
 from sites.htcache import gzip_encoded
 from sites.importers import import_recording

@@ -15,9 +15,10 @@ from harness.model.observation import Observation
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.trial.browserlab import BrowserLab
-from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.trial import run_trial
 
 LINK = Link.of(20, 40)
 DRIVERS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]

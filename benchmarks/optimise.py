@@ -23,7 +23,7 @@ from harness.lab.environment import describe_machine
 from harness.model.variant import parse_variant
 from sites.archive import Archive, archives_root, open_archive, write_archive
 from sites.coding import coding_of, decode
-from sites.optimise import minifier
+from sites.optimise import outside
 from sites.optimise.derive import derive
 from sites.recipes.pictures import Picture
 from sites.response import Response
@@ -75,7 +75,7 @@ def main() -> int:
         for _ in range(times):
             with tempfile.TemporaryDirectory() as folder:
                 archive = large_page(Path(folder))
-                minifier.shortened.cache_clear()
+                outside.shortened.cache_clear()
                 made.append(_timed(archive, name))
                 again.append(_timed(archive, name))
                 report = derive(archive, parse_variant(name)).report

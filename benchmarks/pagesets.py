@@ -19,7 +19,7 @@ from harness.study.pageset import PageSet, all_sets
 from harness.verify.replayquality import ReplayQuality
 from harness.verify.verification import stored
 from sites.archive import Archive, archives_root, open_archive
-from sites.optimise.inventory import bare
+from sites.optimise.page import bare
 
 KINDS = ("html", "css", "script", "image", "font", "other")
 HEAD = ("page", "objects", "hosts", "kB", *KINDS, "core answered", "QtWebKit")

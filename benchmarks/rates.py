@@ -35,7 +35,8 @@ from harness.model.soundness import FOREIGN_CPU_LIMIT
 from harness.model.underload import RateObservation
 from harness.model.workload import Requests
 from harness.outcome import Outcome
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 START_URL = "https://site.example/file.html"

@@ -36,8 +36,7 @@ from harness.model.protocol import Protocol
 from harness.system.enclosure import enclosed
 from harness.verify.replayquality import ReplayQuality
 from harness.verify.verification import store, verifications
-from sites.archive import Archive, list_archives, open_archive
-from sites.archive_index import WARC_FILE
+from sites.archive import WARC_FILE, Archive, list_archives, open_archive
 from sites.importers import import_recording
 from sites.recipes import RECIPES, package_cache
 

@@ -23,13 +23,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.oneload import load, over_h2
-from harness.browser.playwright_driver import PlaywrightBrowser
+from harness.engines.chromium.engine import ChromiumMaker
+from harness.engines.chromium.playwright import PlaywrightBrowser
+from harness.engines.traceevents import read_trace
 from harness.lab.environment import describe_machine
-from harness.lab.testbed import client_network_path
+from harness.lab.testbed import CLIENT
 from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
+from harness.probes.probe import TrialOptions, settles
+from harness.probes.vitals import Vitals, vitals
 from harness.study.enginefile import TRACE
 from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE, enclosed
@@ -37,12 +41,9 @@ from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import run
 from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.chromium import ChromiumMaker
-from harness.trial.settling import settles
-from harness.trial.tracefile import read_trace
-from harness.trial.trial import TrialOptions
-from harness.trial.vitals import Vitals, vitals
-from sites.archive import Archive, Response, archives_root, open_archive, write_archive
+from harness.trial.surroundings import surroundings
+from sites.archive import Archive, archives_root, open_archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 PACKAGES = ("web-vitals@6.2.3", "lighthouse@13.5.0")
@@ -137,7 +138,7 @@ def side_by_side(
     for number in range(loads):
         with (
             opened.testbed.client(cell.link, block=number) as client,
-            opened.drivers.fresh(f"{page}-{number}", cell, opened.testbed, endpoint) as fresh,
+            opened.drivers.fresh(f"{page}-{number}", cell, surroundings(opened.testbed, endpoint)) as fresh,
         ):
             opened.testbed.resolver.use(endpoint.address)
             with fresh.start() as browser:
@@ -189,7 +190,7 @@ def lighthouse(modules: Path, url: str, port: str) -> Command:
         "--screenEmulation.disabled",
         "--no-emulatedUserAgent",
         f"--only-audits={','.join(OF_LIGHTHOUSE.values())}",
-    ).on(client_network_path())
+    ).on(CLIENT.path)
 
 
 def _written(path: Path) -> bool:
@@ -205,7 +206,9 @@ def by_lighthouse(opened: BrowserLab, page: str, loads: int, modules: Path) -> I
     for number in range(loads):
         with (
             opened.testbed.client(cell.link, block=number),
-            maker.fresh_home(f"lighthouse-{page}-{number}", opened.testbed.trust, endpoint, DESKTOP) as home,
+            maker.fresh_home(
+                f"lighthouse-{page}-{number}", surroundings(opened.testbed, endpoint), DESKTOP
+            ) as home,
         ):
             opened.testbed.resolver.use(endpoint.address)
             flags = (*home.launch().flags, f"--user-data-dir={home.profile}")

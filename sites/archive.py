@@ -8,53 +8,88 @@ with the digest of the content.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Annotated
+
+import msgspec
 
 from harness.errors import ArchiveError, StorageFailed
 from harness.input.keys import NAME_PATTERN, nearest
 from harness.input.shown import shortened
-from harness.system.files import flush
+from harness.input.textfile import read_file
+from harness.system.files import flush, replace_text
 from harness.system.folders import ARCHIVES, kept_folder
 from sites import warc
-from sites.archive_index import (
-    WARC_FILE,
-    Entry,
-    Indexed,
-    Metadata,
-    damaged,
-    digest_in_order,
-    hosts_of,
-    indexed,
-    read_index,
-    write_index,
-)
 from sites.mediatype import HTML_TYPES
 from sites.response import Response
-from sites.urls import canonical_url, resolve
+from sites.urls import canonical_url, parse_url, resolve
 from sites.warc import About
 from sites.wholefolder import move_into_place, temporary_folder
-
-__all__ = [
-    "Archive",
-    "Entry",
-    "Response",
-    "archive_names",
-    "archives_root",
-    "check_free",
-    "list_archives",
-    "open_archive",
-    "rebuild_index",
-    "write_archive",
-]
 
 MAX_REDIRECTS = 20
 NAMED = 8  # archives, to somebody who names none of them
 DOCUMENTS_SHOWN = 10
+SCHEMA = 1
+WARC_FILE, INDEX_FILE, METADATA_FILE = "archive.warc.gz", "index.jsonl", "archive.json"
+# Far above those of any page.
+MOST_INDEX_BYTES, MOST_METADATA_BYTES = 500_000_000, 50_000_000
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One index line. `offset` and `length` are the gzip member in the WARC; `sha256` is of the body.
+
+    `ip` and `wait_ms` are the server's address and think time; None where the recording does not tell.
+    """
+
+    url: str
+    status: Count
+    mime: str
+    body_bytes: Count
+    offset: Count
+    length: Count
+    sha256: str
+    head_sha256: str
+    ip: str | None = None
+    wait_ms: float | None = None
+
+    @property
+    def host(self) -> str:
+        return parse_url(self.url).host
+
+    @classmethod
+    def of(cls, recorded: warc.Recorded) -> Entry:
+        response = recorded.response
+        return cls(
+            url=response.url,
+            status=response.status,
+            mime=response.mime,
+            body_bytes=len(response.body),
+            offset=recorded.offset,
+            length=recorded.length,
+            sha256=recorded.body_sha256,
+            head_sha256=recorded.head_sha256,
+            ip=response.ip,
+            wait_ms=response.wait_ms,
+        )
+
+
+@dataclass(frozen=True)
+class Metadata(About):
+    """What is read of archive.json; the rest of it is for people."""
+
+    captured_utc: str | None
+    digest: str
+
+
+Indexed = tuple[Entry, datetime | None]
 
 
 class Archive:
@@ -129,7 +164,7 @@ def archives_root() -> Path:
 
 def open_archive(root: Path, name: str) -> Archive:
     """The archive of that name; ArchiveError when it is missing or damaged."""
-    _check_name(name)
+    check_name(name)
     folder = root / name
     if not folder.is_dir():
         have = archive_names(root)
@@ -152,7 +187,7 @@ def write_archive(root: Path, name: str, about: About, responses: Iterable[Respo
     ArchiveError when there is no response, or none for the start URL after its redirects; StorageFailed when it cannot
     be written.
     """
-    _check_name(name)
+    check_name(name)
     told = replace(about, start_url=canonical_url(about.start_url))
     before = _urls_of(root, name)
     try:
@@ -173,7 +208,7 @@ def write_archive(root: Path, name: str, about: About, responses: Iterable[Respo
 
 def check_free(root: Path, name: str, *, replace: bool) -> None:
     """ArchiveError when `name` cannot name a new archive: it is none, or taken and not to be replaced."""
-    _check_name(name)
+    check_name(name)
     if (root / name).exists() and not replace:
         raise ArchiveError(
             f"there is an archive {name} in {root} already; give --name for another name, or --replace to replace it"
@@ -259,8 +294,119 @@ def archive_names(root: Path) -> list[str]:
     return sorted(path.name for path in root.iterdir() if path.is_dir() and NAME_PATTERN.fullmatch(path.name))
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """ArchiveError when an archive cannot be called so."""
     if not NAME_PATTERN.fullmatch(name):
         raise ArchiveError(
             f"an archive cannot be called {name[:100]!r}; use letters, digits, '.', '_' and '-'"
         )
+
+
+def indexed(recorded: warc.Recorded) -> Indexed:
+    """What is kept of a response for the index: not its body."""
+    return Entry.of(recorded), recorded.response.date
+
+
+def write_index(folder: Path, about: About, recordeds: Sequence[Indexed]) -> None:
+    """index.jsonl and archive.json, each replaced at once."""
+    entries = [entry for entry, _ in recordeds]
+    metadata = {
+        "schema": SCHEMA,
+        "start_url": about.start_url,
+        "captured_with": about.captured_with,
+        "user_agent": about.user_agent,
+        "notes": about.notes,
+        "captured_utc": min((warc.iso_date(date) for _, date in recordeds if date), default=None),
+        "responses": len(entries),
+        "body_bytes": sum(entry.body_bytes for entry in entries),
+        "hosts": list(hosts_of(entries)),
+        "digest": _digest(about.start_url, entries),
+    }
+    replace_text(folder / INDEX_FILE, "".join(json.dumps(vars(entry)) + "\n" for entry in entries))
+    replace_text(folder / METADATA_FILE, json.dumps(metadata, indent=2) + "\n")
+
+
+def read_index(folder: Path) -> tuple[Metadata, tuple[Entry, ...]]:
+    """The metadata and every entry, checked against each other; ArchiveError when either is damaged.
+
+    Older versions spelled some URLs otherwise: they are told as they are spelled today, and so is the digest.
+    """
+    metadata = _metadata(folder)
+    entries = tuple(_entries(folder))
+    if metadata.digest != _digest(metadata.start_url, entries):
+        raise damaged(folder, INDEX_FILE, f"its content is not what {METADATA_FILE} says (digest)")
+    start_url = canonical_url(metadata.start_url)
+    today = tuple(replace(entry, url=canonical_url(entry.url)) for entry in entries)
+    if (start_url, today) == (metadata.start_url, entries):
+        return metadata, entries
+    return replace(metadata, start_url=start_url, digest=_digest(start_url, today)), today
+
+
+def _metadata(folder: Path) -> Metadata:
+    try:
+        data = json.loads(read_file(folder / METADATA_FILE, MOST_METADATA_BYTES))
+        schema = data["schema"]
+        if schema == SCHEMA:
+            return msgspec.convert(data, Metadata)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise damaged(folder, METADATA_FILE, error) from error
+    raise damaged(folder, METADATA_FILE, f"schema {schema!r} is not {SCHEMA}, which this coldload reads")
+
+
+def _entries(folder: Path) -> Iterator[Entry]:
+    try:
+        size = (folder / WARC_FILE).stat().st_size
+    except OSError as error:
+        raise damaged(folder, WARC_FILE, error) from error
+    try:
+        lines = read_file(folder / INDEX_FILE, MOST_INDEX_BYTES).decode("utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise damaged(folder, INDEX_FILE, error) from error
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = msgspec.convert(json.loads(line), Entry)
+        except ValueError as error:
+            raise damaged(folder, INDEX_FILE, f"line {number}: {_why(error)}") from error
+        if entry.offset + entry.length > size:
+            raise damaged(folder, WARC_FILE, f"it ends before the response of line {number} ({entry.url})")
+        yield entry
+
+
+def damaged(folder: Path, file: str, found: str | Exception) -> ArchiveError:
+    """The error of an archive that cannot be read, with what to do."""
+    if isinstance(found, Exception):
+        found = _why(found)
+    mend = f"archive it again with `coldload archive URL --name {folder.name} --replace`"
+    if file != WARC_FILE:
+        mend += f", or make the index anew from {WARC_FILE} with sites.archive.rebuild_index"
+    return ArchiveError(f"archive {folder.name} is damaged: {file}: {found}; {mend}")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "the file is missing"
+    return f"it lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+
+
+def hosts_of(entries: Iterable[Entry]) -> tuple[str, ...]:
+    origins = dict.fromkeys("/".join(entry.url.split("/", 3)[:3]) for entry in entries)
+    return tuple(dict.fromkeys(parse_url(origin).host for origin in origins))
+
+
+def digest_in_order(start_url: str, entries: Iterable[Entry], urls: Sequence[str]) -> str:
+    """The digest, had the responses been recorded in the order of these URLs; others come last."""
+    places = {url: place for place, url in enumerate(urls)}
+    return _digest(start_url, sorted(entries, key=lambda entry: places.get(entry.url, len(places))))
+
+
+def _digest(start_url: str, entries: Iterable[Entry]) -> str:
+    """Identity of the content: start URL and each response's URL, head and body in order; not compression.
+
+    The server's address and think time count where they are known: they can be replayed.
+    """
+    lines = [start_url]
+    for entry in entries:
+        line = f"{entry.url} {entry.head_sha256} {entry.sha256}"
+        known = entry.ip is not None or entry.wait_ms is not None
+        lines.append(f"{line} {entry.ip} {entry.wait_ms}" if known else line)
+    return warc.sha256("\n".join(lines).encode())

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
-from harness.browser.browserlog import ABORTED, Request
-from harness.browser.launcher import write_launcher
-from harness.browser.netlog import read_netlog
-from harness.browser.playwright_driver import playwright_driver
-from harness.browser.profile import ChromiumHome
+from harness.engines.browserlog import ABORTED, Request
+from harness.engines.chromium.home import ChromiumHome, write_launcher
+from harness.engines.chromium.netlog import read_netlog
+from harness.engines.chromium.playwright import playwright_driver
 from harness.errors import ArchiveError, TestbedFailed
 from harness.model.device import DESKTOP, MOBILE, Device
 from harness.outcome import Outcome, TrialFailed
@@ -29,7 +29,6 @@ from sites.importers.har import read_har
 from sites.importers.recording import Recording
 from sites.importers.settle import responses, settle
 from sites.response import Response
-from sites.tool import Tool
 from sites.urls import canonical_url, resolve
 from sites.warc import About
 
@@ -44,6 +43,14 @@ QUIET_LIMIT_S = 20.0
 NO_PAGE = "ERR_HTTP_RESPONSE_CODE_FAILURE"  # an error status without a body
 
 
+class Tool(StrEnum):
+    """What a live page is archived with: HTTrack's mirror, a load in the browser, or the mirror completed by a load."""
+
+    BOTH = "both"
+    HTTRACK = "httrack"
+    BROWSER = "browser"
+
+
 def archive_page(url: str, root: Path, name: str, tool: Tool, visit: Visit) -> Archive:
     """Archive the page at `url` as `name`; ArchiveError when there is no such page."""
     if tool is Tool.HTTRACK:
@@ -52,17 +59,10 @@ def archive_page(url: str, root: Path, name: str, tool: Tool, visit: Visit) -> A
     notes: list[str] = []
     mirrored: list[Response] = []
     if tool is Tool.BOTH:
-        made = mirror(
-            start,
-            visit.work / "mirror",
-            user_agent=visit.user_agent,
-            network=visit.network,
-            progress=visit.progress,
-        )
-        mirrored = list(responses_of(made.folder))
+        mirrored = list(responses_of(mirror(start, replace(visit, work=visit.work / "mirror")).folder))
     if visit.progress is not None:
         visit.progress(len(mirrored), "")
-    browsed = browse(start, visit.work / "browser", device, network=visit.network, trust=visit.trust)
+    browsed = _browse(start, device, replace(visit, work=visit.work / "browser"))
     with Recording(root) as recording:
         browsed.read(recording)
         if browsed.late:
@@ -199,26 +199,19 @@ def _key(url: str) -> str:
         return url
 
 
-def browse(
-    url: str,
-    folder: Path,
-    device: Device = DESKTOP,
-    *,
-    network: Path | None = None,
-    trust: Path | None = None,
-) -> Browsed:
-    """Load a page with an empty profile in our own Chromium, sandboxed, and record it in the new folder.
+def _browse(url: str, device: Device, visit: Visit) -> Browsed:
+    """Load a page with an empty profile in our own Chromium, sandboxed, and record it in the new folder of the visit.
 
-    The page may go on for QUIET_S after its load event, and then until it asks for nothing, at most
-    QUIET_LIMIT_S. `network` is the namespace file of the host to work on, `trust` a folder with an NSS database of
-    certificate authorities to trust besides the public ones. ArchiveError when the page cannot be loaded.
+    The page may go on for QUIET_S after its load event, and then until it asks for nothing, at most QUIET_LIMIT_S.
+    ArchiveError when the page cannot be loaded.
     """
+    folder = visit.work
     folder.mkdir(parents=True)
     home = ChromiumHome(folder / "home", page_hosts=None, device=device)
-    home.make(trust)
+    home.make(visit.trust)
     current = folder / "current"
     current.symlink_to(home.folder)
-    launcher = write_launcher(folder / "chromium", network, current)
+    launcher = write_launcher(folder / "chromium", visit.network, current)
     har = folder / "load.har"
     late = ""
     launch = replace(home.launch(), log_bodies=True)

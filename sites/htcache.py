@@ -24,9 +24,8 @@ from typing import IO
 from urllib.parse import quote
 
 from harness.errors import ArchiveError
-from sites.archive import Response
 from sites.coding import coding_of, encode
-from sites.response import BODY_LIMIT_BYTES
+from sites.response import BODY_LIMIT_BYTES, Response
 from sites.urls import canonical_url
 
 CACHE_FILE, LIST_FILE, LOG_FILE = Path("hts-cache/new.zip"), Path("hts-cache/new.txt"), Path("hts-log.txt")

@@ -19,7 +19,7 @@ from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE
 from harness.system.command import Command
 from harness.system.process import running
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
 from sites.htcache import (
     LIST_FILE,
     LOG_FILE,
@@ -33,6 +33,7 @@ from sites.htcache import (
     url_key,
 )
 from sites.requisites import missing, walk
+from sites.response import Response
 from sites.urls import canonical_url, resolve
 from sites.warc import About
 
@@ -80,14 +81,12 @@ class Mirror:
     url: str
     folder: Path
     user_agent: str
-    rounds: int
-    seconds: float
     unanswered: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Visit:
-    """How a live page is fetched; all that comes on the way goes into the new folder `work`.
+    """How a live page is fetched; all that comes on the way goes into the folder `work`, new or empty.
 
     `user_agent` is "desktop", "mobile" (for a browser: a phone in all) or the string itself. `network` is the
     namespace file of the host to work on, `trust` an NSS database of authorities that a browser trusts there.
@@ -104,43 +103,33 @@ def archive_with_httrack(
     url: str, root: Path, name: str, visit: Visit, notes: tuple[str, ...] = ()
 ) -> Archive:
     """Mirror the page at `url` with HTTrack and store it as the archive `name`, with `notes` before HTTrack's own."""
-    made = mirror(
-        url, visit.work, user_agent=visit.user_agent, network=visit.network, progress=visit.progress
-    )
+    made = mirror(url, visit)
     unanswered = f"Needed by the page, but nobody answered: {' '.join(made.unanswered)}"
     notes += (*NOTES, unanswered) if made.unanswered else NOTES
     about = About(made.url, "httrack", made.user_agent, notes)
     return write_archive(root, name, about, responses_of(made.folder))
 
 
-def mirror(
-    url: str,
-    folder: Path,
-    *,
-    user_agent: str = "desktop",
-    network: Path | None = None,
-    polite: bool | None = None,
-    progress: Progress | None = None,
-) -> Mirror:
-    """Fetch a page and what it needs into `folder`, which must be new or empty.
+def mirror(url: str, visit: Visit, *, polite: bool | None = None) -> Mirror:
+    """Fetch a page and what it needs; ArchiveError when there is no page.
 
-    `user_agent` is "desktop", "mobile" or the string itself. `network` is the namespace file of the host to
-    work on; names must resolve there. `polite` keeps HTTrack's limits (1 request and 100 kB per second); when
-    not given, a namespace of ours is not spared and the live web is. ArchiveError when there is no page.
+    `polite` keeps HTTrack's limits (1 request and 100 kB per second); when not given, a namespace of ours is not
+    spared and the live web is.
     """
-    start = canonical_url(url)
-    agent = _user_agent(user_agent)
+    start, folder, network = canonical_url(url), visit.work, visit.network
+    agent = _user_agent(visit.user_agent)
     if folder.exists() and any(folder.iterdir()):
         raise ArchiveError(f"cannot mirror {start} into {folder}: it is not empty; give a new folder")
     politely = network is None if polite is None else polite
     flags = (*FLAGS, *(() if politely else UNLIMITED_FLAGS), "-F", agent, *FILTERS)
-    began = time.monotonic()
     asked: Counter[str] = Counter()
     count = 0
     wanted = [start]
     for number in range(1, MAX_ROUNDS + 1):
         part = folder / f"round-{number}"
-        _httrack(part, wanted, Command.of("httrack", *flags).on(network), _counting_from(count, progress))
+        _httrack(
+            part, wanted, Command.of("httrack", *flags).on(network), _counting_from(count, visit.progress)
+        )
         asked.update(wanted)
         cache = read_rounds(folder)
         count = len(cache.entries)
@@ -151,7 +140,7 @@ def mirror(
         wanted = [u for u in absent if len(u) <= LONGEST_URL and asked[u] < (2 if u in again else 1)]
         if not wanted:
             break
-    return Mirror(start, folder, agent, number, time.monotonic() - began, tuple(absent))
+    return Mirror(start, folder, agent, tuple(absent))
 
 
 def responses_of(folder: Path) -> Iterator[Response]:

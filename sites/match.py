@@ -120,10 +120,9 @@ def closest_rules(
 
 def _leads_to_itself(served: ServedObject, scheme: str) -> bool:
     """A redirect to what its own group answers would, as the answer there, lead to itself."""
-    location = served.header("Location")
-    if location is None or not 300 <= served.status < 400:
+    if served.location is None:
         return False
-    target = resolve(f"{scheme}://{served.host}{served.target}", location)
+    target = resolve(f"{scheme}://{served.host}{served.target}", served.location)
     if target is None:
         return False
     url = parse_url(target)

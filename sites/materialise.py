@@ -11,12 +11,13 @@ from datetime import datetime
 from harness.model.compression import Compression
 from harness.model.settings import ThinkTime
 from sites import rewrite
-from sites.archive import Archive, Entry, Response
+from sites.archive import Archive, Entry
 from sites.asked import in_one_spelling, refused
 from sites.coding import BROWSER_CODINGS
 from sites.determinism import script
 from sites.match import Callback, Closest, Key, callbacks_of, closest_rules
 from sites.mediatype import HTML_TYPES, compressible
+from sites.response import Response
 from sites.served import Draft, ServedObject, Treatment, draft
 from sites.urls import DEFAULT_PORTS, Url, ascii_host, is_local, parse_url, resolve
 
@@ -151,8 +152,7 @@ def _choose(archive: Archive, scheme: str, changes: Counter[str]) -> dict[Url, E
 
 def _target(redirect: Response, scheme: str) -> Url | None:
     """Where a redirect leads to."""
-    location = redirect.header("Location")
-    target = resolve(redirect.url, location) if location else None
+    target = resolve(redirect.url, redirect.location) if redirect.location else None
     return None if target is None else parse_url(target).under(scheme)
 
 

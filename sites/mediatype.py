@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import re
 
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 SCRIPT_TYPES = frozenset(
     f"{kind}/{name}"
     for kind in ("application", "text")
     for name in ("ecmascript", "javascript", "x-javascript")
 )
-_TEXT_TYPES = (
-    HTML_TYPES
-    | SCRIPT_TYPES
-    | {"application/json", "application/manifest+json", "application/xml", "text/cache-manifest"}
-    | {"text/css", "text/json", "text/plain", "text/xml"}
-)
+_TEXT_TYPES = words(
+    "application/json application/manifest+json application/xml text/cache-manifest text/css text/json text/plain "
+    "text/xml"
+).union(HTML_TYPES, SCRIPT_TYPES)
 # Not text, but not compressed by themselves either.
-_COMPRESSIBLE_TYPES = frozenset(
-    {"application/vnd.ms-fontobject", "application/wasm", "font/otf", "font/ttf"}
-    | {"image/bmp", "image/vnd.microsoft.icon", "image/x-icon"}
+_COMPRESSIBLE_TYPES = words(
+    "application/vnd.ms-fontobject application/wasm font/otf font/ttf "
+    "image/bmp image/vnd.microsoft.icon image/x-icon"
 )
 # What a request may get, by its Sec-Fetch-Dest or by how its Accept begins. Only what a browser would not take, or what
 # shows that another thing was meant, is another kind: servers name the types of scripts and fonts in many ways.

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import ArchiveError, ColdloadError
-from harness.input.keys import NAME_PATTERN
 from harness.input.textfile import read_file
-from sites.archive import Archive, open_archive
+from sites.archive import Archive, check_name, open_archive
 from sites.urls import canonical_url, parse_url
 
 MAX_BYTES = 10_000_000  # of a list: some 100,000 pages
@@ -134,8 +133,5 @@ def _wanted(words: list[str]) -> Wanted:
         raise ArchiveError(f"{len(words)} words; write a URL and, if you like, a name")
     url = canonical_url(words[0])
     name = words[1] if len(words) == 2 else default_name(url)
-    if not NAME_PATTERN.fullmatch(name):
-        raise ArchiveError(
-            f"an archive cannot be called {name[:100]!r}; use letters, digits, '.', '_' and '-'"
-        )
+    check_name(name)
     return Wanted(url, name)

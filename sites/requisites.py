@@ -27,20 +27,11 @@ _SRCSET_URL = re.compile(r"([^\s,]\S*[^\s,]|[^\s,])(?:,+(?=\s|$)|\s+[^,]*|$)")
 _LOADED_LINKS = frozenset({"stylesheet", "icon", "preload", "modulepreload", "manifest"})
 _AROUND = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "manifest"})
 _LOADED_ATTRIBUTES: Mapping[str, Sequence[str]] = {
-    "script": ("src",),
-    "img": ("src",),
-    "source": ("src",),
-    "input": ("src",),
-    "audio": ("src",),
+    **dict.fromkeys(("script", "img", "source", "input", "audio", "track", "embed"), ("src",)),
+    **dict.fromkeys(("image", "use"), ("href", "xlink:href")),
+    **dict.fromkeys(("body", "table", "td"), ("background",)),
     "video": ("src", "poster"),
-    "track": ("src",),
-    "embed": ("src",),
     "object": ("data",),
-    "image": ("href", "xlink:href"),
-    "use": ("href", "xlink:href"),
-    "body": ("background",),
-    "table": ("background",),
-    "td": ("background",),
 }
 
 

@@ -22,8 +22,29 @@ def header_of(headers: Headers, name: str) -> str | None:
     return next((value for key, value in headers if key.lower() == name.lower()), None)
 
 
+class WithHeaders:
+    """What has a status and headers, as its headers say."""
+
+    status: int
+    headers: Headers
+
+    def header(self, name: str) -> str | None:
+        """The first header of that name, in any case."""
+        return header_of(self.headers, name)
+
+    @property
+    def mime(self) -> str:
+        """The media type without its parameters; "" when none was recorded."""
+        return mime_of(self.header("Content-Type"))
+
+    @property
+    def location(self) -> str | None:
+        """What a redirect names as its target, as recorded; None for everything else."""
+        return self.header("Location") if 300 <= self.status < 400 else None
+
+
 @dataclass(frozen=True)
-class Response:
+class Response(WithHeaders):
     """One recorded response. `body` is as it travelled: Content-Encoding applied, transfer coding removed.
 
     `ip` is the address of the server that gave it, `wait_ms` the time that server took from the request to its
@@ -51,20 +72,6 @@ class Response:
             raise ArchiveError(
                 f"{self.url} cannot have been waited for {self.wait_ms} ms; correct the recording"
             )
-
-    def header(self, name: str) -> str | None:
-        """The first header of that name, in any case."""
-        return header_of(self.headers, name)
-
-    @property
-    def mime(self) -> str:
-        """The media type without its parameters; "" when none was recorded."""
-        return mime_of(self.header("Content-Type"))
-
-    @property
-    def location(self) -> str | None:
-        """What a redirect names as its target, as recorded; None for everything else."""
-        return self.header("Location") if 300 <= self.status < 400 else None
 
 
 def _address(url: str, text: str) -> str:

@@ -14,80 +14,28 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping
 
+from sites.mediatype import words
+
 # Hosts of namespace identifiers, document types and vocabularies; nobody fetches from them.
-NAMESPACE_HOSTS = frozenset(
-    {
-        "creativecommons.org",
-        "gmpg.org",
-        "iptc.org",
-        "java.sun.com",
-        "mozilla.org",
-        "ns.adobe.com",
-        "ns.google.com",
-        "ogp.me",
-        "purl.org",
-        "rdfs.org",
-        "relaxng.org",
-        "schema.org",
-        "schemas.android.com",
-        "schemas.google.com",
-        "schemas.microsoft.com",
-        "schemas.openxmlformats.org",
-        "schemas.xmlsoap.org",
-        "search.yahoo.com",
-        "sodipodi.sourceforge.net",
-        "w3.org",
-        "web.resource.org",
-        "wellformedweb.org",
-        "www.gribuser.ru",
-        "www.inkscape.org",
-        "www.mozilla.org",
-        "www.schema.org",
-        "www.serif.com",
-        "www.sitemaps.org",
-        "www.w3.org",
-        "xml.org",
-        "xmlns.com",
-    }
+NAMESPACE_HOSTS = words(
+    "creativecommons.org gmpg.org iptc.org java.sun.com mozilla.org ns.adobe.com ns.google.com ogp.me purl.org "
+    "rdfs.org relaxng.org schema.org schemas.android.com schemas.google.com schemas.microsoft.com "
+    "schemas.openxmlformats.org schemas.xmlsoap.org search.yahoo.com sodipodi.sourceforge.net w3.org "
+    "web.resource.org wellformedweb.org www.gribuser.ru www.inkscape.org www.mozilla.org www.schema.org "
+    "www.serif.com www.sitemaps.org www.w3.org xml.org xmlns.com"
 )
-LINK_HEADERS = frozenset(
-    {
-        "access-control-allow-origin",
-        "activate-storage-access",
-        "content-location",
-        "feature-policy",
-        "link",
-        "location",
-        "permissions-policy",
-        "refresh",
-        "service-worker-allowed",
-        "sourcemap",
-        "speculation-rules",
-        "timing-allow-origin",
-        "x-sourcemap",
-    }
+LINK_HEADERS = words(
+    "access-control-allow-origin activate-storage-access content-location feature-policy link location "
+    "permissions-policy refresh service-worker-allowed sourcemap speculation-rules timing-allow-origin "
+    "x-sourcemap"
 )
 # Kept out of a replay: they pin schemes or hosts that the testbed does not have, refuse a body that is not the recorded
 # one (Unencoded-Digest and Signature also where no document asks for it), or send reports elsewhere.
-POLICY_HEADERS = frozenset(
-    {
-        "connection-allowlist",
-        "connection-allowlist-report-only",
-        "content-security-policy",
-        "content-security-policy-report-only",
-        "identity-digest",
-        "integrity-policy",
-        "integrity-policy-report-only",
-        "nel",
-        "report-to",
-        "reporting-endpoints",
-        "signature",
-        "signature-input",
-        "strict-transport-security",
-        "unencoded-digest",
-        "x-content-security-policy",
-        "x-webkit-csp",
-    }
+POLICY_HEADERS = words(
+    "connection-allowlist connection-allowlist-report-only content-security-policy "
+    "content-security-policy-report-only identity-digest integrity-policy integrity-policy-report-only nel "
+    "report-to reporting-endpoints signature signature-input strict-transport-security unencoded-digest "
+    "x-content-security-policy x-webkit-csp"
 )
 _SLASH = rb"(?:\\{0,3}/|\\{1,2}u002[fF]|&#[xX]2[fF];|&#47;)"
 _AFTER = rb"(?=(?::|&#[xX]3[aA];|&#58;)" + _SLASH + _SLASH + rb"([A-Za-z0-9_.-]{0,255})(/[0-9]{4}/)?)"

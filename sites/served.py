@@ -10,34 +10,18 @@ from functools import partial
 from harness.model.compression import CODINGS, Compression
 from harness.model.settings import ThinkTime
 from sites import rewrite
-from sites.archive import Archive, Entry, Response
+from sites.archive import Archive, Entry
 from sites.charset import charset_of
 from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, looks_coded
 from sites.determinism import pin
-from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, compressible, is_text, mime_of, sniffed_type
-from sites.response import Headers, header_of
+from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, compressible, is_text, sniffed_type, words
+from sites.response import Headers, Response, WithHeaders, header_of
 from sites.urls import Url, parse_url
 
 # Hop-by-hop headers, and those that are the business of the server that replays.
-SERVER_HEADERS = frozenset(
-    {
-        "alt-svc",
-        "connection",
-        "content-length",
-        "date",
-        "http2-settings",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-connection",
-        "server",
-        "set-cookie",
-        "set-cookie2",
-        "status",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
+SERVER_HEADERS = words(
+    "alt-svc connection content-length date http2-settings keep-alive proxy-authenticate proxy-connection server "
+    "set-cookie set-cookie2 status te trailer transfer-encoding upgrade"
 )
 # Fonts, scripts' fetches and Resource Timing of other hosts need these; many recorders lost them.
 OPEN_HEADERS = ("Access-Control-Allow-Origin", "Timing-Allow-Origin")
@@ -53,7 +37,7 @@ HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file 
 
 
 @dataclass(frozen=True)
-class ServedObject:
+class ServedObject(WithHeaders):
     """One response to one request. `host` and `target` are the request's Host and request target, as sent.
 
     `think_ms` is how long the server waits before it answers.
@@ -74,15 +58,6 @@ class ServedObject:
     @property
     def key(self) -> tuple[str, str]:
         return self.host, self.target
-
-    def header(self, name: str) -> str | None:
-        """The first header of that name, in any case."""
-        return header_of(self.headers, name)
-
-    @property
-    def mime(self) -> str:
-        """The media type without its parameters; "" when none was recorded."""
-        return mime_of(self.header("Content-Type"))
 
     @property
     def validator(self) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 import ada_url
 
@@ -70,6 +71,16 @@ def resolve(base: str, reference: str) -> str | None:
         return str(_read(_LONE_SURROGATE.sub("\ufffd", reference), base))
     except (ArchiveError, ValueError):
         return None
+
+
+def origin(url: str) -> tuple[str, str]:
+    """Scheme and authority of an absolute URL."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+def same_origin(one: str, other: str) -> bool:
+    return origin(one) == origin(other)
 
 
 def shared_length(texts: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from harness.model.condition import CACHE
-from harness.model.engine import BROWSERS
+from harness.model.engine import BROWSERS, Capability
 from harness.model.kind import Kind
 from harness.model.metrics import metrics_of
 from harness.model.soundness import Reason, reasons_of
@@ -94,7 +94,7 @@ def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
     """
     blank, painted = _column(records, "blank"), _painted(records)
     shown = (painted | blank.eq(False)).groupby(_by_page(records), dropna=False).transform("any")
-    telling = [engine.value for engine in BROWSERS if engine.traits.tells_of_paints]
+    telling = [engine.value for engine in BROWSERS if engine.can(Capability.PAINTS)]
     unpainted = ~painted & _column(records, "engine").isin(telling)
     fewer = pd.to_numeric(_column(records, "requests"), errors="coerce") < _usual_requests(records)
     return shown & (blank.eq(True) | (unpainted & fewer))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.hostile.site import ANY, LOADED, LOST, START, Page, made_of, text
-from harness.browser.policy import SERVICE_NAMES
+from harness.engines.chromium.policy import SERVICE_NAMES
 from harness.model.engine import Engine
 from harness.outcome import Outcome
 

@@ -77,7 +77,7 @@ def chromium(kind: str) -> Callable[[Sequence[str]], bool]:
 
 
 def module(name: str) -> Callable[[Sequence[str]], bool]:
-    return lambda words: f"harness.browser.{name}" in words
+    return lambda words: f"harness.engines.{name}" in words
 
 
 def holding(text: str) -> Callable[[Sequence[str]], bool]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import ipaddress
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import dns.exception
@@ -11,11 +13,34 @@ import dns.message
 import dns.query
 import dns.rdatatype
 
-from dnsredirect.zone import Zone
 from harness.errors import TestbedFailed
 from harness.system.command import Command
 from harness.system.netns import Host
 from harness.system.process import Process, running
+
+
+@dataclass(frozen=True)
+class Zone:
+    """Every name has the address `default`, but those in `names` have their own. AAAA and HTTPS: no data.
+
+    Without a NODATA answer Chromium retries its HTTPS (type 65) query, which would cost a round trip per name.
+    """
+
+    default: str
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for address in (self.default, *self.names.values()):
+            ipaddress.IPv4Address(address)
+
+    def dnsmasq_options(self) -> tuple[str, ...]:
+        """The zone in dnsmasq's own terms: a wildcard, and `local` so that other types get NODATA.
+
+        A name is a host record, as dnsmasq's `address` would also hold for the names below it.
+        """
+        exact = tuple(f"--host-record={name},{address}" for name, address in sorted(self.names.items()))
+        return (f"--address=/#/{self.default}", "--local=/#/", *exact)
+
 
 PROBE_NAME = "probe.coldload.invalid"
 EXAMINATION_S = 1.0  # within which it answers, also on a busy machine

@@ -18,7 +18,7 @@ from harness.lab.link import lost_outside
 from harness.model.protocol import Protocol
 from harness.model.underload import CrowdObservation
 from harness.outcome import Outcome
-from harness.trial.reason import listed
+from harness.probes.evidence import listed
 
 LONG_PAGE_MS = 3000.0
 

@@ -22,6 +22,7 @@ from harness.capacity.limit import Capacity, Part
 from harness.capacity.recipe import RECIPES, KeptRecipes, PageRecipe, in_the_browser, proved_recipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, PageLine, Second, buckets
 from harness.capacity.usergenerators import GENERATORS
+from harness.engines.browsers import browser_programs
 from harness.errors import StudyError, TestbedFailed
 from harness.lab.calibrateclients import client_readings
 from harness.lab.calibration import Calibration, Patience
@@ -41,7 +42,6 @@ from harness.study.study import EngineSetup, Study
 from harness.system.clock import utc_text
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import BrowserLab
-from harness.trial.browsers import browser_programs
 from sites.archive import Archive
 
 PAGE_NAME, CORES_NAME = "page.json", "cores.json"  # what a user loads, and who had which cores

@@ -110,12 +110,6 @@ def verdict(seconds: Sequence[Second], capacity: Capacity) -> FirstLimit:
     return FirstLimit(first.limit, first.t_s)
 
 
-def limit_in(seconds: Sequence[Second], capacity: Capacity) -> Bottleneck:
-    """What held for SHARE of the time of some seconds, such as those of a bucket."""
-    found = _lasting(_timed(seconds, capacity))
-    return found.limit if found else Bottleneck.NOTHING
-
-
 def limit_of_second(second: Second, length_s: float, capacity: Capacity) -> Bottleneck:
     """What ran out in a second, which was so long."""
     server, generator, emulator = (

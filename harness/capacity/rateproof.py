@@ -16,7 +16,7 @@ from harness.errors import TestbedFailed
 from harness.lab.link import lost_outside
 from harness.model.underload import RateObservation
 from harness.outcome import Outcome
-from harness.trial.reason import listed
+from harness.probes.evidence import listed
 from sites.servers.server import Match, ServedRequest
 
 GIVEN_UP = 499  # how nginx and the gateway log what the tool no longer wanted at its end

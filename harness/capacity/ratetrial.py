@@ -243,11 +243,9 @@ class RateLab(TrialLab):
         return run_rate_trial(self.testbed, planned, options, files)
 
 
-@contextlib.contextmanager
-def rate_lab(opening: Opening) -> Iterator[RateLab]:
+def rate_lab(opening: Opening) -> contextlib.AbstractContextManager[RateLab]:
     """The lab for a study, open for the length of the block; nothing of it depends on which trials are left."""
-    with opened(RateLab(opening.study, opening.archives)) as made:
-        yield made
+    return opened(RateLab(opening.study, opening.archives))
 
 
 def rate_programs() -> Mapping[str, Callable[[], str]]:

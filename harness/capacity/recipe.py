@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from harness.browser.browserlog import Request
+from harness.engines.browserlog import Request
 from harness.errors import MeasurementRefused
 from harness.input import jsontext
 from harness.input.shown import one_line
@@ -34,9 +34,11 @@ from harness.model.condition import Condition, Served
 from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
+from harness.probes.timeline import load_requests
 from harness.system.files import write_whole
 from harness.trial.browserlab import BrowserLab
-from harness.trial.trial import TrialOptions, run_observed
+from harness.trial.trial import run_observed
 from sites.asked import refused
 
 DOCUMENT = -1  # as an index
@@ -290,7 +292,7 @@ def proved_recipe(
             opened.testbed, opened.drivers, planned, TrialOptions(timeout_s), files
         )
         if record.outcome is Outcome.OK and evidence is not None:
-            loads.append(evidence.load_requests)
+            loads.append(load_requests(evidence))
         else:
             said = f"{record.outcome}: {record.reason}"
         if len(loads) == LOADS:

@@ -16,10 +16,9 @@ from harness.cli.shipped import make_shipped_archives
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
 from sites.archive import Archive, archives_root, check_free
-from sites.archiving import archive_page
+from sites.archiving import Tool, archive_page
 from sites.httrack import Visit
 from sites.pagelist import PageResult, Wanted, archive_all, read_list
-from sites.tool import Tool
 from sites.wholefolder import temporary_folder
 
 

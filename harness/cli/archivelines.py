@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from sites.archive import Archive
-from sites.archive_index import METADATA_FILE
+from sites.archive import METADATA_FILE, Archive
 from sites.importers.recording import printable
 
 NOTES_SHOWN, NOTE_CHARACTERS = 10, 200

@@ -26,13 +26,14 @@ from harness.model.observation import Observation
 from harness.model.plan import PlannedTrial
 from harness.model.settings import Replay
 from harness.outcome import Outcome
+from harness.probes.har import BODIES, HAR
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.enginefile import FILM, TRACE, refuse_unfilmable
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import browser_lab
-from harness.trial.har import BODIES, HAR
-from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.trial import run_trial
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import variant_of
 

@@ -26,8 +26,8 @@ from harness.study.rules import Combination, check_combination
 from harness.verify.verification import asked_for, store, verifications
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import URLS_SHOWN, VariantReport, by_reason, derive
-from sites.optimise.inventory import Inventory, Size
-from sites.optimise.registry import REGISTRY
+from sites.optimise.filters import REGISTRY
+from sites.optimise.page import Inventory, Size
 
 Weigh = Callable[[Inventory], Size]
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from harness.cluster.messages import Parcel
 from harness.errors import ArchiveError
-from sites.archive import open_archive
-from sites.archive_index import INDEX_FILE, METADATA_FILE, WARC_FILE
+from sites.archive import INDEX_FILE, METADATA_FILE, WARC_FILE, open_archive
 
 PARTS = (INDEX_FILE, METADATA_FILE, WARC_FILE)
 

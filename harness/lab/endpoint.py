@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dnsredirect.dnsmasq import NameServer
-from dnsredirect.zone import Zone
+from dnsredirect.dnsmasq import NameServer, Zone
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, TcpSettings

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness.browser import fonts
-from harness.browser.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
+from harness.engines import fonts
+from harness.engines.chromium.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.lab.emulated import linkem_program
 from harness.lab.preflight import debian_packages, debian_release

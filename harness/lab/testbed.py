@@ -54,7 +54,7 @@ SERVER_NETWORK = "10.0"
 SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
 
 
-CLIENT = Host("client", NETNS_FOLDER / "client")  # the fresh one of the trial under way
+CLIENT = Host("client", NETNS_FOLDER / "client")  # of the trial under way; each is fresh, by the same path
 
 
 @dataclass(frozen=True)
@@ -286,11 +286,6 @@ def _site(archive: Archive, scheme: str, codings: Collection[str], replay: Repla
         determinism=replay.determinism,
         think_time=replay.think_time,
     )
-
-
-def client_network_path() -> Path:
-    """The namespace file of the client host, the same for each trial's fresh one."""
-    return CLIENT.path
 
 
 def _cover(stack: contextlib.ExitStack, source: Path, target: Path) -> None:

@@ -17,16 +17,18 @@ OF_CHROMIUM = frozenset({WEBP, AVIF, LAZY_IMAGES, PRELOAD})
 CODINGS_OF_TODAY = frozenset({"gzip", "deflate", "br", "zstd"})
 CODINGS_OF_2012 = frozenset({"gzip", "deflate"})
 
-# Metrics that only an engine tells which tells of paints and tasks, and has a trace.
-OF_PAINTS = ("fcp_ms", "lcp_ms", "cls", "tbt_ms", "observed_ms", "dropped_entries", "unread_frames")
-OF_THE_TRACE = ("main_thread_ms", "script_ms", "style_layout_ms", "paint_ms", "parse_ms", "gc_ms")
-OF_THE_FILM = (
-    "speed_index_ms",
-    "first_visual_change_ms",
-    "last_visual_change_ms",
-    "visually_complete_85_ms",
-    "film_frames",
-)
+
+class Capability(StrEnum):
+    """What an engine can be asked for: probes and metrics name what they need of it."""
+
+    RESUMES_TLS = "tells of TLS sessions that it resumes"
+    SETS_H2_WINDOW = "takes a window for streams of HTTP/2"
+    REACHES_IPV6 = "reaches IPv6 addresses"
+    PAINTS = "tells of paints and tasks"
+    TRACE = "records a trace, with pictures of its tab"
+    SLOWS_CPU = "slows the processor of a page"
+    KEEPS_CACHE = "keeps a cache, and tells of it"
+    SPDY = "speaks SPDY"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +39,7 @@ class Traits:
     `tls` the version of TLS, where a study names no other. `codings` are the content codings it takes over https. It
     can be each of the `devices`. `takes` is what it takes of that which filters put into a page and which is younger
     than some engine: tests/system/test_variants.py asks the engines themselves. Of languages there is nothing to
-    state: filters write no syntax into scripts and style sheets that was not there before. `unseen` are the metrics
-    that no trial with it can have.
+    state: filters write no syntax into scripts and style sheets that was not there before.
 
     `kinds` is what it can measure. A browser loads a page, and only a browser does. The users of a generator ask for
     what the browser `like` them asked for, so it takes what that takes.
@@ -51,14 +52,8 @@ class Traits:
     tls: str
     codings: frozenset[str] = CODINGS_OF_TODAY
     devices: tuple[Device, ...] = (DESKTOP,)
-    resumes_tls: bool = False
-    sets_h2_window: bool = False
-    reaches_ipv6: bool = False
-    tells_of_paints: bool = False
-    slows_cpu: bool = False
-    keeps_cache: bool = False
+    capabilities: frozenset[Capability] = frozenset()
     takes: frozenset[str] = OF_CHROMIUM
-    unseen: frozenset[str] = frozenset()
     kinds: tuple[Kind, ...] = (Kind.LOAD,)
     like: str = "chromium"
 
@@ -84,13 +79,7 @@ class Engine(StrEnum):
             server="caddy",
             tls="1.3",
             devices=(DESKTOP, MOBILE),
-            resumes_tls=True,
-            sets_h2_window=True,
-            reaches_ipv6=True,
-            tells_of_paints=True,
-            slows_cpu=True,
-            keeps_cache=True,
-            unseen=frozenset({"spdy_streams"}),
+            capabilities=frozenset(Capability) - {Capability.SPDY},
         ),
     )
     QTWEBKIT = (
@@ -102,19 +91,8 @@ class Engine(StrEnum):
             server="spdy-gateway",
             tls="1.2",  # SPDY is older than 1.3
             codings=CODINGS_OF_2012,
-            reaches_ipv6=False,  # behind its hop
+            capabilities=frozenset({Capability.SPDY}),  # behind its hop it reaches no IPv6
             takes=frozenset({WEBP}),
-            unseen=frozenset(
-                {
-                    "cache_hits",
-                    "at_full_speed",
-                    "tls_resumed",
-                    "h2_stream_window_bytes",
-                    *OF_PAINTS,
-                    *OF_THE_TRACE,
-                    *OF_THE_FILM,
-                }
-            ),
         ),
     )
     K6 = (
@@ -125,7 +103,7 @@ class Engine(StrEnum):
             usual_protocol=Protocol.H2,
             server="caddy",
             tls="1.3",
-            reaches_ipv6=True,
+            capabilities=frozenset({Capability.REACHES_IPV6}),
             kinds=(Kind.USERS,),
         ),
     )
@@ -165,6 +143,10 @@ class Engine(StrEnum):
             like="qtwebkit",
         ),
     )
+
+    def can(self, *capabilities: Capability) -> bool:
+        """Whether it can be asked for all of these."""
+        return self.traits.capabilities.issuperset(capabilities)
 
     @property
     def browser(self) -> Engine:

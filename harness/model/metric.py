@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
+from harness.model.engine import Capability
+
 
 class Unit(StrEnum):
     """What a value is counted in or, where it is no number, what it holds."""
@@ -67,6 +69,14 @@ class Source(StrEnum):
     ALL = "all of these"
 
 
+# What all metrics of a source need of an engine.
+NEEDED: Mapping[Source, Capability] = {
+    Source.VITALS: Capability.PAINTS,
+    Source.TRACE: Capability.TRACE,
+    Source.FILM: Capability.TRACE,
+}
+
+
 class MetricTable(StrEnum):
     """The report's tables of metrics, by their names."""
 
@@ -93,7 +103,8 @@ class Column:
 class Metric:
     """One thing that is observed in a trial. Its key is the name of its field; the unit is no part of the label.
 
-    `more_is_better`: of two values the larger one is the better one, as of a rate.
+    `more_is_better`: of two values the larger one is the better one, as of a rate. `needs` is what an engine must offer
+    for it to be observed, None where any engine does.
     """
 
     label: str
@@ -102,9 +113,10 @@ class Metric:
     meaning: str
     columns: tuple[Column, ...]
     more_is_better: bool = False
+    needs: Capability | None = None
 
 
-def metric(
+def metric(  # noqa: PLR0913  # it is a table's row
     label: str,
     unit: Unit,
     source: Source,
@@ -112,9 +124,11 @@ def metric(
     *columns: Column,
     unobserved: Callable[[], object] | None = None,
     more_is_better: bool = False,
+    needs: Capability | None = None,
 ) -> Any:
     """A field of a dataclass that is a metric. It is None, or what `unobserved` makes, until it is observed."""
-    declared = {Metric: Metric(label, unit, source, meaning, columns, more_is_better)}
+    needed = needs or NEEDED.get(source)
+    declared = {Metric: Metric(label, unit, source, meaning, columns, more_is_better, needed)}
     if unobserved is None:
         return field(default=None, metadata=declared)
     return field(default_factory=unobserved, metadata=declared)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from harness.errors import StudyError
 from harness.input.keys import nearest
 from harness.input.shown import shown
+from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.metric import Metric, metrics_declared
 from harness.model.observation import MAIN_METRIC, Observation
@@ -29,6 +30,12 @@ _METRICS = {kind: metrics_declared(each) for kind, each in OBSERVATIONS.items()}
 def metrics_of(kind: Kind) -> Mapping[str, Metric]:
     """The metrics that trials of a kind have, by their keys in a record."""
     return _METRICS[kind]
+
+
+def unobserved(engine: Engine) -> frozenset[str]:
+    """The metrics of loads that no trial with the engine can have."""
+    metrics = metrics_of(Kind.LOAD).items()
+    return frozenset(key for key, metric in metrics if metric.needs and not engine.can(metric.needs))
 
 
 def main_metric(kind: Kind) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric, metrics_declared
 
 MS, S, BYTES, COUNT = Unit.MS, Unit.S, Unit.BYTES, Unit.COUNT
@@ -176,6 +177,7 @@ class Observation:
         COUNT,
         BROWSER_LOG,
         "requests answered out of the cache, without asking; not among `requests`",
+        needs=Capability.KEEPS_CACHE,
     )
     revalidated: int | None = metric(
         "Revalidated", COUNT, BROWSER_LOG, "of `requests`: the server confirmed what the cache held (304)"
@@ -197,13 +199,18 @@ class Observation:
         "TLS", Unit.COUNTS, BROWSER_LOG, "how many of `connections` had each version of TLS", unobserved=dict
     )
     tls_resumed: int | None = metric(
-        "TLS resumed", COUNT, BROWSER_LOG, "how many of `connections` resumed a TLS session"
+        "TLS resumed",
+        COUNT,
+        BROWSER_LOG,
+        "how many of `connections` resumed a TLS session",
+        needs=Capability.RESUMES_TLS,
     )
     h2_stream_window_bytes: int | None = metric(
         "HTTP/2 window",
         BYTES,
         BROWSER_LOG,
         "the window for a stream that the browser's SETTINGS of HTTP/2 name",
+        needs=Capability.SETS_H2_WINDOW,
     )
     bytes_down: int | None = metric(
         "Down",
@@ -287,6 +294,7 @@ class Observation:
         SERVER_LOG,
         "of SPDY: SYN_STREAM frames the server got, over all connections",
         Column(TRAFFIC, 10),
+        needs=Capability.SPDY,
     )
     link_reading: Mapping[str, Any] | None = metric(
         "Link",
@@ -355,6 +363,7 @@ class Observation:
         COUNT,
         Source.DRIVER,
         "with `cpu_slowdown`: workers, frames and windows of the page that were not slowed, at the load event",
+        needs=Capability.SLOWS_CPU,
     )
     blank: bool | None = metric(
         "Blank",

@@ -19,8 +19,7 @@ from harness.pack.manifest import PackedPage
 from harness.pack.packedrun import ENVIRONMENT
 from harness.pack.packfile import ARCHIVES, PAGES, Pack
 from harness.pack.privacy import told_of_nobody
-from sites.archive import Archive, open_archive
-from sites.archive_index import INDEX_FILE, METADATA_FILE, WARC_FILE
+from sites.archive import INDEX_FILE, METADATA_FILE, WARC_FILE, Archive, open_archive
 from sites.recipes import RECIPES
 from sites.wholefolder import move_into_place, temporary_folder
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from harness.capacity.crowdtrial import crowd_lab, crowd_programs
 from harness.capacity.ratetrial import rate_lab, rate_programs
+from harness.engines.browsers import browser_programs
 from harness.lab.lab import Opening, TrialLab
 from harness.model.kind import Kind
 from harness.trial.browserlab import load_lab
-from harness.trial.browsers import browser_programs
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from harness.model.compression import Compression
 from harness.model.condition import SET, dimensions_by, follows
 from harness.model.engine import Engine
 from harness.model.kind import Kind
-from harness.model.metrics import main_metric, numeric_metric
+from harness.model.metrics import main_metric, numeric_metric, unobserved
 from harness.model.pageset import MARK
 from harness.model.variant import parse_variant
 
@@ -196,7 +196,7 @@ class ClaimReader:
             raise NothingMeasured(self._why_nothing(claim))
         engines = dict.fromkeys(str(side["engine"]) for pair in found for side in pair if side)
         for engine in map(Engine, engines):
-            if claim.metric in engine.traits.unseen:
+            if claim.metric in unobserved(engine):
                 raise StudyError(
                     f"metric: {engine} does not tell {claim.metric}; name another one, or leave {engine} out by where"
                 )

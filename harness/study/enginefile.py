@@ -13,6 +13,7 @@ from harness.model.engine import (
     BROWSER_DRIVERS,
     BROWSERS,
     DEFAULT_ENGINE,
+    Capability,
     Driver,
     Engine,
     engines_of,
@@ -99,7 +100,7 @@ def takes_film(metric: str) -> bool:
 
 def refuse_unfilmable(kept: Iterable[str], engines: Iterable[Engine]) -> None:
     """StudyError when a film is wanted of an engine that has none."""
-    blind = next((engine for engine in engines if not engine.traits.tells_of_paints), None)
+    blind = next((engine for engine in engines if not engine.can(Capability.TRACE)), None)
     if FILM in kept and blind is not None:
         raise StudyError(
             f"a film ({FILM}) of {blind} cannot be had: it draws in the thread that loads the page, so filming would "

@@ -14,7 +14,7 @@ from harness.model.condition import Condition, follows
 from harness.model.engine import Engine
 from harness.model.figure import FigureKind, FigureSeries, StudyFigure, narrowed
 from harness.model.kind import Kind
-from harness.model.metrics import main_metric, numeric_metric
+from harness.model.metrics import main_metric, numeric_metric, unobserved
 from harness.study.claimfile import Selectors, values_of
 from harness.study.study import Study
 
@@ -130,7 +130,7 @@ class _FigureReader:
                     "in series, or one value of it in where"
                 )
         for engine in values_of([each for each in there if figure.holds(each)], "engine"):
-            if figure.metric in Engine(engine).traits.unseen:
+            if figure.metric in unobserved(Engine(engine)):
                 raise StudyError(f"metric: {engine} does not tell {figure.metric}; name another one")
 
     def _apart(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from harness.errors import StudyError
 from harness.model.compression import CODINGS, HTTPS_ONLY, Compression
 from harness.model.condition import FULL_SPEED, CacheState, Condition
 from harness.model.device import DESKTOP, Device
-from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Driver, Engine, engines_of, speaking
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Capability, Driver, Engine, engines_of, speaking
 from harness.model.kind import Kind
 from harness.model.link import NO_LINK
 from harness.model.protocol import OF_2012, TODAY, Protocol
@@ -238,18 +238,18 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "engine slows its processor",
-        lambda asked: asked.cpu_slowdown != FULL_SPEED and not asked.engine.traits.slows_cpu,
+        lambda asked: asked.cpu_slowdown != FULL_SPEED and not asked.engine.can(Capability.SLOWS_CPU),
         lambda asked: (
             f"cpu_slowdown: nothing slows the processor for {asked.engine}; leave cpu_slowdown out, or choose an "
-            f"engine that can ({_engines(lambda engine: engine.traits.slows_cpu)})"
+            f"engine that can ({_engines(lambda engine: engine.can(Capability.SLOWS_CPU))})"
         ),
     ),
     Rule(
         "engine keeps what it loaded",
-        lambda asked: asked.cache is CacheState.WARM and not asked.engine.traits.keeps_cache,
+        lambda asked: asked.cache is CacheState.WARM and not asked.engine.can(Capability.KEEPS_CACHE),
         lambda asked: (
             f"cache: {asked.engine} keeps nothing of a page here; leave {CacheState.WARM} out, or choose an engine "
-            f"that does ({_engines(lambda engine: engine.traits.keeps_cache)})"
+            f"that does ({_engines(lambda engine: engine.can(Capability.KEEPS_CACHE))})"
         ),
     ),
     Rule(
@@ -297,17 +297,18 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "engine resumes sessions",
-        lambda asked: asked.replay.tls_resumption and not asked.engine.traits.resumes_tls,
+        lambda asked: asked.replay.tls_resumption and not asked.engine.can(Capability.RESUMES_TLS),
         lambda asked: f"tls_resumption: {asked.engine} resumes nothing here; leave tls_resumption out",
     ),
     Rule(
         "engine sets its windows",
         lambda asked: (
-            asked.replay.h2_stream_window_bytes is not None and not asked.engine.traits.sets_h2_window
+            asked.replay.h2_stream_window_bytes is not None
+            and not asked.engine.can(Capability.SETS_H2_WINDOW)
         ),
         lambda asked: (
             f"h2_stream_window_bytes: {asked.engine} has no such setting; leave it out, or choose an engine that has "
-            f"({_engines(lambda engine: engine.traits.sets_h2_window)})"
+            f"({_engines(lambda engine: engine.can(Capability.SETS_H2_WINDOW))})"
         ),
     ),
     Rule(
@@ -327,11 +328,11 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "engine reaches the page",
-        lambda asked: bool(_ipv6(asked)) and not asked.engine.traits.reaches_ipv6,
+        lambda asked: bool(_ipv6(asked)) and not asked.engine.can(Capability.REACHES_IPV6),
         lambda asked: (
             f"page {asked.page}: {asked.engine} loads nothing from an IPv6 address here, and the page has "
             f"[{_ipv6(asked)[0]}]; leave the page out, choose an engine that does "
-            f"({_engines(lambda engine: engine.traits.reaches_ipv6)}), or archive it anew under a name"
+            f"({_engines(lambda engine: engine.can(Capability.REACHES_IPV6))}), or archive it anew under a name"
         ),
     ),
 )

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from harness.engines.browsers import MAKERS, Drivers
 from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened, parts_of
+from harness.lab.testbed import CLIENT
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol as WireProtocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.serverfile import NamedServer
 from harness.study.study import EngineSetup, Study
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browsers import MAKERS, Drivers
-from harness.trial.trial import TrialOptions, run_trial
+from harness.trial.trial import run_trial
 from sites.archive import Archive
 
 
@@ -29,7 +31,7 @@ class BrowserLab(Lab):
     def open(self) -> None:
         """Bring everything up; raises EnvironmentLacks when no engine can work."""
         super().open()
-        self.drivers = Drivers(WORKSPACE, self._stack)
+        self.drivers = Drivers(WORKSPACE, self._stack, CLIENT.path)
 
     def refuse_unless_usable(self, engine: Engine) -> None:
         MAKERS[engine].refuse_unless_usable()
@@ -49,11 +51,9 @@ class LoadLab(BrowserLab, TrialLab):
         return run_trial(self.testbed, self.drivers, planned, self._options, files)
 
 
-@contextlib.contextmanager
-def load_lab(opening: Opening) -> Iterator[LoadLab]:
+def load_lab(opening: Opening) -> contextlib.AbstractContextManager[LoadLab]:
     """The lab for a study, open for the length of the block; nothing of it depends on which trials are left."""
-    with opened(LoadLab(opening.study, opening.archives)) as made:
-        yield made
+    return opened(LoadLab(opening.study, opening.archives))
 
 
 def browser_lab(

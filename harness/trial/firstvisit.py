@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from harness.browser.browserlog import BrowserLog
+from harness.engines.browserlog import BrowserLog
+from harness.engines.browsers import FreshBrowser
 from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import Client
 from harness.model.link import Link
 from harness.outcome import TrialFailed
-from harness.trial.browsers import FreshBrowser
-from harness.trial.settling import LIMIT_S, settles
+from harness.probes.probe import REST_LIMIT_S, settles
+from harness.probes.watchdog import Watchdog
 from harness.trial.started import started
-from harness.trial.watchdog import Watchdog
 
 RETURN_S = 3.0  # after the limit of the load, for the driver to tell of it
 ANSWER_S = 10.0
@@ -28,7 +28,7 @@ def visit(
         with started(fresh, watch) as browser:
             with watch.limit(timeout_s + RETURN_S, "return of the navigation"):
                 browser.load(endpoint.start_url, timeout_s)
-            with watch.limit(LIMIT_S + ANSWER_S, "rest of the page"):
+            with watch.limit(REST_LIMIT_S + ANSWER_S, "rest of the page"):
                 settles(browser, client.link, link.rtt_ms)
     except TrialFailed as failed:
         raise failed.in_which("in the first load, which fills the cache") from failed

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from harness.browser.driver import Browser
+from harness.engines.browser import Browser
+from harness.engines.browsers import FreshBrowser
+from harness.probes.watchdog import Watchdog
 from harness.system.processtree import kill_family
-from harness.trial.browsers import FreshBrowser
-from harness.trial.watchdog import Watchdog
 
 START_S = 70.0  # the drivers' own limit is 60
 END_S = 15.0

@@ -7,11 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
-from harness.browser.browserlog import ABORTED, Request
-from harness.browser.driver import CONSOLE_MOST, NOT_LOADED
+from harness.engines.browser import CONSOLE_MOST, NOT_LOADED
+from harness.engines.browserlog import ABORTED, BrowserLog, Request
 from harness.input.shown import clipped, one_line, shortened
-from harness.trial.evidence import Evidence
-from harness.trial.settling import QUIET_S
+from harness.probes.console import PageConsole
+from harness.probes.evidence import Evidence
+from harness.probes.probe import QUIET_S
+from harness.probes.screens import Screens
+from harness.probes.served import ServerAnswers
 from harness.verify.terms import Terms
 from sites.mediatype import fits
 from sites.servers.server import Match
@@ -49,9 +52,9 @@ class Behaviour:
     @classmethod
     def of(cls, evidence: Evidence, terms: Terms) -> Behaviour:
         """What was seen of a load of a variant."""
-        log = evidence.browser_log
+        log = evidence.get(BrowserLog)
         requests = [each for each in log.requests if _counts(each)] if log else []
-        answers = {each.url: each.match for each in evidence.served or ()}
+        answers = {each.url: each.match for each in evidence.of(ServerAnswers).requests or ()}
         asked: dict[str, AskedFor] = {}
         for request in requests:
             url = request.url.partition("#")[0]
@@ -59,10 +62,10 @@ class Behaviour:
             if name not in asked or not asked[name].failure:
                 asked[name] = AskedFor(url, _failure(request, answers.get(url)))
         last_ms = max((each.started_ms for each in requests), default=0.0)
-        at_rest = evidence.at_rest is not False
+        at_rest = evidence.of(Screens).at_rest is not False
         late = [each for each in requests if each.started_ms >= last_ms - QUIET_S * 1e3 and not at_rest]
         restless = frozenset(_numberless(terms.original(each.url)) for each in late)
-        return cls(asked, evidence.console_errors or (), at_rest, restless)
+        return cls(asked, evidence.of(PageConsole).errors or (), at_rest, restless)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.browser.screens import Screenful
+from harness.probes.screens import Screenful
 from harness.records import Record
 from harness.verify.behaviour import AS_THE_ORIGINAL, Behaviour, Differences, differences
 from harness.verify.similarity import similarity as similarity_of

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 
 import harness
-from harness.browser.screens import Screenful, taken
 from harness.errors import TestbedFailed
 from harness.lab.calibrate import check_link
 from harness.model.condition import Condition, Origins
@@ -21,12 +20,14 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED, PASSTHROUGH, Variant, parse_variant
 from harness.outcome import Outcome
+from harness.probes.evidence import Evidence
+from harness.probes.probe import TrialOptions
+from harness.probes.screens import Screenful, taken
 from harness.records import Record
 from harness.system.clock import utc_now
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.evidence import Evidence
-from harness.trial.trial import TrialOptions, run_observed
+from harness.trial.trial import run_observed
 from harness.verify.behaviour import Behaviour
 from harness.verify.likeness import Likeness, Look, likeness
 from harness.verify.terms import AS_RECORDED, Terms

@@ -9,13 +9,16 @@ from typing import Any
 
 import msgspec
 
-from harness.browser.browserlog import ABORTED, Request
-from harness.browser.fonts import by_script
+from harness.engines.browserlog import ABORTED, Request
+from harness.engines.fonts import by_script
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.settings import Replay
 from harness.outcome import Outcome
+from harness.probes.console import PageConsole
+from harness.probes.evidence import Evidence
+from harness.probes.served import ServerAnswers
+from harness.probes.timeline import page_requests
 from harness.records import Record
-from harness.trial.evidence import Evidence
 from sites.archive import Archive, Entry
 from sites.asked import in_one_spelling, refused
 from sites.coding import coding_of, decode
@@ -124,20 +127,20 @@ def replay_quality(
         bytes_recorded=sum(
             recorded[key].body_bytes for r in exact if (key := in_one_spelling(r.address)) in recorded
         ),
-        console_errors=evidence.console_errors if evidence else None,
+        console_errors=evidence.of(PageConsole).errors if evidence else None,
         determinism=settings.determinism,
         compression=str(settings.compression),
         engine=condition.engine.value,
         answered=tuple(dict.fromkeys(request.url.partition("#")[0] for request in answered)),
-        without_glyph=tuple(by_script(evidence.without_glyph or {})) if evidence else (),
+        without_glyph=tuple(by_script(evidence.of(PageConsole).without_glyph or {})) if evidence else (),
     )
 
 
 def _asked(evidence: Evidence, archive: Archive) -> Iterator[tuple[Request, Match]]:
     """The requests that count, each with how it was answered."""
     origin = _Origin(archive)
-    answers = {request.url: request.match for request in evidence.served or ()}
-    for request in evidence.page_requests:
+    answers = {request.url: request.match for request in evidence.of(ServerAnswers).requests or ()}
+    for request in page_requests(evidence):
         match = answers.get(request.url.partition("#")[0])
         if match is None and refused(request.address):
             match = Match.MISS

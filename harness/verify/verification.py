@@ -19,11 +19,12 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import write_whole
 from harness.trial.browserlab import browser_lab
-from harness.trial.trial import TrialOptions, run_observed
+from harness.trial.trial import run_observed
 from harness.verify.likeness import EngineFit, engine_fit
 from harness.verify.replayquality import ReplayQuality, replay_quality
 from sites.archive import Archive

@@ -9,21 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from sites.optimise.csstokens import CLOSING, Token, tokens
+from sites.mediatype import words
+from sites.optimise.stylesheet import CLOSING, Token, tokens
 
 # At-rules by what their block holds. What stands in none of them is not looked into.
 _GROUPS = frozenset({"media", "supports", "layer", "container", "scope", "starting-style", "document"})
-_DESCRIPTORS = frozenset(
-    {
-        "font-face",
-        "property",
-        "page",
-        "counter-style",
-        "font-palette-values",
-        "view-transition",
-        "position-try",
-    }
-)
+_DESCRIPTORS = words("font-face property page counter-style font-palette-values view-transition position-try")
 _KNOWN_BLOCKS = _GROUPS | _DESCRIPTORS | {"keyframes"}
 _STATEMENTS = frozenset({"import", "layer", "namespace"})
 _FEATURES = frozenset({"media", "supports", "container"})  # whose prelude holds `(name: value)`

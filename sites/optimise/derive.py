@@ -23,15 +23,14 @@ from harness.model.filtersettings import DEFAULTS, SETTINGS, FilterSettings
 from harness.model.variant import Variant
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
-from sites.optimise.inventory import Inventory
-from sites.optimise.page import Note, Page, Resource
-from sites.optimise.registry import REGISTRY
+from sites.optimise.filters import REGISTRY
+from sites.optimise.page import Inventory, Note, Page, Resource
 from sites.warc import About
 from sites.wholefolder import remove_leftovers
 
 FOLDER, REPORT = ".variants", "optimised.json"
 # Raised when a filter begins to give other bytes, so that variants made before are made again.
-GENERATION = 6
+GENERATION = 7
 LIBRARIES = (
     "tdewolff-minify",
     "rjsmin",

@@ -16,7 +16,8 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from sites.optimise.markup import Chars, Tag, Token, parse, words
+from sites.mediatype import words
+from sites.optimise.markup import Chars, Tag, Token, parse
 from sites.optimise.page import Note, Page, Resource, document_text
 from sites.optimise.scriptfacts import SHEETS, Lookup, ScriptFacts, facts_of
 

@@ -14,22 +14,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import entities
 
+from sites.mediatype import words
+
 SPACE = "\t\n\f\r "
 
 
-def words(text: str) -> frozenset[str]:
-    """The words of a text."""
-    return frozenset(text.split())
-
-
-RAW_ELEMENTS = frozenset(
-    {"script", "style", "xmp", "iframe", "noembed", "noframes", "noscript", "textarea", "title"}
-)
+RAW_ELEMENTS = words("script style xmp iframe noembed noframes noscript textarea title")
 _FOREIGN = frozenset({"svg", "math"})
 # Elements inside foreign content whose own content is HTML again.
-_INTEGRATION = frozenset(
-    {"foreignobject", "desc", "title", "mi", "mo", "mn", "ms", "mtext", "annotation-xml"}
-)
+_INTEGRATION = words("foreignobject desc title mi mo mn ms mtext annotation-xml")
 # Start tags that end foreign content.
 _BREAKOUT = words(
     "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta "

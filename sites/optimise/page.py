@@ -1,17 +1,20 @@
-"""What a filter works on: a page as one frozen value, with decoded bodies."""
+"""What a filter works on: a page as one frozen value, with decoded bodies; and what they weigh as they travel."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from sites.archive import Archive, Response
+from sites.archive import Archive
 from sites.charset import Text, text_of
 from sites.coding import KNOWN, coding_of, decode, encode
+from sites.htcache import url_key
 from sites.mediatype import HTML_TYPES, SCRIPT_TYPES
 from sites.optimise.markup import Tag, parse
-from sites.urls import resolve
+from sites.requisites import walk
+from sites.response import Headers, Response, WithHeaders
+from sites.urls import resolve, shared_length
 
 # Headers that describe a body which is no longer the one sent.
 BODY_HEADERS = frozenset({"content-length", "content-md5", "content-range", "digest", "etag", "repr-digest"})
@@ -21,7 +24,7 @@ _IMAGE_ALIASES = {"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image
 
 
 @dataclass(frozen=True)
-class Resource:
+class Resource(WithHeaders):
     """One response with its decoded body.
 
     `origin` is the recorded response that it is or was made from, `changed` tells which of the two, and `rewritten`
@@ -31,7 +34,7 @@ class Resource:
 
     url: str
     status: int
-    headers: tuple[tuple[str, str], ...]
+    headers: Headers
     body: bytes
     coding: str = ""
     coded_bytes: int = 0
@@ -56,8 +59,7 @@ class Resource:
     @property
     def mime(self) -> str:
         """The media type without parameters; images by the registered name of theirs."""
-        written = (self.header("Content-Type") or "").partition(";")[0].strip().lower()
-        return _IMAGE_ALIASES.get(written, written)
+        return _IMAGE_ALIASES.get(super().mime, super().mime)
 
     @property
     def usable(self) -> bool:
@@ -76,9 +78,9 @@ class Resource:
     def is_html(self) -> bool:
         return self.usable and self.mime in HTML_TYPES
 
-    def header(self, name: str) -> str | None:
-        """The first header of that name, in any case."""
-        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+    def text(self, kind: str, fallback: str = "") -> Text | None:
+        """The body as text of that kind, see `text_of`."""
+        return text_of(self.body, self.header("Content-Type"), kind, fallback)
 
     def with_header(self, name: str, value: str) -> Resource:
         """With that header set, in its old place if it was there."""
@@ -134,6 +136,10 @@ class Note:
     detail: str = ""
 
 
+class LeftAlone(Exception):  # no error: the reason why a filter changes nothing
+    """Why something stays as it is; the reason of a note."""
+
+
 @dataclass(frozen=True)
 class Page:
     """A start URL and the resources around it, in recorded order; of several captures of a URL the one replayed."""
@@ -173,8 +179,7 @@ class Page:
         found = self.resources.get(url)
         if found is None:
             return
-        location = found.header("Location") if 300 <= found.status < 400 else None
-        if location and (target := resolve(url, location)):
+        if found.location and (target := resolve(url, found.location)):
             yield target
         text = document_text(found)
         if text is None:
@@ -192,7 +197,7 @@ def document_text(resource: Resource) -> Text | None:
     """The text of an HTML document, None when it is none or its encoding cannot be told for certain."""
     if not resource.is_html or resource.mime != "text/html":  # XHTML has a grammar of its own
         return None
-    return text_of(resource.body, resource.header("Content-Type"), "html")
+    return resource.text("html")
 
 
 def base_url(url: str, tokens: Iterable[object]) -> str:
@@ -203,3 +208,77 @@ def base_url(url: str, tokens: Iterable[object]) -> str:
             if reference is not None:
                 return resolve(url, reference) or url
     return url
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a browser asks for: requests, and bytes of the bodies as they travel."""
+
+    requests: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The bytes of each body of a page, and the URLs that a browser asks for which runs no scripts.
+
+    URLs are without scheme and fragment, since a page is replayed over another scheme than it was recorded by;
+    redirects from one scheme to the other are left out. Every candidate of a srcset is among the `unscripted`.
+    """
+
+    bytes: Mapping[str, int]
+    unscripted: tuple[str, ...]
+
+    @classmethod
+    def of(cls, page: Page) -> Inventory:
+        """The inventory of a page."""
+        responses = {
+            url_key(url): Response(url, each.status, each.headers, each.body)
+            for url, each in page.resources.items()
+        }
+        found = [url for url, response in walk(responses, page.start_url) if response is not None]
+        kept = {
+            bare(url): len(each.wire_body)
+            for url, each in page.resources.items()
+            if not _same(url, each.location)
+        }
+        return cls(kept, tuple(dict.fromkeys(name for url in found if (name := bare(url)) in kept)))
+
+    @property
+    def size(self) -> Size:
+        """What is asked for without running scripts."""
+        return self._size(self.unscripted)
+
+    def size_of_load(self, original: Inventory, asked: Collection[str]) -> Size:
+        """What a load asks for, where a load of the original asked for the URLs `asked`.
+
+        Of these, those that are still referred to, or that only scripts ask for; and the files that filters added.
+        """
+        loaded = original.asked(asked)
+        new = [name for name in self.unscripted if name not in original.bytes]
+        gone = set(original.unscripted) - set(self.unscripted)
+        return self._size([*new, *(name for name in self.bytes if name in loaded and name not in gone)])
+
+    def asked(self, urls: Collection[str]) -> frozenset[str]:
+        """What answered requests: the body recorded for the URL, else that of the closest query of its path."""
+        return frozenset(filter(None, (self._answer(bare(url)) for url in urls)))
+
+    def _answer(self, name: str) -> str | None:
+        if name in self.bytes:
+            return name
+        path = name.partition("?")[0]
+        alike = [each for each in self.bytes if each.partition("?")[0] == path]
+        return max(alike, key=lambda each: (shared_length([each, name]), -len(each)), default=None)
+
+    def _size(self, names: Collection[str]) -> Size:
+        return Size(len(names), sum(self.bytes[name] for name in names))
+
+
+def bare(url: str) -> str:
+    """A URL as it is told from others here: without scheme and fragment, whatever the case of its percent escapes."""
+    return url_key(url).partition("://")[2].partition("#")[0]
+
+
+def _same(url: str, location: str | None) -> bool:
+    target = resolve(url, location) if location else None
+    return target is not None and bare(target) == bare(url)

@@ -9,7 +9,7 @@ import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 
 from sites.mediatype import SCRIPT_TYPES
 from sites.optimise.markup import Tag
-from sites.optimise.minifier import shortened
+from sites.optimise.outside import shortened
 from sites.optimise.scriptfacts import facts_of
 
 # A script that looks for its own element, or for others, may find something else once it is moved.
@@ -34,6 +34,11 @@ def is_classic(tag: Tag) -> bool:
         kind = f"text/{language}"
     known = (kind or "").partition(";")[0].strip().lower() in _CLASSIC_TYPES
     return known and "nomodule" not in tag.names and "event" not in tag.names
+
+
+def holds_up(tag: Tag) -> bool:
+    """Whether the parser waits for the classic script of an element."""
+    return is_classic(tag) and not {"async", "defer"} & tag.names
 
 
 def why_not_movable(script: str) -> str | None:

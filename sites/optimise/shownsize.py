@@ -16,8 +16,9 @@ from typing import Any
 
 import tinycss2  # type: ignore[import-untyped, unused-ignore]  # has no types
 
+from sites.mediatype import words
 from sites.optimise.document import Document, Element
-from sites.optimise.markup import Tag, words
+from sites.optimise.markup import Tag
 
 Node = Any  # tinycss2 has no types
 MAX_DEPTH = 40

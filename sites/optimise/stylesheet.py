@@ -1,28 +1,76 @@
-"""Style sheets: the URLs in them, their imports. Pure, over text."""
+"""Style sheets: as tokens, the URLs in them, their imports. Pure, over text.
+
+The tokens keep every character, and are told apart in linear time (CSS Syntax Module Level 3, section 4).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
-from urllib.parse import urljoin
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import tinycss2  # type: ignore[import-untyped, unused-ignore]  # has no types
 from tinycss2.serializer import (  # type: ignore[import-untyped, unused-ignore]
     serialize_string_value,
 )
 
-from sites.optimise import csstokens
-from sites.optimise.origin import same_origin, shortened
+from sites.optimise.page import LeftAlone
+from sites.urls import resolve, same_origin
 
+_ESCAPE = r"\\(?:[0-9A-Fa-f]{1,6}(?:\r\n|[ \t\n\r\f])?|[^\n\r\f0-9A-Fa-f])"
+_NAME_CHAR = rf"(?:[\w-]|[^\x00-\x7f]|{_ESCAPE})"
+_IDENT = rf"(?:--|-?(?:[A-Za-z_]|[^\x00-\x7f]|{_ESCAPE})){_NAME_CHAR}*+"
+_NUMBER = r"[+-]?(?:\d*\.\d+|\d+)(?:[eE][+-]?\d+)?"
+_TOKEN = re.compile(
+    rf"""
+    (?P<space>[ \t\n\r\f]++)
+    |(?P<comment>/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)
+    |(?P<string>"(?:[^"\\\n\r\f]|\\(?:\r\n|[^\r]|\r))*+"|'(?:[^'\\\n\r\f]|\\(?:\r\n|[^\r]|\r))*+')
+    |(?P<url>[uU][rR][lL]\([ \t\n\r\f]*+(?:[^"'()\\ \t\n\r\f\x00-\x1f\x7f]|{_ESCAPE})++[ \t\n\r\f]*+\))
+    |(?P<bad_url>[uU][rR][lL]\((?![ \t\n\r\f]*+["')])(?:[^)\\]|\\.)*+\))
+    |(?P<bad>\x00|/\*.*+|[uU][rR][lL]\((?![ \t\n\r\f]*+["')]).*+
+        |"(?:[^"\\\n\r\f]|\\(?:\r\n|[^\r]|\r))*+|'(?:[^'\\\n\r\f]|\\(?:\r\n|[^\r]|\r))*+)
+    |(?P<cd><!--|-->)
+    |(?P<number>{_NUMBER})(?P<unit>%|{_IDENT})?
+    |(?P<at>@{_IDENT})
+    |(?P<hash>\#{_NAME_CHAR}++)
+    |(?P<function>{_IDENT}\()
+    |(?P<ident>{_IDENT})
+    |(?P<delim>.)
+    """,
+    re.VERBOSE | re.ASCII | re.DOTALL,
+)
+CLOSING = {"}": "{", ")": "(", "]": "["}
 Node = Any  # tinycss2 has no types
 _URL_HINT = re.compile(r"(?i)url\(|@import|image-set\(|src\(")
 _CUSTOM = re.compile(r"(?i)--|initial-value|result")
 _BORROWS = re.compile(r"(?i)var\(|\(\s*--|--[\w-]+\(|\\")
 _BORROWED_STRING = re.compile(r"(?i)(?:image-set|src)\([^()]*var\(")
 _BARE = re.compile(r"[A-Za-z0-9_./:?&=%#~+,;@!*$-]+")
+
+
+class Token(NamedTuple):
+    """A token: its kind, as the groups of the pattern are named, and how it is written."""
+
+    kind: str
+    text: str
+
+    @property
+    def opens(self) -> str:
+        """The bracket it opens, "" if none."""
+        return "(" if self.kind == "function" else self.text if self.text in ("{", "(", "[") else ""
+
+
+def tokens(css: str) -> Iterator[Token]:
+    """The tokens of a text; joined they are the text. `bad` is a string, comment or url() that is not closed.
+
+    A `bad_url` is closed, but no URL: `url(var(--a)`.
+    """
+    for match in _TOKEN.finditer(css):
+        yield Token(match.lastgroup or "", match[0])
 
 
 @dataclass(frozen=True)
@@ -37,14 +85,12 @@ def is_well_formed(css: str) -> bool:
     """Whether every bracket, string and comment is closed, and every rule, so that text can follow it as it stands."""
     opened: list[str] = []
     last = ";"
-    for token in csstokens.tokens(css):
+    for token in tokens(css):
         if token.kind in ("bad", "bad_url") or token.text == "\\":
             return False
         if token.opens:
             opened.append(token.opens)
-        elif token.text in csstokens.CLOSING and (
-            not opened or opened.pop() != csstokens.CLOSING[token.text]
-        ):
+        elif token.text in CLOSING and (not opened or opened.pop() != CLOSING[token.text]):
             return False
         if token.kind not in ("space", "comment", "cd"):
             last = token.text
@@ -55,27 +101,19 @@ def has_rule(css: str, name: str) -> bool:
     """Whether a text may hold an at-rule of this name (lower case)."""
     if f"@{name}" in css.lower():
         return True
-    return (
-        "@" in css
-        and "\\" in css
-        and any("\\" in each.text for each in csstokens.tokens(css) if each.kind == "at")
-    )
+    return "@" in css and "\\" in css and any("\\" in each.text for each in tokens(css) if each.kind == "at")
 
 
 @lru_cache(maxsize=256)
 def rebased(css: str, old_base: str, new_base: str, *, lent: bool = False) -> str | None:
     """A sheet moved from one base URL to another: its relative URLs follow. None when it cannot be read.
 
-    Immovable where they cannot: `lent` says that custom properties of the page hold relative URLs.
+    LeftAlone where they cannot: `lent` says that custom properties of the page hold relative URLs.
     """
-    if urljoin(old_base, "x") == urljoin(new_base, "x") and same_origin(old_base, new_base):
+    if resolve(old_base, "x") == resolve(new_base, "x"):
         return css
     refuse_lent_urls(css, lent)
     return with_urls(css, lambda url: shortened(_absolute(old_base, url), new_base))
-
-
-class Immovable(ValueError):  # no error: the reason why a sheet stays where it is
-    """Why a style sheet keeps its base URL."""
 
 
 def refuse_lent_urls(css: str, lent: bool) -> None:
@@ -85,7 +123,7 @@ def refuse_lent_urls(css: str, lent: bool) -> None:
     registered property of syntax <url> is relative to its own sheet.
     """
     if lends_urls(css) or (lent and _BORROWS.search(css)) or _BORROWED_STRING.search(css):
-        raise Immovable("a url() in a custom property is relative to the style sheet that uses it")
+        raise LeftAlone("a url() in a custom property is relative to the style sheet that uses it")
 
 
 def lends_urls(css: str) -> bool:
@@ -93,7 +131,7 @@ def lends_urls(css: str) -> bool:
     if not (_CUSTOM.search(css) and _URL_HINT.search(css)) and "\\" not in css:
         return False
     name, lending, before = "", False, ""
-    for token in csstokens.tokens(css):
+    for token in tokens(css):
         if token.text in (";", "}") or (token.text == "{" and not lending):
             name, lending = "", False
         elif token.text == ":" and not lending:
@@ -107,7 +145,7 @@ def lends_urls(css: str) -> bool:
     return False
 
 
-def _written_url(token: csstokens.Token, before: str) -> str | None:
+def _written_url(token: Token, before: str) -> str | None:
     if token.kind == "url":
         return token.text[4:-1].strip()
     within = token.kind == "string" and before.lower().endswith(("url(", "image-set(", "src("))
@@ -241,10 +279,24 @@ def _set(node: Node, change: Callable[[str], str], form: str) -> bool:
 
 
 def _absolute(base: str, url: str) -> str:
-    """Data URLs and pure fragments stay what they are."""
+    """Data URLs and pure fragments stay what they are, and so does what no browser can ask for."""
     if not url.strip() or url.startswith("#") or re.match(r"(?i)[a-z][a-z0-9+.-]*:(?!//)", url):
         return url
-    try:
-        return urljoin(base, url.strip())
-    except ValueError:
+    reference, mark, fragment = url.strip().partition("#")
+    resolved = resolve(base, reference)
+    # An empty query (`font.eot?#iefix`) asks for the same.
+    return url if resolved is None else f"{resolved.removesuffix('?')}{mark}{fragment}"
+
+
+def shortened(url: str, base: str) -> str:
+    """An absolute URL as it may be written under `base`: without scheme and host where those are its own."""
+    if not url.startswith(("http://", "https://")) or not same_origin(url, base):
         return url
+    parts = urlsplit(url)
+    short = url[len(parts.scheme) + 3 + len(parts.netloc) :]
+    return short if short.startswith("/") and not short.startswith("//") else url
+
+
+def ends_style(css: str) -> bool:
+    """Whether a style sheet would end the element that it stands in."""
+    return "</style" in css.lower()

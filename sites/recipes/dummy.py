@@ -20,9 +20,9 @@ from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
-from sites.archive import Response
 from sites.recipes.pictures import Picture
 from sites.recipes.recipe import Recipe, static
+from sites.response import Response
 
 START_URL = "http://dummy.example/"
 MADE = datetime(2012, 7, 1, 12, 0, tzinfo=UTC)

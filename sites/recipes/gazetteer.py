@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sites.archive import Response
 from sites.recipes.recipe import Package, Recipe, read_files
 from sites.recipes.template import FontSheet, Template
 from sites.recipes.templates import FLAGS, LANDING, LATO, OF_2016, OFL, both, icon_font
+from sites.response import Response
 
 HOST = "www.gazetteer.example"
 SHARDS = 3

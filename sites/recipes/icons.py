@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from sites.archive import Response
 from sites.recipes.pictures import draw_polygon, png
 from sites.recipes.recipe import Recipe, static
+from sites.response import Response
 
 START_URL = "http://icons.example/"
 MADE = datetime(2013, 2, 1, 12, 0, tzinfo=UTC)

@@ -24,9 +24,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from sites.archive import Response
 from sites.recipes.pictures import draw_polygon, jpeg, landscape, png, png_chunk
 from sites.recipes.recipe import Recipe, static
+from sites.response import Response
 
 START_URL = "http://m.wire.example/"
 STYLE_SHEET_URL = "http://cdn.wire.example/touch/touch.css"

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sites.archive import Response
 from sites.recipes.pictures import PNG_START, png_chunk
 from sites.recipes.recipe import Recipe, static
+from sites.response import Response
 
 NOISE_URL = "http://noise.example/"
 NOISE_MADE = datetime(2012, 3, 1, 12, 0, tzinfo=UTC)

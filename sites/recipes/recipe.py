@@ -24,7 +24,8 @@ from harness.system.command import Command
 from harness.system.files import replace_text
 from harness.system.folders import made_folder
 from harness.system.program import run
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 FETCH_SECONDS = 600
@@ -35,7 +36,7 @@ NPM_OPTIONS = (
 )
 LICENCES_FILE = "licences.txt"
 # What packages call the file, at the top of their tree.
-NAMES = ("LICENSE", "LICENCE", "License", "license", "COPYING", "NOTICE", "MIT-LICENSE", "OFL")
+LICENCE_NAMES = ("LICENSE", "LICENCE", "License", "license", "COPYING", "NOTICE", "MIT-LICENSE", "OFL")
 DESCRIPTIONS = ("package.json", "README")
 RULE = "=" * 80
 
@@ -194,7 +195,7 @@ def licence_texts(recipe: Recipe, packages: Path) -> dict[str, str]:
     """The texts by package and file; of a package without one, what its description and its README say."""
     texts: dict[str, str] = {}
     for package in recipe.packages:
-        found = read_files(package, packages, *NAMES, *DESCRIPTIONS)
+        found = read_files(package, packages, *LICENCE_NAMES, *DESCRIPTIONS)
         top = {
             path: body.decode("utf-8", "replace") for path, body in sorted(found.items()) if "/" not in path
         }

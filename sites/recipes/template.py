@@ -14,9 +14,9 @@ from datetime import datetime
 from email.utils import format_datetime
 from pathlib import Path
 
-from sites.archive import Response
 from sites.htcache import recompress
 from sites.recipes.recipe import Package, read_files
+from sites.response import Response
 
 CONTENT_TYPES: Mapping[str, str] = {
     "html": "text/html; charset=utf-8",

@@ -15,8 +15,8 @@ from functools import partial
 from html import escape
 from pathlib import Path
 
-from sites.archive import Response
 from sites.recipes.recipe import PINNED, Recipe, read_files, static
+from sites.response import Response
 
 START_URL = "http://text.example/"
 MADE = datetime(2008, 12, 1, 12, 0, tzinfo=UTC)

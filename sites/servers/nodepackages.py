@@ -137,17 +137,8 @@ def _fetch() -> None:
         folder = Path(made)
         for name in LOCKED:
             (folder / name).write_bytes(_source(name))
-        words = (
-            "ci",
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            "--silent",
-            "--prefix",
-            made,
-            "--cache",
-            str(folder / "npm"),
-        )
+        options = ("--ignore-scripts", "--no-audit", "--no-fund", "--silent")
+        words = ("ci", *options, "--prefix", made, "--cache", str(folder / "npm"))
         run(Command.of(node(), _of_node(NPM), *words), timeout_s=INSTALL_SECONDS)
         move_into_place(folder / "node_modules", node_modules())
 

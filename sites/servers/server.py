@@ -179,27 +179,19 @@ class Telling:
     status: StatusPage | None
 
 
+@dataclass(eq=False)
 class Server:
     """A running server. `settings` are those that may change a figure; `parse` reads a line of its log.
 
     `answers` asks it by a protocol and tells whether it has answered within so many seconds.
     """
 
-    def __init__(
-        self,
-        processes: Sequence[Process],
-        log: Path,
-        settings: Mapping[str, object],
-        parse: Callable[[str], ServedRequest],
-        answers: Callable[[Protocol, float], bool],
-        telling: Telling,
-    ) -> None:
-        self.processes = tuple(processes)
-        self.log = log
-        self.settings = settings
-        self.telling = telling
-        self._parse = parse
-        self._answers = answers
+    processes: Sequence[Process]
+    log: Path
+    settings: Mapping[str, object]
+    parse: Callable[[str], ServedRequest]
+    answers: Callable[[Protocol, float], bool]
+    telling: Telling
 
     def check(self) -> None:
         """Raise TestbedFailed when one of the processes has died, or one of them or of their workers is stopped."""
@@ -213,7 +205,7 @@ class Server:
     def examine(self, protocol: Protocol) -> None:
         """`check`, and TestbedFailed when it does not answer a request of the protocol at once."""
         self.check()
-        if not self._answers(protocol, EXAMINATION_S):
+        if not self.answers(protocol, EXAMINATION_S):
             names = " and ".join(self.programs)
             raise TestbedFailed(f"{names} did not answer a request by {protocol} within {EXAMINATION_S:g} s")
 
@@ -241,7 +233,7 @@ class Server:
         """Lines of the request log as requests; a last one that is not whole is left out."""
         for line in lines:
             if line.endswith(b"\n"):
-                yield self._parse(line.decode("latin-1"))
+                yield self.parse(line.decode("latin-1"))
 
     def empty_log(self) -> None:
         """Empty the request log; every server appends to it."""

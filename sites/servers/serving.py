@@ -44,6 +44,18 @@ READY_S_PER_RESPONSE = 0.01  # Caddy takes 0.4 ms of processor, and may have lit
 STATUS_KEEP_ALIVE_S = 86_400  # of a status page's connection: longer than any study's step
 LOG_NAME = "access.log"
 ERROR_LOG_NAME = "error.log"
+PROBE_TIMEOUT_S = 2.0
+PROBE_HOST = "coldload.invalid"  # what the harness itself asks for, in HTTP/1.1
+HTTP1_REQUEST = f"HEAD /ready HTTP/1.1\r\nHost: {PROBE_HOST}\r\nConnection: close\r\n\r\n".encode()
+HTTP1_MISS = b"HTTP/1.1 404"
+H2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # and empty SETTINGS
+H2_SETTINGS = 4
+SPDY_VERSION = bytes((0x80, 3))  # how each control frame of SPDY/3 begins
+SPDY_PING = SPDY_VERSION + bytes((0, 6, 0, 0, 0, 4, 0, 0, 0, 1))
+# A long-header packet of a version nobody speaks, of the least size a server answers: it must name its versions
+# (RFC 9000, 6.1 and 17.2.1).
+QUIC_PROBE = bytes((0xC0, 0x1A, 0x2A, 0x3A, 0x4A, 8, *b"coldload", 8, *b"probing.")).ljust(1200, b"\0")
+QUIC_V1 = bytes((0, 0, 0, 1))
 Settings = TypeVar("Settings", bound=ServerSettings)
 
 
@@ -290,25 +302,11 @@ def in_url(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-TIMEOUT_S = 2.0
-PROBE_HOST = "coldload.invalid"  # what the harness itself asks for, in HTTP/1.1
-HTTP1_REQUEST = f"HEAD /ready HTTP/1.1\r\nHost: {PROBE_HOST}\r\nConnection: close\r\n\r\n".encode()
-HTTP1_MISS = b"HTTP/1.1 404"
-H2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # and empty SETTINGS
-H2_SETTINGS = 4
-SPDY_VERSION = bytes((0x80, 3))  # how each control frame of SPDY/3 begins
-SPDY_PING = SPDY_VERSION + bytes((0, 6, 0, 0, 0, 4, 0, 0, 0, 1))
-# A long-header packet of a version nobody speaks, of the least size a server answers: it must name its versions
-# (RFC 9000, 6.1 and 17.2.1).
-QUIC_PROBE = bytes((0xC0, 0x1A, 0x2A, 0x3A, 0x4A, 8, *b"coldload", 8, *b"probing.")).ljust(1200, b"\0")
-QUIC_V1 = bytes((0, 0, 0, 1))
-
-
 def all_answer(
     services: Sequence[Service],
     sites: Mapping[str, Site],
     authority: Authority,
-    timeout_s: float = TIMEOUT_S,
+    timeout_s: float = PROBE_TIMEOUT_S,
 ) -> bool:
     """Whether each of the services `answers`; the first that does not ends it."""
     return all(
@@ -317,7 +315,7 @@ def all_answer(
     )
 
 
-def answers(service: Service, host: str, authority: Authority, timeout_s: float = TIMEOUT_S) -> bool:
+def answers(service: Service, host: str, authority: Authority, timeout_s: float = PROBE_TIMEOUT_S) -> bool:
     """False while nobody listens; TestbedFailed when somebody does with another certificate or protocol.
 
     The caller must be on a host from which the service is reached. `host` has a certificate there.

@@ -23,6 +23,7 @@ from harness.model.protocol import Protocol
 from harness.model.serversettings import GatewaySettings, NginxSettings
 from harness.system.command import Command
 from sites.certificates import SUBSTITUTE_NAME
+from sites.mediatype import words
 from sites.servers import nginx
 from sites.servers.nodepackages import node, node_modules, node_version, refuse_unless_loadable
 from sites.servers.server import Match, ServedRequest, strange
@@ -120,17 +121,7 @@ def configuration(setup: Setup, backends: Mapping[str, ListeningAddress]) -> str
 
 
 # The values of the request log that are as we have them; `ServedRequest.logged` reads others.
-AS_LOGGED = [
-    "started_us",
-    "duration_us",
-    "protocol",
-    "method",
-    "target",
-    "requests_before",
-    "tls",
-    "resumed",
-    "depth",
-]
+AS_LOGGED = words("started_us duration_us protocol method target requests_before tls resumed depth")
 BODY_BYTES = re.compile(rb'"body_bytes":(\d+)')  # in a line, for those who need no more of it
 
 

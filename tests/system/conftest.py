@@ -25,12 +25,14 @@ from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.rules import DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.browserlab import BrowserLab
-from harness.trial.trial import TrialOptions, run_trial
-from sites.archive import Archive, Response, write_archive
+from harness.trial.trial import run_trial
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 Result = TypeVar("Result")

@@ -6,7 +6,8 @@ import gzip
 from collections.abc import Iterable, Iterator
 
 from harness.system.enclosure import WORKSPACE
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 SITE = "https://site.example"

@@ -15,9 +15,10 @@ from harness.model.protocol import Protocol
 from harness.model.variant import FILTERS, parse_variant
 from harness.verify.likeness import Likeness
 from harness.verify.mending import Where, check_variants
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
 from sites.optimise.filters.html import needs_no_quotes
 from sites.optimise.page import Note
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import inside
 
@@ -100,10 +101,10 @@ def ask(name: str) -> str:
 UNNOTICED: Mapping[str, object] = {"sites.optimise.document.unnoticed": all_of_them}
 # Pillow reads a file as far as it goes.
 CUT_SHORT: Mapping[str, object] = {"PIL.ImageFile.LOAD_TRUNCATED_IMAGES": True}
-TURNED = "sites.optimise.appearance.refuse_exif_that_shows"
+TURNED = "sites.optimise.picture.refuse_exif_that_shows"
 TRAPS: Mapping[str, Trap] = {
     "inline_import_to_link": Trap(
-        {f"{FILTERS_AT}.css.is_style_element": yes},
+        {f"{FILTERS_AT}.files.is_style_element": yes},
         seen=f"{NEW}never.png",
         head='<style type="text/x-sheet">@import "never.css";</style>',
         files={"never.css": "h1 { background: url(m/never.png) }"},
@@ -119,7 +120,7 @@ TRAPS: Mapping[str, Trap] = {
         },
     ),
     "move_css_to_head": Trap(
-        {f"{FILTERS_AT}.css.is_style_element": yes, **UNNOTICED},
+        {f"{FILTERS_AT}.files.is_style_element": yes, **UNNOTICED},
         seen="(reading 'textContent')",
         body='<div><style type="text/x-template">m</style></div>'
         "<script>document.querySelector('div style').textContent.trim()</script>",
@@ -165,7 +166,7 @@ TRAPS: Mapping[str, Trap] = {
         {TURNED: nothing}, body="<img src=m/turned.jpg>", files={"m/turned.jpg": turned()}
     ),
     "convert_png_to_webp": Trap(
-        {"sites.optimise.appearance.refuse_animated": nothing},
+        {"sites.optimise.picture.refuse_animated": nothing},
         body="<img src=m/animated.png>",
         files={"m/animated.png": animated()},
     ),
@@ -195,12 +196,12 @@ TRAPS: Mapping[str, Trap] = {
         body="<script>document.write('<img src=m/written.png>')</script>",
     ),
     "lazyload_images": Trap(
-        {f"{FILTERS_AT}.hints.may_wait": yes},
+        {f"{FILTERS_AT}.delivery.may_wait": yes},
         seen=f"{LOST}loaded.png",
         body=f'<img hidden loading=eager src=m/hidden.png onload="{ask("`loaded`")}">',
     ),
     "shard": Trap(
-        {f"{FILTERS_AT}.domains.reads_pixels": no},
+        {f"{FILTERS_AT}.delivery.reads_pixels": no},
         seen="tainted by cross-origin data",
         body="<canvas hidden></canvas><img id=drawn src=m/drawn.png><script>onload = () => {"
         "const canvas = document.querySelector('canvas').getContext('2d');"
@@ -208,7 +209,7 @@ TRAPS: Mapping[str, Trap] = {
         f"canvas.getImageData(0, 0, 1, 1); {ask('`read`')} }}</script>",
     ),
     "hint_preload_subresources": Trap(
-        {f"{FILTERS_AT}.hints.is_classic": yes},
+        {f"{FILTERS_AT}.delivery.holds_up": yes},
         seen=f"asks for what the original does not: {URL}old.js",
         body="<script nomodule src=old.js></script>",
         files={"old.js": "old()"},

@@ -17,11 +17,11 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.system.enclosure import WORKSPACE
-from sites.archive import Archive, Response, open_archive, write_archive
-from sites.archiving import archive_page
+from sites.archive import Archive, open_archive, write_archive
+from sites.archiving import Tool, archive_page
 from sites.coding import encode
 from sites.httrack import Visit
-from sites.tool import Tool
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import Coldload, inside, picture
 

@@ -12,10 +12,11 @@ from harness.model.condition import CacheState, Condition
 from harness.model.engine import Driver
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
+from harness.probes.har import FILE, HAR
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
-from harness.trial.har import FILE, HAR
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import (
     CHROMIUMS,

@@ -18,10 +18,10 @@ from harness.study.serverfile import NamedServer
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import BrowserLab
-from sites.archive import Response
 from sites.certificates import Authority
 from sites.coding import decode, encode
 from sites.materialise import materialise
+from sites.response import Response
 from tests.system.conftest import condition, inside, picture, small_site, trial
 from tests.system.serverobserver import TLS, Answer, Observer, served
 from tests.system.serverrecording import HTML, SITE, site_of

@@ -34,7 +34,8 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import browser_lab
-from sites.archive import Archive, Response, archives_root, open_archive, write_archive
+from sites.archive import Archive, archives_root, open_archive, write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import html, inside
 

@@ -13,7 +13,8 @@ import pytest
 
 from harness.capacity.series import PAGES_NAME
 from harness.system.accounts import PREFIX
-from sites.archive import Response, archives_root, write_archive
+from sites.archive import archives_root, write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import Coldload, picture, wait_until
 from tests.system.test_crowd import PAGE, lines

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
-from harness.browser.netlog import parse_netlog
+from harness.engines.chromium.netlog import parse_netlog
+from harness.probes.har import har
 from harness.system.program import find_program
-from harness.trial.har import har
-from tests.unit.harness.trial.goodload import evidence
-from tests.unit.harness.trial.test_har import SEEN, planned
+from tests.unit.harness.probes.goodload import evidence
+from tests.unit.harness.probes.test_har import SEEN, planned
 
 pytestmark = [pytest.mark.lengthy, pytest.mark.side_by_side]
 

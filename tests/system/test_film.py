@@ -14,11 +14,13 @@ from harness.model.engine import Driver
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.enginefile import FILM, TRACE
 from harness.trial.browserlab import browser_lab
-from harness.trial.trial import TrialOptions, run_trial
-from sites.archive import Archive, Response, write_archive
+from harness.trial.trial import run_trial
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, picture, planned, timed
 

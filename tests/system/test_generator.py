@@ -20,7 +20,8 @@ from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.system.processtree import running
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.servers.server import ServedRequest
 from sites.warc import About
 from tests.system.conftest import html, inside

@@ -12,21 +12,25 @@ from typing import Any
 
 import pytest
 
-from harness.browser.netlog import read_netlog
+from harness.engines.browserlog import BrowserLog
+from harness.engines.chromium.engine import ChromiumMaker
+from harness.engines.chromium.netlog import read_netlog
+from harness.lab.testbed import CLIENT
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.observation import Observation
 from harness.model.protocol import TODAY, Protocol
 from harness.outcome import Outcome
+from harness.probes.evidence import Evidence, LoadSetup
+from harness.probes.har import har
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import browser_lab
-from harness.trial.chromium import ChromiumMaker
-from harness.trial.evidence import Evidence
-from harness.trial.har import har
-from sites.archive import Archive, Response, open_archive, write_archive
+from harness.trial.surroundings import surroundings
+from sites.archive import Archive, open_archive, write_archive
 from sites.coding import coding_of, decode
 from sites.importers import import_recording
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import (
     CHROMIUMS,
@@ -40,7 +44,7 @@ from tests.system.conftest import (
     small_site,
     trial,
 )
-from tests.unit.harness.trial.harschema import faults, sums
+from tests.unit.harness.probes.harschema import faults, sums
 
 pytestmark = pytest.mark.side_by_side
 
@@ -185,19 +189,21 @@ def both(archive: Archive, protocol: Protocol) -> tuple[dict[str, Any], dict[str
         with browser_lab({archive.name: archive}, [protocol]) as opened, ExitStack() as stack:
             cell = condition(archive.name, protocol, Driver.PLAYWRIGHT, LINK)
             endpoint = opened.testbed.endpoint(cell)
-            maker = ChromiumMaker(WORKSPACE, stack)
+            maker = ChromiumMaker(WORKSPACE, stack, CLIENT.path)
             theirs = WORKSPACE / "playwright.har"
             opened.testbed.resolver.use(endpoint.address)
             with (
                 opened.testbed.client(cell.link),
-                maker.fresh_home("both", opened.testbed.trust, endpoint) as home,
+                maker.fresh_home("both", surroundings(opened.testbed, endpoint)) as home,
             ):
                 driver = maker.driver(Driver.PLAYWRIGHT)
                 with driver.start(home.launch(), har=theirs) as browser:  # type: ignore[call-arg]
                     browser.load(endpoint.start_url, 30)
                     browser.linger(0.5)
                 log = read_netlog(home.netlog)
-            evidence = Evidence(protocol, endpoint.start_url, endpoint.hosts, 40, browser_log=log)
+            evidence = Evidence(
+                LoadSetup(protocol, endpoint.start_url, endpoint.hosts, 40), {BrowserLog: log}
+            )
             ours = har(planned(1, cell), evidence, log, Observation())
             return ours, json.loads(theirs.read_bytes())
 

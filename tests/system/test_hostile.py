@@ -12,10 +12,12 @@ import pytest
 from harness.model.engine import Driver
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
-from harness.trial.trial import TrialOptions, run_trial
-from sites.archive import Archive, Response, write_archive
+from harness.trial.trial import run_trial
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, picture, planned
 

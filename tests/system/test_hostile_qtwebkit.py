@@ -13,11 +13,14 @@ from harness.model.engine import Driver, Engine
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
+from harness.probes.console import PageConsole
+from harness.probes.evidence import Evidence
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
-from harness.trial.evidence import Evidence
-from harness.trial.trial import TrialOptions, run_observed
-from sites.archive import Response, write_archive
+from harness.trial.trial import run_observed
+from sites.archive import write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside
 
@@ -182,5 +185,5 @@ def test_a_page_that_does_not_let_go_of_the_engine_ends_by_the_deadline(tmp_path
     assert max(each.seconds for each in found.values()) < deadline_s + 8
     noise = found["noise"].evidence
     assert noise is not None
-    errors = noise.console_errors or ()
+    errors = noise.of(PageConsole).errors or ()
     assert [each.partition(" (")[0] for each in errors] == [f"error {number}" for number in range(20)]

@@ -14,7 +14,8 @@ from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
-from sites.archive import Response, write_archive
+from sites.archive import write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, trial
 

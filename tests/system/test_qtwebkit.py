@@ -23,12 +23,15 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, ThinkTime
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
+from harness.probes.served import ServerAnswers
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
 from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import TrialOptions, run_observed
-from sites.archive import Archive, Response, write_archive
+from harness.trial.trial import run_observed
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import (
     OTHER_HOST,
@@ -217,7 +220,7 @@ def test_without_keep_alive_six_connections_to_a_host_work_at_once(tmp_path: Pat
                 )
                 steps = [
                     (moment, step)
-                    for each in (seen.served if seen else None) or ()
+                    for each in (seen.of(ServerAnswers).requests if seen else None) or ()
                     for moment, step in ((each.started_us, 1), (each.started_us + each.duration_us, -1))
                 ]
                 found.append((record.outcome, max(accumulate(step for _, step in sorted(steps)))))
@@ -291,7 +294,7 @@ def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
     assert "SSL" in (record.reason or "")
 
 
-@pytest.mark.parametrize("victim", ["qtwebkit.engine", "browser.hop"])
+@pytest.mark.parametrize("victim", ["qtwebkit.engine", "engines.hop"])
 def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
     tmp_path: Path, victim: str
 ) -> None:

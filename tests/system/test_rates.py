@@ -29,7 +29,8 @@ from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
 from harness.system.program import find_program
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import inside, planned, wait_until
 

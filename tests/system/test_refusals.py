@@ -14,7 +14,8 @@ from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.servers.server import Match, served_to
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, trial

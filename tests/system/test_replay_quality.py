@@ -13,13 +13,17 @@ from PIL import Image
 from harness.model.device import DEVICES, MOBILE
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
+from harness.probes.console import PageConsole
+from harness.probes.probe import TrialOptions
+from harness.probes.timeline import page_requests
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import browser_lab
-from harness.trial.trial import TrialOptions, run_observed
+from harness.trial.trial import run_observed
 from harness.verify.replayquality import ReplayQuality
 from harness.verify.verification import Verification, verifications
-from sites.archive import Archive, Response, open_archive, write_archive
+from sites.archive import Archive, open_archive, write_archive
 from sites.recipes import RECIPES, package_cache
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, Coldload, condition, inside, picture, planned, small_site
 
@@ -131,8 +135,10 @@ def test_both_drivers_make_the_same_phone(tmp_path: Path) -> None:
                 )
                 assert (record.outcome, record.reason) == (Outcome.OK, None)
                 assert seen is not None
-                assert any("never-recorded" in text or "404" in text for text in seen.console_errors or ())
-                found += [url for url in map(str, (r.url for r in seen.page_requests)) if "/device/" in url]
+                assert any(
+                    "never-recorded" in text or "404" in text for text in seen.of(PageConsole).errors or ()
+                )
+                found += [url for url in map(str, (r.url for r in page_requests(seen))) if "/device/" in url]
         return found
 
     assert inside(load) == [f"{START}device/mobile-412-915-2.625-5-true-true.png"] * 2

@@ -14,6 +14,7 @@ import pytest
 
 from harness.errors import StorageFailed
 from harness.model.engine import Engine
+from harness.model.metrics import unobserved
 from harness.system.files import append_line
 from harness.system.syscalls import mount
 from tests.system.conftest import Coldload, inside, small_site, wait_until
@@ -130,7 +131,7 @@ def test_an_ordinary_user_gets_the_same(study: Coldload) -> None:
     assert [record["outcome"] for record in records(study.folder / "out")] == ["ok"] * 4
     for record in records(study.folder / "out"):
         engine = Engine(record["condition"]["engine"])
-        assert {key: record[key] for key in engine.traits.unseen} == dict.fromkeys(engine.traits.unseen)
+        assert {key: record[key] for key in unobserved(engine)} == dict.fromkeys(unobserved(engine))
     environment = json.loads((study.folder / "out" / "environment.json").read_text())
     assert environment["machine"]["as_root"] is False
 

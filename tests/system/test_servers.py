@@ -19,9 +19,9 @@ from harness.model.settings import CertificateChain, CertificateKey, ThinkTime
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
 from harness.system.program import find_program
-from sites.archive import Response
 from sites.certificates import Authority
 from sites.materialise import materialise
+from sites.response import Response
 from sites.servers.apache import APACHE
 from sites.servers.server import Match, ServedRequest
 from sites.servers.serving import PROBE_HOST, Deployment, serving

@@ -21,9 +21,9 @@ from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import Host
 from harness.system.program import run
-from sites.archive import Response
 from sites.certificates import Authority
 from sites.materialise import materialise
+from sites.response import Response
 from sites.servers.nodepackages import node, node_modules
 from sites.servers.server import Match, ServedRequest, Service
 from tests.system.conftest import inside

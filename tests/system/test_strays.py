@@ -9,10 +9,12 @@ import pytest
 from harness.model.engine import BROWSERS, Driver, Engine
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
-from harness.trial.trial import TrialOptions, run_trial
-from sites.archive import Archive, Response, write_archive
+from harness.trial.trial import run_trial
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.servers.server import served_to
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, planned

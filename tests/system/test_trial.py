@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.engines.chromium.engine import ChromiumMaker
+from harness.lab.testbed import CLIENT
 from harness.model.condition import Served
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
@@ -20,7 +22,7 @@ from harness.records import Record
 from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import browser_lab
-from harness.trial.chromium import ChromiumMaker
+from harness.trial.surroundings import surroundings
 from sites.archive import write_archive
 from sites.warc import About
 from tests.system.conftest import (
@@ -113,12 +115,12 @@ def test_both_drivers_start_chromium_with_the_same_flags(tmp_path: Path) -> None
     def flags() -> list[set[str]]:
         with browser_lab({"small": archive}, [Protocol.HTTP1]) as opened, contextlib.ExitStack() as stack:
             endpoint = opened.testbed.endpoint(condition("small", Protocol.HTTP1))
-            made = ChromiumMaker(WORKSPACE, stack)
+            made = ChromiumMaker(WORKSPACE, stack, CLIENT.path)
             found = []
             for driver in CHROMIUMS:
                 with (
                     opened.testbed.client(Link.of(50, 10)),
-                    made.fresh_home("flags", opened.testbed.trust, endpoint) as home,
+                    made.fresh_home("flags", surroundings(opened.testbed, endpoint)) as home,
                     made.driver(driver).start(home.launch()),
                 ):
                     words = Path(f"/proc/{home.pid}/cmdline").read_text().split("\0")

@@ -11,9 +11,12 @@ import pytest
 from harness.model.device import DEVICES, Device
 from harness.model.engine import Driver
 from harness.model.protocol import Protocol
+from harness.probes.evidence import Evidence
+from harness.probes.probe import TrialOptions
+from harness.probes.served import ServerAnswers
+from harness.probes.timeline import page_requests
 from harness.trial.browserlab import browser_lab
-from harness.trial.evidence import Evidence
-from harness.trial.trial import TrialOptions, run_observed
+from harness.trial.trial import run_observed
 from sites.archive import write_archive
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, planned
@@ -50,12 +53,12 @@ def loads(root: Path) -> list[tuple[Driver, Device, Evidence]]:
 def test_nobody_is_told_of_a_headless_browser(tmp_path: Path) -> None:
     """Page, worker and a frame of another site echo what they see; the server's log and the headers hold it."""
     for driver, device, evidence in inside(partial(loads, tmp_path)):
-        targets = [unquote(each.target) for each in evidence.served or ()]
+        targets = [unquote(each.target) for each in evidence.of(ServerAnswers).requests or ()]
         for who in WHO:
             (said,) = (each for each in targets if each.startswith(f"/said/{who}/"))
             assert said.startswith(f"/said/{who}/{device.user_agent}"), (driver, device)
         assert "Headless" not in "".join(targets)
-        sent = [dict(each.sent) for each in evidence.page_requests]
+        sent = [dict(each.sent) for each in page_requests(evidence)]
         assert {each["user-agent"] for each in sent} == {device.user_agent}
         brands = {each["sec-ch-ua"] for each in sent if "sec-ch-ua" in each}
         assert brands

@@ -14,7 +14,6 @@ from PIL import Image
 from rich.console import Console
 
 import harness
-from harness.browser.screens import taken
 from harness.cli.verify import verify_variants
 from harness.model.device import DEVICES
 from harness.model.engine import AVIF, BROWSERS, LAZY_IMAGES, PRELOAD, WEBP, Engine
@@ -22,15 +21,19 @@ from harness.model.observation import Observation
 from harness.model.protocol import Protocol
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome
+from harness.probes.console import PageConsole
+from harness.probes.probe import TrialOptions
+from harness.probes.screens import taken
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import browser_lab
-from harness.trial.trial import TrialOptions, run_observed
+from harness.trial.trial import run_observed
 from harness.verify.likeness import Likeness
 from harness.verify.mending import Where, check_variants
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
 from sites.optimise import findings
 from sites.optimise.derive import derive, variant_of
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import condition, html, inside, picture, planned, trial
 from tests.unit.sites.optimise.pages import png
@@ -178,7 +181,7 @@ def test_what_scripts_put_off_comes_once_and_later(tmp_path: Path) -> None:
         files = WORKSPACE / "kept"
         with browser_lab({"clock": archive}, [Protocol.H2]) as opened:
             _, evidence = run_observed(opened.testbed, opened.drivers, planned(1, cell), options, files)
-        said = [each for each in (evidence and evidence.console_errors) or () if "404" not in each]
+        said = [each for each in (evidence and evidence.of(PageConsole).errors) or () if "404" not in each]
         shown = [
             f"{screenful}: {Image.open(path).convert('L').getpixel((600, 400))}"
             for screenful, path in taken(files / "screens").items()
@@ -359,7 +362,7 @@ def test_engines_take_what_is_stated_of_them(engine: Engine, tmp_path: Path) -> 
             _, evidence = run_observed(
                 opened.testbed, opened.drivers, planned(1, cell), options, WORKSPACE / "kept"
             )
-        return [each for each in (evidence and evidence.console_errors) or () if "takes" in each]
+        return [each for each in (evidence and evidence.of(PageConsole).errors) or () if "takes" in each]
 
     expected = [str(each in engine.traits.takes).lower() for each in (WEBP, AVIF, LAZY_IMAGES, PRELOAD)]
     (answer,) = inside(said)

@@ -23,7 +23,8 @@ from harness.model.waiting import Waiting
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import START_URL, condition, html, inside, picture, timed, trial
 

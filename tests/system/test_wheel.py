@@ -63,7 +63,7 @@ def test_it_holds_what_it_should(wheel: Path) -> None:
     gateway = {"gateway.js", "spdy.js", "package.json", "package-lock.json"}
     assert {f"sites/servers/gateway/{name}" for name in gateway} <= set(names)
     assert "analysis/report/report.html.j2" in names
-    assert {"harness/browser/timeline.js", "sites/determinism.js"} <= set(names)
+    assert {"harness/engines/chromium/timeline.js", "sites/determinism.js"} <= set(names)
     assert not [name for name in names if "/target/" in name or name.startswith("dns/")]
 
 

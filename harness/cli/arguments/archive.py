@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from harness.cli.arguments.paths import given_path
-from sites.tool import Tool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,8 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with",
         dest="tool",
-        choices=[each.value for each in Tool],
-        default=Tool.BOTH.value,
+        choices=["both", "httrack", "browser"],
+        default="both",
         help="httrack: its mirror; browser: what a real load asks for; both (default): the mirror completed by a load",
     )
     parser.add_argument(

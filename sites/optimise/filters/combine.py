@@ -6,33 +6,32 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from urllib.parse import urljoin
 
 from harness.model.filtersettings import FilterSettings
 from sites.charset import UNREADABLE, Text, is_whole
 from sites.optimise import script, stylesheet
-from sites.optimise.document import Document, Edit, Element, Notes, edit_documents
-from sites.optimise.lookups import ElementChange, Replacement
-from sites.optimise.markup import Tag, Token, end_tag
-from sites.optimise.origin import origin
-from sites.optimise.page import Note, Page, Resource
-from sites.optimise.references import (
+from sites.optimise.document import (
     FILE_ATTRIBUTES,
     SCRIPT_ATTRIBUTES,
     STYLE_ATTRIBUTES,
+    Document,
+    Edit,
+    Element,
+    Notes,
+    edit_documents,
     is_named,
     is_style_sheet,
     lends_urls,
     media_of,
     only_idle,
 )
+from sites.optimise.lookups import ElementChange, Replacement
+from sites.optimise.markup import Tag, Token, end_tag
+from sites.optimise.page import LeftAlone, Note, Page, Resource
+from sites.urls import origin, resolve
 
 # Elements that neither load nor run anything may stand between two style sheets that are combined.
 _HARMLESS = frozenset({"meta", "title"})
-
-
-class _UncombinableError(Exception):  # control flow within this module: why a file cannot be combined
-    pass
 
 
 Part = tuple[Element, Resource, str]
@@ -43,8 +42,7 @@ class _Combinable:
     """How one kind of file is combined.
 
     `part` makes a part of an element (None: it is no such file), parts with the same `key` may be joined, `joined`
-    gives URL and text of the joint file, `refer` the tokens that refer to it. `part` and `joined` raise
-    _UncombinableError.
+    gives URL and text of the joint file, `refer` the tokens that refer to it. `part` and `joined` raise LeftAlone.
     """
 
     element: str
@@ -88,7 +86,7 @@ def _groups(document: Document, kind: _Combinable, notes: list[Note]) -> Iterato
     for element in document.named(kind.element):
         try:
             made = kind.part(document, element)
-        except _UncombinableError as why:
+        except LeftAlone as why:
             notes.append(Note(document.reference_of(element.tag), str(why)))
             made = None
         if made is not None and group and may_be_joined(document, kind, group, made):
@@ -125,7 +123,7 @@ def _longest(group: list[Part], kind: _Combinable, notes: list[Note]) -> Iterato
     for part in group:
         try:
             kind.joined([*run, part])
-        except _UncombinableError as why:
+        except LeftAlone as why:
             notes.append(Note(part[1].url, str(why)))
             if len(run) > 1:
                 yield run
@@ -144,9 +142,9 @@ def _style_part(document: Document, element: Element) -> Part | None:
     _check_tag(document, tag, STYLE_ATTRIBUTES)
     text = _checked(document.text_of(found, "css"))
     if not stylesheet.is_well_formed(text.text):
-        raise _UncombinableError("a style sheet is not well formed")
+        raise LeftAlone("a style sheet is not well formed")
     if stylesheet.has_rule(text.text, "namespace"):
-        raise _UncombinableError("a style sheet declares a namespace")
+        raise LeftAlone("a style sheet declares a namespace")
     return element, found, stylesheet.without_charset(text.text)
 
 
@@ -158,26 +156,26 @@ def _script_part(document: Document, element: Element) -> Part | None:
     _check_tag(document, tag, SCRIPT_ATTRIBUTES)
     text = _checked(document.text_of(found, "javascript"))
     if not script.parses(text.text):
-        raise _UncombinableError("the minifier rejects the script")
+        raise LeftAlone("the minifier rejects the script")
     reason = script.why_not_movable(text.text)
     if reason:
-        raise _UncombinableError(reason)
+        raise LeftAlone(reason)
     if script.is_strict(text.text):
-        raise _UncombinableError("a script is in strict mode as a whole")
+        raise LeftAlone("a script is in strict mode as a whole")
     return element, found, text.text
 
 
 def _checked(text: Text | None) -> Text:
     if text is None or not is_whole(text.text):
-        raise _UncombinableError(UNREADABLE)
+        raise LeftAlone(UNREADABLE)
     return text
 
 
 def _check_tag(document: Document, tag: Tag, known: frozenset[str]) -> None:
     if has_own_attributes(tag, known):
-        raise _UncombinableError("an element has attributes of its own that the joint one could not keep")
+        raise LeftAlone("an element has attributes of its own that the joint one could not keep")
     if is_named(tag.get("id"), document):
-        raise _UncombinableError("a script may ask for the element by its id")
+        raise LeftAlone("a script may ask for the element by its id")
 
 
 def has_own_attributes(tag: Tag, known: frozenset[str]) -> bool:
@@ -195,19 +193,16 @@ def _script_key(part: Part) -> object:
 
 def _joined_css(lent: bool, parts: Sequence[Part]) -> tuple[str, str]:
     """URL and text of the joint sheet. An @import works at the head of a file only."""
-    folder = urljoin(parts[0][1].url, ".")
+    folder = resolve(parts[0][1].url, ".") or ""
     texts = []
     for number, (_, resource, text) in enumerate(parts):
         if number and stylesheet.has_rule(text, "import"):
-            raise _UncombinableError("a style sheet with @import can only be the first")
-        try:
-            moved = stylesheet.rebased(text, resource.url, folder, lent=lent)
-        except stylesheet.Immovable as why:
-            raise _UncombinableError(str(why)) from None
+            raise LeftAlone("a style sheet with @import can only be the first")
+        moved = stylesheet.rebased(text, resource.url, folder, lent=lent)
         if moved is None:
-            raise _UncombinableError("a style sheet is not well formed")
+            raise LeftAlone("a style sheet is not well formed")
         texts.append(moved)
-    return _address(folder, texts, "css"), "\n".join(texts)
+    return _address(parts, texts, "css"), "\n".join(texts)
 
 
 def _joined_scripts(limit: int, parts: Sequence[Part]) -> tuple[str, str]:
@@ -216,17 +211,18 @@ def _joined_scripts(limit: int, parts: Sequence[Part]) -> tuple[str, str]:
     if any(
         script.writes(text) for text in texts[:-1]
     ):  # what it writes may be a script, which then runs too late
-        raise _UncombinableError("a script that writes into the document can only be the last")
+        raise LeftAlone("a script that writes into the document can only be the last")
     if len(parts) > 1 and len(joint.encode()) > limit:
-        raise _UncombinableError(f"the joint script would be larger than {limit} bytes")
+        raise LeftAlone(f"the joint script would be larger than {limit} bytes")
     if len(parts) > 1 and not script.parses(joint):
-        raise _UncombinableError("the scripts declare the same name")
-    return _address(urljoin(parts[0][1].url, "."), texts, "js"), joint
+        raise LeftAlone("the scripts declare the same name")
+    return _address(parts, texts, "js"), joint
 
 
-def _address(folder: str, texts: Sequence[str], suffix: str) -> str:
+def _address(parts: Sequence[Part], texts: Sequence[str], suffix: str) -> str:
+    """Beside the first of the parts, so that it is of their origin."""
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:10]
-    return urljoin(folder, f"combined-{digest}.{suffix}")
+    return resolve(parts[0][1].url, f"combined-{digest}.{suffix}") or ""
 
 
 def _file(url: str, text: str, parts: Sequence[Part]) -> Resource:

@@ -13,13 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote, urlsplit
 
 from harness.model.filtersettings import FilterSettings
-from sites.charset import text_of
 from sites.optimise import picture
-from sites.optimise.appearance import LeftAlone
-from sites.optimise.document import Notes, open_document
+from sites.optimise.document import Notes, documents_of, script_texts
 from sites.optimise.markup import Tag
-from sites.optimise.page import Note, Page, Resource
-from sites.optimise.references import script_texts
+from sites.optimise.page import LeftAlone, Note, Page, Resource
 from sites.optimise.shownsize import Effect, Sizes, images_with_ancestors
 
 Size = tuple[int, int]
@@ -118,7 +115,7 @@ def _displayed(page: Page) -> tuple[dict[str, Size], dict[str, str]]:
     others: dict[str, str] = {}
     uses: Counter[str] = Counter()
     sizes = Sizes(_sheets(page))
-    for document in filter(None, (open_document(page, url) for url in page.documents)):
+    for document in documents_of(page):
         for element, ancestors in images_with_ancestors(document):
             image = document.referred(element.tag.get("src"))
             if image is None or image.mime not in (JPEG, PNG):
@@ -190,10 +187,10 @@ def _is_named_elsewhere(url: str, uses: int, text: str) -> bool:
 def _sheets(page: Page) -> Iterator[str]:
     """The text of every style sheet of the page."""
     for resource in page.resources.values():
-        text = text_of(resource.body, resource.header("Content-Type"), "css") if resource.is_style else None
         if resource.is_style:
+            text = resource.text("css")
             yield text.text if text is not None else resource.body.decode("latin-1")
-    for document in filter(None, (open_document(page, url) for url in page.documents)):
+    for document in documents_of(page):
         yield from (element.content for element in document.named("style"))
 
 

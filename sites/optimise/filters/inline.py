@@ -11,25 +11,24 @@ from urllib.parse import urldefrag
 from harness.model.filtersettings import FilterSettings
 from sites.charset import UNREADABLE
 from sites.optimise import script, stylesheet
-from sites.optimise.document import Document, Element, Notes, edit_elements
-from sites.optimise.markup import Chars, Tag, Token, end_tag
-from sites.optimise.page import Note, Page, Resource
-from sites.optimise.references import (
+from sites.optimise.document import (
     FILE_ATTRIBUTES,
+    Document,
+    Element,
+    Notes,
+    edit_elements,
     has_handlers,
     is_named,
     is_style_sheet,
     lends_urls,
     reads_itself,
 )
+from sites.optimise.markup import Chars, Tag, Token, end_tag
+from sites.optimise.page import LeftAlone, Note, Page, Resource
 
 INLINED_IMAGES = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/svg+xml"}
 )
-
-
-class _UninlinableError(Exception):  # control flow within this module: why a file stays outside
-    pass
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class _Inlinable:
     """How one kind of file moves into the document, by which filter.
 
     `reference` is what an element refers to (None: it is no such element), `content` the text that takes the
-    place of the file, `start` the tag it then stands in. `content` raises _UninlinableError.
+    place of the file, `start` the tag it then stands in. `content` raises LeftAlone.
     """
 
     filter: str
@@ -70,7 +69,7 @@ def _inline(page: Page, kind: _Inlinable, limit_bytes: int) -> tuple[Page, Notes
         try:
             _check_element(document, element.tag, kind)
             content = kind.content(document, found)
-        except _UninlinableError as why:
+        except LeftAlone as why:
             return Note(found.url, str(why))
         start = kind.start(element.tag)
         return [start, Chars(content, start.name), end_tag(start.name)]
@@ -85,29 +84,21 @@ def _too_large(resource: Resource, name: str, limit_bytes: int) -> Note:
 
 def _check_element(document: Document, tag: Tag, kind: _Inlinable) -> None:
     if has_handlers(tag):
-        raise _UninlinableError(f"a script waits for the {kind.name} to load")
+        raise LeftAlone(f"a script waits for the {kind.name} to load")
     if is_named(tag.get("id"), document):
-        raise _UninlinableError("a script may ask for the element by its id")
+        raise LeftAlone("a script may ask for the element by its id")
 
 
 def _style_content(lent: bool, document: Document, found: Resource) -> str:
     text = document.text_of(found, "css")
     if text is None:
-        raise _UninlinableError(UNREADABLE)
-    try:
-        moved = stylesheet.rebased(text.text, found.url, document.base, lent=lent)
-    except stylesheet.Immovable as why:
-        raise _UninlinableError(str(why)) from None
+        raise LeftAlone(UNREADABLE)
+    moved = stylesheet.rebased(text.text, found.url, document.base, lent=lent)
     if moved is None or not stylesheet.is_well_formed(moved):
-        raise _UninlinableError("the style sheet is not well formed")
-    if ends_style(moved) or document.text.encoded(moved) is None:
-        raise _UninlinableError("the style sheet cannot stand in the document")
+        raise LeftAlone("the style sheet is not well formed")
+    if stylesheet.ends_style(moved) or document.text.encoded(moved) is None:
+        raise LeftAlone("the style sheet cannot stand in the document")
     return stylesheet.without_charset(moved)
-
-
-def ends_style(css: str) -> bool:
-    """Whether a style sheet would end the element that it stands in."""
-    return "</style" in css.lower()
 
 
 def _style_tag(link: Tag) -> Tag:
@@ -116,20 +107,15 @@ def _style_tag(link: Tag) -> Tag:
     return Tag("<style", "style", False, kept.attributes, tail)
 
 
-def _script_reference(tag: Tag) -> str | None:
-    waits = script.is_classic(tag) and not {"async", "defer"} & tag.names
-    return tag.get("src") if waits else None
-
-
 def _script_content(document: Document, found: Resource) -> str:
     text = document.text_of(found, "javascript")
     if text is None:
-        raise _UninlinableError(UNREADABLE)
+        raise LeftAlone(UNREADABLE)
     if document.text.encoded(text.text) is None or script.breaks_out(text.text):
-        raise _UninlinableError("the script cannot stand in the document")
+        raise LeftAlone("the script cannot stand in the document")
     reason = script.why_not_movable(text.text)
     if reason:
-        raise _UninlinableError(reason)
+        raise LeftAlone(reason)
     return text.text
 
 
@@ -146,7 +132,7 @@ _JAVASCRIPT = _Inlinable(
     filter="inline_javascript",
     element="script",
     name="script",
-    reference=_script_reference,
+    reference=lambda tag: tag.get("src") if script.holds_up(tag) else None,
     is_file=lambda resource: resource.is_script,
     content=_script_content,
     start=lambda tag: tag.without("src", *FILE_ATTRIBUTES),

@@ -18,14 +18,14 @@ from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untype
 from harness.errors import ArchiveError, EnvironmentLacks
 from sites.archive import (
     Archive,
-    Response,
     archives_root,
     list_archives,
     open_archive,
     rebuild_index,
     write_archive,
+    write_index,
 )
-from sites.archive_index import write_index
+from sites.response import Response
 from sites.urls import canonical_url
 from sites.warc import About
 

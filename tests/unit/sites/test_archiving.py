@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.browser import device
-from harness.browser.browserlog import ABORTED, Request
+from harness.engines.browserlog import ABORTED, Request
+from harness.engines.chromium.policy import device_commands, device_flags
 from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE
 from sites.archiving import Browsed, complete, device_of, not_found
@@ -55,9 +55,9 @@ def test_a_user_agent_makes_a_device() -> None:
 
 
 def test_a_desktop_is_what_it_says_and_a_phone_is_one_in_all() -> None:
-    assert (device.flags(DESKTOP), device.commands(DESKTOP)) == ((f"--user-agent={DESKTOP.user_agent}",), ())
-    assert f"--user-agent={MOBILE.user_agent}" in device.flags(MOBILE)
-    commands = dict(device.commands(MOBILE))
+    assert (device_flags(DESKTOP), device_commands(DESKTOP)) == ((f"--user-agent={DESKTOP.user_agent}",), ())
+    assert f"--user-agent={MOBILE.user_agent}" in device_flags(MOBILE)
+    commands = dict(device_commands(MOBILE))
     metrics = commands["Emulation.setDeviceMetricsOverride"]
     assert (metrics["width"], metrics["height"], metrics["deviceScaleFactor"]) == (412, 915, 2.625)
     assert commands["Emulation.setTouchEmulationEnabled"]["enabled"] is True

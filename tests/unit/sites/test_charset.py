@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sites.archive import Response
 from sites.charset import PRESCAN_BYTES, charset_of, charset_within, encoded, text_of, with_charset
 from sites.importers import import_recording
 from sites.mediatype import HTML_TYPES
+from sites.response import Response
 from tests.unit.sites.importers.recordings import PAGE, entry, har, saved
 
 META = "<meta charset={}><p>{}"

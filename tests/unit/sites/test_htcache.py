@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import ArchiveError
-from sites.archive import Response
 from sites.htcache import Cached, gzip_encoded, is_mirror, read_cache, recompress, url_key
+from sites.response import Response
 
 DATA = Path(__file__).parents[2] / "data" / "httrack"
 SECOND, THIRD, PLAIN = DATA / "rounds" / "round-2", DATA / "rounds" / "round-3", DATA / "plain"

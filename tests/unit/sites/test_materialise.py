@@ -10,10 +10,11 @@ import pytest
 from cryptography import x509
 
 from harness.model.compression import Compression
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
 from sites.certificates import Authority
 from sites.coding import BROWSER_CODINGS, decode, encode
 from sites.materialise import Site, materialise
+from sites.response import Response
 from sites.rewrite import integrity_digests
 from sites.served import ServedObject
 from sites.warc import About

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ArchiveError
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
 from sites.pagelist import Wanted, archive_all, default_name, read_list
+from sites.response import Response
 from sites.warc import About
 
 

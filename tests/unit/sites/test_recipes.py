@@ -17,12 +17,12 @@ import pytest
 from PIL import Image
 
 from harness.errors import ArchiveError, EnvironmentLacks
-from sites.archive import Response
 from sites.recipes import RECIPES, Recipe, dummy, package_cache
 from sites.recipes.pictures import COMMENT, Picture, Pixels, drawing, landscape
 from sites.recipes.recipe import Package, fetch, read_files
 from sites.recipes.templates import AGENCY_TEMPLATE
 from sites.requisites import missing
+from sites.response import Response
 
 pytestmark = pytest.mark.thorough
 

@@ -20,7 +20,6 @@ from harness.capacity.limit import (
     Capacity,
     FirstLimit,
     Part,
-    limit_in,
     limit_of_second,
     verdict,
 )
@@ -199,8 +198,3 @@ def test_a_short_trial_is_judged_as_a_whole() -> None:
     assert verdict(series((4, {"generator_cpu_s": 1.0})), OWN).limited_by is Bottleneck.GENERATOR_CPU
     assert verdict(series((1, {"server_cpu_s": 2.0})), OWN).limited_by is Bottleneck.SERVER_CPU
     assert verdict(series((3, {}), (1, {"server_cpu_s": 2.0})), OWN).limited_by is Bottleneck.NOTHING
-
-
-def test_a_bucket_has_the_limit_of_most_of_its_time() -> None:
-    assert limit_in(series((10, STARVED), (9, {})), OWN) is Bottleneck.WORKERS
-    assert limit_in(series((9, STARVED), (12, {})), OWN) is Bottleneck.NOTHING

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from harness.browser.browserlog import Request
-from harness.browser.netlog import parse_netlog
 from harness.capacity.recipe import DOCUMENT, Item, KeptRecipes, PageRecipe, network_ms, recipe_of
+from harness.engines.browserlog import Request
+from harness.engines.chromium.netlog import parse_netlog
 from harness.errors import MeasurementRefused
 from harness.model.condition import Served
 from harness.model.engine import Engine

@@ -16,7 +16,8 @@ import pytest
 
 from harness.cli.archivelines import NOTES_SHOWN, note_lines
 from harness.cli.main import main
-from sites.archive import Response, list_archives, write_archive
+from sites.archive import list_archives, write_archive
+from sites.response import Response
 from sites.warc import About
 from tests.unit.sites.importers.recordings import HTML, PAGE, Warc, entry, har, saved
 

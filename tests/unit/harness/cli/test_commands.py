@@ -14,7 +14,8 @@ import pytest
 from harness.cli import arguments
 from harness.cli.commands import COMMANDS, CommandRow
 from harness.cli.main import main
-from sites.archive import Response, write_archive
+from sites.archive import write_archive
+from sites.response import Response
 from sites.warc import About
 
 ROOT = Path(__file__).parents[4]

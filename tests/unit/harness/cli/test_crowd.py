@@ -22,7 +22,8 @@ from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
-from sites.archive import Response, write_archive
+from sites.archive import write_archive
+from sites.response import Response
 from sites.warc import About
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from sites.archive import Response, write_archive
+from sites.archive import write_archive
+from sites.response import Response
 from sites.warc import About
 
 URL = "https://shop.example/"

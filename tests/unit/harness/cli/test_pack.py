@@ -25,8 +25,9 @@ from harness.pack.packfile import open_pack
 from harness.run.directory import RunDirectory, open_run
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
-from sites.archive import Archive, Response, open_archive, write_archive
+from sites.archive import Archive, open_archive, write_archive
 from sites.optimise.findings import FILE, Breakage, record
+from sites.response import Response
 from sites.warc import About
 from tests.unit.analysis.synthetic import observed
 

@@ -11,7 +11,8 @@ from harness.cli.archived import refuse_unless_archived
 from harness.cli.main import main
 from harness.errors import ArchiveError
 from harness.study.studyfile import parse_study
-from sites.archive import Response, write_archive
+from sites.archive import write_archive
+from sites.response import Response
 from sites.warc import About
 
 STUDY = """

@@ -9,7 +9,8 @@ import pytest
 from harness.cluster.messages import Parcel
 from harness.cluster.store import PARTS, ArchiveStore
 from harness.errors import ArchiveError
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.warc import About
 
 

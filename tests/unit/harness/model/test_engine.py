@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Driver, Engine, engines_of, speaking
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Capability, Driver, Engine, engines_of, speaking
 from harness.model.kind import Kind
 from harness.model.metric import Source
+from harness.model.metrics import unobserved
 from harness.model.observation import METRICS
 from harness.model.protocol import Protocol
 from harness.study.rules import ABILITIES
@@ -29,10 +30,10 @@ def test_what_an_engine_gets_by_default_fits_it(engine: Engine) -> None:
 
 @pytest.mark.parametrize("engine", BROWSERS)
 def test_what_an_engine_does_not_tell_is_a_metric(engine: Engine) -> None:
-    assert engine.traits.unseen <= METRICS.keys()
     filmed = {key for key, each in METRICS.items() if each.source is Source.FILM and each.unit.is_number}
     for metrics in ({"fcp_ms"}, filmed):
-        assert engine.traits.tells_of_paints == metrics.isdisjoint(engine.traits.unseen)
+        told = engine.can(Capability.PAINTS)
+        assert told == metrics.isdisjoint(unobserved(engine))
 
 
 def test_the_default_engine_and_its_driver_stand_first() -> None:

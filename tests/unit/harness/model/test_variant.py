@@ -11,7 +11,7 @@ from harness.model.engine import BROWSERS, Engine
 from harness.model.variant import FILTERS, NEEDS, SETS, factorial, parse_variant
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
-from sites.optimise.registry import REGISTRY
+from sites.optimise.filters import REGISTRY
 
 
 def test_every_filter_has_a_function_and_every_set_has_known_filters() -> None:

@@ -7,18 +7,21 @@ from typing import Any
 
 import pytest
 
-from harness.browser.browserlog import BrowserLog, Connection
+from harness.engines.browserlog import BrowserLog, Connection
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
-from harness.trial.evidence import BROWSER, Evidence
-from harness.trial.judge import ending, verdict
-from harness.trial.lateness import Lateness
-from harness.trial.observe import observe
-from tests.unit.harness.trial.goodload import (
+from harness.probes.evidence import Evidence
+from harness.probes.lateness import Lateness
+from harness.probes.processor import BROWSER
+from harness.probes.registry import observe, verdict
+from harness.trial.judge import ending
+from tests.unit.harness.probes.goodload import (
     PICTURE,
     START,
     TIMELINE,
+    changed,
     evidence,
+    log_of,
     request,
     served,
     with_requests,
@@ -47,7 +50,7 @@ def test_a_good_load_counts() -> None:
 def test_a_part_that_stood_still_or_went_is_no_load(name: str, seen: Lateness, reason: str) -> None:
     disturbed = evidence(lateness={"dnsmasq": Lateness(), name: seen})
     assert verdict(disturbed) == (Outcome.TESTBED_FAILED, reason)
-    assert verdict(replace(disturbed, timeline=None))[0] is Outcome.TESTBED_FAILED  # not the page's error
+    assert verdict(changed(disturbed, timeline=None))[0] is Outcome.TESTBED_FAILED  # not the page's error
 
 
 def test_a_redirecting_start_hides_no_lost_object() -> None:
@@ -172,29 +175,29 @@ def test_a_handshake_that_is_faster_than_the_round_trip_betrays_the_link(
     connect_ms: int | None, outcome: Outcome
 ) -> None:
     good = evidence()
-    assert good.browser_log is not None
-    connections = tuple(replace(each, connect_ms=connect_ms) for each in good.browser_log.connections)
-    changed = replace(good, browser_log=replace(good.browser_log, connections=connections))
-    assert verdict(changed)[0] is outcome
+    assert log_of(good) is not None
+    connections = tuple(replace(each, connect_ms=connect_ms) for each in log_of(good).connections)
+    made = changed(good, browser_log=replace(log_of(good), connections=connections))
+    assert verdict(made)[0] is outcome
     if outcome is not Outcome.OK:
-        assert "round trip of 50 ms, yet connections took only 47 ms" in (verdict(changed)[1] or "")
-    assert observe(changed).connect_ms == connect_ms
+        assert "round trip of 50 ms, yet connections took only 47 ms" in (verdict(made)[1] or "")
+    assert observe(made).connect_ms == connect_ms
 
 
 def test_a_browser_that_ended_did_so_by_the_page_or_from_outside() -> None:
     died = TrialFailed(Outcome.PAGE_ERROR, "the browser died: tab crashed", died=True)
     lost = evidence(timeline=None)
-    crashed = replace(lost, crashes=("renderer by SIGTRAP",), lateness={BROWSER: Lateness(stopped_ms=20)})
+    crashed = changed(lost, crashes=("renderer by SIGTRAP",), lateness={BROWSER: Lateness(stopped_ms=20)})
     crash = "a process of the browser crashed while the page loaded: renderer by SIGTRAP"
     assert ending(crashed, died) == (Outcome.PAGE_ERROR, f"{crash}: the browser died: tab crashed")
-    assert ending(replace(lost, out_of_memory=True), died)[0] is Outcome.PAGE_ERROR
+    assert ending(changed(lost, out_of_memory=True), died)[0] is Outcome.PAGE_ERROR
     outcome, reason = ending(lost, died)
     assert outcome is Outcome.TESTBED_FAILED
     assert (reason or "").startswith("killed from outside, it reports no crash: the browser died")
     assert (
         ending(lost, TrialFailed(died.outcome, died.reason))[0] is Outcome.PAGE_ERROR
     )  # the page's own trouble
-    with_servers = replace(crashed, lateness={"caddy": Lateness(stopped_ms=310)})
+    with_servers = changed(crashed, lateness={"caddy": Lateness(stopped_ms=310)})
     assert ending(with_servers, died)[0] is Outcome.TESTBED_FAILED
 
 

@@ -8,7 +8,6 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from harness.browser.screens import Screenful
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
@@ -17,6 +16,7 @@ from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome
+from harness.probes.screens import Screenful
 from harness.records import Record
 from harness.verify.behaviour import AskedFor, Behaviour
 from harness.verify.likeness import Look, engine_fit, likeness

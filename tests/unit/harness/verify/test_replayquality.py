@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.browser.browserlog import ABORTED, BrowserLog
+from harness.engines.browserlog import ABORTED, BrowserLog
 from harness.model.condition import Condition, Origins
 from harness.model.device import MOBILE
 from harness.model.engine import Driver, Engine
@@ -16,14 +16,15 @@ from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
+from harness.probes.evidence import Evidence
+from harness.probes.registry import observe
 from harness.records import Record
-from harness.trial.evidence import Evidence
-from harness.trial.observe import observe
 from harness.verify.replayquality import ReplayQuality, replay_quality
-from sites.archive import Archive, Response, write_archive
+from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.servers.server import Match
 from sites.warc import About
-from tests.unit.harness.trial.goodload import START, evidence, request, served
+from tests.unit.harness.probes.goodload import START, evidence, request, served
 
 CDN = "https://cdn.example/"
 PAGE = b'<link rel="shortcut icon" href="/i.png"><link rel=manifest href="https://cdn.example/m.json">'

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sites.optimise.cssminify import minified
-from sites.optimise.csstokens import tokens
+from sites.optimise.stylesheet import tokens
 
 SHORT = {
     "a { b : c ; d : e ; }": "a{b:c;d:e}",

@@ -13,8 +13,7 @@ from harness.model.engine import Engine
 from harness.model.variant import FILTERS, parse_variant
 from sites.archive import Archive, list_archives, write_archive
 from sites.optimise.derive import REPORT, derive, variant_of
-from sites.optimise.inventory import Size
-from sites.optimise.page import Page
+from sites.optimise.page import Page, Size
 from sites.response import Response
 from sites.warc import About
 from tests.unit.sites.optimise.pages import photo

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 from PIL import Image
 
-from sites.archive import Response
 from sites.recipes import RECIPES, icons
 from sites.requisites import missing
+from sites.response import Response
 
 
 @pytest.fixture(scope="module")

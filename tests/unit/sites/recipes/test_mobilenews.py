@@ -10,12 +10,12 @@ import pytest
 from PIL import Image
 
 from harness.model.variant import parse_variant
-from sites.archive import Response
 from sites.optimise.derive import optimise
 from sites.optimise.page import Page
 from sites.recipes import RECIPES
 from sites.recipes.mobilenews import PICTURES, START_URL, STYLE_SHEET_URL, TOTAL_BYTES, Thumbnail, packet
 from sites.requisites import missing
+from sites.response import Response
 
 NOWHERE = Path("no-such-folder")
 

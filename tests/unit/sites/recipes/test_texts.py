@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import EnvironmentLacks
-from sites.archive import Response
 from sites.recipes import RECIPES, package_cache, texts
 from sites.recipes.recipe import fetch
 from sites.requisites import missing
+from sites.response import Response
 
 NAMES = [f"text-{size}k" for size in texts.SIZES_KB]
 SPEECH = "Is this <text>? It is text & no more. " * 100

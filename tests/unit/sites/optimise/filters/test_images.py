@@ -9,9 +9,8 @@ from PIL import Image, ImageChops
 
 from harness.model.filtersettings import DEFAULTS, FilterSettings
 from sites.optimise import picture
-from sites.optimise.appearance import LeftAlone
 from sites.optimise.derive import optimise
-from sites.optimise.page import Page
+from sites.optimise.page import LeftAlone, Page
 from tests.unit.sites.optimise.pages import START, page, photo
 
 

@@ -1,4 +1,0 @@
-"""The historical engine: QtWebKit with HTTP pipelining and SPDY/3, in a process of its own behind a small proxy.
-
-`engine` (with `replies`) and the hop (harness.browser.hop) are programs of their own; the rest is our side of them.
-"""

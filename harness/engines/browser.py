@@ -1,0 +1,103 @@
+"""What a driver offers to a trial: start a browser, load one page in it, close it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.input.shown import clipped
+
+SCROLL_SCRIPT = resources.files("harness.engines").joinpath("scroll.js").read_text(encoding="utf-8")
+HOLD_TIMERS_SCRIPT = resources.files("harness.engines").joinpath("timers.js").read_text(encoding="utf-8")
+RUN_TIMERS_SCRIPT = 'window[Symbol.for("coldload.timers")]()'
+
+
+LINE_LIMIT_CHARACTERS = 300
+CONSOLE_LIMIT = 20  # messages kept of a page
+CONSOLE_MOST = 200  # that a driver remembers
+NOT_LOADED = "Failed to load resource"  # how such a message begins
+
+
+def one_line(text: str) -> str:
+    """A message of the console for a report."""
+    return clipped(" ".join(text.split()), LINE_LIMIT_CHARACTERS)
+
+
+class Browser(Protocol):
+    """A started browser with one empty tab."""
+
+    def hold_timers(self) -> None:
+        """From the next load on, what scripts put off waits for `run_timers`, see timers.js. Not for measuring.
+
+        Raises TrialFailed like `load`, and where the engine cannot.
+        """
+
+    def run_timers(self) -> None:
+        """Run what the page's scripts have put off; its frames' scripts wait on. Raises TrialFailed like `load`."""
+
+    def load(self, url: str, timeout_s: float) -> float:
+        """Load a page up to its load event; returns the wall time in ms.
+
+        Raises TrialFailed with `page-timeout` when the load event does not come within `timeout_s`, and with
+        `page-error` when the page cannot be loaded or the browser died.
+        """
+
+    def timeline(self) -> Mapping[str, Any]:
+        """The page's timeline after its load event, in ms since navigation start; raises TrialFailed like `load`.
+
+        Its keys are those of timeline.js and `navigation_start_ms`, on the clock of the browser's log. None of them
+        comes from what the page's scripts can change.
+        """
+
+    def since_a_long_task_ms(self) -> float:
+        """How long ago the page's last long task (over 50 ms) ended; raises TrialFailed like `load`."""
+
+    def entries(self) -> Sequence[Mapping[str, Any]]:
+        """What the timelines of the page hold, see entries.js: of its document first, then of the frames that can be
+        read. None of it comes from what the page's scripts can change. Raises TrialFailed like `load`.
+        """
+
+    def start_trace(self, categories: Sequence[str]) -> None:
+        """From now on record these categories, see `traceevents`; raises TrialFailed like `load`."""
+
+    def end_trace(self, path: Path) -> None:
+        """Write what was recorded as gzipped JSON in Chromium's trace format; raises TrialFailed like `load`."""
+
+    def leave(self) -> None:
+        """Leave the page for an empty one, so that nothing of it goes on; raises TrialFailed like `load`."""
+
+    def at_full_speed(self) -> int:
+        """How many of the page's workers, windows and frames run at full speed though its processor is slowed.
+
+        Raises TrialFailed like `load`.
+        """
+
+    def linger(self, seconds: float) -> None:
+        """Let the loaded page go on for that long; raises TrialFailed like `load`."""
+
+    def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
+        """What the page has written to the console as errors, and its uncaught exceptions, each as one line.
+
+        At most `limit` of them. What the browser says of a file that was not loaded begins with its URL.
+        """
+
+    @property
+    def console_error_count(self) -> int:
+        """How many of those the browser knows of, whatever the limit; of `console_errors` as last called."""
+
+    def text_without_glyph(self) -> Mapping[str, int]:
+        """The characters of the page's rendered text that no font has, with how often each stands there.
+
+        Raises TrialFailed like `load`, and where the engine cannot tell.
+        """
+
+    def scroll(self, screenful: int) -> bool:
+        """Show that screenful of the page (0 is the top) with its pictures; tells whether there is more below."""
+
+    def screenshot(self, path: Path) -> None:
+        """The visible part of the page as PNG."""
+
+    def close(self) -> None:
+        """End the browser in order, so that its NetLog is whole."""

@@ -1,0 +1,121 @@
+"""The browsers of a run: for each trial a fresh one of its condition's engine. `MAKERS` is the list of engines."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol as Interface
+
+from harness.engines.browser import Browser
+from harness.engines.browserlog import BrowserLog
+from harness.engines.chromium.engine import ChromiumMaker
+from harness.engines.qtwebkit.home import QtWebKitMaker
+from harness.engines.surroundings import Surroundings
+from harness.model.condition import Condition
+from harness.model.engine import Engine
+
+
+class FreshBrowser(Interface):
+    """The browser of one trial. It has not started yet and has never seen anything."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its main process, once it has started."""
+
+    @property
+    def driver_pid(self) -> int | None:
+        """The main process of what steers it, where that is kept for the run."""
+
+    @property
+    def log(self) -> Path:
+        """Its own log of the network."""
+
+    @property
+    def crashes(self) -> tuple[str, ...]:
+        """Its processes that have crashed by themselves, each with its signal, where the engine tells."""
+
+    def holds_pages(self, command_line: bytes) -> bool:
+        """Whether pages are in one of its processes, by the process's command line (proc(5))."""
+
+    def start(self) -> contextlib.AbstractContextManager[Browser]:
+        """The browser for the length of the block; raises TestbedFailed when it does not start."""
+
+    def start_over(self) -> None:
+        """Make it new once more, but for what its profile keeps of the pages that it loaded; it has ended before.
+
+        Of engines alone that keep any (`Traits.keeps_cache`).
+        """
+
+    def read_log(self) -> BrowserLog:
+        """What it did on the network, after its end; raises TestbedFailed when the log cannot be read."""
+
+
+class BrowserMaker(Interface):
+    """Makes the browsers of one engine during a run; what they share is kept in a folder and ends with a stack.
+
+    `network` is the namespace file of the host they run on.
+    """
+
+    def __init__(self, folder: Path, stack: contextlib.ExitStack, network: Path) -> None: ...
+
+    @staticmethod
+    def programs() -> Mapping[str, Callable[[], str]]:
+        """What the engine runs by, each with what asks for its version; the engine itself goes by its own name.
+
+        EnvironmentLacks when a program is missing.
+        """
+
+    @staticmethod
+    def refuse_unless_usable() -> None:
+        """Raise EnvironmentLacks when this machine cannot run the engine."""
+
+    def prepare(self, condition: Condition) -> None:
+        """Start what the trials of a condition share, so that none of them waits for it."""
+
+    def fresh(
+        self, name: str, condition: Condition, surroundings: Surroundings, *, bodies: bool
+    ) -> contextlib.AbstractContextManager[FreshBrowser]:
+        """The browser for a trial of the condition; whatever is left of it is gone afterwards.
+
+        With `bodies` its log holds those of all answers.
+        """
+
+
+MAKERS: Mapping[Engine, type[BrowserMaker]] = {
+    Engine.CHROMIUM: ChromiumMaker,
+    Engine.QTWEBKIT: QtWebKitMaker,
+}
+
+
+class Drivers:
+    """What a run makes its browsers by: a maker per engine, made when first needed and kept."""
+
+    def __init__(self, folder: Path, stack: contextlib.ExitStack, network: Path) -> None:
+        self._folder = folder
+        self._stack = stack
+        self._network = network
+        self._makers: dict[Engine, BrowserMaker] = {}
+
+    def of(self, engine: Engine) -> BrowserMaker:
+        """The maker of an engine's browsers."""
+        if engine not in self._makers:
+            self._makers[engine] = MAKERS[engine](self._folder, self._stack, self._network)
+        return self._makers[engine]
+
+    def prepare(self, condition: Condition) -> None:
+        """Start what the trials of a condition share, so that none of them waits for it."""
+        self.of(condition.engine).prepare(condition)
+
+    @contextlib.contextmanager
+    def fresh(
+        self, name: str, condition: Condition, surroundings: Surroundings, *, bodies: bool = False
+    ) -> Iterator[FreshBrowser]:
+        """The browser for a trial of the condition; whatever is left of it is gone afterwards."""
+        with self.of(condition.engine).fresh(name, condition, surroundings, bodies=bodies) as made:
+            yield made
+
+
+def browser_programs() -> dict[str, Callable[[], str]]:
+    """What engines run by, each with what asks for its version."""
+    return {name: ask for maker in MAKERS.values() for name, ask in maker.programs().items()}

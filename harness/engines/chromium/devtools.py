@@ -1,0 +1,240 @@
+"""Commands of the Chrome DevTools Protocol, for both drivers of Chromium.
+
+Times come from a world of our own inside the page that the page's scripts cannot touch. An isolated world shares the
+page's document and timeline, and none of its objects: what a page puts in the place of `performance`, `Promise` or
+`Array.prototype` stays in the page's own world. It is made before the first script of each document
+(Page.addScriptToEvaluateOnNewDocument with a `worldName`).
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from harness.engines.fonts import Characters
+from harness.engines.traceevents import MOST_PICTURES, PICTURE_SIDE
+from harness.outcome import Outcome, TrialFailed
+
+Send = Callable[[str, dict[str, Any]], Mapping[str, Any]]  # a command of the protocol, and its answer
+
+NAME = "coldload"
+UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
+_SCRIPTS = resources.files("harness.engines.chromium")
+OBSERVE, TIMELINE, ENTRIES = (
+    _SCRIPTS.joinpath(f"{name}.js").read_text(encoding="utf-8").strip()
+    for name in ("observe", "timeline", "entries")
+)
+IN_THE_TAB = f"if (window === window.top) ({OBSERVE})()"
+SINCE_A_LONG_TASK = """(() => {
+  const tasks = globalThis.coldload?.longtask;
+  tasks?.rest();
+  return performance.now() - Math.max(0, ...(tasks ?? []).map((task) => task.start + task.duration));
+})()"""
+
+
+def prepare(send: Send) -> None:
+    """Make the world part of every document from now on."""
+    send("Page.enable", {})
+    send("Performance.enable", {"timeDomain": "timeTicks"})
+    send("Page.addScriptToEvaluateOnNewDocument", {"source": IN_THE_TAB, "worldName": NAME})
+
+
+def timeline(send: Send) -> Mapping[str, Any]:
+    """The timeline of the tab's document, see timeline.js, and `navigation_start_ms` on the clock of the NetLog.
+
+    Raises TrialFailed with `page-error` when the document has no such world: it is not one that was loaded.
+    """
+    answer = _answer(send, f"({TIMELINE})()")
+    found = answer["result"].get("value")
+    if not isinstance(found, dict):
+        said = answer.get("exceptionDetails", {}).get("text", "it was not observed from its beginning")
+        raise TrialFailed(Outcome.PAGE_ERROR, f"{UNREADABLE}: {said}")
+    metrics = {each["name"]: each["value"] for each in send("Performance.getMetrics", {})["metrics"]}
+    started = metrics.get("NavigationStart")
+    return {**found, "navigation_start_ms": started * 1000 if started else None}
+
+
+def leave(send: Send) -> None:
+    """Show an empty document in place of the page."""
+    send("Page.navigate", {"url": "about:blank"})
+
+
+def entries(send: Send, failures: tuple[type[Exception], ...]) -> Iterator[Mapping[str, Any]]:
+    """What the documents tell that a session reaches, see entries.js: first the one at the top, then its frames of the
+    same site. A frame that has gone meanwhile, for which a command fails, is left out.
+    """
+    top, *others = _frames(send("Page.getFrameTree", {})["frameTree"])
+    yield from _entries(send, top)
+    for frame in others:
+        with contextlib.suppress(*failures):
+            yield from _entries(send, frame)
+
+
+def _entries(send: Send, frame: str) -> list[Mapping[str, Any]]:
+    _evaluate(send, frame, f"({OBSERVE})()")  # it does nothing where it ran at first
+    found = _evaluate(send, frame, f"({ENTRIES})()")["result"].get("value")
+    return [found] if isinstance(found, dict) else []
+
+
+def since_a_long_task_ms(send: Send) -> float:
+    """How long ago the last long task of the tab's document ended or, without any, its navigation began."""
+    return float(evaluated(send, SINCE_A_LONG_TASK) or 0)
+
+
+def evaluated(send: Send, expression: str) -> Any:
+    """The value of an expression in the world of the tab's document; None when it has none."""
+    return _answer(send, expression)["result"].get("value")
+
+
+def _answer(send: Send, expression: str) -> Mapping[str, Any]:
+    return _evaluate(send, send("Page.getFrameTree", {})["frameTree"]["frame"]["id"], expression)
+
+
+def _frames(tree: Mapping[str, Any]) -> Iterator[str]:
+    """The ids of a tree of frames, the one at the top first."""
+    yield tree["frame"]["id"]
+    for child in tree.get("childFrames", ()):
+        yield from _frames(child)
+
+
+def _evaluate(send: Send, frame: str, expression: str) -> Mapping[str, Any]:
+    """In the world of a frame, which is made where it is not there."""
+    world = send("Page.createIsolatedWorld", {"frameId": frame, "worldName": NAME})["executionContextId"]
+    asked = {"expression": expression, "contextId": world, "awaitPromise": True, "returnByValue": True}
+    return send("Runtime.evaluate", asked)
+
+
+# A slower processor is DevTools' own throttling of a page's main thread: Chromium interrupts it and spends time,
+# so that what it does takes so many times as long, across navigations. Pictures are decoded, layers composed, and the
+# network works, at full speed, and so do workers: the protocol has nothing that slows one.
+AT_FULL_SPEED = 1
+FRAME, PAGE = "iframe", "page"  # of another site, and so in a process of its own; a window
+WORKERS = frozenset({"worker", "shared_worker", "service_worker"})
+# Whoever attaches so hears of each frame and worker before it runs, and speaks to it in messages.
+AS_THEY_START = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": False}
+ATTACHED = "Target.attachedToTarget"
+
+
+def slow(send: Send, times: int) -> None:
+    """Slow the session's own target; at full speed there is nothing to do."""
+    if times != AT_FULL_SPEED:
+        send("Emulation.setCPUThrottlingRate", {"rate": times})
+
+
+def slow_too(send: Send, attached: Mapping[str, Any], times: int) -> None:
+    """Slow a target that waits to start, if it can be, and let it run."""
+    commands: Mapping[str, Any] = {
+        "Emulation.setCPUThrottlingRate": {"rate": times},
+        "Runtime.runIfWaitingForDebugger": {},
+    }
+    for number, (method, parameters) in enumerate(commands.items(), start=1):
+        message = json.dumps({"id": number, "method": method, "params": parameters})
+        send("Target.sendMessageToTarget", {"sessionId": attached["sessionId"], "message": message})
+
+
+def at_full_speed(send: Send, kinds: Collection[str]) -> int:
+    """How many targets of these kinds there are. Of pages the one that is loaded is slowed."""
+    there = [each["type"] for each in send("Target.getTargets", {})["targetInfos"]]
+    return sum(there.count(kind) for kind in kinds) + max(0, there.count(PAGE) - 1)
+
+
+BUFFER_KB = 200_000
+LARGEST_TRACE_BYTES = 200_000_000  # gzipped; a page that fills this in a minute wants to
+GZIP = 16 + zlib.MAX_WBITS
+FIRST_STREAM = "1"  # how Chromium names the first stream of a process
+
+
+def start_trace(send: Send, categories: Sequence[str]) -> None:
+    """Record what is of these categories from now on."""
+    config: dict[str, Any] = {
+        "recordMode": "recordAsMuchAsPossible",
+        "traceBufferSizeInKb": BUFFER_KB,
+        "includedCategories": list(categories),
+        "excludedCategories": ["*"],
+    }
+    asked = {
+        "transferMode": "ReturnAsStream",
+        "streamCompression": "gzip",
+        "screenshotMaxSize": PICTURE_SIDE,
+        "screenshotMaxCount": MOST_PICTURES,
+        "traceConfig": config,
+    }
+    send("Tracing.start", asked)
+
+
+def fetch_trace(send: Send, stream: str, path: Path) -> bool:
+    """Write what a stream holds to a file; whether that is a whole trace, which it is not before the browser has ended
+    it. TrialFailed when it is too large.
+    """
+    unpacking, size = zlib.decompressobj(GZIP), 0
+    told: dict[str, Any] = {"eof": False}
+    with path.open("wb") as file:
+        while not told["eof"]:
+            told = dict(send("IO.read", {"handle": stream, "offset": size}))
+            data = base64.b64decode(told["data"]) if told.get("base64Encoded") else told["data"].encode()
+            unpacking.decompress(data)
+            size += file.write(data)
+            if size > LARGEST_TRACE_BYTES:
+                raise TrialFailed(
+                    Outcome.PAGE_ERROR, f"the trace is larger than {LARGEST_TRACE_BYTES:,} bytes"
+                )
+    return unpacking.eof
+
+
+LOADED_FONTS = "[...document.fonts].filter(f => f.status == 'loaded').map(f => [f.family, f.unicodeRange])"
+
+
+def text_without_glyph(send: Send, fonts: Characters) -> Counter[str]:
+    """The characters of the page's rendered text for which there is no glyph, with how often each stands there.
+
+    Read from outside the page's scripts. What a web font of the page's own may show, by its name and range, is taken
+    for shown. (CSS.getPlatformFontsForNode would tell, but with that domain the browser loads style sheets again.)
+    """
+    snapshot = send("DOMSnapshot.captureSnapshot", {"computedStyles": ["font-family"]})
+    strings = snapshot["strings"]
+    lacking: list[tuple[str, Counter[str]]] = []
+    for document in snapshot["documents"]:
+        layout = document["layout"]
+        families = {
+            node: strings[style[0]]
+            for node, style in zip(layout["nodeIndex"], layout["styles"], strict=True)
+            if style
+        }
+        for node, text in zip(layout["nodeIndex"], layout["text"], strict=True):
+            found = fonts.lacking(strings[text]) if text >= 0 else None
+            if found:
+                parent = document["nodes"]["parentIndex"][node]
+                lacking.append((families.get(node) or families.get(parent, ""), found))
+    own = _web_fonts(send) if lacking else {}
+    uncovered: Counter[str] = Counter()
+    for family, found in lacking:
+        ranges = [own[name] for name in map(_bare, family.split(",")) if name in own]
+        uncovered.update(
+            {each: count for each, count in found.items() if not any(each in shown for shown in ranges)}
+        )
+    return uncovered
+
+
+def _web_fonts(send: Send) -> dict[str, Characters]:
+    """The page's own fonts that were loaded: their names, and what they may be used for."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for family, text in evaluated(send, LOADED_FONTS) or ():
+        found.setdefault(_bare(family), []).extend(map(_range, text.split(",")))
+    return {family: Characters(ranges) for family, ranges in found.items()}
+
+
+def _range(text: str) -> tuple[int, int]:
+    """A range of CSS: `U+0-7F`, `U+26`, `U+4??`."""
+    first, _, last = text.strip().removeprefix("U+").removeprefix("u+").partition("-")
+    return int(first.replace("?", "0"), 16), int((last or first).replace("?", "F"), 16)
+
+
+def _bare(family: str) -> str:
+    return family.strip().strip("\"'").lower()

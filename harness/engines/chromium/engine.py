@@ -1,0 +1,169 @@
+"""The browsers of today's engine: Chromium, by drivers that are kept for a run."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol as Interface
+
+from harness.engines.browser import Browser
+from harness.engines.browserlog import BrowserLog
+from harness.engines.chromium.home import ChromiumHome, write_launcher
+from harness.engines.chromium.netlog import read_netlog
+from harness.engines.chromium.playwright import playwright_driver
+from harness.engines.chromium.policy import Launch, service_names
+from harness.engines.chromium.selenium import selenium_driver
+from harness.engines.hop import HTTP, LOOPBACK, PORT
+from harness.engines.relay import Relay, as_travelled
+from harness.engines.surroundings import Surroundings
+from harness.model.condition import Condition
+from harness.model.device import DESKTOP, Device
+from harness.model.engine import Driver
+from harness.system.processtree import kill_family
+from harness.system.program import find_program, version_line
+
+RENDERER, OF_THE_BROWSER = b"--type=renderer", b"--top-chrome-webui"  # its own pages, which nobody sees
+
+
+class BrowserDriver(Interface):
+    """Steers Chromium. One instance serves all trials of a run, one browser at a time."""
+
+    @property
+    def pid(self) -> int:
+        """Its main process."""
+
+    def start(self, launch: Launch) -> contextlib.AbstractContextManager[Browser]:
+        """A fresh browser process for the length of the block; raises TestbedFailed when it does not start."""
+
+
+@dataclass(frozen=True)
+class Chromium:
+    """A Chromium by one of its drivers; `relay` takes its https requests, where the page is loaded over plain http."""
+
+    driver: BrowserDriver
+    home: ChromiumHome
+    surroundings: Surroundings
+    relay: Relay | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self.home.pid
+
+    @property
+    def driver_pid(self) -> int | None:
+        return self.driver.pid
+
+    @property
+    def log(self) -> Path:
+        return self.home.netlog
+
+    @property
+    def crashes(self) -> tuple[str, ...]:
+        return self.home.crashes
+
+    def holds_pages(self, command_line: bytes) -> bool:
+        return RENDERER in command_line and OF_THE_BROWSER not in command_line
+
+    @contextlib.contextmanager
+    def start(self) -> Iterator[Browser]:
+        if self.relay is None:
+            with self.driver.start(self.home.launch()) as browser:
+                yield browser
+            return
+        with self.surroundings.client.entered():
+            listening = socket.create_server((LOOPBACK, PORT))
+        with self.relay.running(listening) as process, self.driver.start(self.home.launch()) as browser:
+            self.relay.wait_for(process)
+            yield browser
+
+    def start_over(self) -> None:
+        self.home.start_over(self.surroundings.trust)
+
+    def read_log(self) -> BrowserLog:
+        seen = read_netlog(self.home.netlog)
+        return seen if self.relay is None else as_travelled(seen, self.relay.told)
+
+
+class ChromiumMaker:
+    """Makes Chromiums; a driver is started when first needed and kept."""
+
+    def __init__(self, folder: Path, stack: contextlib.ExitStack, network: Path) -> None:
+        self._folder = folder
+        self._stack = stack
+        self._started: dict[Driver, BrowserDriver] = {}
+        self._current_home = folder / "home"
+        self.launcher = write_launcher(folder / "chromium", network, self._current_home)
+
+    @staticmethod
+    def programs() -> Mapping[str, Callable[[], str]]:
+        return {name: partial(version_line, name, "--version") for name in ("chromium", "chromedriver")}
+
+    @staticmethod
+    def refuse_unless_usable() -> None:
+        find_program("chromium")
+
+    def driver(self, driver: Driver) -> BrowserDriver:
+        """A driver, started if need be."""
+        if driver not in self._started:
+            self._started[driver] = self._stack.enter_context(self._opened(driver))
+        return self._started[driver]
+
+    def _opened(self, driver: Driver) -> contextlib.AbstractContextManager[BrowserDriver]:
+        if driver is Driver.PLAYWRIGHT:
+            return playwright_driver(self.launcher)
+        return selenium_driver(self.launcher, self._folder / "chromedriver.log", self._current_home)
+
+    def prepare(self, condition: Condition) -> None:
+        self.driver(condition.driver)
+
+    @contextlib.contextmanager
+    def fresh(
+        self, name: str, condition: Condition, surroundings: Surroundings, *, bodies: bool
+    ) -> Iterator[Chromium]:
+        driver = self.driver(condition.driver)
+        with self.fresh_home(name, surroundings, condition.device) as home:
+            made = replace(home, log_bodies=bodies, cpu_slowdown=condition.cpu_slowdown)
+            yield Chromium(driver, made, surroundings, _relay(surroundings, made))
+
+    @contextlib.contextmanager
+    def fresh_home(
+        self, name: str, surroundings: Surroundings, device: Device = DESKTOP
+    ) -> Iterator[ChromiumHome]:
+        """A home for the next Chromium to start, in these surroundings; removed afterwards."""
+        inner = surroundings.inner_tls
+        home = ChromiumHome(
+            self._folder / f"home-{name}",
+            tuple(sorted(surroundings.hosts)),
+            surroundings.secure_origins,
+            device,
+            quic=surroundings.protocol.over_quic,
+            relayed=inner is not None,
+            local={**surroundings.mentioned, **surroundings.local},
+            stream_window_bytes=surroundings.replay.h2_stream_window_bytes,
+            # Of plain http the hop is all that ends TLS.
+            taken_key=(surroundings if inner is None else inner).substitute.pin,
+        )
+        home.make(surroundings.trust)
+        self._current_home.unlink(missing_ok=True)
+        self._current_home.symlink_to(home.folder)
+        try:
+            yield home
+        finally:
+            if home.pid is not None:
+                kill_family(home.pid)
+            home.remove()
+
+
+def _relay(surroundings: Surroundings, home: ChromiumHome) -> Relay | None:
+    """The hop of a Chromium, where it needs one."""
+    inner = surroundings.inner_tls
+    if inner is None:
+        return None
+    log = home.folder / "connections.jsonl"
+    security = replace(inner.security, https_port=HTTP)
+    refused = service_names(home.page_hosts or ())
+    return Relay(log, surroundings.client.path, security, surroundings.local, surroundings.address, refused)

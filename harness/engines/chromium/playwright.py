@@ -1,0 +1,311 @@
+"""Chromium by Playwright, over a pipe; all of Playwright's default flags are dropped."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from playwright.sync_api import (
+    BrowserContext,
+    CDPSession,
+    ConsoleMessage,
+    Error,
+    Page,
+    Playwright,
+    TimeoutError,
+    sync_playwright,
+)
+
+from harness.engines import fonts
+from harness.engines.browser import (
+    CONSOLE_LIMIT,
+    HOLD_TIMERS_SCRIPT,
+    NOT_LOADED,
+    RUN_TIMERS_SCRIPT,
+    SCROLL_SCRIPT,
+    one_line,
+)
+from harness.engines.chromium import devtools
+from harness.engines.chromium.policy import Launch, device_commands
+from harness.errors import TestbedFailed
+from harness.outcome import Outcome, TrialFailed
+from harness.system.processtree import children
+
+START_TIMEOUT_MS = 60_000
+COLLECT_TIMEOUT_MS = 10_000
+TRACE_LOOK_MS = 50
+CRASH_NEWS_MS = 500
+
+
+class PlaywrightBrowser:
+    """A browser with one page, through Playwright's persistent context (a regular profile)."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self._context = context
+        self._page: Page = context.pages[0] if context.pages else context.new_page()
+        self._session: CDPSession = context.new_cdp_session(self._page)
+        self._emulated = False
+        self._crashed = False
+        self._page.on("crash", self._note_crash)
+        self.console_error_count = 0
+
+    def hold_timers(self) -> None:
+        try:
+            self._page.add_init_script(HOLD_TIMERS_SCRIPT)
+        except Error as error:
+            raise _page_error(error) from error
+
+    def run_timers(self) -> None:
+        try:
+            self._page.evaluate(RUN_TIMERS_SCRIPT)
+        except Error as error:
+            raise _page_error(error) from error
+
+    def load(self, url: str, timeout_s: float) -> float:
+        before = time.perf_counter()
+        try:
+            self._page.goto(url, wait_until="load", timeout=timeout_s * 1000)
+        except TimeoutError as error:
+            raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
+        except Error as error:
+            if "net::ERR_ABORTED" in error.message and self._crashes():
+                raise TrialFailed(
+                    Outcome.PAGE_ERROR, "the browser died: its renderer crashed", died=True
+                ) from error
+            raise _page_error(error) from error
+        return (time.perf_counter() - before) * 1000
+
+    def _crashes(self) -> bool:
+        """Whether the renderer crashed: Chromium aborts a navigation first, and tells of the crash afterwards."""
+        with contextlib.suppress(Error):
+            self._page.wait_for_timeout(CRASH_NEWS_MS)  # events arrive meanwhile
+        return self._crashed
+
+    def _note_crash(self, _page: Page) -> None:
+        self._crashed = True
+
+    def timeline(self) -> Mapping[str, Any]:
+        try:
+            return devtools.timeline(self._send)
+        except Error as error:
+            raise _page_error(error).in_which(devtools.UNREADABLE) from error
+
+    def since_a_long_task_ms(self) -> float:
+        try:
+            return devtools.since_a_long_task_ms(self._send)
+        except Error as error:
+            raise _page_error(error) from error
+
+    def entries(self) -> Sequence[Mapping[str, Any]]:
+        """Of frames of other sites, too, which have sessions of their own."""
+        try:
+            found = [*devtools.entries(self._send, (Error,))]
+        except Error as error:
+            raise _page_error(error) from error
+        for frame in self._page.frames:
+            with contextlib.suppress(Error):  # one of the same site is part of its parent's session
+                if frame is not self._page.main_frame:
+                    found += devtools.entries(_sender(self._context.new_cdp_session(frame)), (Error,))
+        return found
+
+    def start_trace(self, categories: Sequence[str]) -> None:
+        try:
+            devtools.start_trace(self._send, categories)
+        except Error as error:
+            raise _page_error(error) from error
+
+    def end_trace(self, path: Path) -> None:
+        whole: list[str] = []
+        self._session.once("Tracing.tracingComplete", lambda told: whole.append(told["stream"]))
+        try:
+            self._send("Tracing.end", {})
+            until = time.monotonic() + COLLECT_TIMEOUT_MS / 1000
+            while not whole and time.monotonic() < until:
+                self._page.wait_for_timeout(TRACE_LOOK_MS)  # events arrive meanwhile
+            if not whole or not devtools.fetch_trace(self._send, whole[0], path):
+                raise TrialFailed(Outcome.PAGE_ERROR, "the browser does not end its trace")
+        except Error as error:
+            raise _page_error(error) from error
+
+    def leave(self) -> None:
+        try:
+            devtools.leave(self._send)
+        except Error as error:
+            raise _page_error(error) from error
+
+    def at_full_speed(self) -> int:
+        try:
+            return devtools.at_full_speed(self._send, devtools.WORKERS)
+        except Error as error:
+            raise _page_error(error) from error
+
+    def linger(self, seconds: float) -> None:
+        try:
+            self._page.wait_for_timeout(seconds * 1000)
+        except Error as error:
+            raise _page_error(error) from error
+
+    def scroll(self, screenful: int) -> bool:
+        try:
+            return bool(self._page.evaluate(SCROLL_SCRIPT, screenful))
+        except Error as error:
+            raise _page_error(error) from error
+
+    def wait_for_quiet(self, limit_s: float) -> None:
+        """Until the page asks for nothing for half a second, at most so long."""
+        with contextlib.suppress(TimeoutError):
+            self._page.wait_for_load_state("networkidle", timeout=limit_s * 1000)
+
+    def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
+        try:
+            messages = [_said(each) for each in self._page.console_messages() if each.type == "error"]
+            uncaught = [f"uncaught {error}" for error in self._page.page_errors()]
+        except Error as error:
+            raise _page_error(error) from error
+        self.console_error_count = len(uncaught) + len(messages)
+        return tuple(one_line(text) for text in (*uncaught, *messages)[:limit])
+
+    def text_without_glyph(self) -> Mapping[str, int]:
+        try:
+            return devtools.text_without_glyph(self._send, fonts.covered())
+        except Error as error:
+            raise _page_error(error) from error
+
+    def prepare(self, launch: Launch) -> None:
+        """Look like the device of the launch, and watch from outside the page; TestbedFailed when that cannot be."""
+        try:
+            for name, parameters in device_commands(launch.device):
+                self._send(name, dict(parameters))
+                self._emulated = True
+            devtools.prepare(self._send)
+            self._slow(launch.cpu_slowdown)
+        except Error as error:
+            raise TestbedFailed(f"Chromium cannot be {launch.device}: {_first_line(error)}") from error
+
+    def _slow(self, times: int) -> None:
+        """Slow the page and, as they start, its frames of other sites."""
+        devtools.slow(self._send, times)
+        if times != devtools.AT_FULL_SPEED:
+            self._session.on(devtools.ATTACHED, lambda told: self._slow_too(told, times))
+            self._send("Target.setAutoAttach", devtools.AS_THEY_START)
+
+    def _slow_too(self, attached: Mapping[str, Any], times: int) -> None:
+        with contextlib.suppress(Error):  # it may be gone again
+            devtools.slow_too(self._send, attached, times)
+
+    def _send(self, name: str, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        return _sender(self._session)(name, parameters)
+
+    def screenshot(self, path: Path) -> None:
+        try:
+            if not self._emulated:
+                self._page.screenshot(path=path)
+            else:  # Playwright's own cuts out too much where a page is zoomed to fit the screen
+                shot = self._send("Page.captureScreenshot", {"format": "png"})
+                path.write_bytes(base64.b64decode(shot["data"]))
+        except Error as error:
+            raise _page_error(error) from error
+
+    def close(self) -> None:
+        with contextlib.suppress(Error):  # the browser may have died before: the trial has its outcome then
+            self._context.close()
+
+
+class PlaywrightDriver:
+    """Playwright's server process, kept for the whole run."""
+
+    def __init__(self, playwright: Playwright, launcher: Path, pid: int) -> None:
+        self._playwright = playwright
+        self._launcher = launcher
+        self.pid = pid
+
+    @contextlib.contextmanager
+    def start(self, launch: Launch, har: Path | None = None) -> Iterator[PlaywrightBrowser]:
+        """A browser; with `har` it records what it loads, and writes that there when it is closed."""
+        try:
+            context = self._playwright.chromium.launch_persistent_context(
+                launch.profile,
+                executable_path=self._launcher,
+                args=[*launch.flags, f"--user-data-dir={launch.profile}", "--remote-debugging-pipe"],
+                ignore_default_args=True,
+                chromium_sandbox=True,
+                no_viewport=True,
+                record_har_path=har,
+                record_har_content="embed" if har else None,
+                downloads_path=launch.profile / "Downloads",
+                timeout=START_TIMEOUT_MS,
+            )
+            context.set_default_timeout(COLLECT_TIMEOUT_MS)
+            browser = PlaywrightBrowser(context)
+        except Error as error:
+            raise TestbedFailed(f"Chromium did not start: {_first_line(error)}") from error
+        try:
+            browser.prepare(launch)
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextlib.contextmanager
+def playwright_driver(launcher: Path) -> Iterator[PlaywrightDriver]:
+    """Start Playwright; `launcher` is the program it takes for Chromium."""
+    before = set(children(os.getpid()))
+    logging.getLogger("asyncio").addFilter(_unless_never_retrieved)
+    starting: contextlib.AbstractContextManager[Playwright] = sync_playwright()
+    try:
+        # What its process says in place of starting; else it would say it to the user, in many lines.
+        with tempfile.TemporaryFile("w+") as said, contextlib.redirect_stderr(said):
+            playwright = _started(starting, said)
+        (pid,) = set(children(os.getpid())) - before
+        yield PlaywrightDriver(playwright, launcher, pid)
+    finally:
+        starting.__exit__(None, None, None)
+
+
+def _unless_never_retrieved(message: logging.LogRecord) -> bool:
+    """Drop the complaints of asyncio that waits inside Playwright failed: its process died, and we report that."""
+    return "was never retrieved" not in message.getMessage()
+
+
+def _started(starting: contextlib.AbstractContextManager[Playwright], said: IO[str]) -> Playwright:
+    try:
+        return starting.__enter__()
+    except Exception as error:
+        if type(error) is not Exception:  # what Playwright raises when its process ends at once
+            raise
+        said.seek(0)
+        why = " | ".join(line.strip() for line in said if "Error" in line) or str(error)
+        raise TestbedFailed(
+            f"Playwright did not start: {one_line(why)}; are memory, processes or open files at a limit (`ulimit -a`)?"
+        ) from error
+
+
+def _sender(session: CDPSession) -> devtools.Send:
+    def send(name: str, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = session.send(name, parameters)
+        return answer
+
+    return send
+
+
+def _said(message: ConsoleMessage) -> str:
+    """A message with the URL that it is about, as chromedriver writes it."""
+    about = message.location.get("url", "") if message.text.startswith(NOT_LOADED) else ""
+    return f"{about} - {message.text}" if about else message.text
+
+
+def _page_error(error: Error) -> TrialFailed:
+    text = _first_line(error)
+    died = "has been closed" in text or "crash" in text.lower()
+    return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}" if died else text, died=died)
+
+
+def _first_line(error: Error) -> str:
+    return (error.message.splitlines() or ["no message"])[0]

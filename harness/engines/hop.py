@@ -1,0 +1,238 @@
+"""A proxy between a browser and the link, on the client host: SOCKS5, bytes as they come.
+
+It can end TLS there, with certificates of the testbed's own, so that what travels over the link has none: for
+`spdy-plain`, as the historical engine speaks SPDY inside TLS only, and for what a page that is loaded over plain http
+asks for under https all the same (a script put the link together). Every request of QtWebKit passes it, by all
+protocols, so that all have the same hop; of Chromium's only those under https of a page loaded over plain http. It also
+tells how many connections there were and how long each took to be made.
+
+A name is looked up once, as a browser does; names that DNS has no say in have their addresses from the settings. Runs
+as a program on the client host, `python3 -m harness.engines.hop SETTINGS`; its standard input is the socket it
+listens on, on the browser's host; others, of which each stands for one host and port, are among the settings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import ipaddress
+import json
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+LOOPBACK = "127.0.0.1"
+PORT = 1080  # the browser's host is fresh for each trial: nobody else can have it
+BACKLOG = 512
+CHUNK_BYTES = 65536
+SOCKS5, CONNECT, DOMAIN_NAME, SUCCEEDED, FAILED = 5, 1, 3, 0, 4
+HTTP, HTTPS = 80, 443
+ADDRESS_BYTES = {1: 4, 4: 16}  # of IPv4 and IPv6, by their SOCKS type
+NO_ADDRESS = bytes([1, 0, 0, 0, 0, 0, 0])
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@dataclass
+class Security:
+    """The loopback end of TLS: certificates by host name, their key, and the protocol to agree on.
+
+    A host that has none gets the `substitute`, a certificate and its key, as from servers. `https_port` is where the
+    server has what the browser looks for at 443.
+    """
+
+    certificates: dict[str, str]
+    key: str
+    substitute: tuple[str, str]
+    protocol: str
+    https_port: int = HTTPS
+
+    def context(self, host: str) -> ssl.SSLContext:
+        """For one connection."""
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        own = self.certificates.get(host)
+        made.load_cert_chain(*((own, self.key) if own else self.substitute))
+        made.set_alpn_protocols([self.protocol])
+        return made
+
+
+class Hop:
+    """Takes connections; `tell` gets what became of each. With `security` it ends TLS itself.
+
+    `addresses` are those of names that are not looked up. All other IP addresses are `elsewhere`, by default where they
+    say. Nobody gets through to `refused` names.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[[dict[str, Any]], None],
+        security: Security | None = None,
+        addresses: Mapping[str, str] | None = None,
+        elsewhere: str | None = None,
+        refused: Collection[str] = (),
+    ) -> None:
+        self._tell = tell
+        self._security = security
+        self._known = addresses or {}
+        self._elsewhere = elsewhere
+        self._refused = refused
+        self._addresses: dict[str, asyncio.Future[str]] = {}
+
+    async def serve(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        wanted: tuple[str, int] | None = None,
+    ) -> None:
+        """One connection from the browser, until both sides have ended; it tells by SOCKS where to, if not `wanted`."""
+        remote: asyncio.StreamWriter | None = None
+        security: Security | None = None
+        succeeded = b"" if wanted else bytes([SOCKS5, SUCCEEDED, 0]) + NO_ADDRESS
+        try:
+            host, port = wanted or await _greeting(reader, writer)
+            self._refuse(host)
+            _at_once(writer)
+            security = None if port == HTTP else self._security  # ws:// comes here, too
+            if security is None:
+                there, remote = await self._connected(host, port)
+                writer.write(succeeded)
+            else:  # TLS on loopback is our own affair: it takes place while the connection is made
+                at_server = security.https_port if port == HTTPS else port
+                connecting = asyncio.ensure_future(self._connected(host, at_server))
+                connecting.add_done_callback(_seen)
+                writer.write(succeeded)
+                await writer.start_tls(security.context(host))
+                there, remote = await connecting
+            await asyncio.gather(_pump(reader, remote), _pump(there, writer))
+        except _Refused as refusal:
+            self._tell({"failed": str(refusal)})
+            if security is None and wanted is None:
+                writer.write(bytes([SOCKS5, FAILED, 0]) + NO_ADDRESS)
+        except (OSError, asyncio.IncompleteReadError) as error:  # either side went away: its peer will notice
+            self._tell({"ended": str(error)})
+        finally:
+            for each in (writer, remote):
+                if each is not None:
+                    each.close()
+
+    def _refuse(self, host: str) -> None:
+        if host in self._refused:
+            raise _Refused(f"{host} is a name that the browser asks for by itself")
+
+    async def _connected(self, host: str, port: int) -> Streams:
+        began_ms, before = time.time() * 1000, time.perf_counter()
+        try:
+            address = await self._address(host)
+            looked_up = time.perf_counter()
+            reader, writer = await asyncio.open_connection(address, port, limit=CHUNK_BYTES)
+        except OSError as error:
+            raise _Refused(f"{host}:{port}: {error}") from error
+        _at_once(writer)
+        took_ms = (time.perf_counter() - looked_up) * 1000
+        local, remote = (writer.get_extra_info(name) for name in ("sockname", "peername"))
+        self._tell(
+            {
+                "name": host,
+                "remote": f"{remote[0]}:{remote[1]}",
+                "local": f"{local[0]}:{local[1]}",
+                "connect_ms": round(took_ms, 3),
+                "lookup_ms": round((looked_up - before) * 1000, 3),
+                "began_ms": round(began_ms, 3),
+            }
+        )
+        return reader, writer
+
+    async def _address(self, host: str) -> str:
+        if host in self._known:
+            return self._known[host]
+        if self._elsewhere and _is_address(host):
+            return self._elsewhere
+        if host not in self._addresses:
+            self._addresses[host] = asyncio.ensure_future(_looked_up(host))
+        return await asyncio.shield(self._addresses[host])
+
+
+def _seen(connecting: asyncio.Future[Streams]) -> None:
+    """Nobody waits for a connection when the browser went away before it was made."""
+    if not connecting.cancelled():
+        connecting.exception()
+
+
+class _Refused(Exception):
+    """There is no connection to where the browser wants to."""
+
+
+async def _greeting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
+    """The beginning of RFC 1928, without authentication: where the browser wants to."""
+    _, methods = await reader.readexactly(2)
+    await reader.readexactly(methods)
+    writer.write(bytes([SOCKS5, 0]))
+    _, command, _, kind = await reader.readexactly(4)
+    if kind == DOMAIN_NAME:
+        name = await reader.readexactly((await reader.readexactly(1))[0])
+        host = name.decode("ascii").strip("[]")  # an IPv6 address may come as it stands in a URL
+    else:
+        host = str(ipaddress.ip_address(await reader.readexactly(ADDRESS_BYTES[kind])))
+    port = int.from_bytes(await reader.readexactly(2))
+    if command != CONNECT:
+        raise _Refused(f"SOCKS command {command} for {host}:{port}")
+    return host, port
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+async def _looked_up(host: str) -> str:
+    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return str(found[0][4][0])
+
+
+def _at_once(writer: asyncio.StreamWriter) -> None:
+    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    """Bytes one way until they end; then the other side hears of the end."""
+    with contextlib.suppress(ConnectionError):  # the receiver went away first: nothing is left to do
+        while data := await source.read(CHUNK_BYTES):
+            target.write(data)
+            await target.drain()
+        if target.can_write_eof():
+            target.write_eof()
+        else:
+            target.close()
+
+
+async def main(settings: dict[str, Any]) -> None:
+    with Path(settings["log"]).open("w", encoding="utf-8") as log:
+
+        def tell(found: dict[str, Any]) -> None:
+            log.write(json.dumps(found) + "\n")
+            log.flush()
+
+        security = Security(**settings["security"]) if settings["security"] else None
+        hop = Hop(tell, security, settings["addresses"], settings["elsewhere"], settings["refused"])
+        listening = socket.socket(fileno=sys.stdin.fileno())
+        server = await asyncio.start_server(hop.serve, sock=listening, backlog=BACKLOG, limit=CHUNK_BYTES)
+        for descriptor, (host, port) in settings["direct"]:
+            serve = functools.partial(hop.serve, wanted=(host, port))
+            own = socket.socket(fileno=descriptor)
+            await asyncio.start_server(serve, sock=own, backlog=BACKLOG, limit=CHUNK_BYTES)
+        tell({"listening": PORT})
+        async with server:
+            await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(json.loads(sys.argv[1])))

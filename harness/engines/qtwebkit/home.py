@@ -1,0 +1,243 @@
+"""The engine of one trial: a process of QtWebKit on a host of its own, and the hop that joins it to the client host."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.engines import fonts, hop
+from harness.engines.browserlog import BrowserLog
+from harness.engines.qtwebkit import log
+from harness.engines.qtwebkit.driver import QtWebKitBrowser
+from harness.engines.relay import ROOT, Relay, program
+from harness.engines.surroundings import Surroundings
+from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.model.condition import Condition
+from harness.model.protocol import Protocol
+from harness.system import roots
+from harness.system.command import Command
+from harness.system.netns import Host, host
+from harness.system.process import conversing
+from harness.system.program import run
+
+PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring Qt
+SPDY = "spdy/3"  # the one version the engine speaks, as ALPN names it
+VIEWPORT = (1280, 657)  # what Chromium's window leaves for the page
+START_TIMEOUT_S = 60.0
+# Least, default and greatest receive buffer on the engine's host, in bytes: `_own_host` tells why.
+RECEIVE_BUFFER = "4096 16384 16384"
+
+
+@dataclass(frozen=True)
+class QtWebKitHome:
+    """The folder one engine lives in, thrown away with the trial, and what its requests may use.
+
+    `security` ends TLS in the hop: what travels has none. `tls` is the one version of it. Whatever a page asks for is
+    asked for under `scheme`. `local` is where hosts are that are not looked up, all other IP addresses are `elsewhere`.
+    `substitute` is the file of the certificate that is taken for any name. For those at `loopback_ports`, on its
+    own loopback device, Qt takes no proxy: the hop listens there, too. `log_bodies`: the log holds those of answers.
+    """
+
+    folder: Path
+    network: Path | None
+    authority: Path
+    pipelining: bool = False
+    spdy: bool = False
+    security: hop.Security | None = None
+    tls: str = "1.2"
+    scheme: str = "https"
+    local: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: str | None = None
+    substitute: Path | None = None
+    loopback_ports: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    log_bodies: bool = False
+
+    @property
+    def log(self) -> Path:
+        """The engine's log of its requests."""
+        return self.folder / "requests.jsonl"
+
+    @property
+    def relay(self) -> Relay:
+        log = self.folder / "connections.jsonl"
+        return Relay(log, self.network, self.security, self.local, self.elsewhere)
+
+    @property
+    def pid(self) -> int | None:
+        """The engine's process, once it has started."""
+        text = _text(self.folder / "pid")
+        return int(text) if text else None
+
+    @property
+    def driver_pid(self) -> None:
+        """Nothing steers it but ourselves."""
+        return
+
+    @property
+    def crashes(self) -> tuple[str, ...]:
+        """It is one process, and the driver tells how that ended."""
+        return ()
+
+    def holds_pages(self, command_line: bytes) -> bool:
+        """It is one process, which is known."""
+        del command_line
+        return False
+
+    def start_over(self) -> None:
+        """`harness.study.rules` lets no load with a warm cache come here."""
+        raise TestbedFailed("QtWebKit keeps nothing of a page")
+
+    def read_log(self) -> BrowserLog:
+        return log.read(self.log, self.relay.log)
+
+    @contextlib.contextmanager
+    def start(self) -> Iterator[QtWebKitBrowser]:
+        """A fresh engine behind a fresh hop for the length of the block; TestbedFailed when either does not start."""
+        relay = self.relay
+        with (
+            _own_host(self.loopback_ports) as (own, listening, direct),
+            relay.running(listening, direct) as process,
+            conversing(self.engine.on(own.path), self.folder / "engine.log", cwd=self.folder) as engine,
+        ):
+            (self.folder / "pid").write_text(str(engine.pid))
+            try:
+                engine.hear(START_TIMEOUT_S)
+            except (EOFError, TimeoutError) as error:
+                raise TestbedFailed(f"QtWebKit did not start: {error}") from error
+            relay.wait_for(process)
+            yield QtWebKitBrowser(engine, self.folder)
+
+    @property
+    def engine(self) -> Command:
+        settings = {
+            "log": str(self.log),
+            "bodies": self.log_bodies,
+            "home": str(self.folder),
+            "viewport": VIEWPORT,
+            "ways": {
+                "pipelining": self.pipelining,
+                "spdy": self.spdy,
+                "scheme": self.scheme,
+                "proxy_port": hop.PORT,
+                "authority": str(self.authority),
+                "substitute": str(self.substitute) if self.substitute else None,
+                "tls": self.tls,
+            },
+        }
+        command = program(PYTHON, "qtwebkit.engine", settings).with_environment(**_surroundings(self.folder))
+        return where_it_is(command, self.folder)
+
+
+@contextlib.contextmanager
+def _own_host(
+    loopback_ports: Mapping[tuple[str, int], str],
+) -> Iterator[tuple[Host, socket.socket, dict[socket.socket, tuple[str, int]]]]:
+    """The engine's own host, with no network but a loopback device, and the sockets there that the hop listens on.
+
+    The first is its own; the others stand for one host and port each.
+
+    What comes through a proxy while Qt waits for the processor, it does not always hand on to the end if it is much:
+    8 of 60 loads over SPDY at 100 Mbit/s on a busy machine stopped short, with every byte given to it, and none of 60
+    without a proxy. With so little waiting in the kernel at a time none of 160 did.
+    """
+    with host("engine") as made:
+        made.set_kernel({"ipv4.tcp_rmem": RECEIVE_BUFFER})
+        with contextlib.ExitStack() as stack:
+            with made.entered():
+                listening = stack.enter_context(_listening(hop.LOOPBACK, hop.PORT))
+                direct = {
+                    stack.enter_context(_listening(address, port)): (name, port)
+                    for (address, port), name in loopback_ports.items()
+                }
+            yield made, listening, direct
+
+
+def _listening(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return socket.create_server((address, port), family=family)
+
+
+def _surroundings(home: Path) -> dict[str, str]:
+    return {
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "XDG_RUNTIME_DIR": str(home),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        "QT_QPA_PLATFORM": "offscreen",
+        **fonts.ENVIRONMENT,
+        "LC_ALL": "C.UTF-8",  # Qt says at each start that it would rather have that
+    }
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+
+
+def where_it_is(command: Command, *places: Path) -> Command:
+    """A command of Debian's Python, with QtWebKit: on this machine, else in the root made for it, if one was."""
+    found = roots.of_the_historical_engine()
+    return command if found is None else command.in_tree(found.tree, ROOT, *places)
+
+
+def version() -> str:
+    """The engine, Qt and its TLS library in one line; EnvironmentLacks when Debian's Python has no QtWebKit."""
+    command = Command.of(PYTHON, "-m", "harness.engines.qtwebkit.engine", "--version")
+    surroundings = {"PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen", "XDG_RUNTIME_DIR": "/tmp"}  # noqa: S108
+    try:
+        return run(where_it_is(command.with_environment(**surroundings)), timeout_s=60).strip()
+    except TestbedFailed as error:
+        why = str(error).rpartition(" | ")[2]  # the last line it printed
+        raise EnvironmentLacks(
+            f"QtWebKit does not work here ({why}); `coldload doctor` tells how to get it"
+        ) from error
+
+
+class QtWebKitMaker:
+    """Makes QtWebKits, which have nothing in common that would be kept."""
+
+    def __init__(self, folder: Path, _stack: contextlib.ExitStack, _network: Path) -> None:
+        self._folder = folder
+
+    @staticmethod
+    def programs() -> Mapping[str, Callable[[], str]]:
+        return {"qtwebkit": version}
+
+    @staticmethod
+    def refuse_unless_usable() -> None:
+        version()
+
+    def prepare(self, condition: Condition) -> None:
+        """Nothing is shared."""
+
+    @contextlib.contextmanager
+    def fresh(
+        self, name: str, _condition: Condition, surroundings: Surroundings, *, bodies: bool
+    ) -> Iterator[QtWebKitHome]:
+        folder = self._folder / f"home-{name}"
+        folder.mkdir()
+        protocol, inner = surroundings.protocol, surroundings.inner_tls
+        try:
+            yield QtWebKitHome(
+                folder,
+                surroundings.client.path,
+                surroundings.authority,
+                pipelining=protocol.pipelined,
+                spdy=protocol.wire == SPDY,
+                security=inner.security if inner and protocol is Protocol.SPDY_PLAIN else None,
+                tls=surroundings.replay.tls,
+                scheme=protocol.scheme,
+                local=surroundings.local,
+                elsewhere=surroundings.address,
+                substitute=surroundings.substitute.certificate_file,
+                loopback_ports=surroundings.loopback_ports,
+                log_bodies=bodies,
+            )
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)

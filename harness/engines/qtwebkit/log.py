@@ -1,0 +1,110 @@
+"""What the engine and its hop told of requests and connections, as a browser's log. Pure but for `read`."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.engines.browserlog import ABORTED, BrowserLog, Exchange, Headers, Request
+from harness.engines.relay import connections_made, entries, lookups_made
+from harness.errors import TestbedFailed
+
+# Qt's errors (QNetworkReply::NetworkError) as Chromium's numbers. An error status of HTTP is none of these.
+NET_ERRORS = {
+    1: -102,  # connection refused
+    2: -100,  # connection closed
+    3: -105,  # name not resolved
+    4: -7,  # timed out
+    5: ABORTED,
+    6: -107,  # TLS failed, also for a certificate that is not trusted
+    7: -21,  # network changed
+    8: -106,  # internet disconnected
+    301: -301,  # disallowed URL scheme
+    302: -320,  # invalid response
+    399: -320,
+}
+PROXY_FAILED = -130  # the hop did not get through to the server
+FAILED = -2
+# What Qt sets where WebKit does not (QHttpNetworkConnectionPrivate::prepareRequest).
+ADDED_BY_QT = {"accept-encoding": "gzip, deflate", "accept-language": "en,*"}
+PROXY_ERRORS = range(101, 200)
+STATUS_ERRORS = range(201, 600)
+
+
+def read(requests: Path, connections: Path) -> BrowserLog:
+    """Read both logs, also of processes that were killed; raises TestbedFailed when there is none."""
+    try:
+        return parse(requests.read_text(encoding="utf-8"), connections.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TestbedFailed(f"QtWebKit left no log: {error}") from error
+
+
+def parse(requests: str, connections: str) -> BrowserLog:
+    """`read` on text."""
+    found: dict[int, dict[str, Any]] = {}
+    for entry in entries(requests):
+        found.setdefault(entry["request"], {}).update(entry)
+    return BrowserLog(
+        tuple(_request(number, entry) for number, entry in sorted(found.items())),
+        connections_made(connections),
+        lookups=lookups_made(connections),
+        in_main_thread=True,
+    )
+
+
+def _request(number: int, entry: Mapping[str, Any]) -> Request:
+    """Which requests of the page redirects made of one another QtWebKit does not tell, but of the document."""
+    return Request(
+        url=entry["url"],
+        method=entry["method"],
+        of_page=True,
+        main_frame=entry["document"],
+        started_ms=entry["started_ms"],
+        protocol=_protocol(entry),
+        status=entry.get("status"),
+        net_error=_net_error(entry.get("error", 0)),
+        body_bytes=None,
+        chain=0 if entry["document"] else number,
+        answered_ms=entry.get("answered_ms"),
+        tls=entry.get("tls"),
+        pipelined=entry.get("pipelined"),
+        ended_ms=entry.get("ended_ms"),
+        mime=entry.get("mime", "").partition(";")[0].strip().lower(),
+        sent=_sent(entry),
+        exchange=_exchange(entry),
+    )
+
+
+def _exchange(entry: Mapping[str, Any]) -> Exchange:
+    """Qt decodes bodies by itself, and does not tell when it sends a request, nor on which connection."""
+    body = entry.get("body")
+    return Exchange(
+        asked_with=_sent(entry),
+        answered_with=tuple((name, value) for name, value in entry.get("answered_with", ())),
+        status_line=f"HTTP/1.1 {entry['status']} {entry.get('reason', '')}".strip()
+        if "status" in entry
+        else "",
+        decoded_bytes=entry.get("body_bytes"),
+        decoded=None if body is None else base64.b64decode(body),
+        error=entry.get("error_text") or "",
+        over_ms=entry.get("ended_ms"),
+    )
+
+
+def _sent(entry: Mapping[str, Any]) -> Headers:
+    return tuple({**ADDED_BY_QT, **entry["sent"]}.items()) if "sent" in entry else ()
+
+
+def _protocol(entry: Mapping[str, Any]) -> str | None:
+    """By what the answer came, as ALPN names it; None without an answer."""
+    if entry.get("status") is None:
+        return None
+    return "spdy/3" if entry["spdy"] else "h2" if entry["h2"] else "http/1.1"
+
+
+def _net_error(error: int) -> int | None:
+    if error == 0 or (error in STATUS_ERRORS and error not in NET_ERRORS):
+        return None
+    return NET_ERRORS.get(error, PROXY_FAILED if error in PROXY_ERRORS else FAILED)

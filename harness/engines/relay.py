@@ -1,0 +1,151 @@
+"""Our side of the hop (harness.engines.hop): its process, and what its log tells."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.engines.browserlog import BrowserLog, Connection, Request, Span
+from harness.engines.hop import LOOPBACK, PORT, Security
+from harness.outcome import TrialFailed
+from harness.system.command import Command
+from harness.system.process import Inherited, Process, running
+
+UNDER_HTTPS = "https://"
+HOP_END_S = 0.5  # its sockets close a little before the process is gone
+# The folder that holds the package: programs of ours are started from there.
+ROOT = Path(harness.__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Relay:
+    """The hop of one trial, on the host with the namespace file `network`.
+
+    `security` ends TLS in it; `addresses` are those of names that are not looked up. All other IP addresses are
+    `elsewhere`. Nobody gets through to `refused` names.
+    """
+
+    log: Path
+    network: Path | None
+    security: Security | None = None
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: str | None = None
+    refused: tuple[str, ...] = ()
+
+    @contextlib.contextmanager
+    def running(
+        self, listening: socket.socket, direct: Mapping[socket.socket, tuple[str, int]] | None = None
+    ) -> Iterator[Process]:
+        """Its process for the length of the block, on these sockets, which are closed here: if it dies nobody listens.
+
+        Each of `direct` stands for one host and port. It may not be ready yet. TestbedFailed when it died: what is lost
+        there is no fault of the page.
+        """
+        others = direct or {}
+        command = self.command({each.fileno(): there for each, there in others.items()})
+        descriptors = [each.fileno() for each in others]
+        log = self.log.with_suffix(".log")
+        with running(command, log, inherits=Inherited(listening.fileno(), descriptors)) as process:
+            for each in (listening, *others):
+                each.close()
+            try:
+                yield process
+            except TrialFailed:
+                process.ends_within(HOP_END_S)
+                process.check_running()
+                raise
+            process.check()
+
+    def wait_for(self, process: Process) -> None:
+        """Until it is ready."""
+        process.wait_until(lambda: "listening" in self.told)
+
+    @property
+    def told(self) -> str:
+        """The text of its log so far."""
+        return self.log.read_text(encoding="utf-8") if self.log.exists() else ""
+
+    def command(self, direct: Mapping[int, tuple[str, int]]) -> Command:
+        """What starts it; `direct` are the hosts and ports that descriptors stand for."""
+        settings = {
+            "direct": list(direct.items()),
+            "log": str(self.log),
+            "security": asdict(self.security) if self.security else None,
+            "addresses": dict(self.addresses),
+            "elsewhere": self.elsewhere,
+            "refused": self.refused,
+        }
+        return program(sys.executable, "hop", settings).on(self.network).named("the hop")
+
+
+def program(python: str, name: str, settings: Mapping[str, object]) -> Command:
+    """A program of this package."""
+    command = Command.of(python, "-m", f"harness.engines.{name}", json.dumps(settings))
+    return command.with_environment(PYTHONPATH=str(ROOT)).as_ordinary_user()
+
+
+def entries(text: str) -> Iterator[Mapping[str, Any]]:
+    """The whole lines of a log in JSON; the last one may have been cut off by a kill."""
+    for line in text.splitlines(keepends=True):
+        if line.endswith("\n"):
+            yield json.loads(line)
+
+
+def connections_made(log: str, epoch_ms: float = 0.0) -> tuple[Connection, ...]:
+    """The connections over the link that the hop's log tells of; `epoch_ms` is when the clock began to count."""
+    return tuple(
+        Connection(
+            each["remote"],
+            each["local"],
+            None,
+            None,
+            None,
+            each["connect_ms"],
+            _took(each["began_ms"] + each["lookup_ms"] - epoch_ms, each["connect_ms"]),
+        )
+        for each in _made(log)
+    )
+
+
+def lookups_made(log: str, epoch_ms: float = 0.0) -> dict[str, tuple[Span, ...]]:
+    """The first look-up of each name that the hop's log tells of: it remembers them."""
+    found: dict[str, tuple[Span, ...]] = {}
+    for each in _made(log):
+        found.setdefault(each["name"], (_took(each["began_ms"] - epoch_ms, each["lookup_ms"]),))
+    return found
+
+
+def _made(log: str) -> list[Mapping[str, Any]]:
+    return [entry for entry in entries(log) if "connect_ms" in entry]
+
+
+def _took(began_ms: float, ms: float) -> Span:
+    return Span(round(began_ms, 3), round(began_ms + ms, 3))
+
+
+def as_travelled(seen: BrowserLog, log: str) -> BrowserLog:
+    """What a browser did whose https requests went through the hop to a server of plain http; `log` is the hop's.
+
+    Their URLs become those the server got. The browser's connections to the hop give way to those the hop made.
+    """
+    direct = [each for each in seen.connections if each.remote != f"{LOOPBACK}:{PORT}"]
+    return replace(
+        seen,
+        requests=tuple(_as_travelled(each) for each in seen.requests),
+        connections=(*direct, *connections_made(log, seen.epoch_ms)),
+        lookups={**lookups_made(log, seen.epoch_ms), **seen.lookups},
+    )
+
+
+def _as_travelled(request: Request) -> Request:
+    """A request without an answer keeps the URL it would have had."""
+    if not request.url.startswith(UNDER_HTTPS) or request.status is None:
+        return request
+    return replace(request, url=f"http://{request.url.removeprefix(UNDER_HTTPS)}", relayed=True)

@@ -1,0 +1,210 @@
+"""Probe of the browser's own log of the network: what was asked for, by which protocol, over which connections."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import ipaddress
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from harness.engines.browserlog import ABORTED, NOT_MODIFIED, BrowserLog, Connection, Request
+from harness.engines.browsers import FreshBrowser
+from harness.lab.testbed import Client
+from harness.outcome import Outcome
+from harness.probes.cacheproof import FirstVisit, wrong_cache
+from harness.probes.evidence import Blame, Evidence, Fault, clipped_url, listed
+from harness.probes.probe import Probe
+from harness.probes.protocolproof import wrong_in_browser
+from harness.probes.served import ServerAnswers
+from harness.probes.timeline import load_end_ms, load_requests, page_requests
+from sites.asked import normalised, refused
+from sites.mediatype import fits
+from sites.servers.server import Match
+
+# Chromium's net errors (net_error_list.h) that mean the transport failed, not the page's own rules:
+# time-out, network change, connection (100s), certificate (200s), HTTP and its framing (300s).
+TRANSPORT_ERRORS = frozenset({-7, -21, *range(-399, -99)})
+TESTBED_ADDRESSES = ipaddress.IPv4Network("10.0.0.0/8")
+
+
+def foreign_traffic(evidence: Evidence) -> str | None:
+    """What the browser asked for by itself, over the link of the page."""
+    log = evidence.get(BrowserLog)
+    if log is None:
+        return "the browser left no log"
+    foreign = [request.url for request in log.service_requests if request.protocol]
+    return listed("the browser used the link for itself", foreign)
+
+
+def reached_the_testbed(evidence: Evidence) -> str | None:
+    """Answers from a bare address that the archive does not hold and the testbed does: other addresses only miss."""
+    hosts = evidence.setup.page_hosts
+    reached = [
+        request.url
+        for request in page_requests(evidence)
+        if request.status is not None and request.host not in hosts and _is_of_the_testbed(request.host)
+    ]
+    return listed("the page asked for addresses that are the testbed's own:", reached)
+
+
+def _is_of_the_testbed(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host) in TESTBED_ADDRESSES
+    except ValueError:
+        return False
+
+
+def lost(evidence: Evidence) -> str | None:
+    """What the page asked its hosts for and never got, for want of a transport."""
+    gone = [
+        f"{request.url} ({request.net_error})"
+        for request in load_requests(evidence)
+        if request.net_error in TRANSPORT_ERRORS
+        and request.host in evidence.setup.page_hosts
+        and not refused(request.address)
+    ]
+    return listed("lost on the way:", gone)
+
+
+class BrowserLogProbe(Probe):
+    """The log is read when the browser has gone. What it did beyond the load is cut off."""
+
+    reasons = (
+        Fault(Blame.OTHER_TRAFFIC, Outcome.TESTBED_FAILED, foreign_traffic),
+        Fault(Blame.PAGE, Outcome.PAGE_ERROR, reached_the_testbed),
+        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, wrong_in_browser),
+        Fault(Blame.CACHE, Outcome.WRONG_CACHE, wrong_cache),
+        Fault(Blame.LOST, Outcome.MISSING_OBJECTS, lost),
+    )
+    log: BrowserLog | None = None
+
+    def after(self, fresh: FreshBrowser, client: Client) -> None:
+        del client
+        written = fresh.log
+        if not written.exists():
+            return
+        kept = self.load.kept("netlog", f"{written.name}.gz")
+        if kept is not None:
+            with written.open("rb") as source, gzip.open(kept, "wb", compresslevel=4) as target:
+                shutil.copyfileobj(source, target)
+        self.log = fresh.read_log()
+
+    def seen(self) -> BrowserLog | None:
+        end = self.load.ended
+        return self.log.until(end.in_log(self.log)) if self.log and end else self.log
+
+    @staticmethod
+    def reduce(evidence: Evidence) -> Mapping[str, Any]:
+        log = evidence.get(BrowserLog)
+        plain = evidence.setup.protocol.scheme == "http"
+        texts = {"tls": dict(Counter(_tls_of_connections(evidence)))}
+        if log is None:
+            return texts
+        requests = load_requests(evidence)
+        failed = [request for request in requests if request.failed and request.net_error != ABORTED]
+        missed = missed_urls(evidence)
+        fuzzy = [url for url in asked_urls(evidence, Match.CLOSEST) if url not in missed]
+        asked = [each for each in log.requests if each.of_page and each.started_ms <= load_end_ms(evidence)]
+        requested = tuple(sorted({normalised(request.url) for request in asked}))
+        return texts | {
+            "requests": len(requests),
+            "requests_after_load": len(log.page_requests) - len(requests),
+            "failed_requests": len(failed),
+            "failed": tuple(f"{clipped_url(each.url)} ({each.net_error or each.status})" for each in failed),
+            "missed_requests": len(missed),
+            "missed": tuple(map(clipped_url, missed)),
+            "fuzzy_requests": len(fuzzy),
+            "fuzzy": tuple(map(clipped_url, fuzzy)),
+            "cache_hits": _cache_hits(evidence, log),
+            "revalidated": sum(request.status == NOT_MODIFIED for request in requests),
+            "connections": len(log.connections),
+            "connect_ms": _fastest(log.connections),
+            "tls_resumed": _resumed(log.connections),
+            "h2_stream_window_bytes": min(log.h2_windows, default=None),
+            "bytes_body": _body_bytes(evidence, requests),
+            "protocols": dict(Counter(request.protocol for request in requests if request.protocol)),
+            "relayed_requests": sum(request.relayed for request in requests) if plain else None,
+            "service_requests": sum(1 for request in log.service_requests if request.protocol),
+            "requested": requested,
+            "requested_digest": _digest(requested),
+        }
+
+
+class FirstVisitProbe(Probe):
+    """What the browser did in the visit that filled its cache, which the trial makes before the load."""
+
+    log: BrowserLog | None = None
+
+    def seen(self) -> FirstVisit | None:
+        return FirstVisit(self.log) if self.log is not None else None
+
+
+def missed_urls(evidence: Evidence) -> list[str]:
+    """The URLs the page asked for before its load event that the archive does not hold, each once.
+
+    What is asked of a host the archive does not hold is missed, whatever came of it: without TLS the testbed answers
+    for every host, with TLS it has no certificate for one that is named nowhere in the archive. So is an address that
+    servers refuse, and what was answered by the closest query with another kind of thing: a style sheet is no script.
+    """
+    answered, closest = set(asked_urls(evidence, Match.MISS)), set(asked_urls(evidence, Match.CLOSEST))
+    missed = {
+        url: None
+        for request in load_requests(evidence)
+        if (url := request.url.partition("#")[0]) in answered
+        or request.host not in evidence.setup.page_hosts
+        or refused(request.address)
+        or (url in closest and not fits(request.accepts, request.mime))
+    }
+    return list(missed)
+
+
+def asked_urls(evidence: Evidence, match: Match) -> list[str]:
+    """The URLs the page asked for before its load event that the server answered in that way, each once."""
+    asked = {request.url.partition("#")[0] for request in load_requests(evidence)}
+    served = evidence.of(ServerAnswers).requests or ()
+    return [url for url in dict.fromkeys(each.url for each in served if each.match is match) if url in asked]
+
+
+def _cache_hits(evidence: Evidence, log: BrowserLog) -> int | None:
+    """Requests before the load event that were answered out of the cache."""
+    told = [each for each in log.requests if each.of_page and each.from_cache is not None]
+    end = load_end_ms(evidence)
+    return sum(bool(each.from_cache) and each.started_ms <= end for each in told) if told else None
+
+
+def _digest(requested: Iterable[str]) -> str:
+    """The same for loads that asked for the same."""
+    return hashlib.sha256("\n".join(requested).encode()).hexdigest()[:16]
+
+
+def _fastest(connections: Iterable[Connection]) -> float | None:
+    return min((each.connect_ms for each in connections if each.connect_ms is not None), default=None)
+
+
+def _resumed(connections: Iterable[Connection]) -> int | None:
+    """How many connections resumed a session; None where the browser tells of none whether it did."""
+    told = [each.resumed for each in connections if each.resumed is not None]
+    return sum(told) if told else None
+
+
+def _tls_of_connections(evidence: Evidence) -> list[str]:
+    """The version of TLS of each secure connection: as the browser tells or, where it does not, the server."""
+    log, served = evidence.get(BrowserLog), evidence.of(ServerAnswers).requests
+    told = [each.tls for each in (log.connections if log else ()) if each.tls]
+    by_connection = {each.connection: each.tls for each in served or () if each.tls}
+    return told or [version.replace("TLSv", "TLS ") for version in by_connection.values()]
+
+
+def _body_bytes(evidence: Evidence, requests: Iterable[Request]) -> int | None:
+    """Of the requests before the load event: as the browser counts or, where it does not, the server."""
+    counted = [request.body_bytes for request in requests]
+    if None not in counted:
+        return sum(each or 0 for each in counted)
+    served = evidence.of(ServerAnswers).requests
+    if served is None:
+        return None
+    asked = {request.url.partition("#")[0] for request in requests}
+    return sum(request.body_bytes for request in served if request.url in asked)

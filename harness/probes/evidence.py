@@ -1,0 +1,89 @@
+"""All that was seen of one load, before anything is said of it: what each probe saw, by the type of what that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TypeVar
+
+from harness.input.shown import clipped, shortened
+from harness.model.condition import CacheState
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
+
+LONGEST_NAMED = 300
+LONGEST_URL = 2000  # characters; what real pages ask for is shorter
+Seen = TypeVar("Seen")
+
+
+@dataclass(frozen=True)
+class LoadSetup:
+    """What the load should have been: the page and its hosts, the protocol, the link's round trip, the cache.
+
+    `delay_down_ms` is that of the link. `since_1970_us` makes a time of CLOCK_MONOTONIC in us one since 1970.
+    """
+
+    protocol: Protocol
+    start_url: str
+    page_hosts: frozenset[str]
+    rtt_ms: float
+    tls: str = "1.3"
+    tls_resumption: bool = False
+    h2_stream_window_bytes: int | None = None
+    cache: CacheState = CacheState.COLD
+    delay_down_ms: float = 0.0
+    since_1970_us: int = 0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one load left behind. A probe that did not get to see anything left nothing."""
+
+    setup: LoadSetup
+    seen: Mapping[type, object] = field(default_factory=dict)
+
+    def get(self, kind: type[Seen]) -> Seen | None:
+        """What was seen of that type; None when nothing was."""
+        seen = self.seen.get(kind)
+        return seen if isinstance(seen, kind) else None
+
+    def of(self, kind: type[Seen]) -> Seen:
+        """The same of a type whose fields may all be empty: empty when nothing was seen."""
+        return self.get(kind) or kind()
+
+
+class Blame(IntEnum):
+    """What is blamed for a load that does not count: the first of these for which there is a reason."""
+
+    STOOD_STILL = 1
+    CRASHED = 2
+    OTHER_PAGE = 3
+    OTHER_TRAFFIC = 4
+    LINK = 5
+    PAGE = 6
+    PROTOCOL = 7
+    CACHE = 8
+    LOST = 9
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a load that reached its load event does not count: `find` puts it into words, or returns None."""
+
+    blame: Blame
+    outcome: Outcome
+    find: Callable[[Evidence], str | None]
+
+
+def listed(what: str, items: Iterable[str]) -> str | None:
+    """A reason that names the first few of some things; None without any."""
+    names = list(items)
+    if not names:
+        return None
+    return f"{what} {shortened([clipped(name, LONGEST_NAMED) for name in names], 3)}"
+
+
+def clipped_url(url: str) -> str:
+    """A URL as a record holds it: a page can ask for one of a megabyte, a thousand times."""
+    return clipped(url, LONGEST_URL)

@@ -1,0 +1,213 @@
+"""Probe of the film of a load: the pictures that its tab showed, in its trace, and what they tell.
+
+The browser takes the pictures itself, outside of the page, and stamps them by the clock of navigation start.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from harness.engines.traceevents import MOST_PICTURES, PICTURES
+from harness.model.engine import Capability
+from harness.model.observation import Observation
+from harness.outcome import Outcome
+from harness.probes.evidence import Evidence
+from harness.probes.probe import Load, Probe
+from harness.probes.timeline import times
+from harness.probes.visualprogress import Pixels, differ, histogram, speed_index_ms, visual_progress
+from harness.study.enginefile import FILM
+
+FOLDER, INDEX = "filmstrip", "film.json"
+SCHEMA = 1
+PICTURE = "Screenshot"  # the event of a trace
+MOSTLY = 0.85
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A picture as JPEG, when it came, in ms since navigation start, and the visual progress with it."""
+
+    at_ms: float
+    jpeg: bytes
+    progress: float
+
+
+@dataclass(frozen=True)
+class Film:
+    """At least one frame, the first at 0; each stays until the next one comes, the last until `until_ms`.
+
+    `cut`: the browser took no more pictures before the end. `failed`: the load did, and was filmed until then. Of both
+    nothing is told but the frames.
+    """
+
+    width: int
+    height: int
+    until_ms: float
+    cut: bool
+    frames: tuple[Frame, ...]
+    failed: bool = False
+
+    @property
+    def tells(self) -> bool:
+        """Whether anything changed, and the film shows how it ended."""
+        return len(self.frames) > 1 and not self.cut and not self.failed
+
+    @property
+    def speed_index_ms(self) -> float | None:
+        times, progress = zip(*((each.at_ms, each.progress) for each in self.frames), strict=True)
+        return round(speed_index_ms(times, progress), 1) if self.tells else None
+
+    @property
+    def first_change_ms(self) -> float | None:
+        return self.frames[1].at_ms if self.tells else None
+
+    @property
+    def last_change_ms(self) -> float | None:
+        return self.frames[-1].at_ms if self.tells else None
+
+    @property
+    def mostly_complete_ms(self) -> float | None:
+        """When the progress first was 85 %."""
+        return next(each.at_ms for each in self.frames if each.progress >= MOSTLY) if self.tells else None
+
+    def store(self, folder: Path, outcome: Outcome) -> None:
+        """Write the pictures and their index, which says how the load ended when it failed."""
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [f"{number:04d}.jpg" for number in range(1, len(self.frames) + 1)]
+        for name, frame in zip(names, self.frames, strict=True):
+            (folder / name).write_bytes(frame.jpeg)
+        index = {
+            "schema": SCHEMA,
+            "width": self.width,
+            "height": self.height,
+            "until_ms": self.until_ms,
+            "cut": self.cut,
+            **({} if outcome is Outcome.OK else {"outcome": outcome.value}),
+            "frames": [
+                {"file": name, "at_ms": frame.at_ms, "progress": round(frame.progress, 4)}
+                for name, frame in zip(names, self.frames, strict=True)
+            ],
+        }
+        (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Filmed:
+    """A load that was filmed; no film without pictures."""
+
+    film: Film | None = None
+
+
+class FilmProbe(Probe):
+    """The pictures are read when the browser has gone: that costs no trial its time."""
+
+    needs = frozenset({Capability.TRACE})
+    categories = PICTURES
+    film: Film | None = None
+
+    @staticmethod
+    def wanted(load: Load) -> bool:
+        return load.keeps(FILM)
+
+    def traced(self, events: Sequence[Mapping[str, Any]]) -> None:
+        load = self.load
+        began = (load.timeline or {}).get("navigation_start_ms")
+        began = load.asked_ms if began is None else began  # when asked: some ms before navigation start
+        if began is not None and load.trace_ended_ms is not None:
+            self.film = film_of(events, began, load.trace_ended_ms, failed=load.failed)
+
+    def seen(self) -> Filmed:
+        return Filmed(self.film)
+
+    def store(self, evidence: Evidence, observation: Observation, outcome: Outcome) -> None:
+        del evidence, observation
+        if self.film is not None:
+            self.film.store(self.load.files / FOLDER, outcome)
+
+    @staticmethod
+    def reduce(evidence: Evidence) -> Mapping[str, Any]:
+        """Of a page that is the one asked for."""
+        seen = evidence.get(Filmed)
+        film = seen.film if seen else None
+        if film is None or not times(evidence):
+            return {"filmed": True if seen else None}
+        return {
+            "filmed": True,
+            "speed_index_ms": film.speed_index_ms,
+            "first_visual_change_ms": film.first_change_ms,
+            "last_visual_change_ms": film.last_change_ms,
+            "visually_complete_85_ms": film.mostly_complete_ms,
+            "film_frames": len(film.frames),
+            "film_cut": film.cut,
+        }
+
+
+def film_of(
+    events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end_ms: float, *, failed: bool = False
+) -> Film | None:
+    """The film from navigation start to its end, both on the clock of the trace; None without pictures."""
+    taken = sorted(_taken(events), key=lambda each: each[0])
+    shown = _since([each for each in taken if each[0] <= end_ms], navigation_start_ms)
+    if not shown:
+        return None
+    size = _opened(shown[-1][1]).size
+    kept = list(_changes(shown, size))
+    progress = visual_progress([histogram(pixels) for _, _, pixels in kept])
+    frames = [Frame(at_ms, jpeg, seen) for (at_ms, jpeg, _), seen in zip(kept, progress, strict=True)]
+    return Film(
+        *size, round(end_ms - navigation_start_ms, 1), len(taken) >= MOST_PICTURES, tuple(frames), failed
+    )
+
+
+def _taken(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, bytes]]:
+    """The pictures of a trace with their times in ms, as they come."""
+    for each in events:
+        if (
+            each.get("name") == PICTURE and each.get("cat") in PICTURES
+        ):  # a page can name events of other categories
+            yield each["ts"] / 1e3, base64.b64decode(each["args"]["snapshot"])
+
+
+def _since(taken: Sequence[tuple[float, bytes]], begin_ms: float) -> list[tuple[float, bytes]]:
+    """What was shown from then on: the last picture before, at 0, and those that followed.
+
+    Without one before nothing had been drawn yet, and the tab was white.
+    """
+    before = [each for each in taken if each[0] <= begin_ms][-1:]
+    after = [each for each in taken if each[0] > begin_ms]
+    if after and not before:
+        before = [(begin_ms, _white(after[0][1]))]
+    return [(max(0.0, round(at - begin_ms, 1)), jpeg) for at, jpeg in (*before, *after)]
+
+
+def _white(like: bytes) -> bytes:
+    """A white picture of the size of another one."""
+    file = io.BytesIO()
+    Image.new("RGB", _opened(like).size, "white").save(file, "JPEG")
+    return file.getvalue()
+
+
+def _changes(
+    shown: Iterable[tuple[float, bytes]], size: tuple[int, int]
+) -> Iterator[tuple[float, bytes, Pixels]]:
+    """The pictures that differ from the one before, all brought to one size."""
+    last: Pixels | None = None
+    for at_ms, jpeg in shown:
+        picture = _opened(jpeg)
+        pixels = np.asarray(picture if picture.size == size else picture.resize(size))
+        if last is None or differ(last, pixels):
+            last = pixels
+            yield at_ms, jpeg, pixels
+
+
+def _opened(jpeg: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(jpeg)).convert("RGB")

@@ -1,0 +1,188 @@
+"""Probe that keeps a HAR 1.2 of a trial, the log of a load that browsers' tools and waterfall viewers open.
+
+It is made from what the browser's log tells, after the load. It is for people to look into: no metric comes from it.
+Names that begin with `_` are additions, as HAR 1.2 allows; docs/record-format.md tells what they mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.engines.browserlog import BrowserLog, Connection, Request
+from harness.model.observation import Observation
+from harness.model.plan import PlannedTrial
+from harness.outcome import Outcome
+from harness.probes.activity import activity
+from harness.probes.cacheproof import FirstVisit
+from harness.probes.evidence import Evidence
+from harness.probes.harentry import PAGE, Around, date_text, entry
+from harness.probes.hartimings import asked_ms
+from harness.probes.probe import Load, Probe
+from harness.probes.served import Answers, ServerAnswers
+from harness.probes.timeline import times
+from harness.probes.trace import Trace
+from harness.system.files import write_whole
+
+HAR = "har"
+BODIES = "bodies"
+FILE = "load.har"
+CUT = "the browser's log ends before its browser did: what came later is not known"
+# What a record calls them, and what others' HARs do.
+PAGE_TIMES = {
+    "onContentLoad": "dcl_ms",
+    "onLoad": "plt_ms",
+    "_ttfb": "ttfb_ms",
+    "_firstContentfulPaint": "fcp_ms",
+    "_largestContentfulPaint": "lcp_ms",
+    "_totalBlockingTime": "tbt_ms",
+}
+
+
+class HarProbe(Probe):
+    """Sees nothing by itself: the file is made from what the browser's log and the others tell."""
+
+    @staticmethod
+    def wanted(load: Load) -> bool:
+        return load.keeps(HAR)
+
+    def store(self, evidence: Evidence, observation: Observation, outcome: Outcome) -> None:
+        del outcome
+        load = self.load
+        keep_har(load.files, load.planned, evidence, observation, bodies=load.keeps(BODIES))
+
+
+def keep_har(
+    files: Path, planned: PlannedTrial, evidence: Evidence, observation: Observation, *, bodies: bool
+) -> None:
+    """Write the HAR of a trial into `files`, if its browser left a log; StorageFailed when that cannot be."""
+    log = evidence.get(BrowserLog)
+    if log is None:
+        return
+    made = har(planned, evidence, log, observation, bodies=bodies)
+    files.mkdir(parents=True, exist_ok=True)
+    write_whole(files / FILE, json.dumps(made, separators=(",", ":")))
+
+
+def har(
+    planned: PlannedTrial,
+    evidence: Evidence,
+    log: BrowserLog,
+    observation: Observation,
+    *,
+    bodies: bool = False,
+) -> dict[str, Any]:
+    """The HAR of a load: everything that the page asked for, also what it had in its cache."""
+    requests = [each for each in log.requests if each.of_page]
+    begin = times(evidence).get("navigation_start_ms")
+    if begin is None:
+        begin = min((asked_ms(each) for each in requests), default=0.0)
+    found: dict[str, Any] = {
+        "version": "1.2",
+        "creator": {"name": "coldload", "version": harness.__version__},
+        "pages": [_page(evidence, observation, log.epoch_ms + begin)],
+        "entries": [
+            entry(request, around, log.epoch_ms, bodies=bodies)
+            for request, around in _in_context(requests, evidence, log)
+        ],
+        "comment": f"trial {planned.trial}: {planned.condition}",
+        "_connections": [_connection(each, begin) for each in log.connections],
+    }
+    busy = activity(evidence, log, planned.condition.link, _end(requests, observation, begin))
+    if busy is not None:
+        found["_activity"] = busy
+    if log.browser is not None:
+        found["browser"] = dict(zip(("name", "version"), log.browser, strict=True))
+    if not log.whole:
+        found |= {"_incomplete": True, "comment": f"{found['comment']}; {CUT}"}
+    return {"log": found}
+
+
+def _end(requests: list[Request], observation: Observation, begin: float) -> float:
+    """When the last of it was over, in ms since the page began."""
+    ended = [each.ended_ms - begin for each in requests if each.ended_ms is not None]
+    return max([observation.plt_ms or 0.0, *ended])
+
+
+def _page(evidence: Evidence, observation: Observation, began: float) -> dict[str, Any]:
+    times = {name: getattr(observation, key) for name, key in PAGE_TIMES.items()}
+    found: dict[str, Any] = {
+        "startedDateTime": date_text(began),
+        "id": PAGE,
+        "title": evidence.setup.start_url,
+        "pageTimings": {name: value for name, value in times.items() if value is not None},
+    }
+    if observation.cls is not None:
+        found["_cumulativeLayoutShift"] = observation.cls
+    return found
+
+
+def _connection(made: Connection, begin: float) -> dict[str, Any]:
+    """A connection, also one that no request used; times are ms since the page began."""
+    times = {
+        "connectStart": None if made.connecting is None else made.connecting.began_ms,
+        "secureConnectionStart": None if made.securing is None else made.securing.began_ms,
+        "connectEnd": None if made.connecting is None else made.connecting.ended_ms,
+    }
+    return {
+        "connection": made.local.rpartition(":")[2],
+        "remoteAddress": made.remote,
+        "protocol": made.alpn,
+        "tls": made.tls,
+        "tlsResumed": made.resumed,
+        **{name: None if at is None else round(at - begin, 3) for name, at in times.items()},
+    }
+
+
+def _in_context(
+    requests: list[Request], evidence: Evidence, log: BrowserLog
+) -> Iterator[tuple[Request, Around]]:
+    """The requests, each with what is known of it beside its own events."""
+    served = Answers(evidence.of(ServerAnswers).by_protocol)
+    connections = {each.local: each for each in log.connections}
+    carried: dict[int, Connection | None] = {}
+    travelled: dict[int, int | None] = {}
+    for number, request in enumerate(requests):
+        answer = served.take(request)
+        travelled[number] = request.body_bytes
+        if answer is not None and request.body_bytes is None:
+            travelled[number] = answer.body_bytes
+        carried[number] = connections.get(request.exchange.connection or "")
+        if carried[number] is None and answer is not None:
+            carried[number] = connections.get(f"{answer.client_address}:{answer.client_port}")
+    opening = _first_of(requests, carried)
+    visit, blocking = evidence.get(FirstVisit), evidence.of(Trace).render_blocking
+    before = {each.url: each for each in visit.log.requests if each.status is not None} if visit else {}
+    of_chain: dict[int, Request] = {}
+    for number, request in enumerate(requests):
+        made = carried[number]
+        from_cache = bool(request.from_cache) and not request.exchange.status_line
+        yield (
+            request,
+            Around(
+                connection=made,
+                first=made is not None and opening[made.local] == number,
+                lookup=None if made is None else log.lookup_for(made, request.host),
+                body_bytes=travelled[number],
+                cached=before.get(request.url, request) if from_cache else None,
+                redirected=of_chain.get(request.chain) if request.chain or request.main_frame else None,
+                render_blocking=blocking.get(request.url.partition("#")[0]),
+            ),
+        )
+        of_chain[request.chain] = request
+        if request.status is not None:
+            before.setdefault(request.url, request)
+
+
+def _first_of(requests: list[Request], carried: Mapping[int, Connection | None]) -> dict[str, int]:
+    """The first request of each connection, by the order in which they were sent or, where that is unknown, asked."""
+    found: dict[str, tuple[float, int]] = {}
+    for number, request in enumerate(requests):
+        made, sending = carried[number], request.exchange.sending_ms
+        if made is not None:
+            order = (asked_ms(request) if sending is None else sending, number)
+            found[made.local] = min(found.get(made.local, order), order)
+    return {local: number for local, (_, number) in found.items()}

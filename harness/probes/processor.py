@@ -1,0 +1,156 @@
+"""Probe of the processor: who had it while the page loaded, who waited for it, and whether anything stood still."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harness.engines.browsers import FreshBrowser
+from harness.lab.testbed import Client
+from harness.model.condition import FULL_SPEED
+from harness.outcome import Outcome
+from harness.probes.evidence import Blame, Evidence, Fault, listed
+from harness.probes.lateness import Lateness, watching
+from harness.probes.probe import Load, OpenPage, Probe
+from harness.probes.running import Stretch
+from harness.system.processtree import ForeignCpu, cpu_seconds, ended_for_memory
+
+BROWSER = "the browser"  # in `Processor.lateness`; its processes come and go
+
+
+@dataclass(frozen=True)
+class Processor:
+    """Who had the processor. Seconds are CPU time, shares those of the cores' time while the page loaded.
+
+    `lateness` is by program, the browser among them. `runs` is when the main threads of the page's processes ran.
+    `crashes` are processes of the browser that crashed by themselves while the page loaded. `out_of_memory`: the kernel
+    ended a process of this machine for want of memory. `at_full_speed` are parts of a slowed page that were not slowed.
+    """
+
+    client_s: float | None = None
+    server_s: float | None = None
+    foreign_share: float | None = None
+    steal_share: float | None = None
+    lateness: Mapping[str, Lateness] | None = None
+    runs: tuple[Stretch, ...] = ()
+    crashes: tuple[str, ...] = ()
+    out_of_memory: bool = False
+    at_full_speed: int | None = None
+
+
+def hindered(evidence: Evidence) -> str | None:
+    """What stood still while the page loaded, or went: the page did not take the time for itself."""
+    processor = evidence.of(Processor)
+    seen = processor.lateness or {}
+    reported = {BROWSER} if processor.crashes else set()  # its own reporter holds what has crashed
+    stood = [
+        f"{name} for {each.stopped_ms:,.0f} ms"
+        for name, each in seen.items()
+        if each.stopped_ms and name not in reported
+    ]
+    went = [name for name, each in seen.items() if each.ended and name != BROWSER]
+    return listed("stopped while the page loaded:", stood) or listed(
+        "lost a process while the page loaded:", went
+    )
+
+
+def crashed(evidence: Evidence) -> str | None:
+    """The processes of the browser that crashed by themselves."""
+    return listed("a process of the browser crashed while the page loaded:", evidence.of(Processor).crashes)
+
+
+class ProcessorProbe(Probe):
+    """Every program that works on the load is watched; the link tells its own lateness itself."""
+
+    reasons = (
+        Fault(Blame.STOOD_STILL, Outcome.TESTBED_FAILED, hindered),
+        Fault(Blame.CRASHED, Outcome.PAGE_ERROR, crashed),
+    )
+
+    def __init__(self, load: Load) -> None:
+        super().__init__(load)
+        self._found = Processor()
+        self._server_before: float | None = None
+        self._ended_before = 0
+        self._foreign: ForeignCpu | None = None
+
+    def begin(self) -> None:
+        self._server_before = self.load.endpoint.server.cpu_seconds()
+        self._ended_before = ended_for_memory()
+
+    @contextlib.contextmanager
+    def during(self, page: OpenPage) -> Iterator[None]:
+        fresh = page.fresh
+        own = {BROWSER: fresh.pid} if fresh.pid is not None else {}
+        self._foreign = ForeignCpu()
+        with watching({**self.load.endpoint.programs, **own}, BROWSER, fresh.holds_pages) as programs:
+            try:
+                yield
+            finally:
+                self._note(lateness=programs.lateness(), runs=programs.runs())
+
+    def at_load_event(self, page: OpenPage, navigate_ms: float) -> None:
+        del page, navigate_ms
+        if self._foreign is not None:
+            self._note(foreign_share=self._foreign.share(), steal_share=self._foreign.steal_share())
+
+    def ask(self, page: OpenPage) -> None:
+        if page.fresh.pid is not None:
+            self._note(client_s=cpu_seconds(page.fresh.pid))
+        if self.load.condition.cpu_slowdown != FULL_SPEED:
+            with page.answers("workers and frames of the page"):
+                self._note(at_full_speed=page.browser.at_full_speed())
+
+    def at_end(self) -> None:
+        now = self.load.endpoint.server.cpu_seconds()
+        if self._server_before is not None and now is not None:
+            self._note(server_s=round(now - self._server_before, 3))
+
+    def after(self, fresh: FreshBrowser, client: Client) -> None:
+        del fresh, client
+        if self.load.ended is None:
+            self.at_end()
+
+    def seen(self) -> Processor:
+        return replace(
+            self._found,
+            crashes=self.load.crashes,
+            out_of_memory=ended_for_memory() > self._ended_before,
+        )
+
+    def _note(self, **changes: Any) -> None:
+        self._found = replace(self._found, **changes)
+
+    @staticmethod
+    def reduce(evidence: Evidence) -> Mapping[str, Any]:
+        seen = evidence.of(Processor)
+        return {
+            "client_cpu_s": seen.client_s,
+            "server_cpu_s": seen.server_s,
+            "foreign_cpu_share": seen.foreign_share,
+            "steal_share": seen.steal_share,
+            "at_full_speed": seen.at_full_speed,
+            **_lateness(seen.lateness),
+        }
+
+
+def _lateness(seen: Mapping[str, Lateness] | None) -> dict[str, Any]:
+    """Of what serves: the longest stop of a program, the waits of all threads, and the longest wait of a thread."""
+    if seen is None:
+        return {}
+    serving = [each for name, each in seen.items() if name != BROWSER]
+    waits = [each.waiting_ms for each in serving]
+    longest = [each.thread_waiting_ms for each in serving]
+    browser = seen.get(BROWSER)
+    return {
+        "server_stopped_ms": max((each.stopped_ms for each in serving), default=None),
+        "server_late_ms": None if None in waits else round(sum(each or 0 for each in waits), 1),
+        "server_thread_late_ms": None
+        if None in longest
+        else max((each or 0 for each in longest), default=None),
+        "client_stopped_ms": browser.stopped_ms if browser else None,
+        "client_late_ms": browser.waiting_ms if browser else None,
+        "client_thread_late_ms": browser.thread_waiting_ms if browser else None,
+    }

@@ -1,0 +1,152 @@
+"""Whether every request used the protocol of the condition: by the browser's log and by the server's. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import accumulate
+
+from harness.engines.browserlog import BrowserLog, Connection, Request
+from harness.model.protocol import Protocol
+from harness.probes.evidence import Evidence, listed
+from harness.probes.served import ServerAnswers
+from harness.probes.timeline import load_requests, page_requests
+from sites.asked import refused
+
+# Servers answer these while they read the request, and log no request for it, or one without a host.
+TOO_LONG = frozenset({414, 431})
+CONNECTIONS_PER_HOST = 6  # of QtWebKit (and Chromium): with more requests at once it pipelines
+
+
+def wrong_in_browser(evidence: Evidence) -> str | None:
+    protocol = evidence.setup.protocol
+    wrong = [
+        f"{request.url} by {request.protocol}"
+        for request in page_requests(evidence)
+        if request.protocol
+        and (request.protocol != protocol.wire or not request.url.startswith(f"{protocol.scheme}://"))
+    ]
+    secured = [each for each in _connections(evidence) if each.tls]
+    told = [each for each in page_requests(evidence) if each.tls] if protocol.encrypted else []
+    resumed = [f"{connection.remote} resumed a TLS session" for connection in secured if connection.resumed]
+    other = [
+        f"{connection.remote} by {connection.tls}"
+        for connection in secured
+        if connection.tls != f"TLS {evidence.setup.tls}"
+    ] + [f"{request.url} by {request.tls}" for request in told if request.tls != f"TLS {evidence.setup.tls}"]
+    return (
+        listed(f"the browser did not use {protocol} for", wrong)
+        or _kept_alive(evidence)
+        or _other_window(evidence)
+        or listed("not cold:", resumed if _older(evidence, len(resumed), len(secured)) else [])
+        or listed(f"the browser did not use TLS {evidence.setup.tls} to", other)
+    )
+
+
+def _kept_alive(evidence: Evidence) -> str | None:
+    """Without keep-alive the browser makes a connection for each request that is answered, and perhaps spare ones."""
+    log = evidence.get(BrowserLog)
+    if evidence.setup.protocol.keep_alive or log is None:
+        return None
+    answered = sum(request.status is not None for request in page_requests(evidence))
+    made = len(log.connections)
+    if answered <= made:
+        return None
+    return f"the browser did not use {evidence.setup.protocol}: {answered} requests were answered on {made} connections"
+
+
+def _other_window(evidence: Evidence) -> str | None:
+    """Over HTTP/2, streams have the window that the study sets, if it does."""
+    wanted = evidence.setup.h2_stream_window_bytes
+    log = evidence.get(BrowserLog)
+    if wanted is None or evidence.setup.protocol is not Protocol.H2 or log is None:
+        return None
+    set_by_browser = set(log.h2_windows)
+    if set_by_browser == {wanted}:
+        return None
+    return f"the browser's streams had windows of {sorted(set_by_browser)} bytes instead of {wanted}"
+
+
+def _older(evidence: Evidence, resumed: int, secured: int) -> bool:
+    """Whether sessions were resumed that no connection of this load began: any, unless the study allows for it."""
+    return resumed > 0 and (not evidence.setup.tls_resumption or resumed == secured)
+
+
+def _shared(evidence: Evidence) -> list[int]:
+    """How many requests each connection carried that carried several.
+
+    The server's log tells connections by their ports, and the client's may be used again within a load, by as many
+    connections as the browser made from there.
+    """
+    ports = Counter(
+        (f"{each.client_address}:{each.client_port}", f"{each.server_address}:{each.server_port}")
+        for each in evidence.of(ServerAnswers).by_protocol
+    )
+    made = Counter((each.local, each.remote) for each in _connections(evidence))
+    return [count for port, count in ports.items() if count > max(1, made[port])]
+
+
+def wrong_at_server(evidence: Evidence) -> str | None:
+    protocol = evidence.setup.protocol
+    wrong = [
+        f"{request.url} by {request.protocol}"
+        for request in evidence.of(ServerAnswers).by_protocol
+        if request.protocol != protocol.wire and request.status not in TOO_LONG
+    ]
+    if not protocol.keep_alive:
+        wrong += [f"{count} requests on one connection" for count in _shared(evidence)]
+    expected = f"TLSv{evidence.setup.tls}" if protocol.encrypted else None
+    wrong += [
+        f"{request.url} by {request.tls or 'no TLS'}"
+        for request in evidence.of(ServerAnswers).requests or ()
+        if request.tls != expected
+    ]
+    resumed = [
+        request.url
+        for request in evidence.of(ServerAnswers).requests or ()
+        if request.resumed and not evidence.setup.tls_resumption
+    ]
+    answered = Counter(
+        request.url.partition("#")[0]
+        for request in load_requests(evidence)
+        if request.status is not None and request.status not in TOO_LONG and not refused(request.address)
+    )
+    logged = Counter(request.url for request in evidence.of(ServerAnswers).by_protocol)
+    unseen = [url for url, count in answered.items() if logged[url] < count]
+    return (
+        listed(f"the server did not use {protocol} for", wrong)
+        or listed("not cold: the server resumed a TLS session for", resumed)
+        or listed("answered, but not by the testbed's server:", unseen)
+    )
+
+
+def not_pipelined(evidence: Evidence) -> str | None:
+    """A pipelined protocol that was not, though it could have been; or pipelining where there is none."""
+    protocol = evidence.setup.protocol
+    seen = [request.url for request in page_requests(evidence) if request.pipelined]
+    deepest = evidence.of(ServerAnswers).pipelining_depth
+    if protocol.wire != "http/1.1":
+        return None
+    if not protocol.pipelined:
+        both = [*seen, *([f"{deepest} at once on a connection"] if deepest and deepest > 1 else [])]
+        return listed("requests were pipelined:", both)
+    at_once = _most_at_once(load_requests(evidence))
+    if at_once <= CONNECTIONS_PER_HOST:
+        return None
+    if not seen:
+        return f"the browser pipelined nothing, although {at_once} requests to a host waited at once"
+    return None if deepest != 1 else "no pipelined request reached the server"
+
+
+def _most_at_once(requests: Iterable[Request]) -> int:
+    """The most requests to one host that were under way at the same time."""
+    steps: dict[str, list[tuple[float, int]]] = {}
+    for each in requests:
+        if each.ended_ms is not None:
+            steps.setdefault(each.host, []).extend([(each.started_ms, 1), (each.ended_ms, -1)])
+    return max((max(accumulate(step for _, step in sorted(host))) for host in steps.values()), default=0)
+
+
+def _connections(evidence: Evidence) -> tuple[Connection, ...]:
+    log = evidence.get(BrowserLog)
+    return log.connections if log else ()

@@ -1,0 +1,66 @@
+"""Probe of the server's log: what it answered, by which protocol, on which connections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from harness.engines.browsers import FreshBrowser
+from harness.lab.testbed import Client
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
+from harness.probes import protocolproof
+from harness.probes.evidence import Blame, Evidence, Fault
+from harness.probes.probe import Instant, Probe
+from harness.probes.served import ServerAnswers
+from sites.servers.server import ServedRequest, served_to
+
+LOG_STEP_US = 2000  # nginx tells times in whole ms
+
+
+class ServerLogProbe(Probe):
+    """The server's log counts from the moment the probe is made, and is read when the browser has gone."""
+
+    reasons = (
+        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, protocolproof.wrong_at_server),
+        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, protocolproof.not_pipelined),
+    )
+    requests: tuple[ServedRequest, ...] | None = None
+    offset: int = 0
+
+    def begin(self) -> None:
+        self.offset = self.load.endpoint.server.log_offset
+
+    def after(self, fresh: FreshBrowser, client: Client) -> None:
+        del fresh
+        self.requests = served_to(self.load.endpoint.server.requests(self.offset), client.address)
+
+    def seen(self) -> ServerAnswers:
+        return ServerAnswers(_until(self.requests, self.load.ended))
+
+    @staticmethod
+    def reduce(evidence: Evidence) -> Mapping[str, Any]:
+        seen, protocol = evidence.of(ServerAnswers), evidence.setup.protocol
+        served = seen.requests
+        return {
+            "server_requests": None if served is None else len(served),
+            "server_connections": None if served is None else len({request.connection for request in served}),
+            "pipelining_depth": seen.pipelining_depth if protocol.wire == "http/1.1" else None,
+            "spdy_streams": _streams(served) if protocol.wire == Protocol.SPDY.wire else None,
+        }
+
+
+def _until(served: tuple[ServedRequest, ...] | None, end: Instant | None) -> tuple[ServedRequest, ...] | None:
+    """What the server had been asked for at that time."""
+    if served is None or end is None:
+        return served
+    return tuple(request for request in served if request.started_us <= end.server_us + LOG_STEP_US)
+
+
+def _streams(served: Iterable[ServedRequest] | None) -> int | None:
+    """The SYN_STREAM frames the server got, over all connections."""
+    streams: dict[object, int] = {}
+    for request in served or ():
+        if request.protocol == Protocol.SPDY.wire and request.requests_before is not None:
+            streams[request.connection] = max(streams.get(request.connection, 0), request.requests_before + 1)
+    return sum(streams.values()) if streams else None

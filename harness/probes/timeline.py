@@ -1,0 +1,159 @@
+"""Probe of the page's timeline: its times, and whether they fit what was seen of the load elsewhere.
+
+What is compared is the order of causes and effects, never a duration with a guess: the navigation begins before the
+page is asked for, the page is answered before its load event, and the driver hears of that event after it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.engines.browserlog import BrowserLog, Request
+from harness.model.observation import TIMELINE_METRICS
+from harness.outcome import Outcome, TrialFailed
+from harness.probes.evidence import Blame, Evidence, Fault
+from harness.probes.probe import OpenPage, Probe
+
+CLOCK_MS = 2.0  # the logs count whole ms, of the same clock
+LATEST_MS = 1e14  # some 3000 years: later than any clock that counts from 1970
+BLANK = "blank"
+
+Timeline = Mapping[
+    str, float | None
+]  # `blank` is no time: whether the page shows nothing, where the engine tells
+
+
+@dataclass(frozen=True)
+class PageTimes:
+    """When things of the page happened, by the page's timeline, and how long the driver's own call took."""
+
+    navigate_ms: float | None = None
+    timeline: Timeline | None = None
+
+
+def times(evidence: Evidence) -> Timeline:
+    """The timeline where it is that of the page asked for; else none."""
+    timeline = evidence.of(PageTimes).timeline
+    return timeline if timeline is not None and not_of_the_page(evidence) is None else {}
+
+
+def load_end_ms(evidence: Evidence) -> float:
+    """The end of the load event on the clock of the browser's log; infinite when there was none."""
+    begin, took = (times(evidence).get(name) for name in ("navigation_start_ms", "plt_ms"))
+    return math.inf if begin is None or took is None else begin + took
+
+
+def page_requests(evidence: Evidence) -> tuple[Request, ...]:
+    """What the page asked the network for."""
+    log = evidence.get(BrowserLog)
+    return log.page_requests if log else ()
+
+
+def load_requests(evidence: Evidence) -> tuple[Request, ...]:
+    """The page's requests that started before its load event ended; all when there was none."""
+    end = load_end_ms(evidence)
+    return tuple(request for request in page_requests(evidence) if request.started_ms <= end)
+
+
+def not_of_the_page(evidence: Evidence) -> str | None:
+    """Why the timeline is not that of the page asked for; None when it is."""
+    log, seen, url = evidence.get(BrowserLog), evidence.of(PageTimes), evidence.setup.start_url
+    document, others = (log.document(url), log.other_documents(url)) if log else ((), ())
+    return misfit(seen.timeline, seen.navigate_ms, document, others)
+
+
+class TimelineProbe(Probe):
+    """The page's times of its load, and the wall time of the driver's own call."""
+
+    reasons = (Fault(Blame.OTHER_PAGE, Outcome.PAGE_ERROR, not_of_the_page),)
+    navigate_ms: float | None = None
+
+    def at_load_event(self, page: OpenPage, navigate_ms: float) -> None:
+        del page
+        self.navigate_ms = navigate_ms
+
+    def ask(self, page: OpenPage) -> None:
+        with page.answers("answer of the page after its load event"):
+            self.load.timeline = parsed(page.browser.timeline())
+
+    def seen(self) -> PageTimes:
+        return PageTimes(self.navigate_ms, self.load.timeline)
+
+    @staticmethod
+    def reduce(evidence: Evidence) -> Mapping[str, Any]:
+        told = times(evidence)
+        painted = told["fcp_ms"] is not None if "fcp_ms" in told else None
+        return {
+            "navigate_ms": evidence.of(PageTimes).navigate_ms,
+            **{key: told.get(key) for key in TIMELINE_METRICS},
+            "fcp_ms": told.get("fcp_ms"),
+            "painted": painted,
+            "blank": None if told.get(BLANK) is None else bool(told[BLANK]),
+        }
+
+
+def parsed(found: Mapping[str, Any]) -> Timeline:
+    """A timeline as a browser told it; TrialFailed with `page-error` when it holds what no clock shows."""
+    wrong = [
+        f"{name} is {value!r:.60}" for name, value in found.items() if name != BLANK and not _is_time(value)
+    ]
+    if wrong:
+        raise TrialFailed(
+            Outcome.PAGE_ERROR, f"the page's timeline holds what is no time: {', '.join(wrong)}"
+        )
+    return found
+
+
+def misfit(
+    timeline: Timeline | None,
+    navigate_ms: float | None,
+    document: Sequence[Request],
+    others: Sequence[Request],
+) -> str | None:
+    """What does not fit, or None.
+
+    `document` are the requests for the page itself along its redirects, `others` those for documents in its place.
+    """
+    took, begin = (timeline.get(name) if timeline else None for name in ("plt_ms", "navigation_start_ms"))
+    if not took:
+        return "the page's timeline holds no load event"
+    if begin is None:
+        return "the browser does not tell when the navigation to the page began"
+    if not document:
+        return "the browser's log holds no request for the page"
+    if document[0].started_ms < begin - CLOCK_MS:
+        return _went_on(document[0].url, others)
+    if document[-1].failed:
+        return f"the page itself was answered with {document[-1].status or document[-1].net_error}"
+    return _too_early(begin + took, document[-1].answered_ms) or _too_late(took, navigate_ms)
+
+
+def _went_on(url: str, others: Sequence[Request]) -> str:
+    addresses = [each.url for each in others if each.url != url]
+    if addresses:
+        return (
+            f"the page went on to {addresses[-1]} by itself; to measure that, archive it by its own address"
+        )
+    return "the page went on to another document by itself, or began anew"
+
+
+def _too_early(end_ms: float, answered_ms: float | None) -> str | None:
+    if answered_ms is None or answered_ms <= end_ms + CLOCK_MS:
+        return None
+    return f"the load event ended {answered_ms - end_ms:.0f} ms before the page was answered"
+
+
+def _too_late(took_ms: float, navigate_ms: float | None) -> str | None:
+    if navigate_ms is None or took_ms <= navigate_ms + CLOCK_MS:
+        return None
+    return f"the load event ended {took_ms - navigate_ms:.0f} ms after the driver was told of it"
+
+
+def _is_time(value: object) -> bool:
+    """None, or a number that a clock can show; Python counts True among the numbers, a clock does not."""
+    if value is None:
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < LATEST_MS

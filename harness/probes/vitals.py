@@ -1,0 +1,189 @@
+"""Probe of the page's vitals: what its timelines held, as Google's web-vitals and Lighthouse define them.
+
+FCP, LCP, CLS: github.com/GoogleChrome/web-vitals. TBT: Lighthouse, core/computed/metrics/tbt-utils.js. Nobody
+types, clicks or hides the page here, so nothing but the end of the observation ends them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from harness.model.engine import Capability
+from harness.model.observation import VITALS_METRICS
+from harness.probes.evidence import Evidence, clipped_url
+from harness.probes.probe import Load, OpenPage, Probe
+from harness.probes.timeline import times
+from harness.study.enginefile import FILM
+
+BLOCKING_MS = 50.0  # of a task, beyond which it blocks
+WINDOW_GAP_MS, WINDOW_MS = 1000.0, 5000.0  # of layout shifts: from one to the next, and in all
+
+Span = tuple[float, float]  # start and duration
+
+
+class Paint(msgspec.Struct, frozen=True):
+    """A candidate for the largest contentful paint."""
+
+    start: float
+    size: float
+    element: str | None = None
+    url: str | None = None
+
+
+class Entries(msgspec.Struct, frozen=True):
+    """What the timeline of one document held, see entries.js; None is what the browser does not tell."""
+
+    time_origin_ms: float
+    now_ms: float
+    visible: float
+    frames: int
+    dropped: int
+    fcp_ms: float | None = None
+    largest: Paint | None = None
+    shifts: tuple[Span, ...] | None = None
+    tasks: tuple[Span, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Vitals:
+    """The vitals of a page. `settled`: it was quiet before the limit; without that, they may have become more.
+
+    `observed_ms` is until when the page was observed. `dropped_entries` were dropped by the browser unseen;
+    `unread_frames` could not be asked. Both may make the figures too small.
+    """
+
+    settled: bool
+    observed_ms: float | None = None
+    fcp_ms: float | None = None
+    lcp_ms: float | None = None
+    lcp_element: str | None = None
+    lcp_url: str | None = None
+    cls: float | None = None
+    tbt_ms: float | None = None
+    dropped_entries: int | None = None
+    unread_frames: int | None = None
+
+
+NOT_SETTLED = Vitals(settled=False)  # and nothing is known: the page did not answer, or is another one
+
+
+class VitalsProbe(Probe):
+    """The page is looked at until it has come to rest: for its vitals, or so that a film shows all of it."""
+
+    needs = frozenset({Capability.PAINTS})
+    vitals: Vitals | None = None
+
+    @staticmethod
+    def wanted(load: Load) -> bool:
+        return load.options.vitals or (load.keeps(FILM) and load.can(Capability.TRACE))
+
+    @property
+    def observes(self) -> bool:
+        return True
+
+    def observe(self, page: OpenPage) -> None:
+        self.vitals = NOT_SETTLED
+        rest = page.comes_to_rest()
+        with page.answers("vitals of the page"):
+            told = page.browser.entries()
+        origin = (self.load.timeline or {}).get("time_origin_ms")
+        self.vitals = vitals(told, origin, settled=rest)
+        self.load.at_rest = self.vitals.settled
+
+    def seen(self) -> Vitals | None:
+        return self.vitals
+
+    @staticmethod
+    def reduce(evidence: Evidence) -> Mapping[str, Any]:
+        """Those of a page that is the one asked for; the first paint is the timeline's where that tells one."""
+        told, seen = times(evidence), evidence.get(Vitals)
+        if seen is None or not told:
+            return {}
+        return {
+            **{key: getattr(seen, key) for key in VITALS_METRICS},
+            "fcp_ms": seen.fcp_ms if told.get("fcp_ms") is None else told["fcp_ms"],
+            "lcp_url": None if seen.lcp_url is None else clipped_url(seen.lcp_url),
+        }
+
+
+def vitals(found: Sequence[Mapping[str, Any]], time_origin_ms: float | None, *, settled: bool) -> Vitals:
+    """The vitals of a page whose documents told this, the tab's own first. `time_origin_ms` is that of the load."""
+    try:
+        documents = [msgspec.convert(each, Entries) for each in found]
+    except msgspec.ValidationError:
+        return NOT_SETTLED
+    if not documents or documents[0].time_origin_ms != time_origin_ms:
+        return NOT_SETTLED  # the tab has gone on to another document
+    top = documents[0]
+    paint = largest_paint(documents)
+    return Vitals(
+        settled=settled,
+        observed_ms=top.now_ms,
+        fcp_ms=top.fcp_ms,
+        lcp_ms=paint.start if paint else None,
+        lcp_element=paint.element if paint else None,
+        lcp_url=paint.url if paint else None,
+        cls=layout_shift(documents),
+        tbt_ms=None
+        if top.tasks is None or top.fcp_ms is None
+        else blocking_ms(top.tasks, top.fcp_ms, top.now_ms),
+        dropped_entries=sum(each.dropped for each in documents),
+        unread_frames=max(0, sum(each.frames for each in documents) + 1 - len(documents)),
+    )
+
+
+def largest_paint(documents: Sequence[Entries]) -> Paint | None:
+    """The largest paint of all documents, its time on the clock of the first one.
+
+    Of one document the last candidate is the largest. Chrome's field data take frames in, too, by size.
+    """
+    top = documents[0]
+    paints = [
+        msgspec.structs.replace(
+            each.largest, start=each.largest.start + each.time_origin_ms - top.time_origin_ms
+        )
+        for each in documents
+        if each.largest is not None and each.visible > 0
+    ]
+    return max(paints, key=lambda paint: paint.size, default=None)
+
+
+def layout_shift(documents: Sequence[Entries]) -> float | None:
+    """The largest session window of layout shifts; those of a frame count by its visible share of the viewport."""
+    top = documents[0]
+    if top.shifts is None:
+        return None
+    shifts = sorted(
+        (start + each.time_origin_ms - top.time_origin_ms, value * _share(each, top))
+        for each in documents
+        for start, value in each.shifts or ()
+    )
+    return max(session_windows(shifts), default=0.0)
+
+
+def _share(document: Entries, top: Entries) -> float:
+    return document.visible / top.visible if top.visible else 0.0
+
+
+def session_windows(shifts: Iterable[tuple[float, float]]) -> list[float]:
+    """The sums of windows: shifts less than 1 s apart, in less than 5 s (web.dev/articles/cls)."""
+    sums: list[float] = []
+    first = last = 0.0
+    for start, value in shifts:
+        if sums and start - last < WINDOW_GAP_MS and start - first < WINDOW_MS:
+            sums[-1] += value
+        else:
+            sums.append(value)
+            first = start
+        last = start
+    return sums
+
+
+def blocking_ms(tasks: Iterable[Span], begin_ms: float, end_ms: float) -> float:
+    """The time of tasks beyond 50 ms, of the parts between two instants: a task that began before counts from there."""
+    parts = (min(start + took, end_ms) - max(start, begin_ms) for start, took in tasks)
+    return sum(max(0.0, part - BLOCKING_MS) for part in parts)

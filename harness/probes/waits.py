@@ -1,0 +1,180 @@
+"""Probe of what a load waited for, instant by instant: what the others have seen of it, put on one clock. Pure.
+
+The classes and their order are those of `harness.model.waiting`; docs/methodology.md, "Where the time goes", gives the
+reasons. All times in here are us since navigation start.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.engines.browserlog import BrowserLog, Request
+from harness.model.waiting import Waiting
+from harness.probes.evidence import Evidence
+from harness.probes.hartimings import asked_ms
+from harness.probes.link import LinkSeen
+from harness.probes.probe import Probe
+from harness.probes.processor import Processor
+from harness.probes.running import Stretch
+from harness.probes.served import Answers, ServerAnswers
+from harness.probes.spans import Span, Spans, beginning, between, common, length, union, without
+from harness.probes.timeline import times
+from harness.probes.trace import Trace
+from sites.servers.server import ServedRequest
+
+STEP_MS = 1.0  # of Chromium's log, which cuts off what is beyond: half of it on the average
+
+
+def split(total_us: int, seen: Mapping[Waiting, Spans]) -> dict[Waiting, int]:
+    """A time from 0 on, divided without remainder: of each instant what comes first in the order of `Waiting`."""
+    left: Spans = [(0, total_us)] if total_us > 0 else []
+    found = {}
+    for waiting in Waiting:
+        spans = seen.get(waiting, ()) if waiting is not Waiting.UNKNOWN else left
+        found[waiting] = length(common(left, spans))
+        left = without(left, spans)
+    return found
+
+
+def waits(evidence: Evidence) -> dict[Waiting, int] | None:
+    """How many us of the load were of each class; None where not all of it was seen."""
+    took, begin = (times(evidence).get(name) for name in ("plt_ms", "navigation_start_ms"))
+    log, link = evidence.get(BrowserLog), evidence.of(LinkSeen).account
+    if not took or begin is None or log is None or link is None:
+        return None
+    total, clock = round(took * 1000), Clock.of(log, begin, evidence.setup.since_1970_us)
+    journeys = list(_journeys(log, evidence, clock, total))
+    under_way = union((each.sending, each.ended) for each in journeys)
+    asking = union((each.asked, each.sending if each.told else each.answered) for each in journeys)
+    seen: dict[Waiting, Spans] = {
+        Waiting.DOWN: common(union(map(clock.monotonic, link.down)), under_way),
+        Waiting.UP: common(union(map(clock.monotonic, link.up)), under_way),
+        Waiting.HANDSHAKES: common(union(_handshakes(log, clock)), asking),
+        Waiting.SERVER: union(_at_the_server(journeys)),
+        Waiting.ROUND_TRIPS: under_way,
+    }
+    hidden = (Waiting.ROUND_TRIPS,) if log.in_main_thread else ()
+    others = (span for waiting, spans in seen.items() if waiting not in hidden for span in spans)
+    seen[Waiting.MAIN_THREAD] = _main_thread(evidence, clock, without([(0, total)], union(others)))
+    for waiting in hidden:
+        seen[waiting] = without(seen[waiting], seen[Waiting.MAIN_THREAD])
+    return split(total, seen)
+
+
+class WaitsProbe(Probe):
+    """Sees nothing by itself."""
+
+    @staticmethod
+    def reduce(evidence: Evidence) -> Mapping[str, Any]:
+        return {waiting.key: took_us / 1000 for waiting, took_us in (waits(evidence) or {}).items()}
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Times of several clocks since the navigation began."""
+
+    begin_ms: float
+    half_step_ms: float
+    monotonic_us: int
+    since_1970_us: int
+
+    @classmethod
+    def of(cls, log: BrowserLog, begin_ms: float, since_1970_us: int) -> Clock:
+        """`begin_ms` is by the log's clock, which is CLOCK_MONOTONIC, or counts from 1970 itself."""
+        begin_us = round(begin_ms * 1000)
+        if log.epoch_ms:
+            return cls(begin_ms, STEP_MS / 2, begin_us, begin_us + since_1970_us)
+        return cls(begin_ms, 0.0, begin_us - since_1970_us, begin_us)
+
+    def logged(self, at_ms: float) -> int:
+        """A time of the browser's log."""
+        return round((at_ms + self.half_step_ms - self.begin_ms) * 1000)
+
+    def monotonic(self, span: Span) -> Span:
+        return span[0] - self.monotonic_us, span[1] - self.monotonic_us
+
+    def served(self, at_us: float) -> int:
+        """A time of the server's log."""
+        return round(at_us - self.since_1970_us)
+
+
+@dataclass(frozen=True)
+class _Journey:
+    """A request that the load waited for: it was over before the load event was. The document is asked for at once.
+
+    `told`: the engine tells when it was sent; else `sending` is when it was asked for. `at_server` is when the server
+    had it until it had answered, at the latest; `connection` is that by the server's log, None without it.
+    """
+
+    asked: int
+    sending: int
+    answered: int
+    ended: int
+    told: bool
+    at_server: Span | None = None
+    connection: object = None
+
+
+def _journeys(log: BrowserLog, evidence: Evidence, clock: Clock, total: int) -> Iterator[_Journey]:
+    answers = Answers(evidence.of(ServerAnswers).by_protocol)
+    delay_us = evidence.setup.delay_down_ms * 1000
+    for request in log.page_requests:
+        served = answers.take(request)
+        ended_ms = request.exchange.over_ms if request.ended_ms is None else request.ended_ms
+        if request.protocol is None or ended_ms is None or clock.logged(ended_ms - STEP_MS) > total:
+            continue
+        yield _journey(request, ended_ms, served, delay_us, clock)
+
+
+def _journey(
+    request: Request, ended_ms: float, served: ServedRequest | None, delay_us: float, clock: Clock
+) -> _Journey:
+    sending_ms = request.exchange.sending_ms
+    answered = clock.logged(ended_ms if request.answered_ms is None else request.answered_ms)
+    sending = clock.logged(request.started_ms if sending_ms is None else sending_ms)
+    at_server = None
+    if served is not None:  # as the client sees it: by the time that what the server does is there
+        came = max(sending, clock.served(served.started_us + delay_us))
+        at_server = came, min(answered, clock.served(served.started_us + served.duration_us + delay_us))
+    return _Journey(
+        asked=0 if request.main_frame else clock.logged(asked_ms(request)),
+        sending=sending,
+        answered=answered,
+        ended=clock.logged(ended_ms),
+        told=sending_ms is not None,
+        at_server=at_server,
+        connection=None if served is None else served.connection,
+    )
+
+
+def _handshakes(log: BrowserLog, clock: Clock) -> Iterator[Span]:
+    lookups = (each for spans in log.lookups.values() for each in spans)
+    connecting = (each.connecting for each in log.connections if each.connecting is not None)
+    for span in (*lookups, *connecting):
+        yield clock.logged(span.began_ms), clock.logged(span.ended_ms)
+
+
+def _at_the_server(journeys: Iterable[_Journey]) -> Iterator[Span]:
+    """When the server had requests; not while an answer came on the same connection, for which the others wait."""
+    connections: defaultdict[object, list[_Journey]] = defaultdict(list)
+    for each in journeys:
+        connections[each.connection].append(each)
+    for carried in connections.values():
+        receiving = union((each.answered, each.ended) for each in carried)
+        yield from without(union(each.at_server for each in carried if each.at_server), receiving)
+
+
+def _main_thread(evidence: Evidence, clock: Clock, free: Spans) -> Spans:
+    """When the main thread ran: by the trace or, without one, within steps as early as nothing else was going on."""
+    traced = evidence.of(Trace).main_thread
+    if traced is not None:
+        return union(traced.tasks_us)
+    return union(span for each in evidence.of(Processor).runs for span in _within(each, clock, free))
+
+
+def _within(stretch: Stretch, clock: Clock, free: Spans) -> Iterator[Span]:
+    began, ended = clock.monotonic((stretch.began_us, stretch.ended_us))
+    return beginning(between(free, began, ended), stretch.ran_us)

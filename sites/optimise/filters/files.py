@@ -1,0 +1,259 @@
+"""Style sheets and scripts: minified, imports resolved, moved into the head, run later."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from harness.model.filtersettings import FilterSettings
+from sites.charset import UNREADABLE, is_whole
+from sites.optimise import cssminify, script, stylesheet
+from sites.optimise.document import (
+    Document,
+    Edit,
+    Element,
+    Notes,
+    edit_documents,
+    edit_elements,
+    is_style_element,
+    is_style_sheet,
+    lends_urls,
+)
+from sites.optimise.lookups import ElementChange, Replacement, reads_sheets
+from sites.optimise.markup import Tag, Token, end_tag, start_tag
+from sites.optimise.page import LeftAlone, Note, Page, Resource
+from sites.urls import resolve
+
+MAX_IMPORT_DEPTH = 10
+
+
+@dataclass(frozen=True)
+class _Language:
+    """What is minified: which files, which elements, how, and what may not come to stand in an element."""
+
+    kind: str
+    element: str
+    is_file: Callable[[Resource], bool]
+    is_inline: Callable[[Element], bool]
+    minified: Callable[[str], str | None]
+    breaks_out: Callable[[str], bool]
+    rejected: str
+
+
+def rewrite_css(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
+    """Style sheets and the content of <style> elements, minified where that makes them shorter."""
+    return _rewrite(page, _CSS)
+
+
+def rewrite_javascript(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
+    """Scripts and the content of <script> elements, minified where that makes them shorter."""
+    return _rewrite(page, _JAVASCRIPT)
+
+
+def _rewrite(page: Page, language: _Language) -> tuple[Page, Notes]:
+    files = [_file(each, language) for each in page.resources.values() if language.is_file(each)]
+    page = page.with_resources(each for each in files if isinstance(each, Resource))
+    page, notes = edit_elements(
+        page, [language.element], lambda document, element: _element(document, element, language)
+    )
+    return page, (*(each for each in files if isinstance(each, Note)), *notes)
+
+
+def _file(resource: Resource, language: _Language) -> Resource | Note | None:
+    text = resource.text(language.kind)
+    if text is None or not is_whole(text.text):
+        return Note(resource.url, UNREADABLE)
+    short = language.minified(text.text)
+    if short is None:
+        return Note(resource.url, language.rejected)
+    body = text.encoded(short) if len(short) < len(text.text) else None
+    return None if body is None else resource.with_body(body)
+
+
+def _element(document: Document, element: Element, language: _Language) -> list[Token] | Note | None:
+    if not element.content.strip() or not language.is_inline(element):
+        return None
+    short = language.minified(element.content)
+    if short is None:
+        return Note(document.url, f"{language.rejected} in the document")
+    if len(short) >= len(element.content) or language.breaks_out(short):
+        return None
+    return element.with_content(short, document)
+
+
+def _is_inline_script(element: Element) -> bool:
+    kind = (element.tag.get("type") or "").strip().lower()
+    return "src" not in element.tag.names and (script.is_classic(element.tag) or kind == "module")
+
+
+_CSS = _Language(
+    kind="css",
+    element="style",
+    is_file=lambda resource: resource.is_style,
+    is_inline=lambda element: is_style_element(element.tag),
+    minified=cssminify.minified,
+    breaks_out=stylesheet.ends_style,
+    rejected="the style sheet cannot be minified for certain",
+)
+_JAVASCRIPT = _Language(
+    kind="javascript",
+    element="script",
+    is_file=lambda resource: resource.is_script,
+    is_inline=_is_inline_script,
+    minified=script.minified,
+    breaks_out=script.breaks_out,
+    rejected="the script cannot be minified for certain",
+)
+
+
+def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
+    """Each @import at the head of a style sheet is replaced by the sheet, its relative URLs and media kept."""
+    notes: list[Note] = []
+    changed = []
+    read = reads_sheets(page)
+    lent = lends_urls(page)
+    for resource in page.resources.values():
+        text = resource.text("css") if resource.is_style else None
+        if text is None or not stylesheet.has_rule(text.text, "import"):
+            continue
+        if read:
+            notes.append(Note(resource.url, "a script looks into the style sheets of the document"))
+            continue
+        try:
+            flat = _flattened(text.text, resource.url, page.resources, MAX_IMPORT_DEPTH, lent)
+        except LeftAlone as why:
+            notes.append(Note(resource.url, str(why)))
+            continue
+        body = text.encoded(flat)
+        if body is None:
+            notes.append(Note(resource.url, f"what it imports does not fit into {text.encoding}"))
+        elif len(body) > settings.css_flatten_max_bytes:
+            notes.append(
+                Note(resource.url, f"larger than {settings.css_flatten_max_bytes} bytes with its imports")
+            )
+        elif flat != text.text:  # its @charset is gone
+            mime = None if text.declared or body.isascii() else f"text/css; charset={text.encoding}"
+            changed.append(resource.with_body(body, mime))
+    return page.with_resources(changed), tuple(notes)
+
+
+def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int, lent: bool) -> str:
+    """LeftAlone says why it cannot be done; all imports of a sheet are resolved, or none."""
+    split = stylesheet.split_imports(css)
+    if split is None:
+        raise LeftAlone("an import has a condition other than media, stands behind a rule, or cannot be read")
+    imports, rest = split
+    if imports and not depth:
+        raise LeftAlone("imports are nested too deeply")
+    parts = []
+    for each in imports:
+        imported = resources.get(resolve(url, each.url) or "")
+        text = imported.text("css") if imported is not None and imported.is_style else None
+        if imported is None or text is None:
+            raise LeftAlone("what it imports is not in the archive")
+        if stylesheet.has_rule(text.text, "namespace") or not stylesheet.is_well_formed(text.text):
+            raise LeftAlone("what it imports cannot be joined")
+        flat = _flattened(text.text, imported.url, resources, depth - 1, lent)
+        moved = stylesheet.rebased(stylesheet.without_charset(flat), imported.url, url, lent=lent)
+        if moved is None:
+            raise LeftAlone("what it imports cannot be read")
+        parts.append(f"@media {each.media}{{{moved}}}" if each.media else moved)
+    return "\n".join([*parts, rest]) if imports else css
+
+
+def inline_import_to_link(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
+    """A <style> that holds nothing but @import becomes one <link> per import."""
+    return edit_elements(page, ["style"], lambda _document, element: _linked(element))
+
+
+def _linked(element: Element) -> list[Token] | None:
+    known = is_style_element(element.tag) and element.tag.names <= {"type", "media"}
+    if not known or "@import" not in element.content.lower():
+        return None
+    split = stylesheet.split_imports(element.content)
+    if (
+        split is None
+        or split[1].strip()
+        or (any(each.media for each in split[0]) and element.tag.get("media"))
+    ):
+        return None
+    links: list[Token] = []
+    for each in split[0]:
+        media = each.media or element.tag.get("media")
+        attributes = [("rel", "stylesheet"), ("href", each.url), *([("media", media)] if media else [])]
+        links.append(start_tag("link", attributes))
+    return links
+
+
+def move_css_to_head(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
+    """Style sheets of the body move to the end of the head, in their order."""
+    return edit_documents(page, _move)
+
+
+def _move(document: Document) -> Edit:
+    place = _end_of_head(document.tokens)
+    if place is None:
+        return Edit(document.tokens, notes=(Note(document.url, "the document writes no end of its head"),))
+    moved: list[Token] = []
+    changes: list[Replacement] = []
+    for element in document.named("link", "style"):
+        wanted = is_style_element if element.name == "style" else is_style_sheet
+        if element.start > place and wanted(element.tag):
+            moved += document.tokens[element.start : element.end]
+            if element.name == "style" and not isinstance(moved[-1], Tag):
+                moved.append(end_tag("style"))
+            changes.append((element.start, element.end, ()))
+    return Edit.of(
+        document, [ElementChange(document.url, [(place, place, moved), *changes])] if changes else []
+    )
+
+
+def _end_of_head(tokens: tuple[Token, ...]) -> int | None:
+    for index, token in enumerate(tokens):
+        if isinstance(token, Tag) and (token.name == "body" or (token.name == "head" and token.closing)):
+            return index
+    return None
+
+
+def defer_javascript(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
+    """Every classic script of a document runs, in order, after it is parsed; inline ones become data URLs for it."""
+    return edit_documents(page, _defer)
+
+
+def _defer(document: Document) -> Edit:
+    scripts = [element for element in document.named("script") if script.holds_up(element.tag)]
+    reason = next((why for why in (_why_not(document, element) for element in scripts) if why), None)
+    if reason is not None:
+        return Edit(document.tokens, notes=(Note(document.url, reason),))
+    changes: list[Replacement] = []
+    for element in scripts:
+        if "src" in element.tag.names:
+            tag = element.tag.with_attribute("defer", None)
+            changes.append(element.retagged(tag, document))
+        elif element.content.strip():
+            data = base64.b64encode(element.content.encode()).decode()
+            url = f"data:text/javascript;charset=utf-8;base64,{data}"
+            tag = element.tag.with_attribute("defer", None).with_attribute("src", url)
+            closing = document.tokens[element.start + 2 : element.end]
+            changes.append((element.start, element.end, [tag, *closing]))
+    return Edit.of(document, [ElementChange(document.url, changes)])
+
+
+def _why_not(document: Document, element: Element) -> str | None:
+    """Why the scripts of a document cannot all be deferred."""
+    text = element.content
+    if "src" in element.tag.names:
+        found = document.referred(element.tag.get("src"))
+        if found is None:
+            return "a script is not in the archive, so what it does is not known"
+        text = found.body.decode("latin-1")
+        if script.looks_around(text):  # it stays in its file, but runs when others have been read
+            return "a script looks for script elements"
+    elif not is_whole(text):  # data URLs are in UTF-8
+        return UNREADABLE
+    else:
+        reason = script.why_not_movable(text)
+        if reason:
+            return reason
+    return "a script writes into the document" if script.writes(text) else None

@@ -1,0 +1,68 @@
+"""What the home of a browser keeps for a second load of a page."""
+
+from __future__ import annotations
+
+import json
+import signal
+import struct
+from pathlib import Path
+
+import pytest
+
+from harness.engines.chromium.home import REPORTS, ChromiumHome, crash_of
+
+
+def test_a_second_load_has_what_was_kept_of_pages_and_nothing_of_connections(tmp_path: Path) -> None:
+    home = ChromiumHome(tmp_path / "home", ("site.example",))
+    home.make(None)
+    first = json.loads((home.profile / "Default" / "Preferences").read_text())
+    (home.profile / "Default" / "Cache" / "Cache_Data").mkdir(parents=True)
+    (home.profile / "Default" / "Cache" / "Cache_Data" / "entry").write_text("body")
+    (home.profile / "Default" / "Cookies").write_text("cookies")
+    gone = (
+        home.profile / "Default" / "Network Persistent State",
+        home.profile / "Default" / "TransportSecurity",
+        home.netlog,
+        home.pid_file,
+    )
+    for path in gone:
+        path.write_text("1")
+    (home.profile / "Local State").write_text('{"variations_seed": "x"}')
+    home.start_over(None)
+    assert json.loads((home.profile / "Local State").read_text()) == {"auth": {"schemes": ""}}
+    assert (home.profile / "Default" / "Cache" / "Cache_Data" / "entry").read_text() == "body"
+    assert (home.profile / "Default" / "Cookies").read_text() == "cookies"
+    assert not any(path.exists() for path in gone)
+    assert json.loads((home.profile / "Default" / "Preferences").read_text()) == first
+    assert [each.name for each in tmp_path.iterdir()] == ["home"]
+
+
+def report(number: int, cause: int, process: str = "renderer") -> bytes:
+    """A minidump of two streams, as Crashpad writes it."""
+    notes = (
+        b"\x05\0\0\0ptype\0\0\0" + struct.pack("<I", len(process)) + process.encode() + b"\x09\0\0\0switch-1"
+    )
+    exception = struct.pack("<4I", 264, 0, number, cause)
+    places = struct.pack("<6I", 7, len(notes), 56, 6, len(exception), 56 + len(notes))
+    return b"MDMP" + struct.pack("<3I", 0xA793, 2, 32) + bytes(16) + places + notes + exception
+
+
+@pytest.mark.parametrize(
+    ("written", "crash"),
+    [
+        (report(signal.SIGTRAP, 128), "renderer by SIGTRAP"),
+        (report(signal.SIGSEGV, 1, "gpu-process"), "gpu-process by SIGSEGV"),
+        (report(signal.SIGSEGV, 0), None),  # kill -SEGV
+        (report(0xFFFFFFFF, 0), None),  # of what was odd, and went on
+        (report(signal.SIGTRAP, 128)[:60], None),
+        (b"", None),
+    ],
+)
+def test_a_crash_is_told_by_the_browsers_own_report(
+    tmp_path: Path, written: bytes, crash: str | None
+) -> None:
+    assert crash_of(written) == crash
+    home = ChromiumHome(tmp_path)
+    (tmp_path / REPORTS / "pending").mkdir(parents=True)
+    (tmp_path / REPORTS / "pending" / "1.dmp").write_bytes(written)
+    assert home.crashes == ((crash,) if crash else ())

@@ -1,0 +1,153 @@
+"""Reading real NetLogs (Chromium 156, the agency page, cut to the events that are read)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.engines.browserlog import ABORTED
+from harness.engines.chromium.netlog import number_of, parse_netlog
+from harness.errors import TestbedFailed
+
+DATA = Path(__file__).parents[4] / "data" / "netlog"
+
+
+def text_of(name: str) -> str:
+    return gzip.decompress((DATA / f"{name}.json.gz").read_bytes()).decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol", "scheme"), [("h2", "h2", "https"), ("http1", "http/1.1", "http")]
+)
+def test_every_request_of_the_page_with_its_protocol(name: str, protocol: str, scheme: str) -> None:
+    log = parse_netlog(text_of(name))
+    assert {request.protocol for request in log.page_requests} == {protocol}
+    assert {request.url.partition(":")[0] for request in log.page_requests} == {scheme}
+    assert Counter(request.status for request in log.page_requests) == {200: 32, 404: 1}
+    (document,) = log.document(f"{scheme}://agency.example/")
+    assert document.main_frame
+    assert not log.other_documents(document.url)
+    assert not any(each.from_cache for each in log.page_requests)
+    assert all(each.started_ms < (each.answered_ms or 0) for each in log.page_requests)
+    kinds = {
+        request.url.rpartition(".")[2]: (request.accepts[:6], request.mime) for request in log.page_requests
+    }
+    assert kinds["css"] == ("style" if scheme == "https" else "text/c", "text/css")
+    assert kinds["jpg"] == ("image" if scheme == "https" else "image/", "image/jpeg")
+    assert document.started_ms == min(request.started_ms for request in log.page_requests)
+
+
+def test_what_the_browser_asks_by_itself_is_told_apart() -> None:
+    log = parse_netlog(text_of("h2"))
+    assert log.service_requests
+    assert all(request.protocol is None for request in log.service_requests)  # no name, no connection
+    assert not {request.host for request in log.page_requests} & {
+        request.host for request in log.service_requests
+    }
+
+
+@pytest.mark.parametrize(
+    ("initiator", "kind", "of_page"),
+    [
+        ("not an origin", "gaia_auth_list_accounts", False),
+        ("chrome://new-tab-page", "blink_resource_loader", False),
+        ("https://site.example", "payment_manifest_downloader", True),
+        ("null", "fedcm", True),
+        ("not an origin", "webauthn_rp_id_check", True),
+        ("not an origin", "reporting", True),
+    ],
+)
+def test_a_request_is_the_pages_by_who_asked_or_by_its_kind(initiator: str, kind: str, of_page: bool) -> None:
+    """Also where its own site, or the page's, tops the network isolation key."""
+    log = json.loads(text_of("h2"))
+    started = log["constants"]["logEventTypes"]["URL_REQUEST_START_JOB"]
+    alive = log["constants"]["logEventTypes"]["REQUEST_ALIVE"]
+    picture = next(
+        event
+        for event in log["events"]
+        if event["type"] == started and event.get("params", {}).get("url", "").endswith(".jpg")
+    )
+    for event in log["events"]:
+        if event["source"]["id"] == picture["source"]["id"]:
+            if event["type"] == started and "url" in event.get("params", {}):
+                event["params"]["initiator"] = initiator
+            elif event["type"] == alive and "priority" in event.get("params", {}):
+                event["params"]["traffic_annotation"] = number_of(kind)
+    (found,) = [
+        each for each in parse_netlog(json.dumps(log)).requests if each.url == picture["params"]["url"]
+    ]
+    assert found.of_page is of_page
+
+
+def test_a_request_that_the_browsers_end_cut_off_did_not_come_from_its_cache() -> None:
+    """It has a beginning and an end, and no answer in between."""
+    log = json.loads(text_of("h2"))
+    kinds = log["constants"]["logEventTypes"]
+    begin, end = (log["constants"]["logEventPhase"][name] for name in ("PHASE_BEGIN", "PHASE_END"))
+    kept = {
+        (kinds["REQUEST_ALIVE"], begin),
+        (kinds["REQUEST_ALIVE"], end),
+        (kinds["URL_REQUEST_START_JOB"], begin),
+    }
+    cut = next(
+        event["source"]["id"]
+        for event in log["events"]
+        if event.get("params", {}).get("url", "").endswith(".jpg")
+        and event["type"] == kinds["URL_REQUEST_START_JOB"]
+    )
+    log["events"] = [
+        event
+        for event in log["events"]
+        if event["source"]["id"] != cut or (event["type"], event["phase"]) in kept
+    ]
+    found = [each for each in parse_netlog(json.dumps(log)).requests if each.net_error == ABORTED]
+    assert [(each.url.rpartition(".")[2], each.from_cache, each.used_cache) for each in found] == [
+        ("jpg", False, False)
+    ]
+
+
+def test_connections_with_their_tls() -> None:
+    secure = parse_netlog(text_of("h2")).connections
+    assert {connection.tls for connection in secure if connection.tls} == {"TLS 1.3"}
+    assert {connection.alpn for connection in secure if connection.tls} == {"h2"}
+    assert not any(connection.resumed for connection in secure)
+    assert {connection.tls for connection in parse_netlog(text_of("http1")).connections} == {None}
+
+
+@pytest.mark.parametrize("name", ["h2", "http1"])
+def test_each_handshake_took_a_round_trip_of_the_link(name: str) -> None:
+    times = [connection.connect_ms for connection in parse_netlog(text_of(name)).connections]
+    assert None not in times
+    assert 20 <= min(time for time in times if time is not None) <= 22  # the link of these logs had 20 ms
+
+
+def test_compressed_bodies_count_as_they_travelled() -> None:
+    log = parse_netlog(text_of("h2"))
+    script = next(request for request in log.page_requests if request.url.endswith("/js/all.js"))
+    assert script.body_bytes is not None
+    assert 300_000 < script.body_bytes < 700_000  # 1.4 MB unpacked
+
+
+def test_a_log_cut_off_by_the_browsers_death_is_read_up_to_there() -> None:
+    whole = text_of("h2")
+    cut = parse_netlog(whole[: len(whole) // 2])
+    assert 0 < len(cut.page_requests) < len(parse_netlog(whole).page_requests)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"constants": {}'])
+def test_a_log_without_anything_is_refused(text: str) -> None:
+    with pytest.raises(TestbedFailed, match="NetLog"):
+        parse_netlog(text)
+
+
+def test_connections_of_quic() -> None:
+    """The two hosts of a small page over HTTP/3; the link had 100 ms, the machine was busy."""
+    log = parse_netlog(text_of("h3"))
+    assert {request.protocol for request in log.page_requests} == {"h3"}
+    assert [(each.alpn, each.tls, each.resumed) for each in log.connections] == [("h3", "TLS 1.3", False)] * 2
+    assert all(each.connect_ms is not None and each.connect_ms >= 100 for each in log.connections)
+    assert {each.remote.rpartition(":")[2] for each in log.connections} == {"443"}

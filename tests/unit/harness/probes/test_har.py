@@ -1,0 +1,323 @@
+"""The HAR of a load, from real NetLogs (Chromium 156, the agency page) and from loads put together."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.runs.harfile import load_of
+from harness.engines.browserlog import ABORTED, BrowserLog, Connection, Exchange, Span
+from harness.engines.chromium.netlog import parse_netlog
+from harness.model.observation import Observation
+from harness.model.plan import PlannedTrial
+from harness.model.protocol import Protocol
+from harness.probes.har import CUT, har, keep_har
+from harness.probes.registry import observe
+from harness.study.planning import make_plan
+from harness.study.studyfile import parse_study
+from sites.importers.har import read_har
+from sites.importers.recording import Recording
+from tests.unit.harness.probes.goodload import PICTURE, START, changed, evidence, historical, log_of, request
+from tests.unit.harness.probes.harschema import faults, sums
+
+DATA = Path(__file__).parents[3] / "data" / "netlog"
+PAGE = {"h3": "https://agency.example/", "h2": "https://agency.example/", "http1": "http://agency.example/"}
+USED = {"h3": 6, "h2": 6, "http1": 14}  # connections
+SEEN = Observation(
+    plt_ms=2000.0, dcl_ms=1500.0, ttfb_ms=100.0, fcp_ms=400.0, lcp_ms=900.0, cls=0.05, tbt_ms=30.0
+)
+STUDY = """
+name = "mine"
+pages = ["one"]
+protocols = ["h2"]
+trials = 1
+[[links]]
+down_mbps = 10
+rtt_ms = 20
+"""
+
+
+def planned() -> PlannedTrial:
+    return make_plan(parse_study(STUDY, "mine.toml"), 1).trials[0]
+
+
+def text_of(name: str) -> str:
+    return gzip.decompress((DATA / f"{name}-load.json.gz").read_bytes()).decode()
+
+
+def har_of(log: BrowserLog, start_url: str = START, **options: Any) -> dict[str, Any]:
+    return har(planned(), evidence(start_url=start_url, browser_log=log, served=()), log, SEEN, **options)
+
+
+@pytest.fixture(scope="module", params=list(PAGE))
+def loaded(request: pytest.FixtureRequest) -> tuple[str, BrowserLog, dict[str, Any]]:
+    log = parse_netlog(text_of(request.param))
+    return request.param, log, har_of(log, PAGE[request.param])
+
+
+Loaded = tuple[str, BrowserLog, dict[str, Any]]
+
+
+def test_it_is_valid_and_its_phases_add_up(loaded: Loaded) -> None:
+    _, _, made = loaded
+    assert faults(made) == []
+    for whole, parts in sums(made):
+        assert whole == pytest.approx(parts, abs=1e-6)
+    assert all(
+        each["timings"]["ssl"] <= max(each["timings"]["connect"], -1) for each in made["log"]["entries"]
+    )
+
+
+def test_it_holds_what_the_page_asked_for_and_nothing_of_the_browsers_own(loaded: Loaded) -> None:
+    _, log, made = loaded
+    asked = [each["request"]["url"] for each in made["log"]["entries"]]
+    assert asked == [each.url for each in log.page_requests]
+    assert log.service_requests
+    assert made["log"]["browser"] == {"name": "Chromium", "version": "156.0.8078.79"}
+
+
+def test_a_request_is_told_by_its_protocol_server_connection_priority_and_initiator(loaded: Loaded) -> None:
+    name, _, made = loaded
+    entries = made["log"]["entries"]
+    protocol = {"http1": "http/1.1"}.get(name, name)
+    assert {each["request"]["httpVersion"] for each in entries} == {protocol}
+    assert {each["serverIPAddress"] for each in entries} == {"10.0.0.1"}
+    used = {each["connection"] for each in entries}
+    assert used <= {each["connection"] for each in made["log"]["_connections"]}
+    assert len(used) == USED[name]
+    assert entries[0]["_priority"] == "VeryHigh"
+    assert "_initiator" not in entries[0]
+    assert {each["_initiator"]["url"] for each in entries[1:]} >= {PAGE[name]}
+    kinds = {each["request"]["url"].rpartition(".")[2]: each["_resourceType"] for each in entries}
+    assert (kinds["css"], kinds["js"], kinds["jpg"]) == ("stylesheet", "script", "image")
+
+
+def test_a_handshake_counts_for_the_first_request_of_its_connection_alone(loaded: Loaded) -> None:
+    _, _, made = loaded
+    waited = [each["connection"] for each in made["log"]["entries"] if each["timings"]["connect"] > 0]
+    assert waited
+    assert len(waited) == len(set(waited))
+
+
+def test_sizes_are_those_that_travelled_and_those_unpacked(loaded: Loaded) -> None:
+    name, _, made = loaded
+    script = next(each for each in made["log"]["entries"] if each["request"]["url"].endswith("/js/all.js"))
+    travelled, content = script["response"]["bodySize"], script["response"]["content"]
+    assert 300_000 < travelled < 700_000
+    assert content["size"] == travelled + content["compression"] > 1_000_000
+    assert content["mimeType"] == "application/javascript; charset=utf-8"
+    assert (script["response"]["headersSize"] > 100) is (name == "http1")  # HTTP/2 packs them
+
+
+def test_the_page_has_the_times_of_the_record() -> None:
+    log = parse_netlog(text_of("h2"))
+    began = min(each.asked_ms or 0 for each in log.page_requests)
+    seen = evidence(
+        start_url=PAGE["h2"],
+        browser_log=log,
+        navigate_ms=2100.0,
+        timeline={"plt_ms": 2000.0, "navigation_start_ms": began - 7.5},
+    )
+    (page,) = har(planned(), seen, log, SEEN)["log"]["pages"]
+    assert (page["startedDateTime"], page["title"]) == ("2026-11-22T12:37:57.504Z", PAGE["h2"])
+    assert page["pageTimings"] == {
+        "onContentLoad": 1500.0,
+        "onLoad": 2000.0,
+        "_ttfb": 100.0,
+        "_firstContentfulPaint": 400.0,
+        "_largestContentfulPaint": 900.0,
+        "_totalBlockingTime": 30.0,
+    }
+    assert page["_cumulativeLayoutShift"] == 0.05
+
+
+def test_what_painting_waited_for_is_told_of_the_requests_that_the_trace_tells_of() -> None:
+    log = parse_netlog(text_of("h2"))
+    script = next(each.url for each in log.page_requests if each.url.endswith("/js/all.js"))
+    seen = evidence(start_url=PAGE["h2"], browser_log=log, render_blocking={script: "blocking"})
+    entries = har(planned(), seen, log, SEEN)["log"]["entries"]
+    told = {each["request"]["url"]: each["_renderBlocking"] for each in entries if "_renderBlocking" in each}
+    assert told == {script: "blocking"}
+    (read,) = (each for each in load_of({"log": {"entries": entries}}).requests if each.blocks is not None)
+    assert (read.url, read.blocks) == (script, True)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["h2", "http1"])
+def test_a_log_that_was_cut_off_anywhere_gives_what_is_known_and_says_so(name: str) -> None:
+    text = text_of(name)
+    start = text.index('"events": [') + 4000
+    unfinished = 0
+    for end in range(start, len(text) - 100, (len(text) - start) // 12):
+        made = har_of(parse_netlog(text[:end]), PAGE[name])
+        assert faults(made) == []
+        assert made["log"]["_incomplete"] is True
+        assert CUT in made["log"]["comment"]
+        assert all(whole == pytest.approx(parts, abs=1e-6) for whole, parts in sums(made))
+        unfinished += sum("_incomplete" in each for each in made["log"]["entries"])
+    assert unfinished
+    assert "_incomplete" not in har_of(parse_netlog(text), PAGE[name])["log"]
+
+
+def test_failed_aborted_cached_and_redirected_requests() -> None:
+    moved = f"{START}moved"
+    requests = (
+        request(START, chain=1, exchange=Exchange(status_line="HTTP/1.1 200", over_ms=1200)),
+        request(
+            moved,
+            chain=2,
+            status=302,
+            exchange=Exchange(
+                status_line="HTTP/1.1 302 Found", answered_with=(("Location", "/p.png"),), over_ms=1150
+            ),
+        ),
+        request(f"{START}p.png", chain=2, exchange=Exchange(status_line="HTTP/1.1 200 OK", over_ms=1200)),
+        request(
+            f"{START}p.png",
+            chain=3,
+            protocol=None,
+            status=None,
+            from_cache=True,
+            exchange=Exchange(over_ms=1300),
+        ),
+        request(
+            PICTURE,
+            chain=4,
+            protocol=None,
+            status=None,
+            net_error=ABORTED,
+            exchange=Exchange(error="net::ERR_ABORTED", over_ms=1250),
+        ),
+        request(
+            "http://site.example/",
+            chain=5,
+            protocol=None,
+            status=None,
+            from_cache=True,
+            exchange=Exchange(
+                status_line="HTTP/1.1 307 Internal Redirect",
+                answered_with=(("Location", START),),
+                over_ms=1101,
+            ),
+        ),
+    )
+    made = har_of(BrowserLog(requests, ()))
+    assert faults(made) == []
+    document, redirect, target, cached, aborted, internal = made["log"]["entries"]
+    assert (document["response"]["status"], document["response"]["statusText"]) == (200, "")
+    assert (redirect["response"]["status"], redirect["response"]["redirectURL"]) == (302, "/p.png")
+    assert target["_initiator"] == {"type": "redirect", "url": moved}
+    assert (cached["_fromCache"], cached["response"]["status"], cached["response"]["bodySize"]) == (
+        "disk",
+        200,
+        0,
+    )
+    assert (aborted["response"]["status"], aborted["response"]["_error"]) == (0, "net::ERR_ABORTED")
+    assert (aborted["time"], aborted["timings"]["blocked"]) == (150, 150)
+    assert (internal["response"]["status"], internal["response"]["redirectURL"]) == (307, START)
+    assert "_fromCache" not in internal
+
+
+def test_bodies_are_there_when_asked_for_and_come_back_byte_by_byte(tmp_path: Path) -> None:
+    latin = "<title>caf\xe9</title>".encode("latin-1")
+    bodies = {START: ("text/html; charset=iso-8859-1", latin), PICTURE: ("image/png", bytes(range(256)))}
+    bodies[f"{START}a.css"] = ("text/css", "a{content:'\N{SNOWMAN}'}\r\n".encode())
+    bodies[f"{START}wrong.js"] = ("text/javascript", b"\xff\xfe not UTF-8")
+    log = BrowserLog(
+        tuple(
+            request(
+                url,
+                exchange=Exchange(
+                    answered_with=(("Content-Type", mime),), decoded=body, decoded_bytes=len(body)
+                ),
+            )
+            for url, (mime, body) in bodies.items()
+        ),
+        (),
+    )
+    assert "text" not in json.dumps(har_of(log)["log"]["entries"][0]["response"]["content"]).replace(
+        "text/html", ""
+    )
+    made = har_of(log, bodies=True)
+    assert faults(made) == []
+    assert made["log"]["entries"][2]["response"]["content"]["text"].startswith("a{content")
+    path = tmp_path / "load.har"
+    path.write_text(json.dumps(made))
+    with Recording(tmp_path) as recording, path.open("rb") as file:
+        read_har(file, recording)
+        assert recording.pages[0] == START
+        assert {each.response.url: recording.body(each.body) for each in recording.captures} == {
+            url: body for url, (_, body) in bodies.items()
+        }
+
+
+def test_what_qtwebkit_does_not_tell_comes_from_the_servers_log() -> None:
+    """Connections by the client's port, and how long bodies were when they travelled."""
+    seen = historical(
+        Protocol.SPDY, of_request={"answered_ms": 1250, "exchange": Exchange(decoded_bytes=300)}
+    )
+    assert log_of(seen) is not None
+    (made,) = log_of(seen).connections
+    log = replace(
+        log_of(seen),
+        connections=(replace(made, connecting=Span(1010, 1060)),),
+        lookups={"site.example": (Span(1000, 1010),)},
+    )
+    found = har(planned(), changed(seen, browser_log=log), log, observe(seen))
+    assert faults(found) == []
+    first, *others = found["log"]["entries"]
+    assert {each["connection"] for each in (first, *others)} == {"4000"}
+    assert {each["response"]["bodySize"] for each in others} == {100}
+    assert {each["response"]["content"]["size"] for each in others} == {300}
+    assert first["timings"] == {
+        "blocked": -1,
+        "dns": 10,
+        "connect": 50,
+        "ssl": -1,
+        "send": 0,
+        "wait": 190,
+        "receive": 50,
+    }
+    assert {(each["timings"]["connect"], each["timings"]["wait"]) for each in others} == {(-1, 150)}
+    assert "browser" not in found["log"]
+
+
+def test_a_name_that_is_looked_up_again_for_a_frame_counts_for_its_own_connection() -> None:
+    made = [
+        Connection("10.0.0.1:443", f"10.64.0.1:{port}", None, None, None, None, Span(began, began + 50))
+        for port, began in ((4000, 1020), (4001, 1120))
+    ]
+    requests = tuple(
+        request(
+            f"{START}{number}",
+            started_ms=at,
+            answered_ms=at + 120,
+            exchange=Exchange(connection=each.local, sending_ms=at + 75, over_ms=at + 130),
+        )
+        for number, (each, at) in enumerate(zip(made, (1000, 1095), strict=True))
+    )
+    log = BrowserLog(requests, tuple(made), lookups={"site.example": (Span(1001, 1020), Span(1100, 1120))})
+    assert [each["timings"]["dns"] for each in har_of(log)["log"]["entries"]] == [19, 20]
+
+
+@pytest.mark.thorough
+def test_a_page_of_5000_requests_with_hostile_names_is_written_whole(tmp_path: Path) -> None:
+    name = "<script>alert(1)</script>\u202e%00" + "x" * 500
+    halves = Exchange(answered_with=(("X-\ud800", "\udfff"),))  # of characters: no file can hold them
+    requests = tuple(request(f"{START}{number}?{name}", exchange=halves) for number in range(5000))
+    seen = evidence(browser_log=BrowserLog(requests, ()), served=())
+    keep_har(tmp_path / "00001", planned(), seen, observe(seen), bodies=False)
+    found = json.loads((tmp_path / "00001" / "load.har").read_bytes())
+    assert len(found["log"]["entries"]) == 5000
+    assert found["log"]["entries"][1]["request"]["url"] == f"{START}1?{name}"
+
+
+def test_there_is_none_of_a_load_without_a_log(tmp_path: Path) -> None:
+    seen = evidence(browser_log=None)
+    keep_har(tmp_path / "00001", planned(), seen, observe(seen), bodies=False)
+    assert not (tmp_path / "00001").exists()

@@ -1,0 +1,205 @@
+"""What a load waited for: the order of precedence, and each class by what shows it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.engines.browserlog import BrowserLog, Connection, Exchange, Request, Span
+from harness.lab.emulated import LinkAccount
+from harness.model.waiting import Waiting
+from harness.probes.evidence import Evidence
+from harness.probes.registry import observe
+from harness.probes.running import Stretch
+from harness.probes.spans import union
+from harness.probes.trace import MainThread
+from harness.probes.waits import split, waits
+from sites.servers.server import ServedRequest
+from tests.unit.harness.probes.goodload import START, changed, evidence, log_of, request, served
+
+BEGIN_MS = 999.5  # half a ms of Chromium's log: what stands at 1000 there is 1 ms after it
+EPOCH_MS = 1_700_000_000_000.0
+LOAD_MS = 100.0
+
+
+def test_of_what_goes_on_at_once_the_first_class_counts() -> None:
+    seen = {each: [(0, 10 * (number + 1))] for number, each in enumerate(list(Waiting)[:-1])}
+    assert list(split(100, seen).values()) == [10, 10, 10, 10, 10, 10, 40]
+
+
+def test_it_is_divided_without_remainder_whatever_was_seen() -> None:
+    dice = random.Random(1)  # noqa: S311 - no secret
+    for _ in range(300):
+        total = dice.randrange(200)
+        seen = {
+            each: union((dice.randrange(-50, 250), dice.randrange(-50, 250)) for _ in range(5))
+            for each in list(Waiting)[:-1]
+        }
+        found = split(total, seen)
+        assert list(found) == list(Waiting)
+        assert sum(found.values()) == total
+        assert min(found.values()) >= 0
+
+
+def at(ms: float) -> float:
+    """A time of the load by the browser's log."""
+    return 1000 + ms - 1
+
+
+def travelled(url: str = START, *, asked: float, sent: float, answered: float, ended: float) -> Request:
+    """A request with its times in ms since the navigation began."""
+    return request(
+        url,
+        started_ms=at(asked),
+        answered_ms=at(answered),
+        ended_ms=at(ended),
+        exchange=Exchange(sending_ms=at(sent), sent_ms=at(sent), over_ms=at(ended)),
+    )
+
+
+def link(down: list[tuple[float, float]] = [], up: list[tuple[float, float]] = []) -> LinkAccount:  # noqa: B006
+    """Busy spans in ms since the navigation began."""
+    ways = [
+        tuple((round(1000 * (BEGIN_MS + begin)), round(1000 * (BEGIN_MS + end))) for begin, end in spans)
+        for spans in (down, up)
+    ]
+    return LinkAccount(*ways)
+
+
+def answer(url: str = START, *, began: float, took: float, **changes: Any) -> ServedRequest:
+    """What the server did, in ms since the navigation began, by its own clock."""
+    began_us = round(1000 * (EPOCH_MS + BEGIN_MS + began))
+    return served(url, started_us=began_us, duration_us=round(1000 * took), **changes)
+
+
+def load(*requests: Request, connections: tuple[Connection, ...] = (), **changes: Any) -> Evidence:
+    lookups = changes.pop("lookups", {})
+    return evidence(
+        timeline={"plt_ms": LOAD_MS, "navigation_start_ms": BEGIN_MS},
+        browser_log=BrowserLog(requests, connections, lookups=lookups, epoch_ms=EPOCH_MS),
+        since_1970_us=round(EPOCH_MS * 1000),
+        **{"served": (), "link_account": link(), "delay_down_ms": 10.0, **changes},
+    )
+
+
+def ms(found: Evidence) -> dict[str, float]:
+    """The classes that are not 0, in ms."""
+    split_up = waits(found)
+    assert split_up is not None
+    assert sum(split_up.values()) == LOAD_MS * 1000
+    return {each.value: took / 1000 for each, took in split_up.items() if took}
+
+
+def test_a_request_under_way_is_a_round_trip_and_the_rest_is_not_known() -> None:
+    found = load(travelled(asked=5, sent=10, answered=60, ended=80))
+    assert ms(found) == {"round_trips": 70, "unknown": 30}
+
+
+def test_the_link_counts_while_a_request_is_under_way() -> None:
+    one = travelled(asked=5, sent=10, answered=60, ended=80)
+    found = load(one, link_account=link(down=[(0, 5), (55, 90)], up=[(10, 11), (55, 60)]))
+    assert ms(found) == {"down": 25, "up": 1, "round_trips": 44, "unknown": 30}
+
+
+def test_handshakes_count_while_a_request_waits_to_be_sent() -> None:
+    made = Connection("r", "l", None, None, None, connecting=Span(at(20), at(50)))
+    spare = replace(made, connecting=Span(at(70), at(95)))
+    one = travelled(asked=5, sent=52, answered=80, ended=90)
+    found = load(one, connections=(made, spare), lookups={"site.example": (Span(at(6), at(20)),)})
+    assert ms(found) == {"handshakes": 44, "round_trips": 38, "unknown": 18}
+
+
+def test_handshakes_count_for_the_document_before_the_browser_asks_for_it() -> None:
+    made = Connection("r", "l", None, None, None, connecting=Span(at(2), at(10)))
+    found = load(travelled(asked=15, sent=20, answered=80, ended=90), connections=(made,))
+    assert ms(found) == {"handshakes": 8, "round_trips": 70, "unknown": 22}
+
+
+def test_the_servers_time_is_seen_later_by_the_delay_and_ends_with_the_answer() -> None:
+    one = travelled(asked=0, sent=0, answered=70, ended=90)
+    working = load(one, served=(answer(began=10, took=30),))
+    assert ms(working) == {"server": 30, "round_trips": 60, "unknown": 10}
+    sending = load(one, served=(answer(began=10, took=75),))  # it goes on while the answer comes
+    assert ms(sending) == {"server": 50, "round_trips": 40, "unknown": 10}
+
+
+def test_behind_another_answer_of_its_connection_a_request_waits_for_that_one() -> None:
+    first = travelled(asked=0, sent=0, answered=20, ended=60)
+    second = travelled(f"{START}2", asked=0, sent=0, answered=80, ended=90)
+    logged = (answer(began=5, took=5), answer(f"{START}2", began=5, took=65))
+    assert ms(load(first, second, served=logged)) == {"server": 25, "round_trips": 65, "unknown": 10}
+    apart = (logged[0], replace(logged[1], client_port=4001))
+    assert ms(load(first, second, served=apart)) == {"server": 65, "round_trips": 25, "unknown": 10}
+
+
+def test_what_was_not_over_with_the_load_was_not_waited_for() -> None:
+    one = travelled(asked=0, sent=0, answered=40, ended=50)
+    beacon = travelled(f"{START}beacon", asked=0, sent=0, answered=90, ended=130)
+    never = replace(beacon, answered_ms=None, ended_ms=None, exchange=Exchange(sending_ms=at(0)))
+    assert ms(load(one, beacon, never)) == {"round_trips": 50, "unknown": 50}
+
+
+def test_the_main_thread_takes_of_each_step_what_nothing_else_does() -> None:
+    def ran(began: float, ended: float, took: float) -> Stretch:
+        return Stretch(*(round(1000 * each) for each in (BEGIN_MS + began, BEGIN_MS + ended, took)))
+
+    one = travelled(asked=0, sent=0, answered=40, ended=50)
+    found = load(one, runs=(ran(20, 40, 20), ran(40, 60, 4), ran(80, 100, 25)))
+    assert ms(found) == {"round_trips": 50, "main_thread": 24, "unknown": 26}
+
+
+def test_a_trace_tells_the_main_threads_tasks_themselves() -> None:
+    one = travelled(asked=0, sent=0, answered=40, ended=50)
+    traced = MainThread(30.0, {}, (), ((30_000, 60_000), (90_000, 95_000)))
+    runs = (Stretch(0, 10**9, 10**9),)
+    assert ms(load(one, main_thread=traced, runs=runs)) == {
+        "round_trips": 50,
+        "main_thread": 15,
+        "unknown": 35,
+    }
+
+
+def test_a_log_that_counts_from_1970_is_put_on_the_same_clock() -> None:
+    """QtWebKit's: it does not tell when requests were sent, and its times are exact."""
+    begin = EPOCH_MS + BEGIN_MS
+    one = replace(
+        travelled(asked=0, sent=0, answered=0, ended=0),
+        started_ms=begin + 10,
+        answered_ms=begin + 60,
+        ended_ms=begin + 80,
+        exchange=Exchange(),
+    )
+    made = Connection("r", "l", None, None, None, connecting=Span(begin + 10, begin + 30))
+    found = evidence(
+        timeline={"plt_ms": LOAD_MS, "navigation_start_ms": begin},
+        browser_log=BrowserLog((one,), (made,)),
+        since_1970_us=round(EPOCH_MS * 1000),
+        served=(answer(began=35, took=5),),
+        link_account=link(down=[(60, 75)]),
+        delay_down_ms=10.0,
+    )
+    parts = {"down": 15, "handshakes": 20, "server": 5, "round_trips": 30, "unknown": 30}
+    assert ms(found) == parts
+    ran = Stretch(*(round(1000 * each) for each in (BEGIN_MS + 50, BEGIN_MS + 60, 8)))
+    busy = changed(found, runs=(ran,))
+    assert ms(busy) == parts
+    assert log_of(found) is not None
+    told_late = changed(busy, browser_log=replace(log_of(found), in_main_thread=True))
+    assert ms(told_late) == {**parts, "main_thread": 8, "round_trips": 22}
+
+
+@pytest.mark.parametrize("lacking", ["browser_log", "link_account", "timeline"])
+def test_without_all_of_it_nothing_is_said(lacking: str) -> None:
+    found = changed(load(travelled(asked=5, sent=10, answered=60, ended=80)), **{lacking: None})
+    assert waits(found) is None
+    assert observe(found).waited_unknown_ms is None
+
+
+def test_the_record_has_them_in_ms() -> None:
+    seen = observe(load(travelled(asked=5, sent=10, answered=60, ended=80)))
+    parts = [getattr(seen, each.key) for each in Waiting]
+    assert parts == [0, 0, 0, 0, 70, 0, 30]
+    assert sum(parts) == seen.plt_ms

@@ -1,0 +1,63 @@
+"""Files go to other host names, but not where only their own may give them."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.filtersettings import DEFAULTS
+from sites.optimise.filters.delivery import shard
+from sites.optimise.page import Page, Resource
+from sites.response import Response
+from tests.unit.sites.optimise.pages import START, html_of, page, photo
+
+IMAGE, SCRIPT = "<img src=i.png>", "<script src=a.js></script>"
+FILES: dict[str, str | bytes] = {"i.png": photo("PNG", (8, 8)), "a.js": "a()"}
+
+
+def sharded(made: Page) -> tuple[str, list[str]]:
+    result, notes = shard(made, DEFAULTS)
+    return html_of(result), [note.reason for note in notes]
+
+
+def test_images_and_scripts_move() -> None:
+    html, reasons = sharded(page(IMAGE + SCRIPT, FILES))
+    assert html.count(".page.example/") == 2
+    assert reasons == []
+
+
+@pytest.mark.parametrize(
+    ("source", "files", "reason"),
+    [
+        (SCRIPT, {"a.js": "import('./m.js')"}, "a script imports modules, whose address depends on its own"),
+        (SCRIPT, {"a.js": "document.currentScript.src"}, "a script looks for script elements"),
+        (
+            "<script src=a.js integrity=sha256-x></script>",
+            {},
+            "another host would have to allow the file by CORS",
+        ),
+        ("<img src=i.png crossorigin>", {}, "another host would have to allow the file by CORS"),
+        ("<img src=i.png srcset='j.png 2x'>", {}, "the image is one of a choice"),
+        ("<script src=a.js type=module></script>", {}, "a module is loaded by CORS"),
+        (IMAGE, {"a.js": "c.getImageData(0, 0, 1, 1)"}, "a script reads the pixels of images"),
+    ],
+)
+def test_what_only_its_own_host_may_give_stays(source: str, files: dict[str, str], reason: str) -> None:
+    assert sharded(page(source, {**FILES, **files})) == (source, [reason])
+
+
+def test_what_a_server_keeps_to_its_origin_stays() -> None:
+    made = page(IMAGE, FILES)
+    kept = made.resources[START + "i.png"].with_header("Cross-Origin-Resource-Policy", "same-origin")
+    assert sharded(made.with_resources([kept]))[0] == IMAGE
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8080", "[::1]"])
+def test_below_an_ip_address_there_are_no_names(host: str) -> None:
+    start = f"http://{host}/"
+    responses = [
+        Response(start, 200, (("Content-Type", "text/html"),), IMAGE.encode()),
+        Response(f"{start}i.png", 200, (("Content-Type", "image/png"),), photo("PNG", (8, 8))),
+    ]
+    made, notes = shard(Page(start, {each.url: Resource.of(each) for each in responses}), DEFAULTS)
+    assert made.resources[start].body.decode() == IMAGE
+    assert [note.reason for note in notes] == ["the host is an IP address, below which there are no names"]
